@@ -6,7 +6,7 @@ server meets it: what comes first, and what comes again.
 
     wall            `views.wall.wall`: one card a picture, 60 on a page, the verdicts of eight models
     changed filter  the same of another outcome, type, model, kind: none asked before
-    neighbours      `views.wall.neighbours`: what the drawer's arrows lead to
+    neighbours      `views.wall.neighbors`: what the drawer's arrows lead to
     disagreements   `views.wall.disagreements`: only one of two believes
     patterns        `views.patterns.patterns`: all pairs of words, tested by picture
     thumbnails      60 data addresses: stored, in memory, made now, made of 24 megapixels; and what a run pays a picture
@@ -106,7 +106,7 @@ def walls(root: Path) -> None:
     told(
         "neighbours",
         *(
-            clock(lambda card=card: views.wall.neighbours(store, question_set, plain, card.case))
+            clock(lambda card=card: views.wall.neighbors(store, question_set, plain, card.case))
             for card in cards[:5]
         ),
     )

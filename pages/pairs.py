@@ -1,4 +1,4 @@
-"""Pairs: can a model tell two pictures apart that differ in one thing (EqBen)?"""
+"""Pairs: can a model distinguish two pictures that differ in one thing (EqBen)?"""
 
 import streamlit as st
 
@@ -8,7 +8,7 @@ from vlprobe.dashboard.lab import figures, papers
 frame.enter()
 stored = papers.begin("eqben").questions
 
-st.header("Which differences are seen")
+st.header("Accuracy by type of difference")
 figures.subsets(stored)
 
 if figures.has_deviations(stored):

@@ -1,4 +1,4 @@
-"""Present: the story of one kind of question as slides."""
+"""Present: the results of one kind of question as slides."""
 
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.present import page

@@ -1,4 +1,4 @@
-"""Rankings: do the same pictures come first when a query is reworded (PRSM)?"""
+"""Rankings: does a reworded query return the same pictures (PRSM)?"""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Suspect labels: cases that every strong model rejects, judged by people."""
+"""Suspect labels: people judge cases that every strong model rejects."""
 
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.lab import suspects

@@ -1,4 +1,4 @@
-"""Trade-off: which model is steady when a caption is only reworded, and
+"""Trade-off: which model keeps its score when a caption is only reworded, and
 alert when it is made wrong?
 """
 

@@ -1,4 +1,6 @@
-"""Triplets: does a model see which two of three captions mean the same (VISLA, SugarCrepe++)?"""
+"""Triplets: does a model see which two of three captions have the same meaning (VISLA,
+SugarCrepe++)?
+"""
 
 import streamlit as st
 

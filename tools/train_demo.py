@@ -242,7 +242,7 @@ def train(
         raise InvalidInput(f"Loss '{loss}' is not known. Expected one of: {', '.join(LOSSES)}.")
     if steps < 1:
         raise InvalidInput(
-            f"{steps} steps train nothing. Expected 1 or more; the recipe takes {STEPS}."
+            f"{steps} steps are too few. Expected at least 1; the recipe uses {STEPS}."
         )
     try:  # before minutes of work, not after
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -306,7 +306,7 @@ def _fit(
         losses.append(value.item())
         if not math.isfinite(losses[-1]):
             raise InvalidInput(
-                f"The training loss is {losses[-1]} at step {step}. Expected a number; try another seed."
+                f"The training loss is {losses[-1]} at step {step}. Try another seed."
             )
         progress("training", step + 1, steps)
     return model, losses

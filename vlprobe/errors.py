@@ -32,7 +32,7 @@ NO_MEMORY = (
     "There is not enough memory. Close other programs or raise the limit (ulimit -v), then run the same command again; "
     "finished work is kept."
 )
-REPAIR = "Run `vlprobe verify --repair`, then the same run again: it makes anew what was damaged."
+REPAIR = "Run `vlprobe verify --repair`, then the same run again: damaged files are recomputed."
 
 
 def printable(text: str) -> str:
@@ -143,8 +143,8 @@ class MissingDependency(VlprobeError):
 
     def __init__(self, needed_by: str, package: str, install: str = "") -> None:
         super().__init__(
-            f"{needed_by} needs the package '{package}', not installed here. "
-            f"Install it: pip install {install or package}"
+            f"{needed_by} needs the package '{package}', which is not installed. Install "
+            f"it: pip install {install or package}"
         )
 
 

@@ -68,13 +68,15 @@ def test_an_own_run_of_the_same_key_is_shown_and_removed_in_its_place(below, tmp
     answer = call(own, "show", "--format", "json")
     assert key in {row["key"] for row in json.loads(answer.stdout)}
     assert "1 of these are bundled with vlprobe" in answer.stderr
-    assert "came with vlprobe and is not removed" in call(own, "remove", key, code=1).stderr
+    assert (
+        "is bundled with vlprobe and cannot be removed" in call(own, "remove", key, code=1).stderr
+    )
 
 
 def test_what_came_along_is_neither_removed_nor_renamed(below, tmp_path):
     empty = tmp_path / "empty"
     for words, line in (
-        (("remove", keys(below)["guess"], "--yes"), "came with vlprobe"),
+        (("remove", keys(below)["guess"], "--yes"), "bundled with vlprobe"),
         (("rename", "guess", "Ours"), "only appears in the bundled results"),
     ):
         refusal = call(empty, *words, code=1).stderr

@@ -136,8 +136,8 @@ def test_runs_are_found_by_the_beginning_of_their_keys_and_told_apart_where_they
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("guess",), "takes two runs"),
-        (("guess", "guess"), "takes two runs"),
+        (("guess",), "A comparison needs two runs"),
+        (("guess", "guess"), "A comparison needs two runs"),
         (("guess", "nobody"), "No stored run or model named 'nobody'"),
         (("a", "b", "c", "d", "e"), "too many to compare"),
         (("guess", "control:random", "--kind", "x"), "No kind of lgip with cases here named 'x'"),
@@ -230,13 +230,13 @@ def test_a_gate_closes_on_a_model_that_is_clearly_worse_and_says_so_in_a_line_a_
 @pytest.mark.parametrize(
     ("promise", "line"),
     [
-        ("positive_rate", "is not a limit"),
-        ("positive_rate=much", "is not a limit"),
+        ("positive_rate", "is not a valid limit"),
+        ("positive_rate=much", "is not a valid limit"),
         ("positive_rate=-1", "is not a valid limit"),
         ("positive_rate=nan", "is not a valid limit"),
         ("group_score=0", "No probe has all|did not answer"),
         ("nothing=1", "No metric named 'nothing'"),
-        ("erased_share=1", "no value of it is better"),
+        ("erased_share=1", "it has no better direction"),
     ],
 )
 def test_a_promise_that_cannot_be_held_is_refused(cache, promise, line):

@@ -114,7 +114,7 @@ def test_the_first_kind_that_the_models_answered_is_compared(tmp_path: Path):
         (("--rule", "nosuch"), "No rule of flip named 'nosuch'. Known: "),
         (("--tag", "thin=car"), "No tag named 'thin'. Did you mean 'thing'?"),
         (("--tag", "thing=cars"), "No value of the tag 'thing' named 'cars'. Did you mean 'car'?"),
-        (("--tag", "thing"), "Tag 'thing' is not NAME=VALUE"),
+        (("--tag", "thing"), "Tag 'thing' is not valid. Expected NAME=VALUE"),
     ],
 )
 def test_a_mistyped_filter_is_refused_and_never_looks_like_an_empty_result(compared, words, line):

@@ -96,7 +96,7 @@ def test_what_is_missing_is_announced_and_downloaded_after_a_yes(
     assert (
         run(tmp_path, dataset, "--from", coco)
         .output.strip()
-        .endswith("No COCO photograph is missing.")
+        .endswith("No COCO photographs are missing.")
     )
 
 

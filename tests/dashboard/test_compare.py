@@ -342,7 +342,8 @@ def test_a_new_baseline_changes_places_with_the_old_one(shown):
 def test_a_link_to_models_that_are_not_here_says_so_before_it_compares_others(shown):
     at = shown(base="gone", **{"with": f"{MODELS[2]}|also*gone"})
     assert (
-        "This link opens results that are not on this computer: model “gone”" in at.warning[0].value
+        "This link refers to results that are not on this computer: model “gone”"
+        in at.warning[0].value
     )
     at.button(key="show_what_is_here").click().run()
     assert not at.warning

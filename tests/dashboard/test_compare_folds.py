@@ -95,7 +95,7 @@ def test_pictures_that_are_left_out_are_counted_and_the_baseline_has_its_own_n(
             monkeypatch, partial_answers, "compare", model="partial", **asked, **{"with": MODELS[0]}
         )
     )
-    assert f"Left out against {MODELS[0]} up to 3." in text
+    assert f"Excluded: {MODELS[0]} up to 3." in text
     assert "n = 3, 3 left out; baseline there" in text
     assert "n = 4" in text  # of the baseline, which answered half of a picture too
     assert "although the pair counts as tied" in text

@@ -108,8 +108,8 @@ def test_a_printed_p_is_never_on_the_other_side_of_the_level_of_significance(p: 
     [
         (9, 2, 0.01, "m_one is fooled more often than two, by more than chance explains"),
         (2, 9, 0.01, "two is fooled more often than m_one, by more than chance explains"),
-        (2, 9, 0.05, "These are tied: a split as uneven may be chance"),
-        (5, 5, 1.0, "These are tied: a split as uneven may be chance"),
+        (2, 9, 0.05, "These are tied: the difference may be due to chance"),
+        (5, 5, 1.0, "These are tied: the difference may be due to chance"),
     ],
 )
 def test_who_is_fooled_more_often_is_told_against_the_other_model(

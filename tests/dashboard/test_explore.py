@@ -397,7 +397,7 @@ def test_other_lies_on_a_picture_are_listed_and_opened(shown, compared: Store, k
     cards, _, _ = views.wall.wall(compared, question_set, views.filter.Filter(ONE))
     card = next(card for card in cards if card.more)
     at = shown(compared, "explore", model=ONE, case=card.id)
-    near = views.wall.neighbours(compared, question_set, views.filter.Filter(ONE), card.case)
+    near = views.wall.neighbors(compared, question_set, views.filter.Filter(ONE), card.case)
     assert len(near.same_picture) == card.more
     at.button(key="case_more").click().run()
     siblings = [button for button in at.button if str(button.key).startswith("case_sibling")]

@@ -41,7 +41,7 @@ def test_cases_without_a_picture_are_left_out_where_that_is_asked(shown, unpictu
     here = wall(at)
     assert "only_pictured" not in {button.key for button in at.button}
     assert here["heading"].startswith(f"{n_pictured:,} ")
-    assert "with a picture here" in here["note"]
+    assert "with pictures on this machine" in here["note"]
     assert {card["frames"][0]["name"] for card in here["cards"]} == {"3.png", "4.png", "5.png"}
     assert all(card["frames"][0]["source"] for card in here["cards"])
     at.button(key="clear_filters").click().run()

@@ -48,7 +48,7 @@ def test_a_kind_of_another_data_set_is_listed_apart_with_its_data_set_and_a_chan
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     execute(Request(("control:constant",), make("visla", tmp_path / "other", 4), "visla"), store)
     at = shown(store, "explore", kind="flip", model=ONE, pictured="here")
-    own, heading, elsewhere = [], "In other data sets", []
+    own, heading, elsewhere = [], "In other datasets", []
     for option in at.selectbox(key="kind").options:
         (elsewhere if heading in own or elsewhere else own).append(option)
     assert own == ["a wrong word", "a reworded wrong caption", "a rewording", heading]

@@ -322,7 +322,7 @@ def test_a_read_only_home_has_no_way_to_run(shown, come_along, monkeypatch):
     monkeypatch.setenv(access.READ_ONLY, "1")
     at = shown(come_along)
     assert hero(at)["cases"]
-    assert "Ask your own model" not in [link.proto.label for link in at.get("page_link")]
+    assert "Test your own model" not in [link.proto.label for link in at.get("page_link")]
 
 
 def test_one_model_is_enough(shown, filled_with_one: Store):

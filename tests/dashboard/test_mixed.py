@@ -104,7 +104,7 @@ def test_models_are_asked_once_and_each_ones_turn_is_shown(
     assert {row["remark"] for row in data["chart"]["rows"]} >= {
         "fooled at 80 %; not fooled at 60 %"
     }
-    assert len(data["steps"]) == 26 and data["steps"][0]["own"] == "Not asked at this share"
+    assert len(data["steps"]) == 26 and data["steps"][0]["own"] == "Not tested at this share"
     at = send(at, "mixed", "ask", data["id"])
     assert sorted(set(at_hand)) == sorted(mixing.MODELS) and len(at_hand) == 4
     data = values(at)
@@ -183,9 +183,9 @@ def test_a_case_that_was_not_lost_is_shown_for_what_it_is(
 ):
     of_model = views.mixed.outcomes.outcomes(mixed_store, asked, ONE)
     cases = {
-        "keeps to the right picture here": of_model.is_found & ~of_model.is_lost,
-        "Another mixture takes the place": of_model.is_lost & ~of_model.is_own,
-        "does not find this picture first": ~of_model.is_found,
+        "still finds the right picture": of_model.is_found & ~of_model.is_lost,
+        "Another mixture outranks": of_model.is_lost & ~of_model.is_own,
+        "does not rank this picture first": ~of_model.is_found,
     }
     for said, chosen in cases.items():
         number = int(of_model.numbers[chosen][0])
@@ -201,7 +201,7 @@ def test_a_model_that_is_not_at_hand_is_known_at_the_shares_of_its_runs(shown, f
     data = values(at)
     assert [step["share"] for step in data["steps"]] == [80]
     assert data["steps"][0]["own"] == "Ranked 1st instead"
-    assert "only the mixture of the run has an answer" in data["note"]
+    assert "only the mixture of the run has a result" in data["note"]
     assert all(row["dots"] for row in data["chart"]["rows"] if not row["segments"])
     assert button(at, "mixed_load").label == "Ask 1, 2, 3 on every mixture"
 

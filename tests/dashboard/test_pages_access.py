@@ -37,7 +37,7 @@ def test_a_sign_in_without_a_provider_says_what_is_missing_and_lets_nobody_in(
     monkeypatch.setenv(access.SIGN_IN, "*")
     at = open_page(monkeypatch, every_probe)
     at.button(key="sign_in").click().run()
-    assert "Signing in does not work yet" in at.error[0].value
+    assert "Sign-in failed" in at.error[0].value
     assert [button.key for button in at.button] == ["sign_in"]
 
 

@@ -108,7 +108,7 @@ def test_models_are_asked_for_the_word_that_does_least_by_a_press_and_altered_ca
 ):
     at = shown("retrieval", set=key["rococo"])
     assert "consensus" not in drawn(at)
-    assert "leaving out each word once" in bodies(at)
+    assert "with each word left out once" in bodies(at)
     at.button(key="ask_consensus").click().run()
     assert not at.exception
     assert {"consensus", "source_words"} <= drawn(at)
@@ -233,7 +233,7 @@ def test_a_page_about_foils_and_pairs_of_captions_says_so_and_has_no_empty_part(
     assert not at.exception and not at.error
     assert "one of them is wrong" in at.markdown[0].value and "Two pictures" not in bodies(at)
     assert {"subsets"} == drawn(at) and "score" not in {one.key for one in at.get("button_group")}
-    assert [header.value for header in at.header] == ["Which differences are seen"]
+    assert [header.value for header in at.header] == ["Accuracy by type of difference"]
     at = open_page(monkeypatch, store, "triplets")
     assert not at.exception and "one of them is wrong" in at.markdown[0].value
     assert [header.value for header in at.header] == ["Meaning or looks", "Size and training data"]

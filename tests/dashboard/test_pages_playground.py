@@ -122,7 +122,7 @@ def test_a_picture_of_a_few_pixels_costs_one_line_and_no_more(shown):
     at.file_uploader(key="play_file").set_value(("two.png", buffer.getvalue(), "image/png")).run()
     at.text_input(key="caption").set_value("A red wall.").run()
     assert not at.error
-    assert "A picture of 2 x 2 pixels has no 4 x 4 cells" in words(at)
+    assert "A picture of 2 x 2 pixels is too small for 4 x 4 cells" in words(at)
     assert {"Mix in another picture", "Keep it"} <= {header.value for header in at.header}
 
 

@@ -204,16 +204,16 @@ def test_a_dataset_that_goes_before_the_press_starts_nothing(
         ("lgip", "run_models", ["scores:/nope.csv"], "'/nope.csv' cannot be read"),
         ("lgip", "run_models", ["embeddings:/nope.npz"], "'/nope.npz' cannot be read"),
         ("lgip", "run_models", ["embeddings:/nope.npz+best"], "'best' in 'embeddings:"),
-        ("lgip", "run_models", [f"embeddings:{__file__}"], "has no known ending"),
+        ("lgip", "run_models", [f"embeddings:{__file__}"], "has an unknown file extension"),
         ("lgip", "run_lgip_kinds", [], "'kinds' has no value"),
         ("rococo", "run_rococo_policies", ["danger:9"], "'danger:9'. Expected NAME"),
-        ("rococo", "run_rococo_policies", ["danger", "danger:1"], "Name it once"),
+        ("rococo", "run_rococo_policies", ["danger", "danger:1"], "contains the same edit twice"),
         ("rococo", "run_rococo_policies", ["delete:low-ei"], "needs EI scores"),
         ("rococo", "run_rococo_pictures", ["mix:2"], "0 < LAM < 1"),
         ("rococo", "run_rococo_picture_seeds", ["one"], "Expected whole numbers"),
         ("rococo", "run_rococo_caption_seeds", ["one"], "Expected whole numbers"),
         ("rococo", "run_rococo_vocabulary", "/nope.txt", "'/nope.txt' does not exist"),
-        ("rococo", "run_rococo_influence", ["st:/nope"], "there is no folder '/nope'"),
+        ("rococo", "run_rococo_influence", ["st:/nope"], "does not exist '/nope'"),
         ("lgip", "run_lgip_edits", "/nope.jsonl", "'/nope.jsonl' does not exist"),
     ],
 )
@@ -248,7 +248,7 @@ def test_answers_from_files_are_taken_where_they_fit_and_refused_before_a_job_st
     assert "every picture with every caption" in at.error[0].value
     assert at.button(key="start").disabled
     at.multiselect(key="run_models").set_value([f"embeddings:{tmp_path}"]).run()
-    assert "embeddings of texts only" in at.error[0].value
+    assert "only has text embeddings" in at.error[0].value
     (tmp_path / "texts.npy").write_bytes(b"no array")
     at.multiselect(key="run_models").set_value([f"embeddings:{tmp_path}"]).run()
     assert "cannot be read as numbers" in at.error[0].value
@@ -304,7 +304,7 @@ def test_a_served_dashboard_says_the_same_of_what_is_there_and_of_what_is_not(
         at.text_input(key="run_own").set_value(f"csv:{tmp_path / name}.csv").run()
         told.add(at.error[0].value.replace(name, ""))
         assert at.button(key="start").disabled
-    assert len(told) == 1 and "outside of the folders" in told.pop()
+    assert len(told) == 1 and "outside the folders" in told.pop()
 
 
 def test_all_questions_are_asked_of_every_model_by_one_press_in_one_plan(

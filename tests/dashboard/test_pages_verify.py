@@ -308,8 +308,8 @@ def test_small_copies_of_removed_results_are_counted_and_go_when_told(monkeypatc
     assert len(kept) == 2  # of the two pictures that the run read
     thumbnails.write(copied.root, "a" * 32, next(iter(kept)).read_bytes())
     at = checked(monkeypatch, copied)
-    told = "3 small copies of pictures take"
-    assert told in words(at) and "1 of them are of results that were removed" in words(at)
+    told = "3 thumbnails take"
+    assert told in words(at) and "1 belong to removed results" in words(at)
     assert not at.warning
     at.button(key="clean_thumbnails").click().run()
     assert not at.exception and not orphan.exists()

@@ -203,7 +203,7 @@ def test_a_link_about_questions_without_two_sides_says_so_and_what_is_here(
 
 def test_controls_alone_are_no_finding(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
     at = open_page(monkeypatch, every_probe, "tradeoff")
-    assert heading(at) == "These are controls: they are meant to fail."
+    assert heading(at) == "These are controls, which should fail."
     assert all(trace["mode"] != "lines" for trace in figure_of(at, "tradeoff")["data"])
 
 

@@ -89,7 +89,7 @@ def test_short_captions_that_look_foreign_are_reported_and_not_counted(tmp_path:
     seen = found(data, tmp_path)["not_english"]
     assert (seen.count, seen.of) == (0, 4)
     assert "2 more captions of one to three words may not be English" in seen.meaning
-    assert "such as 'Drei Bananen'. Rules edit them as English." in seen.meaning
+    assert "such as 'Drei Bananen'. They are edited with the rules for English." in seen.meaning
     english = found(dataset(tmp_path, item("b", ("Three bananas", "7"))), tmp_path)["not_english"]
     assert "more captions" not in english.meaning
 

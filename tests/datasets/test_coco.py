@@ -104,7 +104,7 @@ def test_what_is_not_there_is_one_line(make: Callable, tmp_path: Path):
         (
             [*IMAGES, IMAGES[0]],
             ANNOTATIONS,
-            r"has 1 ids more than once \(first: 'coco-000000000009'\)",
+            r"has 1 duplicate ids \(first: 'coco-000000000009'\)",
         ),
         (IMAGES, ANNOTATIONS[:3], "Item 'coco-000000000025' of '.*' has no caption"),
         (
@@ -115,18 +115,18 @@ def test_what_is_not_there_is_one_line(make: Callable, tmp_path: Path):
         (
             IMAGES,
             [*ANNOTATIONS, {"id": 99, "image_id": 77, "caption": "x"}],
-            "lacks 77, as a field or as the id of",
+            "lacks 77 (a field, or the id of",
         ),
         (IMAGES, [{"id": 1, "image_id": 9, "category_id": 3}], "lacks 'caption'"),
         ([{"id": 9, "file_name": "x.jpg"}], ANNOTATIONS[:2], "lacks 'width'"),
         (
             [{**IMAGES[0], "id": "nine"}],
             [{**ANNOTATIONS[0], "image_id": "nine"}],
-            "is not laid out as a captions file",
+            "is not a COCO captions file",
         ),
-        ("many", ANNOTATIONS, "is not laid out as a captions file"),
-        (IMAGES, [{**ANNOTATIONS[0], "caption": None}], "is not laid out as a captions file"),
-        (None, ANNOTATIONS, "is not laid out as a captions file"),
+        ("many", ANNOTATIONS, "is not a COCO captions file"),
+        (IMAGES, [{**ANNOTATIONS[0], "caption": None}], "is not a COCO captions file"),
+        (None, ANNOTATIONS, "is not a COCO captions file"),
     ],
 )
 def test_each_defect_of_the_json_is_one_line(
@@ -144,7 +144,7 @@ def test_broken_json_is_told_with_its_place(make: Callable, tmp_path: Path):
     (root / "annotations" / "captions_val2017.json").write_bytes(b'{"images": "\xff"}')
     refused(root, tmp_path, r"is not UTF-8 \(byte 12\)")
     (root / "annotations" / "captions_val2017.json").write_text("[]")
-    refused(root, tmp_path, "is not laid out as a captions file")
+    refused(root, tmp_path, "is not a COCO captions file")
 
 
 def test_the_digest_names_contents_and_neither_places_nor_file_names(

@@ -86,7 +86,7 @@ def test_an_absolute_path_is_taken_as_it_is(table: Path):
         ("image,caption\na.png,x\nb.png\n", "line 3: 1 fields, but 2 columns"),
         ('image,caption\na.png,"x" y\n', "line 2: .* check the quotes"),
         ('image,caption\na.png,"x\n', "unexpected end of data"),
-        ("image,caption\n,x\n", "line 2: the image is empty"),
+        ("image,caption\n,x\n", "line 2: the image column is empty"),
         ("image,caption\na.png,x\na.png, \n", "Caption 2 of item 'a.png' in 'csv:.*' is empty"),
         (
             "image,caption\na.png,x\nc.png,y\nd.png,z\n",

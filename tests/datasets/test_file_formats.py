@@ -132,7 +132,7 @@ def test_a_look_reads_no_file_outside_of_the_folders_of_a_served_dashboard(
     for form in forms:
         said = set()
         for file in ("there.json", "gone.json"):
-            with pytest.raises(InvalidInput, match="outside of the folders") as caught:
+            with pytest.raises(InvalidInput, match="outside the folders") as caught:
                 registry.check_name(folder, f"{form}{tmp_path / file}")
             said.add(str(caught.value).replace(file, ""))
         assert len(said) == 1

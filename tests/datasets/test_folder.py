@@ -64,14 +64,14 @@ def test_the_same_captions_are_the_same_dataset_however_they_are_written(
 
 def test_each_defect_of_a_folder_is_one_line(place: Path):
     refused(place.parent / "nowhere", "Folder '.*nowhere' does not exist")
-    refused(place, r"2 of 2 pictures in '.*' have no captions \(first: 'a.png'\)")
+    refused(place, r"2 of 2 pictures in '.*' have no caption \(first: 'a.png'\)")
     (place / "a.txt").write_text("One.")
-    refused(place, r"1 of 2 pictures in '.*' have no captions \(first: 'b.JPG'\)")
+    refused(place, r"1 of 2 pictures in '.*' have no caption \(first: 'b.JPG'\)")
     (place / "b.txt").write_text("\n \n")
     refused(place, "Item 'b.JPG' of 'folder:.*' has no caption")
     (place / "b.txt").write_text("Three.")
     (place / "c.txt").write_text("Lost.")
-    refused(place, r"1 text files in '.*' have no picture of their name \(first: 'c.txt'\)")
+    refused(place, r"1 text files in '.*' have no picture with the same name \(first: 'c.txt'\)")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_each_defect_of_a_folder_is_one_line(place: Path):
             '{"a.png": ["x"], "b.JPG": ["y"], "c.png": ["z"]}',
             r"1 of 3 images of .* are missing \(first: '.*c.png'\)",
         ),
-        ('{"a.png": ["x"]}', r"1 of 2 pictures in '.*' have no captions \(first: 'b.JPG'\)"),
+        ('{"a.png": ["x"]}', r"1 of 2 pictures in '.*' have no caption \(first: 'b.JPG'\)"),
         ('{"a.png": ["x"], "b.JPG": [""]}', "Caption 1 of item 'b.JPG' in .* is empty"),
         ('{"a.png": ["x"], "b.JPG": "y"}', "captions.json' is not laid out as expected"),
         ('{"a.png": ["x"], "b.JPG": [1]}', "captions.json' is not laid out as expected"),
@@ -97,7 +97,7 @@ def test_each_defect_of_a_captions_json_is_one_line(content: str, what: str, pla
 def test_two_lists_of_captions_are_refused(place: Path):
     (place / "captions.json").write_text("{}")
     (place / "captions.csv").write_text("")
-    refused(place, r"holds captions.csv and captions.json. Expected one of them")
+    refused(place, r"contains both captions.csv and captions.json")
 
 
 def test_an_empty_folder_has_no_items(tmp_path: Path):

@@ -59,7 +59,7 @@ def test_neighbouring_frames_of_a_video_are_pairs(tmp_path):
     assert (item.id, item.tags) == ("table/3-4", {"subset": "table", "video": "v"})
     assert (item.image.path.name, item.foil_image.path.name) == ("v0.png", "v1.png")
     assert dataset.notes == (
-        "1 of 4 pairs say the same of both frames and are left out (first: 5-6).",
+        "1 of 4 pairs have the same caption for both frames and are left out (first: 5-6).",
     )
 
 
@@ -81,7 +81,7 @@ def test_frames_of_action_genome_differ_in_two_of_three_relations_and_the_next_i
     ]
     assert dataset.notes == (
         "2 of 10 pairs have fewer than 2 of 3 relations different and are left out (first: 2-3).",
-        "5 of 10 pairs come right after a chosen frame and are left out (first: 2-5).",
+        "5 of 10 pairs directly follow a selected frame and are left out (first: 2-5).",
     )
 
 
@@ -126,7 +126,10 @@ def test_boundaries_are_skipped_once_and_captions_of_motion_are_dropped(tmp_path
     assert [item.captions + item.foils for item in dataset.items] == [("B", "D"), ("D", "E upset")]
     assert dataset.items[1].image.path.name == "v5.png"
     assert dataset.notes == (
-        "2 of 4 pairs have a caption that says where something moves and are left out (first: 3-6).",
+        (
+            "2 of 4 pairs have a caption that describes a direction of motion and are left "
+            "out (first: 3-6)."
+        ),
     )
 
 
@@ -165,7 +168,7 @@ def test_json_lines_and_tabs_are_read_alike(tmp_path):
 def test_frames_beside_the_table_need_no_folder_and_missing_ones_are_counted(tmp_path):
     name = write(tmp_path, [row(0, "A"), row(1, "B"), row(2, "C")])
     (tmp_path / "frames" / "v2.png").unlink()
-    with pytest.raises(InvalidInput, match=r"1 of 2 rows .* lack a picture"):
+    with pytest.raises(InvalidInput, match=r"1 of 2 rows .* have no picture"):
         frames.load(name, tmp_path)
     dataset = frames.load(f"{name}+available", tmp_path)
     assert len(dataset.items) == 1
@@ -193,17 +196,17 @@ def test_columns_that_are_not_read_are_named(tmp_path):
         ([row(0, "A"), row(1, "B", time="soon")], "", r"1 of 2 rows .*first: 3\)"),
         ([row(0, "A"), row(1, "B", time="nan")], "", r"1 of 2 rows"),
         ([row(0, "A"), row(1, "B", frame="")], "", r"1 of 2 rows"),
-        ([row(0, "A", boundary=1)], "", r"1 of 1 rows .*no later ones in boundary"),
-        ([row(1, "A", boundary=1), row(2, "B", boundary="")], "", r"1 of 2 rows .*do not fall"),
+        ([row(0, "A", boundary=1)], "", r"1 of 1 rows .*at most time"),
+        ([row(1, "A", boundary=1), row(2, "B", boundary="")], "", r"1 of 2 rows .*do not decrease"),
         ([row(0, "A", faces="many")], "", r"1 of 1 rows"),
-        ([row(0, "A"), row(0, "B")], "", r"1 of 2 rows .*one row for each time"),
+        ([row(0, "A"), row(0, "B")], "", r"1 of 2 rows .*one row per time"),
         ([row(0, "A"), row(1, "B")], "+ag", r"2 of 2 rows .*three relations for \+ag"),
         (
             [row(0, "A", relations="a|b|c"), row(1, "B", relations="a||c")],
             "+ag",
             r"1 of 2 rows .*first: 3\)",
         ),
-        ([row(0, "A"), row(1, "B")], "+youcook2", r"2 of 2 rows .*no face detector is shipped"),
+        ([row(0, "A"), row(1, "B")], "+youcook2", r"2 of 2 rows .*vlprobe has no face detector"),
         ([row(0, "A", faces=0), row(1, "B", faces="")], "+youcook2", r"1 of 2 rows .*first: 3\)"),
         ([row(0, "A")], "", "has no pair of frames"),
         ([row(0, "A"), row(1, "A")], "", "no pair of frames. 1 of 1 pairs say the same"),
@@ -284,7 +287,7 @@ def test_the_probe_of_series_finds_a_boundary_in_real_files(tmp_path, store):
             [row(0, "A"), row(1, "A"), row(2, "B", boundary=0.5)],
             r"1 of 3 rows .*a boundary after the last frame of the caption before it",
         ),
-        ([row(0, "A"), row(1, "B", boundary=9)], r"1 of 2 rows .*no later ones in boundary"),
+        ([row(0, "A"), row(1, "B", boundary=9)], r"1 of 2 rows .*at most time"),
     ],
 )
 def test_boundaries_that_cannot_be_are_one_line(tmp_path, rows, said):

@@ -203,13 +203,13 @@ def test_an_array_that_is_no_frame_is_refused(tmp_path: Path, array: np.ndarray,
     "content, said",
     [
         ("[", "not valid JSON"),
-        ([], "holds no rows"),
+        ([], "contains no rows"),
         (7, r"1 of 1 rows .*first: the whole file\)"),
         ([{"image": "a.png", "caption": "a"}], r"1 of 1 rows .*first: 0\).*image_0, image_1"),
         ([eqben(), eqben(caption1="")], r"1 of 2 rows .*first: 1\)"),
         ({"v": {"man": [eqben(caption0=[])]}}, r"first: v/man/0\)"),
         ([eqben(caption0=[3])], "1 of 1 rows"),
-        ([{**eqben(), "id": 1}, {**eqben(), "id": 1}], "1 ids more than once"),
+        ([{**eqben(), "id": 1}, {**eqben(), "id": 1}], "1 duplicate ids"),
         ({"a": valse(foil=None)}, r"first: a\)"),
         ({"a": valse(0)}, r"Nothing is left .*\+unvalidated keeps them"),
     ],
@@ -229,7 +229,10 @@ def test_rows_without_a_picture_stay_where_that_is_asked_for_and_the_others_are_
     name = f"{write(pictures, rows)}+unpictured"
     loaded = pairs.load(name, pictures)
     assert loaded.notes == (
-        f"1 of 2 has a picture here (in {pictures}); the others are shown by their texts and the picture's name.",
+        (
+            f"1 of 2 has a picture here (in {pictures}); the others are shown with their texts "
+            "and file names."
+        ),
     )
     here, absent = loaded.items
     assert here == pairs.load(write(pictures, rows[:1]), pictures).items[0]

@@ -103,7 +103,7 @@ def test_prompts_without_known_attributes_are_counted(tmp_path: Path):
     assert [len(item.captions) for item in kept.items] == [4, 4]
     assert "gender" not in kept.items[1].tags
     assert (
-        kept.notes[1] == "1 of 2 queries name no two attributes that we know (first: a tall cook)."
+        kept.notes[1] == "1 of 2 queries do not contain two known attributes (first: a tall cook)."
     )
     left = queries.load(name + "+p3", tmp_path)
     assert len(left.items) == 1

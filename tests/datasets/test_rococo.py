@@ -55,7 +55,7 @@ def test_a_picture_that_is_not_of_coco_keeps_its_name_as_id(tmp_path: Path):
         ([entry(1), {"image": "a.jpg"}, 7], r"2 of 3 rows .*first: entry 1\)"),
         ([{**entry(1), "caption": [1] * 10}], "1 of 1 rows"),
         ([{**entry(1), "caption": [" "] * 10}], "empty"),
-        ([entry(1), entry(1)], "1 ids more than once"),
+        ([entry(1), entry(1)], "1 duplicate ids"),
         ([], "no items"),
     ],
 )

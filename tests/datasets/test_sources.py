@@ -67,7 +67,7 @@ def test_a_folder_means_its_files_in_the_order_of_their_names(tmp_path: Path):
 @pytest.mark.parametrize(
     "name, kind, said",
     [
-        ("x:", InvalidInput, "names no file"),
+        ("x:", InvalidInput, "does not contain a file name"),
         ("x:rows.json+avalable", NotFound, "Did you mean 'available'"),
         ("x:rows.json@nowhere", InvalidInput, "'nowhere' of"),
     ],
@@ -79,7 +79,7 @@ def test_a_name_that_cannot_be_read_is_one_line(name: str, kind: type, said: str
 
 
 def test_a_folder_without_such_files_is_refused(tmp_path: Path):
-    with pytest.raises(InvalidInput, match=r"no file of the kind \.json or \.tsv"):
+    with pytest.raises(InvalidInput, match=r"contains no \.json or \.tsv"):
         parse(f"x:{tmp_path}")
 
 
@@ -118,7 +118,7 @@ def test_a_table_of_tabs_gives_back_what_was_written(
     "text, said",
     [
         ("a,b\n1,2,3\n4,5\n", "1 rows of .* more than its 2 fields .*line 2"),
-        ("a,A\n1,2\n", "two columns of one name"),
+        ("a,A\n1,2\n", "duplicate column names"),
         ('a,b\n"1,2\n', "line"),
     ],
 )

@@ -83,8 +83,11 @@ def test_rows_that_nobody_or_everybody_gets_right_are_kept_and_counted(tmp_path:
     loaded = triplets.load(write(tmp_path, rows), tmp_path)
     assert len(loaded.items) == 3
     assert loaded.notes == (
-        "1 of 3 rows say the same in caption and negative: no model can be right (first: swap/1).",
-        "1 of 3 rows say the same in both captions (first: swap/2).",
+        (
+            "1 of 3 rows have identical caption and negative, so no model can be right "
+            "(first: swap/1)."
+        ),
+        "1 of 3 rows have two identical captions (first: swap/2).",
     )
 
 
@@ -124,7 +127,7 @@ def test_unknown_columns_are_named(tmp_path: Path):
         ([row(0, caption="  ")], r"1 of 1 rows .*first: 0\)"),
         ([row(0, caption=["a"])], "1 of 1 rows"),
         ([row(0, negative_caption=["a"])], "1 of 1 rows"),
-        ([row(0), row(0)], "1 ids more than once"),
+        ([row(0), row(0)], "1 duplicate ids"),
         ([row(0, negative_caption="")], "Nothing is left .*1 of 1 rows have no negative"),
     ],
 )
@@ -142,8 +145,11 @@ def test_the_released_files_have_the_sizes_of_the_papers(shared_data: Path, tmp_
     assert {len(item.captions) for item in first.items} == {1}
     assert first.notes == ()
     assert plus.notes == (
-        "2 of 4757 rows say the same in caption and negative: no model can be right (first: swap_obj/2).",
-        "1 of 4757 rows say the same in both captions (first: replace_att/14).",
+        (
+            "2 of 4757 rows have identical caption and negative, so no model can be right "
+            "(first: swap_obj/2)."
+        ),
+        "1 of 4757 rows have two identical captions (first: replace_att/14).",
     )
 
 

@@ -175,7 +175,7 @@ def test_what_people_said_is_never_removed(copied):
     path.write_text("not JSON\n")
     code, lines = verify(copied, "--repair")
     assert code == 1
-    assert "verdicts of people cannot be computed again" in lines[0]
+    assert "human verdicts cannot be recreated" in lines[0]
     assert path.read_text() == "not JSON\n"
 
 
@@ -183,7 +183,7 @@ def test_a_run_under_a_name_that_is_not_its_own_is_named(copied):
     folder = next(copied.root.glob("runs/*/"))
     manifest = json.loads((folder / "manifest.json").read_text())
     folder.rename(folder.with_name("f" * 16))
-    assert f"it is of another key ({manifest['key']})" in verify(copied)[1][0]
+    assert f"it has another key ({manifest['key']})" in verify(copied)[1][0]
 
 
 def test_a_damaged_examination_is_named(made, copied):

@@ -239,7 +239,7 @@ def test_a_job_whose_word_is_damaged_counts_as_stopped_hides_no_other_and_is_men
     assert "Resume it" in job.error
     assert {one.id for one in jobs.jobs(store)} == {"abc", "def"}
     assert repaired(store) == [f"{folder / 'status.json'}: it is not what was written"]
-    assert jobs.read(store, "abc").error == "It was never started. Resume it."
+    assert jobs.read(store, "abc").error == "The job never started. Resume it."
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_a_folder_that_is_no_job_keeps_none_waiting_and_stays(store, name):
 def test_a_job_that_has_not_begun_is_not_repaired_away(store):
     job_id = jobs.write(Request(("control:random",), "demo", "lgip"), store)
     assert repaired(store) == []
-    assert jobs.read(store, job_id).error == "It was never started. Resume it."
+    assert jobs.read(store, job_id).error == "The job never started. Resume it."
 
 
 def test_a_folder_where_a_file_of_a_job_should_be_is_named_and_goes(store):
@@ -352,7 +352,7 @@ def test_of_two_people_who_resume_at_once_one_does(store, monkeypatch):
         for one in both:
             one.join()
     assert spawned == ["abc"]
-    assert said == ["Job 'abc' is still going. Cancel it first, or wait."]
+    assert said == ["Job 'abc' is still running. Cancel it or wait."]
 
 
 def test_a_machine_that_can_start_no_process_is_said_so(store, monkeypatch):

@@ -219,7 +219,7 @@ def test_repair_removes_nothing_that_only_its_owner_can_read(shared, place):
     os.chmod(shared.root, 0o755)
     assert looked.exit_code == mended.exit_code == 1
     assert looked.stdout.splitlines() == [
-        f"{path}: it cannot be read (Permission denied); its owner can grant access; not deleted"
+        f"{path}: it cannot be read (Permission denied); ask its owner for access; not deleted"
     ]
     assert files == sorted(one for one in shared.root.rglob("*") if one.is_file())
     assert command(shared, "verify").exit_code == 0

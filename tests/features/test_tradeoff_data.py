@@ -135,7 +135,7 @@ def test_without_a_known_model_the_figure_is_empty():
         drawn = figure(of(points))
         assert not any(trace.customdata for trace in drawn.data)
         assert tradeoff.alternative(of(points), NAMES).startswith("These models have no values")
-    assert tradeoff.described(of([UNKNOWN]), UNKNOWN, "Three") == "Three: not tested on both sides."
+    assert tradeoff.described(of([UNKNOWN]), UNKNOWN, "Three") == "Three: not tested on both axes."
 
 
 def test_the_frame_of_a_rate_ends_at_all():

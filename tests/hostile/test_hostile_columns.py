@@ -214,7 +214,7 @@ def test_a_small_parquet_file_that_becomes_much_text_is_refused_before_it_does(t
         pq.write_table(content, file, compression="zstd", **options)
         assert file.stat().st_size < 3_000
     *lines, peak = lines_of_a_child(tmp_path, *files, code=READ_AND_MEASURE)
-    assert "has 300,0" in lines[0] and "bytes of text when it is unpacked" in lines[0]
+    assert "has 300,0" in lines[0] and "bytes of text when decompressed" in lines[0]
     assert "has 300,0" in lines[1] and "in a delta encoding" in lines[2]
     assert int(peak) < 50_000_000
 
@@ -258,7 +258,7 @@ def test_rows_that_take_no_bytes_are_refused_by_their_number(
     with pa.ipc.new_file(tmp_path / "x.arrow", content.schema) as writer:
         writer.write_table(content)
     for name in ("x.parquet", "x.arrow"):
-        with pytest.raises(InvalidInput, match=r"has 1,000 rows\. Expected at most 999"):
+        with pytest.raises(InvalidInput, match=r"has 1,000 rows\. The maximum is 999"):
             reader.read(tmp_path / name)
 
 

@@ -178,7 +178,7 @@ TABLES = {
     "a field too many": "{head}a.png,x,y,z,1,2,3\n",
     "no caption": "{head}a.png,\n",
     "a caption of zero letters": "{head}a.png,   \n",
-    "columns of one name": "image,caption,caption\na.png,x,y\n",
+    "duplicate column names": "image,caption,caption\na.png,x,y\n",
     "a field of a million letters": "{head}a.png," + "a" * 10**6 + "\n",
     "a quoted field of a million lines": '{head}a.png,"' + "a,\n" * 10**6 + '"\n',
     "half a character": "{head}a.png,x \ud800 y\n",

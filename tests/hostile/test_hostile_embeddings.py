@@ -42,7 +42,7 @@ FILES = {
     "another width": (
         "a.npz",
         archive(texts=saved(UNIT), pictures=saved(np.eye(4))),
-        "has pictures of 4 numbers and texts of 3",
+        "has 4-dimensional image and 3-dimensional text embeddings",
     ),
     "ids of another length": (
         "a.npz",
@@ -63,7 +63,7 @@ FILES = {
     ),
     "NaN among numbers": ("a.npz", archive(texts=saved(HOLED)), "row 1: a number of the vector is NaN"),
     "an infinite number": ("a.npz", archive(texts=saved(np.array([[np.inf, 0]]))), "row 0: a number of the vector"),
-    "no direction": ("a.npz", archive(texts=saved(np.zeros((2, 2)))), "row 0: the vector is 0 throughout"),
+    "no direction": ("a.npz", archive(texts=saved(np.zeros((2, 2)))), "row 0: the vector is all zeros"),
     "no rows of numbers": ("a.npz", archive(texts=saved(np.zeros(3))), "Expected one vector per row"),
     "Parquet that is cut": ("a.parquet", WRITTEN[: len(WRITTEN) // 2], "is not a valid table"),
     "no Parquet": ("a.parquet", b"PAR1PAR1", "is not a valid table"),
@@ -76,7 +76,7 @@ FILES = {
     "a key that is none": (
         "a.parquet",
         parquet(id=pa.array([None], pa.string()), embedding=[[1.0]]),
-        "row 0: no text in the column of keys",
+        "row 0: the key is empty",
     ),
     "no columns of use": ("a.parquet", parquet(x=[1]), "has the columns x. Expected an id and an embedding"),
     "a vector that is none": ("a.jsonl", lines(GOOD, GOOD | {"embedding": "high"}), "row 1: 'high' is not a vector"),
@@ -84,7 +84,7 @@ FILES = {
     "a list in a vector": ("a.jsonl", lines(GOOD | {"embedding": [[1], 0]}), "is not a vector"),
     "a giant in a vector": ("a.jsonl", b'{"id": "a", "embedding": [1' + b"0" * 400 + b"]}", "is not a vector"),
     "rows of two lengths": ("a.jsonl", lines(GOOD, {"id": "b", "embedding": [1, 0, 0]}), "row 1: vectors of 2, 3"),
-    "no object": ("a.jsonl", lines(GOOD, 3), "row 2, is not an object"),
+    "no object": ("a.jsonl", lines(GOOD, 3), "row 2, is not a JSON object"),
     "a key twice": ("a.jsonl", lines(GOOD, GOOD), "'a' more than once"),
     "nested too deeply": ("a.jsonl", b"[" * 100_000, "nested too deeply"),
     "nested too deeply inside": (
@@ -97,9 +97,9 @@ FILES = {
     "fields that are missing": ("a.csv", b"id,e0,e1\na,1\n", "Expected 3 columns, got 2: a,1"),
     "a word for a number": ("a.csv", b"id,e0,e1\na,1,0\nb,x,0\n", "Row #3: CSV conversion error"),
     "numbers with a gap": ("a.csv", b"id,e0,e2\na,1,0\n", "Expected an id and an embedding"),
-    "two columns of one name": ("a.csv", b"id,e0,E0\na,1,0\n", "two columns of one name"),
+    "duplicate column names": ("a.csv", b"id,e0,E0\na,1,0\n", "duplicate column names"),
     "no UTF-8": ("a.csv", b"id,e0\n\xff,1\n", "is not UTF-8"),
-    "an ending of nobody": ("a.pkl", pickle.dumps(Trap()), "has no known ending"),
+    "an ending of nobody": ("a.pkl", pickle.dumps(Trap()), "has an unknown file extension"),
 }  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def test_embeddings_that_are_not_as_expected_are_one_line_that_names_file_and_ro
 MATRICES = {
     "objects": (saved(np.array([[Trap()]], dtype=object)), "Python objects"),
     "ten gigabytes": (header("(40000, 31250)"), "greater than file size"),
-    "three dimensions": (saved(np.zeros((2, 2, 2))), "Expected a score of each picture"),
+    "three dimensions": (saved(np.zeros((2, 2, 2))), "Expected a score for each picture"),
     "an infinite score": (
         saved(np.array([[0, 1], [np.inf, 0]])),
         "row 1, column 0: inf. Expected a finite number",
@@ -142,10 +142,10 @@ NAMES = {
     "nothing": ("embeddings:", "does not name a file"),
     "no file": ("embeddings:gone.npz", "cannot be read"),
     "a folder of other things": ("embeddings:/tmp", "has no texts.npy"),
-    "a device": ("embeddings:/dev/zero", "no known ending"),
+    "a device": ("embeddings:/dev/zero", "unknown file extension"),
     "an option of nobody": ("embeddings:FILE+cosine", "'cosine' in .* is not an option"),
     "a column that is not there": ("embeddings:FILE+vector=sim", "has the columns id, e0"),
-    "no matrix": ("scores:FILE+matrix", "is not a matrix"),
+    "no matrix": ("scores:FILE+matrix", "is not a score matrix"),
 }
 
 
@@ -177,7 +177,7 @@ def test_a_pipe_and_a_link_out_of_the_roots_are_not_opened(tmp_path: Path, monke
         f"scores:{outside}+matrix",
     ]
     for name in names:
-        assert "outside of the folders" in refused(name)
+        assert "outside the folders" in refused(name)
     monkeypatch.delenv(access.ROOTS)
     monkeypatch.setenv(access.READ_ONLY, "1")
     for name in (f"embeddings:{outside}", f"scores:{outside}"):

@@ -50,7 +50,9 @@ def request(dataset: str) -> Request:
 
 
 def test_a_file_name_that_is_not_utf8_is_refused_in_one_line(tmp_path):
-    assert "half of a character" in refused("check", red(tmp_path / "data", f"a{BYTE}"))
+    assert "incomplete character (a lone surrogate)" in refused(
+        "check", red(tmp_path / "data", f"a{BYTE}")
+    )
 
 
 def test_a_dataset_in_a_folder_whose_name_is_not_utf8_is_refused_in_one_line(tmp_path, monkeypatch):
@@ -71,7 +73,7 @@ def test_half_a_character_in_a_path_in_json_is_refused_in_one_line(tmp_path, hal
     (tmp_path / "data" / "captions.json").write_text(f'{{"a{half}.png": ["A red dog"]}}')
     with pytest.raises(InvalidInput):
         registry.load_dataset(f"coco:{tmp_path / 'data' / 'captions.json'}", tmp_path)
-    with pytest.raises(InvalidInput, match=r"have no captions|half of a character|not UTF-8"):
+    with pytest.raises(InvalidInput, match=r"have no caption|incomplete character|not UTF-8"):
         registry.load_dataset(f"folder:{tmp_path / 'data'}", tmp_path)
 
 
@@ -112,12 +114,12 @@ def test_a_working_folder_that_is_gone_is_told_in_one_line(tmp_path):
             text=True,
         )
         assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
-        assert "working folder that is gone" in done.stderr
+        assert "working folder that no longer exists" in done.stderr
         gone.mkdir()
 
 
 def test_perturb_into_a_missing_folder_is_told_in_one_line(tiny, tmp_path):
-    assert "Expected a path in an existing, writable folder" in refused(
+    assert "The folder must exist and be writable" in refused(
         "perturb", tiny, "--output", str(tmp_path / "no" / "x")
     )
 
@@ -157,9 +159,7 @@ def coco(folder: Path, ids: list[object]) -> str:
 
 @pytest.mark.parametrize("keys", [["b", "a"], ["b", 7], [None], [1.5], [True]])
 def test_ids_of_coco_that_are_no_whole_numbers_are_refused_in_one_line(tmp_path, keys):
-    with pytest.raises(
-        InvalidInput, match=r"is not laid out as a captions file .*not a whole number"
-    ):
+    with pytest.raises(InvalidInput, match=r"is not a COCO captions file .*not a whole number"):
         registry.load_dataset(coco(tmp_path / "a", keys), tmp_path)
 
 

@@ -25,7 +25,7 @@ from vlprobe.runs.request import Request
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
 
-REFUSED = "is code from outside of vlprobe, and it was not named when this was started"
+REFUSED = "is code from outside vlprobe that was not allowed at start"
 
 
 class Trap:
@@ -222,7 +222,7 @@ def test_a_named_plugin_opens_no_file_outside_of_the_roots(
     monkeypatch.setenv(access.ROOTS, str(tmp_path))
     assert registry.load_dataset(f"py:{FILES['dataset']}:1", tmp_path).items
     for rest in ("/etc/passwd", "../x", "~", "1:/etc"):
-        with pytest.raises(InvalidInput, match="outside of the folders"):
+        with pytest.raises(InvalidInput, match="outside the folders"):
             registry.load_dataset(f"py:{FILES['dataset']}:{rest}", tmp_path)
 
 

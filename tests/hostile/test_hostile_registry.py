@@ -73,7 +73,7 @@ def refuse(load, name: str, read_only: bool, names_a_file: bool = True) -> None:
         load(name)
     said = str(caught.value)
     if names_a_file:
-        assert ("read-only" if read_only else "outside of the folders") in said, said
+        assert ("read-only" if read_only else "outside the folders") in said, said
     assert said.isprintable()
 
 

@@ -138,7 +138,7 @@ def test_no_field_and_no_option_of_a_request_opens_a_file_elsewhere(
     limit(monkeypatch, root, read_only=False)
     store = Store(root / "cache")
     for request in asked(f"csv:{root}/open/captions.csv", written("PATH", PATHS[what], root)):
-        with pytest.raises(InvalidInput, match="outside of the folders"):
+        with pytest.raises(InvalidInput, match="outside the folders"):
             execute(request, store)
     assert not store.runs()
 
@@ -166,7 +166,7 @@ def test_no_field_of_a_training_opens_or_writes_a_file_elsewhere(
             request = TrainRequest(
                 **{"output": str(root / "open" / "tuned.safetensors"), **plain, field: given}
             )
-            with pytest.raises(InvalidInput, match="outside of the folders"):
+            with pytest.raises(InvalidInput, match="outside the folders"):
                 train(request, root / "cache")
     AUDIT["folders"], watched = (), AUDIT["folders"]
     assert (sorted((root / "closed").iterdir()), sorted((root / "open@closed").iterdir())) == before
@@ -190,7 +190,7 @@ def test_no_job_file_opens_a_file_elsewhere(root: Path, monkeypatch: pytest.Monk
         (folder / "request.json").write_text(json.dumps(asdict(request) | {"created": 0}))
         (folder / "status.json").write_text(json.dumps({"state": "queued", "queued": 0}))
         assert jobs.work(str(store.root), folder.name) == 1
-        assert "outside of the folders" in json.loads((folder / "status.json").read_text())["error"]
+        assert "outside the folders" in json.loads((folder / "status.json").read_text())["error"]
 
 
 def test_where_it_is_read_only_no_request_is_begun(root: Path, monkeypatch: pytest.MonkeyPatch):
@@ -238,6 +238,6 @@ def test_no_parameter_of_a_link_opens_a_file_elsewhere(
             assert not is_at_hand or not any(name in button.label for name in names)
             button.click().run()
             assert is_at_hand or any(
-                "outside of the folders" in error.value.replace("\\", "") for error in at.error
+                "outside the folders" in error.value.replace("\\", "") for error in at.error
             )
     assert not at.exception

@@ -25,8 +25,8 @@ FILES = {
     "an array of more than fits": ("a.npy", header("(2000000, 2000000)"), "greater than file size"),
     "a negative shape": ("a.npy", header("(-1, 2)") + bytes(64), "negative dimensions"),
     "a header without an end": ("a.npy", header("(1, ("), "cannot be read as numbers"),
-    "words in place of numbers": ("a.npy", saved(np.array([["a"]])), "Expected numbers of shape"),
-    "one number": ("a.npy", saved(np.array(1.0)), "Expected numbers of shape"),
+    "words in place of numbers": ("a.npy", saved(np.array([["a"]])), "Expected shape"),
+    "one number": ("a.npy", saved(np.array(1.0)), "Expected shape"),
     "an infinite number": ("a.npy", saved(np.array([[1, np.inf]])), "item 0: a score is infinite"),
     "an archive that is none": ("a.npz", b"PK\x03\x04", "cannot be read as numbers"),
     "an archive of other arrays": ("a.npz", archive(x=saved(np.eye(2))), "holds x. Expected"),
@@ -47,22 +47,22 @@ FILES = {
         parquet(label=["a_c0_i0"], score=[float("inf")]),
         "row 1: 'score' is infinite",
     ),
-    "a label of no form": ("a.jsonl", lines(GOOD, GOOD | {"label": "a"}), "row 2: 'a' is not a label"),
+    "a label of no form": ("a.jsonl", lines(GOOD, GOOD | {"label": "a"}), "row 2: 'a' is not a valid label"),
     "a caption of no room": (
         "a.jsonl",
         lines(*(GOOD | {"label": f"{n}_c99999_i99999"} for n in range(9))),
         "Expected at most",
     ),
-    "a number of many digits": ("a.jsonl", lines(GOOD | {"label": "a_c123456_i0"}), "is not a label"),
-    "a score twice": ("a.jsonl", lines(GOOD, GOOD), "row 2: 'a_c0_i0' has a score already"),
+    "a number of many digits": ("a.jsonl", lines(GOOD | {"label": "a_c123456_i0"}), "is not a valid label"),
+    "a score twice": ("a.jsonl", lines(GOOD, GOOD), "row 2: 'a_c0_i0' has more than one score"),
     "a text for a score": ("a.jsonl", lines(GOOD | {"score": "high"}), "'high' in 'score' is not"),
     "a truth for a score": ("a.jsonl", lines(GOOD | {"score": True}), "'True' in 'score' is not"),
     "a list for a score": ("a.jsonl", lines(GOOD | {"score": [1]}), "is not a number"),
     "a giant for a score": ("a.jsonl", b'{"label": "a_c0_i0", "score": 1' + b"0" * 400 + b"}", "is not a number"),
-    "no object": ("a.jsonl", lines(GOOD, 3), "row 2, is not an object"),
+    "no object": ("a.jsonl", lines(GOOD, 3), "row 2, is not a JSON object"),
     "no label": ("a.jsonl", lines({"score": 1}), "has the columns score"),
-    "an empty label": ("a.jsonl", lines(GOOD | {"label": None}), "row 1: no text in 'label'"),
-    "the same name twice": ("a.jsonl", lines({"Score": 1, **GOOD}), "two columns of one name"),
+    "an empty label": ("a.jsonl", lines(GOOD | {"label": None}), "row 1: 'label' is empty"),
+    "the same name twice": ("a.jsonl", lines({"Score": 1, **GOOD}), "duplicate column names"),
     "nested too deeply": ("a.jsonl", b"[" * 100_000, "nested too deeply"),
     "too many names": ("a.jsonl", lines({str(n): n for n in range(10_001)}), "10,001 names"),
     "a table without rows": ("a.csv", b"label,score\n", "has the columns none"),
@@ -70,7 +70,7 @@ FILES = {
     "a line that is none": ("a.csv", b"label,score\na_c0_i0,x\n", "line 2: 'x' in 'score'"),
     "a caption that is none": ("a.csv", b"case,caption,image,score\na,-1,0,1\n", "'-1' in 'caption' is not a number"),
     "a case twice": ("a.csv", b"case,c0_i0\na,1\na,2\n", "'a' more than once"),
-    "an ending of nobody": ("a.pkl", pickle.dumps(Trap()), "has no known ending"),
+    "an ending of nobody": ("a.pkl", pickle.dumps(Trap()), "has an unknown file extension"),
 }  # fmt: skip
 
 
@@ -84,11 +84,11 @@ def test_a_file_that_is_not_as_expected_is_one_line(what: str, tmp_path: Path):
 NAMES = {
     "nothing": ("scores:", "does not name a file"),
     "no file": ("scores:gone.csv", "cannot be read"),
-    "a folder": ("scores:/tmp", "no known ending"),
+    "a folder": ("scores:/tmp", "unknown file extension"),
     "a folder that ends so": ("scores:FOLDER", "cannot be read|Is a directory"),
-    "a device": ("scores:/dev/zero", "no known ending"),
+    "a device": ("scores:/dev/zero", "unknown file extension"),
     "an option of nobody": ("scores:FILE+best", "'best' in .* is not an option"),
-    "two scales": ("scores:FILE+cosine+logit", "the scales cosine and logit"),
+    "two scales": ("scores:FILE+cosine+logit", "several scales: cosine and logit"),
     "a column that is not there": ("scores:FILE+score=sim", "but no 'sim'"),
     "a wrong scale": ("scores:FILE+probability", "1 of 1 scores of .* are no probability"),
     "a cosine that is none": ("scores:FILE+cosine", "are no cosine"),
@@ -127,6 +127,6 @@ def test_an_archive_that_unpacks_to_more_is_refused_before_it_does(tmp_path: Pat
 def test_a_table_of_more_rows_than_are_read_is_refused(tmp_path: Path, monkeypatch):
     (tmp_path / "a.parquet").write_bytes(parquet(label=["a_c0_i0"] * 9, score=[1.0] * 9))
     monkeypatch.setattr(tables, "MAX_ROWS", 8)
-    with pytest.raises(InvalidInput, match="says that it has 9 rows"):
+    with pytest.raises(InvalidInput, match="declares 9 rows"):
         registry.load_model(f"scores:{tmp_path / 'a.parquet'}")
     assert score_table.MAX_ROWS > 8

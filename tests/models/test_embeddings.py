@@ -243,7 +243,7 @@ def test_missing_embeddings_are_counted_and_refused_or_unknown_with_an_option(
     images = np.load(tmp_path / "gallery" / "pictures.npy")
     images[0] = np.nan
     np.save(tmp_path / "gallery" / "pictures.npy", images)
-    with pytest.raises(InvalidInput, match=r"lacks 1 of 6 pictures .*A gallery takes them all"):
+    with pytest.raises(InvalidInput, match=r"lacks 1 of 6 pictures .*A gallery needs all of them"):
         run(f"{name}+partial", tiny, "prsm", store)
 
 
@@ -253,7 +253,7 @@ def test_texts_alone_are_a_text_encoder(tiny, tmp_path, store):
     found = values(store, run(name, data, "visla", store))
     expected = values(store, run(answered.MODEL, data, "visla", store))
     assert found["words_t2t_accuracy"] == expected["words_t2t_accuracy"]
-    with pytest.raises(InvalidInput, match="embeddings of texts only"):
+    with pytest.raises(InvalidInput, match="only has text embeddings"):
         run(name, tiny, "lgip", store)
 
 
@@ -271,14 +271,14 @@ def test_other_words_and_another_question_set_are_refused_in_one_line(tiny, tmp_
     model = embeddings.load(name)
     with pytest.raises(InvalidInput, match="cannot score new words"):
         Player(model)
-    with pytest.raises(InvalidInput, match="reads no other text"):
+    with pytest.raises(InvalidInput, match="to score other texts"):
         model.tokenize(["a dog"])
     with pytest.raises(InvalidInput, match=r"lacks \d+ of \d+ texts"):
         run(name, tiny, "lgip", store)
     for side in ("pictures", "texts"):
         (tmp_path / "out" / f"{side}.parquet").unlink()
         (tmp_path / "out" / f"{side}.jsonl").unlink()
-    with pytest.raises(InvalidInput, match=r"texts without ids, and \d+ are asked about"):
+    with pytest.raises(InvalidInput, match=r"texts without ids, but the question set has \d+"):
         run(name, tiny, "lgip", store)
     with pytest.raises(InvalidInput, match=r"has none of the 6 pictures .*first key is"):
         run(lines(tmp_path / "e.jsonl", ["x"], np.eye(1, 4), "vector"), tiny, "prsm", store)

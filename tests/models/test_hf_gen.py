@@ -201,7 +201,7 @@ def test_answers_that_begin_with_the_same_token_are_refused(made, monkeypatch):
 
 def test_a_model_that_answers_nothing_is_refused(tmp_path):
     tiny_hf.dual("clip", tmp_path)
-    with pytest.raises(InvalidInput, match="of type 'clip' and answers no questions"):
+    with pytest.raises(InvalidInput, match="of type 'clip' and cannot answer questions"):
         registry.load_model(f"hf-gen:{tmp_path}", "cpu")
 
 

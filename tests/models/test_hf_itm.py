@@ -311,7 +311,7 @@ def test_a_head_without_embeddings_is_told_in_one_line_that_it_cannot_search(pro
     folder, _ = made("vilt")
     store = Store(tmp_path / "cache")
     request = Request((f"hf-itm:{folder}",), make_tiny(tmp_path / "data"), probe, device="cpu")
-    with pytest.raises(InvalidInput, match="has no embeddings to search with: it scores pairs"):
+    with pytest.raises(InvalidInput, match="only scores pairs and has no embeddings"):
         execute(request, store)
 
 

@@ -200,7 +200,7 @@ def test_missing_scores_are_counted_and_refused_or_unknown_with_an_option(tmp_pa
         row["score"] = None
     name, data = json_lines(tmp_path / "s.jsonl", rows[:-1]), dataset(tmp_path)
     with pytest.raises(
-        InvalidInput, match=r"lacks 3 of 12 scores .*first: pairs/2_c0_i1\).*\+partial"
+        InvalidInput, match=r"lacks 3 of 12 required scores .*first: pairs/2_c0_i1\).*\+partial"
     ):
         answered(name, data, store)
     assert not store.runs()
@@ -224,7 +224,7 @@ def test_a_row_that_fits_two_cases_is_refused(tmp_path, store):
         (folder / f"{name}.json").write_text(json.dumps([eqben(f"{name}/")]))
     data = f"pairs:{folder}@{folder}+unpictured"
     name = json_lines(tmp_path / "s.jsonl", labelled(pairs={"0": PAIRS["0"]}))
-    with pytest.raises(InvalidInput, match="one row that fits both 'a/0' and 'b/0'"):
+    with pytest.raises(InvalidInput, match="one row that matches both 'a/0' and 'b/0'"):
         answered(name, data, store)
     both = labelled("a/", {"0": PAIRS["0"]}) + labelled("b/", {"0": PAIRS["1"]})
     manifest = answered(json_lines(tmp_path / "s.jsonl", both), data, store)
@@ -247,7 +247,7 @@ def test_a_file_of_other_data_is_told_from_one_with_gaps(tmp_path, store):
 @pytest.mark.parametrize("probe", ["rococo", "prsm"])
 def test_a_gallery_says_what_it_would_take(probe, tmp_path, store):
     name = json_lines(tmp_path / "s.jsonl", labelled())
-    with pytest.raises(InvalidInput, match="a score of every picture with every caption"):
+    with pytest.raises(InvalidInput, match="the score of every picture with every caption"):
         answered(name, make_tiny(tmp_path / "data"), store, probe)
 
 
@@ -315,7 +315,7 @@ def test_new_words_are_refused_in_one_line(tmp_path):
     model = scores.load(json_lines(tmp_path / "s.jsonl", labelled()))
     with pytest.raises(InvalidInput, match="cannot score new words"):
         Player(model)
-    with pytest.raises(InvalidInput, match="reads no other text"):
+    with pytest.raises(InvalidInput, match="to score other texts"):
         model.tokenize(["a dog"])
 
 
@@ -327,7 +327,9 @@ VALSE = ((69.44, 62.49, 47.38), (68.81, 68.58, 38.22), (74.05, 51.14, 62.63), (7
 def test_a_file_of_ranks_says_what_to_write_instead(tmp_path):
     rows = [{"image": n, "rank_i2t": 3 * n, "rank_t2i": n} for n in range(3)]
     for name in (table(tmp_path / "ranks.csv", rows), json_lines(tmp_path / "ranks.jsonl", rows)):
-        with pytest.raises(InvalidInput, match=r"ranks do not say .* scores:FILE\.npy\+matrix"):
+        with pytest.raises(
+            InvalidInput, match=r"ranks do not give margins.* scores:FILE\.npy\+matrix"
+        ):
             registry.load_model(name, "cpu")
 
 

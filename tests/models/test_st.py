@@ -88,7 +88,7 @@ def test_parts_that_are_not_of_sentence_transformers_are_refused_and_not_run(fol
     (folder / "modules.json").write_text(json.dumps(modules))
     (folder / "pooling_of_mine.py").write_text(f"open({str(folder / 'it-ran')!r}, 'w')")
     with pytest.raises(
-        InvalidInput, match=r"asks to run code .*'pooling_of_mine.Pooling' in modules.json"
+        InvalidInput, match=r"requests to run code .*'pooling_of_mine.Pooling' in modules.json"
     ):
         registry.load_model(f"st:{folder}", "cpu")
     assert not (folder / "it-ran").exists()
@@ -99,7 +99,7 @@ def test_a_transformer_that_asks_for_code_of_its_own_is_refused(folder):
         "auto_map": {"AutoModel": "modeling.M"}
     }
     (folder / "config.json").write_text(json.dumps(said))
-    with pytest.raises(InvalidInput, match="asks to run code that comes with its weights"):
+    with pytest.raises(InvalidInput, match="requests to run code shipped with its weights"):
         registry.load_model(f"st:{folder}", "cpu")
 
 
@@ -128,7 +128,7 @@ def test_a_probe_that_needs_pictures_refuses_a_text_encoder_before_any_work(
     )
     monkeypatch.setattr(registry, "load_model", lambda *asked: model)
     dataset = make(probe, tmp_path / "data", 4)
-    with pytest.raises(InvalidInput, match="needs a model that sees pictures") as error:
+    with pytest.raises(InvalidInput, match="needs a model with an image input") as error:
         execute(Request((model.name,), dataset, probe, device="cpu"), Store(tmp_path / "cache"))
     assert "\n" not in str(error.value)
 

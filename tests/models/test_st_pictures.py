@@ -161,10 +161,10 @@ def test_embeddings_are_cut_to_the_length_that_the_settings_say(tmp_path):
     ("name", "told"),
     [
         (f"st:{MINILM}+prompt_name=query", "no prompt 'query'. Expected .prompt=TEXT: they have"),
-        (f"st:{MINILM}+instruction=x", "no option that is known. Expected st:MODEL.prompt=TEXT"),
-        (f"st:{MINILM}+prompt=a\nb", r"no option that is known. .* with \\n for a new line"),
-        (f"st:{MINILM}+prompt=data:image/png;base64,aa", "looks like the address of a picture"),
-        ("st:/nowhere+prompt=a", "there is no folder '/nowhere'"),
+        (f"st:{MINILM}+instruction=x", "an unknown option. Expected st:MODEL.prompt=TEXT"),
+        (f"st:{MINILM}+prompt=a\nb", r"an unknown option. .* with \\n for a new line"),
+        (f"st:{MINILM}+prompt=data:image/png;base64,aa", "looks like the path or URL of a picture"),
+        ("st:/nowhere+prompt=a", "does not exist '/nowhere'"),
     ],
 )
 def test_an_option_that_says_nothing_is_one_line(name, told):
@@ -187,7 +187,7 @@ def test_an_option_that_says_nothing_is_one_line(name, told):
                 },
                 "module_output_name": "token_embeddings",
             },
-            "cannot be opened|has no processor of both",
+            "cannot be opened|has no processor for both",
         ),
     ],
 )

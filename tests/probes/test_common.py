@@ -124,7 +124,7 @@ def test_a_value_named_twice_in_a_list_option_is_refused_in_one_line(
         execute(Request(("control:random",), tiny, probe, {option: [value, str(value)]}), store)
     assert (
         str(caught.value)
-        == f"Option '{option}' names '{value}' more than once. Name each value once."
+        == f"Option '{option}' contains '{value}' more than once. List each value once."
     )
     assert not store.runs()
 

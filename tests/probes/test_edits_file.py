@@ -163,9 +163,7 @@ def test_an_edit_with_an_item_belongs_to_that_item_alone(tiny, store, tmp_path):
     named = [ROWS[0] | {"item": whole[0]["item"]}]
     assert asked(tiny, store, "lgip", written(tmp_path / "b", named))[0]["item"] == whole[0]["item"]
     other = [ROWS[0] | {"item": "elsewhere"}]
-    with pytest.raises(
-        InvalidInput, match="row 1, column 'item': item 'elsewhere' of the data has"
-    ):
+    with pytest.raises(InvalidInput, match="row 1, column 'item': item 'elsewhere' does not have"):
         asked(tiny, store, "lgip", written(tmp_path / "c", other))
 
 
@@ -175,30 +173,36 @@ GOOD = json.dumps({"caption": FIRST, "text": "b", "meaning": "same"}).encode()
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "have no line"),
+        (b"", "are empty"),
         (GOOD + b"\n" + GOOD, "row 2, column 'text': the same edit as in row 1"),
-        (GOOD + b"\n\n[1]", "row 3: no JSON object"),
+        (GOOD + b"\n\n[1]", "row 3: not a JSON object"),
         (GOOD + b"\n" + "é".encode("latin-1"), "row 2, byte 1: not UTF-8"),
         ('{"caption": "a"}'.encode("utf-16"), "row 1, byte 1: not UTF-8"),
         (
             b'{"caption": "a", "meaning": "same"}',
-            "row 1, column 'text': missing (it may be called 'edit')",
+            "row 1, column 'text': missing (accepted names: 'edit')",
         ),
         (b'{"caption": " ", "text": "b", "meaning": "same"}', "column 'caption': empty"),
-        (b'{"caption": "a", "text": 3, "meaning": "same"}', "column 'text': empty, or no text"),
-        (b'{"caption": "a", "text": "a", "meaning": "same"}', "the edit is its own original"),
+        (b'{"caption": "a", "text": 3, "meaning": "same"}', "column 'text': empty or not a string"),
+        (
+            b'{"caption": "a", "text": "a", "meaning": "same"}',
+            "the edit is identical to the original caption",
+        ),
         (b'{"caption": "a", "text": "b"}', "column 'meaning': '', expected same or different"),
         (b'{"caption": "a", "text": "b", "meaning": "other"}', "column 'meaning': 'other'"),
         (
             b'{"caption": "a", "text": "b", "meaning": "same", "maker": 3}',
             "column 'maker': no text",
         ),
-        (b'{"caption": "a", "text": "\\ud800", "meaning": "same"}', "half of a character"),
+        (
+            b'{"caption": "a", "text": "\\ud800", "meaning": "same"}',
+            "incomplete character (a lone surrogate)",
+        ),
         (
             b'{"caption": "a", "text": "b", "meaning": "same"}',
-            "column 'caption': the data has no caption 'a'",
+            "column 'caption': caption 'a' is not in the data",
         ),
-        (b"[" * 100_000, "row 1: no JSON object"),
+        (b"[" * 100_000, "row 1: not a JSON object"),
     ],
 )
 @pytest.mark.parametrize("probe", ["lgip", "visla"])
@@ -217,7 +221,7 @@ def test_a_file_in_lgips_form_is_refused_by_other_probes_in_one_line(tiny, store
     out = tmp_path / "lgip.jsonl"
     words = ["--cache", str(store.root), "perturb", tiny, "--output", str(out)]
     assert CliRunner().invoke(main, words).exit_code == 0
-    with pytest.raises(InvalidInput, match="in LGIP's form, which only the probe lgip reads"):
+    with pytest.raises(InvalidInput, match="in LGIP's format, which only the probe lgip reads"):
         ran(tiny, store, "visla", out)
     assert ran(tiny, store, "lgip", out)["n_cases"]
 

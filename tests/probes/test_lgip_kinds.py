@@ -87,7 +87,7 @@ def test_a_file_s_edits_are_of_a_kind_by_their_subtype(tmp_path: Path, name: str
 def test_rules_of_a_plug_in_are_not_asked_for_kinds_that_they_do_not_make(monkeypatch):
     monkeypatch.setattr("vlprobe.registry.check_name", lambda collection, name: None)
     PROBE.check_options({**PROBE.defaults, "rules": "theirs"})
-    with pytest.raises(InvalidInput, match="makes no kind 'typo'"):
+    with pytest.raises(InvalidInput, match="cannot make the kind 'typo'"):
         PROBE.check_options({**PROBE.defaults, "rules": "theirs", "kinds": ["flip", "typo"]})
 
 

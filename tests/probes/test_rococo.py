@@ -139,7 +139,7 @@ def test_pictures_that_are_all_alike_leave_nothing_to_ask_of_mixed_ones(store, t
         Image.new("RGB", (16, 16), "white").save(tmp_path / f"{number}.png")
     lines = [f"{number}.png,A dog beside {number} cars." for number in range(3)]
     (tmp_path / "captions.csv").write_text("\n".join(["image,caption", *lines]))
-    with pytest.raises(InvalidInput, match=r"makes no case .*mix:0.8: changes no pixel: 3"):
+    with pytest.raises(InvalidInput, match=r"has no cases .*mix:0.8: changes no pixel: 3"):
         run(f"csv:{tmp_path / 'captions.csv'}", store, policies=[])
 
 
@@ -195,19 +195,19 @@ def test_an_option_that_means_nothing_is_answered_in_one_line(tiny, store, optio
     [
         (
             {"policies": ["rand-voca", "rand-voca:1"]},
-            "'policies' names one edit as 'rand-voca' and as 'rand-voca:1'",
+            "'policies' contains the same edit twice, as 'rand-voca' and 'rand-voca:1'",
         ),
         (
             {"policies": ["danger:2", "danger:02"]},
-            "'policies' names one edit as 'danger:2' and as 'danger:02'",
+            "'policies' contains the same edit twice, as 'danger:2' and 'danger:02'",
         ),
         (
             {"pictures": ["mix:.9", "patch:0.9", "mix:0.90"]},
-            "'pictures' names one edit as 'mix:.9' and as 'mix:0.90'",
+            "'pictures' contains the same edit twice, as 'mix:.9' and 'mix:0.90'",
         ),
     ],
 )
 def test_two_names_of_one_edit_are_refused_and_not_asked_twice(tiny, store, options, message):
     with pytest.raises(InvalidInput) as caught:
         run(tiny, store, **options)
-    assert str(caught.value) == f"Option {message}. Name it once."
+    assert str(caught.value) == f"Option {message}. Remove one."

@@ -72,7 +72,7 @@ def test_words_come_out_of_the_file_and_its_content_names_the_run(tiny, store, t
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (b"zebra\n", {}, "has one noun, 'zebra'. Expected two or more"),
+        (b"zebra\n", {}, "has only one noun, 'zebra'. Expected at least two"),
         (b"running\n##s\n", {}, "no noun"),
         (b"\xff\xfe\n", {}, "is not UTF-8 (byte 0)"),
         (None, {}, "cannot be read (No such file or directory)"),

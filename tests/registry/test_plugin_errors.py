@@ -17,19 +17,19 @@ BAD = {
     "raises": ("1 / 0", "raised ZeroDivisionError while it was imported (bad.py, line 1)"),
     "exits": ("raise SystemExit(3)", "raised SystemExit while it was imported"),
     "is no Python": ("def (", "raised SyntaxError"),
-    "has nothing": ("", "is none of vlprobe's models. Expected load(name, device, precision)"),
-    "is a dataset": ("def load(name, cache): ...", "is none of vlprobe's models"),
+    "has nothing": ("", "does not implement vlprobe's models. Expected load(name, device, precision)"),
+    "is a dataset": ("def load(name, cache): ...", "does not implement vlprobe's models"),
     "load raises": ("def load(name, device, precision):\n  {}['x']", "raised KeyError in load (bad"),
     "gives nothing": ("def load(name, device, precision): return None", "raised AttributeError in"),
     "no capability": (
         "from vlprobe.types import Capabilities\nclass M: digest, capabilities = 'a', Capabilities()\n"
         "def load(name, device, precision): return M()",
-        "declares nothing",
+        "without any capability",
     ),
     "promises too much": (
         "from vlprobe.types import Capabilities\nclass M: digest = 'a'; capabilities = "
         "Capabilities(embeds_texts=True)\ndef load(name, device, precision): return M()",
-        "declares embeds_texts and lacks tokenize",
+        "declares embeds_texts but has no tokenize",
     ),
     "no digest": ("class M: digest = capabilities = None\ndef load(name, device, precision): return M", "digest"),
 }  # fmt: skip
@@ -59,7 +59,11 @@ BROKEN = {
         'rows["no"], 0)',
         "raised KeyError in <lambda> (probe",
     ),
-    "rules": ("yield caption.upper(), Edit", "yield caption, 3, Edit", "gives an edit of item"),
+    "rules": (
+        "yield caption.upper(), Edit",
+        "yield caption, 3, Edit",
+        "returned an invalid edit of item",
+    ),
 }
 
 
@@ -96,11 +100,11 @@ def test_a_plugin_that_shadows_a_name_of_ours_is_told_and_never_used(
     for group, name in shadows.items():
         result = call(tmp_path, "list", group)
         assert (
-            f"Left out: Plug-in '{name}' (acme 1.0) shadows a name of vlprobe's {group}"
+            f"Left out: Plug-in '{name}' (acme 1.0) has the name of one of vlprobe's {group}"
             in result.stderr
         )
         result = call(tmp_path, "--plugin", name, "list", group, code=1)
-        assert "shadows a name" in result.stderr
+        assert "has the name of one of" in result.stderr
     assert registry.load_probe("lgip").version and not os.path.exists(mark)
 
 
@@ -109,4 +113,4 @@ def test_two_distributions_with_one_name_are_refused(install: Install, tmp_path:
     install({"models": {"twice": "two"}}, {"two.py": ""}, "other")
     tiny = make_tiny(tmp_path / "tiny")
     result = call(tmp_path, *ASK, "--model", "twice", "--dataset", tiny, code=1)
-    assert "comes from several: acme 1.0, other 1.0" in result.stderr
+    assert "is provided by several packages: acme 1.0, other 1.0" in result.stderr

@@ -57,17 +57,17 @@ def test_what_nobody_named_is_refused_before_it_is_imported(
         "probes": lambda: registry.load_probe(name),
         "rules": lambda: registry.load_rules(name),
     }
-    with pytest.raises(InvalidInput, match="was not named when this was started"):
+    with pytest.raises(InvalidInput, match="was not allowed at start"):
         tries[group]()
     if group != "probes":
-        with pytest.raises(InvalidInput, match="Start with --plugin"):
+        with pytest.raises(InvalidInput, match="Restart with --plugin"):
             registry.check_name(group, name)
     assert "trap" not in sys.modules and not os.path.exists(mark)
 
 
 def test_a_refusal_does_not_say_whether_the_file_is_there(tmp_path: Path):
     for name in ("py:/etc/passwd", "py:/no/such/file.py", "py:a\0b.py", "py:" + "x" * 5000 + ".py"):
-        with pytest.raises(InvalidInput, match="is code from outside of vlprobe"):
+        with pytest.raises(InvalidInput, match="is code from outside vlprobe"):
             registry.load_model(name)
 
 

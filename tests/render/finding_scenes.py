@@ -38,7 +38,7 @@ SCENES = {
         {},
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
         (
-            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. On colours the two "
+            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. On colors the two "
             "are tied."
         ),
         (B, "number"),
@@ -49,7 +49,7 @@ SCENES = {
         {},
         "Tiny CLIP is fooled less often than Pair-tuned. It counts better.",
         (
-            "It is fooled by 3.9 % of the wrong captions, Pair-tuned by 17.6 %. On colours the "
+            "It is fooled by 3.9 % of the wrong captions, Pair-tuned by 17.6 %. On colors the "
             "two are tied."
         ),
         (B, "number"),
@@ -77,7 +77,7 @@ SCENES = {
         "Pair-tuned is fooled less often than Tiny CLIP.",
         (
             "It is fooled by 5.2 % of the wrong captions, Tiny CLIP by 13.3 %. On objects, "
-            "numbers and colours the two are tied."
+            "numbers and colors the two are tied."
         ),
         (B, ""),
     ),
@@ -222,7 +222,7 @@ SCENES = {
         {("number", "xo"): 1},
         (A, B),
         {},
-        "Too little is known to tell Tiny CLIP and Pair-tuned apart.",
+        "There is too little data to compare Tiny CLIP and Pair-tuned.",
         (
             "In common they answered one question on one picture; a test needs at least two "
             "pictures."
@@ -233,7 +233,7 @@ SCENES = {
         {("number", "xo"): 30},
         (A, B),
         {"pictures": 1},
-        "Too little is known to tell Tiny CLIP and Pair-tuned apart.",
+        "There is too little data to compare Tiny CLIP and Pair-tuned.",
         (
             "In common they answered 30 questions on one picture; a test needs at least two "
             "pictures."
@@ -245,7 +245,7 @@ SCENES = {
         (A, B),
         {},
         "Tiny CLIP and Pair-tuned cannot be compared.",
-        "They have no answered question in common.",
+        "They have answered no common questions.",
         (B, ""),
     ),
     "no answer at all": (
@@ -253,7 +253,7 @@ SCENES = {
         (A, B),
         {},
         "Tiny CLIP and Pair-tuned cannot be compared.",
-        "They have no answered question in common.",
+        "They have answered no common questions.",
         (B, ""),
     ),
     "a third without answers": (
@@ -262,8 +262,8 @@ SCENES = {
         {},
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
         (
-            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. On colours the two "
-            "are tied. Too little is known of Tiny SigLIP."
+            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. On colors the two "
+            "are tied. There is too little data on Tiny SigLIP."
         ),
         (B, "number"),
     ),
@@ -335,7 +335,7 @@ SCENES = {
         "Pair-tuned is fooled less often than Tiny CLIP.",
         (
             "It is fooled by 2.8 % of the wrong captions, Tiny CLIP by 12.7 %. Coin flip is a "
-            "control, meant to fail."
+            "control, which should fail."
         ),
         (B, ""),
     ),
@@ -346,7 +346,7 @@ SCENES = {
         "Tiny CLIP cannot tell: it is as good as guessing.",
         (
             "Tiny CLIP is fooled by 50.7 % of the wrong captions, Coin flip by 50.0 %. Guessing "
-            "gets 50.0 %. Coin flip is a control, meant to fail."
+            "gets 50.0 %. Coin flip is a control, which should fail."
         ),
         (CONTROL, ""),
     ),
@@ -354,7 +354,7 @@ SCENES = {
         CLEAR | REST,
         (CONTROL, CONSTANT),
         {},
-        "Both are controls: they are meant to fail.",
+        "Both are controls, which should fail.",
         "Coin flip is fooled by 14.8 % of the wrong captions, Always the same by 3.3 %.",
         (CONSTANT, ""),
     ),
@@ -375,7 +375,7 @@ SCENES = {
         {"unfit": (A,)},
         "Pair-tuned is fooled less often than Tiny CLIP, which failed its checks. It counts better.",
         (
-            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. On colours the two "
+            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. On colors the two "
             "are tied. Tiny CLIP fails a basic check here (matching pictures with their "
             "captions)."
         ),
@@ -453,7 +453,7 @@ SCENES = {
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
         (
             "It is fooled by 3.7 % of the wrong captions, Tiny CLIP by 8.0 %. On objects and "
-            "colours the two are tied. Tiny SigLIP and Half-trained count better, but are worse "
+            "colors the two are tied. Tiny SigLIP and Half-trained count better, but are worse "
             "on objects."
         ),
         (B, "number"),
@@ -620,7 +620,7 @@ RANKINGS = {
     "two, tied": (held_against(FOUR[:2], tied="AB"), "Pair-tuned and Tiny CLIP are tied."),
     "two, unknown": (
         held_against(FOUR[:2], unknown="AB"),
-        "Too little is known to tell Pair-tuned and Tiny CLIP apart.",
+        "There is too little data to compare Pair-tuned and Tiny CLIP.",
     ),
     "one": (held_against(FOUR[:1]), "Pair-tuned is the only model here."),
     "one and a control": (
@@ -633,7 +633,7 @@ RANKINGS = {
     ),
     "controls alone": (
         held_against([contestant(CONTROL, 0.5)]),
-        "There are only controls here: they are meant to fail.",
+        "There are only controls here, which should fail.",
     ),
     "one that failed its checks is never the best": (
         held_against([contestant(B, 0.01, is_unfit=True), FOUR[1], FOUR[3]]),
@@ -655,7 +655,10 @@ RANKINGS = {
         held_against([replace(FOUR[0], standing="guessing"), *FOUR[1:]], tied="BC"),
         "Half-trained is fooled most. No model is clearly the best.",
     ),
-    "nothing known": (held_against([contestant(B, math.nan)]), "Nothing is known of any model."),
+    "nothing known": (
+        held_against([contestant(B, math.nan)]),
+        "No results are known for any model.",
+    ),
     "movement": (
         held_against(FOUR, tied="BC", is_movement=True, unit="cosine"),
         "Pair-tuned is moved least. Half-trained is moved most. The two between are tied.",
@@ -816,7 +819,7 @@ TRADE_OFFS = [
         Leader("unknown"),
         Leader("unknown"),
         (CONTROL,),
-        "These are controls: they are meant to fail.",
+        "These are controls, which should fail.",
         "",
     ),
     (

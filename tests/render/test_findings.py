@@ -208,7 +208,7 @@ def test_models_that_failed_their_checks_are_never_the_best():
     )
     assert finding.best == ""
     alone = told(Leader("alone", (X,)), Leader("alone", (X,)), (X, Y), unfit=(Y,))
-    assert "The others are not fit to be compared with it." in alone.detail
+    assert "The others failed their checks, so they are not compared with it." in alone.detail
 
 
 def test_unknown_points_take_no_part():

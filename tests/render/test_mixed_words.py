@@ -54,10 +54,10 @@ def search(
             search(subtype="patch:0.8"),
             "A patch of another picture on a fifth of it is enough to lose the right one",
         ),
-        (search(whole=1, lost=False), "Tiny keeps to the right picture here"),
-        (search(lost=False), "Another mixture takes the place of the right picture"),
-        (search(3, 5, lost=False), "Tiny does not find this picture first, mixed ones or not"),
-        (search(0, 0, lost=False), "Tiny does not find this picture first, mixed ones or not"),
+        (search(whole=1, lost=False), "Tiny still finds the right picture"),
+        (search(lost=False), "Another mixture outranks the right picture"),
+        (search(3, 5, lost=False), "Tiny does not rank this picture first, even without mixtures"),
+        (search(0, 0, lost=False), "Tiny does not rank this picture first, even without mixtures"),
     ],
 )
 def test_the_heading_says_that_a_mixture_won_only_where_it_did(case: MixedCase, heading: str):
@@ -100,7 +100,7 @@ def test_a_place_is_among_those_that_fool_all_or_those_that_fool_the_model():
         (Standing(70, True, 1, 2, ()), ("Ranked 2nd", "true")),
         (Standing(70, True, 1, 0, ()), ("Below the right picture", "true")),
         (Standing(100, False, 2, 1, ()), ("The same picture: a tie", "tie")),
-        (Standing(70, None, 0, 0, ()), ("Not asked at this share", "quiet")),
+        (Standing(70, None, 0, 0, ()), ("Not tested at this share", "quiet")),
     ],
 )
 def test_the_mixture_is_called_what_it_came_to(standing: Standing, said: tuple[str, str]):
@@ -110,10 +110,10 @@ def test_the_mixture_is_called_what_it_came_to(standing: Standing, said: tuple[s
 @pytest.mark.parametrize(
     ("ranks", "said"),
     [
-        ((1, 2), "found 1st, until the mixture came; now 2nd"),
+        ((1, 2), "found 1stbefore mixtures were added; now 2nd"),
         ((1, 1), "found 1st, with mixtures too"),
         ((2, 6), "2nd without mixtures; now 6th"),
-        ((1, 0), "found 1st, until the mixture came; now beyond all that was looked up"),
+        ((1, 0), "found 1stbefore mixtures were added; now below all retrieved candidates"),
     ],
 )
 def test_ranks_before_and_after_are_told(ranks: tuple[int, int], said: str):

@@ -172,9 +172,12 @@ T2I = presentations()["rococo"].kind("t2i")
         (mixed("/p/a.png", 0.9), "A tenth of another picture is enough."),
         (mixed("/p/a.png", 0.8), "A fifth of another picture is enough."),
         (mixed("/p/a.png", 0.9, "patch"), "A tenth covered by another picture is enough."),
-        (mixed("/p/c.png", 0.9), "Mixed pictures hide among the others."),  # not its own mixture
-        (mixed("/p/a.png", 0.9, margin=0.1), "Mixed pictures hide among the others."),
-        (mixed("/p/a.png", 0.55), "Mixed pictures hide among the others."),
+        (
+            mixed("/p/c.png", 0.9),
+            "Mixed pictures are hidden among the others.",
+        ),  # not its own mixture
+        (mixed("/p/a.png", 0.9, margin=0.1), "Mixed pictures are hidden among the others."),
+        (mixed("/p/a.png", 0.55), "Mixed pictures are hidden among the others."),
     ],
 )
 def test_how_little_is_enough_is_said_only_of_a_picture_s_own_mixture(case, first):
@@ -248,7 +251,7 @@ SENTENCES = "|".join(
     [
         *("Search again in other words", "The same, in other words", "A video changes once"),
         *("People put one picture first", "Two of these say the same", "One caption is true"),
-        *("Two pictures, one difference", "Mixed pictures hide among the others"),
+        *("Two pictures, one difference", "Mixed pictures are hidden among the others"),
         "(A tenth|A fifth|Three tenths|Four tenths) (of|covered by) (another picture) is enough",
         f"You count ({'|'.join(WORLD_NUMBERS.values())})",
         f"You see something ({'|'.join(COLORS)})",
@@ -300,9 +303,9 @@ def test_two_models_are_both_and_not_all_two():
 
 
 def test_the_numbers_have_a_sentence_each():
-    phrases = ["a wrong colour", "a wrong object", "a wrong number"]
+    phrases = ["a wrong color", "a wrong object", "a wrong number"]
     assert words.number_sentences(phrases, [4 / 2479, 400 / 2337, 359 / 1291], "Tiny CLIP") == [
-        "A wrong colour hardly ever fools Tiny CLIP",
+        "A wrong color hardly ever fools Tiny CLIP",
         "A wrong object often does",
         "A wrong number most of all",
     ]

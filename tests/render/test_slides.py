@@ -113,7 +113,7 @@ def test_words_are_marked_only_where_they_are_few():
 
 SHARES = {
     "clear at the top": ((0.01, 0.2, 0.4), "A wrong object fools most often."),
-    "clear at the bottom": ((0.01, 0.39, 0.4), "A wrong colour fools least often."),
+    "clear at the bottom": ((0.01, 0.39, 0.4), "A wrong color fools least often."),
     "all alike": ((0.39, 0.395, 0.4), "All kinds of lies fool about as often."),
     "not clear": ((0.3, 0.315, 0.33), "No kind of lie fools clearly most often."),
 }
@@ -130,7 +130,7 @@ def test_a_kind_of_lie_fools_most_only_where_that_is_clear(name: str):
     slide = next(one for one in deck.slides(told(everyone)) if one.id == "often")
     assert slide.title == expected
     assert [one.label for one in slide.figures] == [
-        "a wrong colour",
+        "a wrong color",
         "a wrong number",
         "a wrong object",
     ]

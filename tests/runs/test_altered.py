@@ -149,7 +149,7 @@ def test_the_same_request_goes_on_and_another_one_is_refused_in_one_line(store, 
     with pytest.raises(InvalidInput) as caught:
         write(asked(dataset, policies=["rand-voca"]), out, store)
     assert str(caught.value) == (
-        f"'{out}' exists and holds something else. Name another folder, or delete this one."
+        f"'{out}' already exists and contains other files. Name another folder, or delete this one."
     )
     file = tmp_path / "file"
     file.write_text("x")
@@ -186,7 +186,7 @@ def test_a_folder_that_cannot_be_written_is_one_line_and_what_was_finished_stays
 
 
 def test_nothing_altered_and_two_captions_a_picture_are_said(store, tmp_path, tiny):
-    with pytest.raises(InvalidInput, match=r"Nothing of .* is altered"):
+    with pytest.raises(InvalidInput, match=r"Nothing in .* is altered"):
         write(asked(five(tmp_path / "five"), policies=[], pictures=[]), tmp_path / "out", store)
     assert not (tmp_path / "out").exists()
     facts = write(asked(tiny, policies=["danger"], caption_seeds=[]), tmp_path / "two", store)
@@ -213,8 +213,8 @@ def test_the_command_writes_them_and_says_how_they_are_read(store, tmp_path):
     done = CliRunner().invoke(main, [*rococo, str(out), *options])
     assert done.stdout == f"rococo:{out}/danger.json@{tmp_path / 'five'}\n"
     assert "danger.json: 4 pictures" in done.stderr
-    assert "Name a folder" in CliRunner().invoke(main, rococo).stderr
-    assert "belong to --probe rococo" in CliRunner().invoke(main, [*words, str(out)]).stderr
+    assert "needs an output folder" in CliRunner().invoke(main, rococo).stderr
+    assert "require --probe rococo" in CliRunner().invoke(main, [*words, str(out)]).stderr
     refused = CliRunner().invoke(main, [*rococo, str(out), "--option", "polices=danger"])
     assert refused.exit_code == 1
     assert refused.stderr.startswith("Error: Probe 'rococo' has no option 'polices'.")

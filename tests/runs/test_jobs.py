@@ -47,7 +47,7 @@ def test_one_job_asks_several_probes_and_tells_which_have_no_question(tiny, stor
     stored = [store.run(key).manifest()["run"]["probe"] for key in job.keys]
     assert stored == ["lgip", "prsm"]
     (reason,) = job.left_out
-    assert reason.startswith("eqben: Probe 'eqben' makes no case")
+    assert reason.startswith("eqben: Probe 'eqben' has no cases")
     assert f"Left out {reason}" in jobs.log(store, job_id)
     assert (job_files.read_status(store.root / "jobs" / job_id).probe, job.fraction) == ("prsm", 1)
 
@@ -58,7 +58,7 @@ def test_a_plan_of_which_nothing_can_be_asked_fails_and_says_why(tiny, store):
     assert jobs.work(store.address, job_id) == 1
     job = jobs.read(store, job_id)
     assert job.state == "failed"
-    assert "eqben: Probe 'eqben' makes no case" in job.error and "visla: " in job.error
+    assert "eqben: Probe 'eqben' has no cases" in job.error and "visla: " in job.error
 
 
 def test_a_job_that_fails_says_why_in_one_line(tiny, store):
@@ -74,7 +74,7 @@ def test_a_waiting_job_can_be_cancelled_and_resumed(tiny, store):
     turn = filelock.FileLock(store.root / "jobs" / ".cpu.lock")
     with turn:
         job_id = jobs.start(request(tiny), store)
-        with pytest.raises(InvalidInput, match="still going"):
+        with pytest.raises(InvalidInput, match="still running"):
             jobs.resume(store, job_id)
         jobs.cancel(store, job_id)
         assert wait(store, job_id).state == "cancelled"

@@ -61,9 +61,9 @@ def test_the_ids_name_the_same_run_and_it_can_be_asked_again(tiny, store):
     [
         (
             {"without_tag": ("never given",)},
-            "No case of these questions is tagged 'never given'. Their tags",
+            "No case of this question set has the tag 'never given'. Its tags",
         ),
-        ({"without": ("no such case",)}, "1 of 1 cases that are to be left out are not among"),
+        ({"without": ("no such case",)}, "1 of 1 cases to exclude are not in"),
     ],
 )
 def test_what_is_not_there_cannot_be_left_out_and_is_one_line(tiny, store, changes, said):

@@ -214,15 +214,15 @@ def test_imported_embeddings_score_the_pairs_of_a_table(photos, cache):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("picture,caption\n0.png,A dog.\n", "fits no layout"),
-        ("image,words\n0.png,A dog.\n", "fits no layout"),
+        ("picture,caption\n0.png,A dog.\n", "does not match any layout"),
+        ("image,words\n0.png,A dog.\n", "does not match any layout"),
         ("image,caption\n,A dog.\n", "row 1, column 'image'"),
         ("image,caption\n0.png,\n", "row 1, column 'caption'"),
         ('image,caption\n0.png,"[""a"", ""b""]"\n', "expected one text in a row"),
         ("image,caption,Score\n0.png,A dog.,1\n", "has a column 'score'. Name another"),
         ("image,caption\n", "has no rows"),
         ("image,caption\n0.png,a,b\n", "line 2"),
-        ("image,caption\n../../etc/nothing.png,A dog.\n", "lack a picture"),
+        ("image,caption\n../../etc/nothing.png,A dog.\n", "have no picture"),
     ],
 )
 def test_a_table_that_cannot_be_scored_is_refused_in_one_line(photos, cache, text, said):

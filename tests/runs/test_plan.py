@@ -124,8 +124,8 @@ def test_a_probe_that_cannot_be_asked_is_left_out_of_all_and_an_error_where_it_i
     store = Store(tmp_path / "plan")
     plan = execute_plan(requests(tiny, ("eqben", "lgip")), store, leaves_out=True)
     assert [len(manifests) for manifests in plan.manifests] == [0, 2]
-    assert all(line.startswith("eqben: Probe 'eqben' makes no case") for line in plan.left_out)
-    with pytest.raises(Misfit, match="makes no case"):
+    assert all(line.startswith("eqben: Probe 'eqben' has no cases") for line in plan.left_out)
+    with pytest.raises(Misfit, match="has no cases"):
         execute_plan(requests(tiny, ("eqben", "lgip")), store)
 
 
@@ -198,7 +198,7 @@ def test_one_command_asks_about_several_datasets_with_the_bytes_of_single_ones(
     assert loads == ["control:random"]
     pairs = {(row["dataset"], row["probe"]) for row in json.loads(ended.stdout)}
     assert {(tiny, "lgip"), (datasets[1], "eqben")} <= pairs
-    assert (tiny, "eqben") not in pairs and f"makes no case from dataset '{tiny}'" in ended.stderr
+    assert (tiny, "eqben") not in pairs and f"has no cases for dataset '{tiny}'" in ended.stderr
     assert stored.items() <= stored_bytes(Store(tmp_path / "plan")).items()
     nothing = call(tmp_path / "none", *words, *["--dataset", tiny] * 2, "--probe", "visla", code=1)
     assert "visla: " in nothing.stderr

@@ -116,7 +116,7 @@ def test_a_cluster_that_the_owner_did_not_name_receives_nothing(
     monkeypatch.setenv(access.RAY, allowed.replace("LISTENING", listening))
     address = address.replace("LISTENING", listening)
     request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=address)
-    with pytest.raises(InvalidInput, match=r"is not allowed here.*--ray HOST:PORT"):
+    with pytest.raises(InvalidInput, match=r"is not allowed.*--ray HOST:PORT"):
         execute(request, store)
     assert "ray" not in sys.modules
 
@@ -129,7 +129,9 @@ def test_a_cluster_that_does_not_answer_ends_the_run_in_time_with_one_line(
     monkeypatch.setattr(ray_cluster, "CONNECTING", 2.0)
     before = set(psutil.Process().children())
     request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=listening)
-    with pytest.raises(InvalidInput, match=r"No Ray cluster .* \(no answer in 2 s\)"):
+    with pytest.raises(
+        InvalidInput, match=r"Cannot connect to a Ray cluster .* \(no answer in 2 s\)"
+    ):
         execute(request, store)
     assert set(psutil.Process().children()) <= before
 
@@ -267,7 +269,7 @@ def test_an_address_that_does_not_answer_is_told_at_once(tiny, store):
         address = f"127.0.0.1:{held.getsockname()[1]}"
         request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=address)
         ray_cluster.allow(address)
-        with pytest.raises(InvalidInput, match=f"No Ray cluster can be joined at '{address}'"):
+        with pytest.raises(InvalidInput, match=f"Cannot connect to a Ray cluster at '{address}'"):
             execute(request, store)
 
 
@@ -284,7 +286,7 @@ def test_a_worker_with_another_model_is_refused(store):
     job = RayJob(run, [], Request(("control:random",), "", "lgip"), store, threads=0)
     with pytest.raises(
         InvalidInput,
-        match=r"not the same on all machines: its digest is .* on a worker and 0{32} here",
+        match=r"differs between machines: its digest is .* on a worker and 0{32} here",
     ):
         job.load()
 
@@ -293,6 +295,6 @@ def test_a_worker_with_another_version_of_vlprobe_is_refused(store):
     run = Run("control:random", "0" * 32, "demo", "", "lgip", 1, ())
     job = RayJob(run, [], Request(("control:random",), "", "lgip"), store, 0, version="0.0.1")
     with pytest.raises(
-        InvalidInput, match=r"A worker .* has vlprobe .*, this machine has 0\.0\.1\."
+        InvalidInput, match=r"A worker .* has vlprobe .*, but this machine has 0\.0\.1\."
     ):
         job.load()

@@ -255,9 +255,9 @@ def test_a_picture_that_breaks_in_the_middle_is_named_and_finished_parts_are_kep
         ({"executor": "slurm"}, "'executor' is 'slurm'. Expected one of: local, ray"),
         (
             {"probe": "rococo", "options": {"policies": ["delete:low-ei"]}},
-            "'delete:low-ei' needs EI scores: name encoders that vote",
+            "'delete:low-ei' needs EI scores. Choose encoders that vote",
         ),
-        ({"probe": "rococo", "options": {"picture_seeds": []}}, "Altered pictures take a seed"),
+        ({"probe": "rococo", "options": {"picture_seeds": []}}, "Altered pictures need a seed"),
     ],
 )
 def test_a_request_that_cannot_be_met_is_answered_in_one_line(tiny, store, changes, said):
@@ -294,7 +294,7 @@ def test_edits_written_by_perturb_and_read_back_give_the_same_numbers(tiny, stor
 def test_edits_of_other_captions_are_refused(tiny, store, tmp_path):
     file = tmp_path / "edits.jsonl"
     file.write_text('{"image_path": "0.png", "orig_captions": ["Another caption."]}\n')
-    with pytest.raises(InvalidInput, match="no line with the picture and the captions of item"):
+    with pytest.raises(InvalidInput, match="no line for the picture and captions of item"):
         execute(request(tiny, options={"edits": str(file)}), store)
     with pytest.raises(InvalidInput, match="cannot be read"):
         execute(request(tiny, options={"edits": str(tmp_path / "none")}), store)

@@ -135,13 +135,13 @@ def test_many_ids_are_counted():
 @pytest.mark.parametrize(
     ("choices", "said"),
     [
-        ({"item": ("x",)}, "has no item 'x'. Its first are: i0, i1, i2"),
-        ({"where": ("thing",)}, "'thing' names no tag and value. Expected TAG=VALUE"),
+        ({"item": ("x",)}, "has no item 'x'. The first ids are: i0, i1, i2"),
+        ({"where": ("thing",)}, "'thing' is not valid. Expected TAG=VALUE"),
         ({"where": ("=dog",)}, "Expected TAG=VALUE"),
         ({"where": ("colour=red",)}, "has the tag 'colour'. Its tags: thing, size."),
-        ({"where": ("thing=cat",)}, "has 'cat' as its tag 'thing'. It is one of: bus, dog."),
-        ({"item": ("i0",), "where": ("thing=dog",)}, "It is one of: bus."),
-        ({"item": ("i0", "i1"), "where": ("thing=dog", "size=0")}, "is chosen by all of"),
+        ({"where": ("thing=cat",)}, "has the tag 'thing=cat'. Values of this tag: bus, dog."),
+        ({"item": ("i0",), "where": ("thing=dog",)}, "Values of this tag: bus."),
+        ({"item": ("i0", "i1"), "where": ("thing=dog", "size=0")}, "matches all of"),
     ],
 )
 def test_a_choice_that_no_item_meets_is_one_line(choices, said):

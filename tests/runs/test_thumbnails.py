@@ -55,5 +55,5 @@ def test_what_no_result_shows_is_told_and_removed(
 
 def test_questions_that_name_no_pictures_are_damaged(store: Store):
     store.cases("a" * 16).finish({"cases": pa.table({"case": [0]})}, {})
-    with pytest.raises(StoredDamage, match="name no pictures"):
+    with pytest.raises(StoredDamage, match="have no pictures"):
         questions.picture_names(store.cases("a" * 16))

@@ -68,7 +68,7 @@ def test_a_sheet_is_in_the_order_of_the_seed_and_does_not_say_what_was_intended(
     assert [row["edit"] for row in sheet(edits, "3.csv", "--seed", "1")] != order
     assert sheet(edits, "4.csv", "--sample", "7") == whole[:7]
     assert "same" not in edits.with_name("1.csv").read_text("utf-8").partition("\n")[2]
-    assert "may have verdicts" in call("sheet", edits, edits.with_name("1.csv"), code=1).stderr
+    assert "may contain verdicts" in call("sheet", edits, edits.with_name("1.csv"), code=1).stderr
 
 
 def test_a_sheet_runs_nothing_in_a_spreadsheet_and_still_belongs_to_its_edits(tmp_path: Path):
@@ -172,7 +172,7 @@ def test_verdicts_that_an_earlier_version_stored_count_where_no_sheet_is_named(
         ("id;note\nID;x\n", "no column 'verdict'"),
         ("", "no column 'id'"),
         (b"\xff\xfe", "not UTF-8"),
-        ('id,verdict\n"' + "x" * 200_000, "no CSV"),
+        ('id,verdict\n"' + "x" * 200_000, "not valid CSV"),
     ],
 )
 def test_a_sheet_that_does_not_fit_is_one_line(edits: Path, text: str | bytes, words: str):

@@ -33,7 +33,7 @@ def test_damage_survives_pickling_and_copying(remedy, problem):
 def test_the_line_is_the_problem_and_then_the_remedy():
     assert str(StoredDamage("'a' is damaged.")) == (
         "'a' is damaged. Run `vlprobe verify --repair`, then the same run again: "
-        "it makes anew what was damaged."
+        "damaged files are recomputed."
     )
     assert str(StoredDamage("'a' is damaged.", remedy="")) == "'a' is damaged."
     assert isinstance(StoredDamage("'a' is damaged."), InvalidInput)

@@ -213,7 +213,10 @@ FAULTS = {
     ),
     "an answer that is neither right nor wrong": (
         edit_json(GPT, lambda rows: rows["1"].update(correct="yes")),
-        r"gpt4v-add_obj.json', question '1' \('A bus. '\), has \"yes\" as correct. Expected true or false",
+        (
+            r"gpt4v-add_obj.json', question '1' \('A bus. '\), has \"yes\" in 'correct'. "
+            r"Expected true or false"
+        ),
     ),
     "a row without a caption": (
         edit_json(GPT, lambda rows: rows["1"].pop("caption")),

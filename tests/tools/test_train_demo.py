@@ -91,7 +91,7 @@ def test_progress_names_both_stages_and_ends_at_the_end(batches_of_8, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("loss", "steps", "said"), [("triplet", 3, "softmax, sigmoid"), ("softmax", 0, "1 or more")]
+    ("loss", "steps", "said"), [("triplet", 3, "softmax, sigmoid"), ("softmax", 0, "at least 1")]
 )
 def test_what_cannot_be_trained_is_refused_in_one_line(loss, steps, said, tmp_path):
     with pytest.raises(InvalidInput, match=said):

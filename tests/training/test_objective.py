@@ -23,13 +23,13 @@ def test_a_formula_gives_the_weight_of_each_part(formula, expected):
     "formula", ["", "clip+", "clip+eqism", "clip+clip", "clip+0*sc", "clip-sc", "clip+1e3*sc"]
 )
 def test_a_formula_that_makes_no_sense_is_refused(formula):
-    with pytest.raises(InvalidInput, match=r"not understood.*Known: clip"):
+    with pytest.raises(InvalidInput, match=r"not valid.*Known: clip"):
         objective.weights(formula)
 
 
 @pytest.mark.parametrize("formula", ["eqsim", "sc+vc", "clip+sigmoid"])
 def test_one_retrieval_loss_is_always_there(formula):
-    with pytest.raises(InvalidInput, match="needs clip or sigmoid"):
+    with pytest.raises(InvalidInput, match="needs either clip or sigmoid"):
         objective.weights(formula)
 
 

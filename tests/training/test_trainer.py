@@ -149,7 +149,7 @@ def test_another_request_does_not_overwrite_weights_nor_go_on_from_anothers_stat
     request = other(straight, tmp_path)
     with pytest.raises(Stopped):
         train(request, straight.folder, stop_at(1))
-    with pytest.raises(InvalidInput, match="another training that was stopped"):
+    with pytest.raises(InvalidInput, match="another training run that was stopped"):
         train(replace(request, rate=0.001), straight.folder)
     request.path.with_suffix(".state.pt").write_bytes(b"damaged")
     with pytest.raises(InvalidInput, match="Delete it"):
@@ -203,7 +203,7 @@ def test_a_file_beside_the_weights_that_is_a_link_out_of_the_root_is_not_followe
     (tmp_path / "elsewhere.jsonl").write_text("a log of somebody else\n")
     (tmp_path / "root" / "other.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
     monkeypatch.setenv(access.ROOTS, f"{tmp_path / 'root'}:{straight.folder}")
-    with pytest.raises(InvalidInput, match="outside of the folders"):
+    with pytest.raises(InvalidInput, match="outside the folders"):
         train(other(straight, tmp_path / "root"), straight.folder)
     assert (tmp_path / "elsewhere.jsonl").read_text() == "a log of somebody else\n"
 
@@ -232,7 +232,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_training(
             straight.folder,
         )
     monkeypatch.setenv(access.ROOTS, str(straight.folder))
-    with pytest.raises(InvalidInput, match="outside of the folders"):
+    with pytest.raises(InvalidInput, match="outside the folders"):
         train(other(straight, tmp_path), straight.folder)
     monkeypatch.setenv(access.READ_ONLY, "1")
     with pytest.raises(InvalidInput, match="read-only"):
@@ -270,12 +270,12 @@ def test_a_demo_name_with_a_file_that_is_none_is_refused_in_one_line(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"model": "control:random"}, "cannot be trained"),
+        ({"model": "control:random"}, "cannot be fine-tuned"),
         ({"datasets": ("demo",)}, "'demo' is not training data"),
         ({"datasets": ("demo-train", "demo-pairs:val")}, "'demo-pairs:val' is not training data"),
         ({"datasets": ()}, "is not training data"),
         ({"output": "tuned.pt"}, "not a .safetensors file"),
-        ({"loss": "eqsim"}, "needs clip or sigmoid"),
+        ({"loss": "eqsim"}, "needs either clip or sigmoid"),
         ({"loss": "sigmoid"}, "no logit bias"),
         ({"freeze": "both"}, "freeze is 'both'"),
         ({"precision": "int8"}, "int8"),

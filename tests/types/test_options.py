@@ -117,7 +117,7 @@ def test_an_option_that_no_probe_has_is_named_with_those_that_there_are():
 def test_a_removed_option_ends_in_one_line_that_says_what_to_do(probe: str, value: object):
     options = registry.load_probe(probe).options
     with pytest.raises(
-        InvalidInput, match=r"'approximate' was removed\..* exactly.*Leave it out"
+        InvalidInput, match=r"'approximate' was removed\..* exactly.*Do not set it"
     ) as caught:
         parse_options(options, {"approximate": value}, f"Probe '{probe}'")
     assert "\n" not in str(caught.value)

@@ -171,7 +171,7 @@ def test_bundled_results_are_marked_and_can_be_left_out(every_probe, tmp_path, m
         bundled = dict(zip(runs["key"], runs["bundled"], strict=True))
         assert {key for key in keys if not bundled[key]} == {kept["key"]}
     answer = call(tmp_path / "empty", "export", str(tmp_path / "none"), "--no-bundled", code=1)
-    assert "Nothing but bundled results is stored" in answer.stderr
+    assert "Only bundled results are stored" in answer.stderr
 
 
 def _table(out: Path, form: str, name: str) -> pd.DataFrame:

@@ -276,7 +276,7 @@ def test_the_table_of_a_case_says_what_was_chosen(store, question_set, names):
 
 BAD = {
     "scores without a scale": (
-        [{"case": "existence/k0", "correct": 1}], "", r"says right or wrong.*\+verdict"
+        [{"case": "existence/k0", "correct": 1}], "", r"has verdicts \(right or wrong\).*\+verdict"
     ),
     "an answer that is neither": (
         [{"case": "existence/k0", "correct": "maybe"}], "+verdict", r"line 2: 'maybe' in 'correct' is not true or false"
@@ -285,7 +285,7 @@ BAD = {
         [{"case": "existence/k0", "c0_i0": 0.3, "c1_i0": 0.4}], "+verdict", "neither 0 nor 1"
     ),
     "a matrix": ([{"case": "existence/k0", "correct": 1}], "+verdict+matrix", "for answers to cases"),
-    "two scales": ([{"case": "existence/k0", "correct": 1}], "+verdict+cosine", "Name one"),
+    "two scales": ([{"case": "existence/k0", "correct": 1}], "+verdict+cosine", "Choose one"),
 }  # fmt: skip
 
 

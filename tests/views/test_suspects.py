@@ -151,7 +151,7 @@ def test_errata_of_other_questions_are_one_line(tmp_path: Path, dataset: str, mo
     result = run_with_errata(tmp_path / "cache", dataset, models[0], path)
     assert (
         result.exit_code
-        and "None of the 1 rejected labels is about these questions" in result.output
+        and "None of the 1 rejected labels belongs to this question set" in result.output
     )
 
 

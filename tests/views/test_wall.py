@@ -82,7 +82,7 @@ def test_neighbours_walk_over_the_whole_wall(filled: Store, question_set: Questi
     chosen = Filter(MODELS[0])
     cards, n_pictures, _ = views.wall.wall(filled, question_set, chosen, 1, 500)
     for place, card in enumerate(cards):
-        beside = views.wall.neighbours(filled, question_set, chosen, card.case)
+        beside = views.wall.neighbors(filled, question_set, chosen, card.case)
         assert (beside.place, beside.total_pictures) == (place + 1, n_pictures)
         assert beside.previous == (cards[place - 1].id if place else "")
         assert beside.next == (cards[place + 1].id if place + 1 < len(cards) else "")
@@ -91,7 +91,7 @@ def test_neighbours_walk_over_the_whole_wall(filled: Store, question_set: Questi
         assert {same.item for same in beside.same_picture} <= {card.item}
         assert card.case not in [same.case for same in beside.same_picture]
         for same in beside.same_picture[:1]:  # its picture's place, and the shown case beside it
-            other = views.wall.neighbours(filled, question_set, chosen, same.case)
+            other = views.wall.neighbors(filled, question_set, chosen, same.case)
             assert (other.place, other.next) == (beside.place, beside.next)
             assert card.case in [again.case for again in other.same_picture]
 
@@ -100,7 +100,7 @@ def test_a_case_that_does_not_pass_has_no_place(
     filled: Store, question_set: QuestionSet, rows: pd.DataFrame
 ):
     held = int(rows[(rows["kind"] == "flip") & (rows[MODELS[0]] > 0)]["case"].iloc[0])
-    beside = views.wall.neighbours(filled, question_set, Filter(MODELS[0]), held)
+    beside = views.wall.neighbors(filled, question_set, Filter(MODELS[0]), held)
     assert (beside.place, beside.previous, beside.next, beside.same_picture) == (0, "", "", ())
     assert beside.total_pictures > 0
 
@@ -108,7 +108,7 @@ def test_a_case_that_does_not_pass_has_no_place(
 def test_an_empty_wall_is_empty(filled: Store, question_set: QuestionSet):
     nothing = Filter(MODELS[0], contains="no caption says this")
     assert views.wall.wall(filled, question_set, nothing) == ((), 0, 0)
-    assert views.wall.neighbours(filled, question_set, nothing, 0).total_pictures == 0
+    assert views.wall.neighbors(filled, question_set, nothing, 0).total_pictures == 0
 
 
 def test_disagreements_are_what_only_one_of_two_believes(

@@ -50,7 +50,9 @@ PART_TAKEN = {"0.9": "A tenth", "0.8": "A fifth", "0.7": "Three tenths", "0.6": 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The part that a text plays in its case, in the words of each surface; "" where it is left out."""
+    """The part that a text plays in its case, in the words of each surface; "" if it is left
+    out.
+    """
 
     label: str  # in the drawer
     style: str = "quiet"  # of that label: "true", "same", "lie", "tie" or "quiet"
@@ -75,7 +77,13 @@ ROLES = {
         "Left", "true", "✓", "Left picture", "plain", "One picture, and its caption", "true"
     ),
     "right": Role(
-        "Right", "true", "✓", "Right picture", "plain", "Its twin, and its caption", "true"
+        "Right",
+        "true",
+        "✓",
+        "Right picture",
+        "plain",
+        "The near-identical picture and its caption",
+        "true",
     ),
     "meaning": Role(
         "A caption", "true", "✓", "Means the same", "true", "These two mean the same", "true"
@@ -84,10 +92,10 @@ ROLES = {
     "lookalike": Role(
         "False", "lie", "✕", "Only looks alike", "lie", "This one only looks alike", "lie"
     ),
-    "wanted": Role("Asked for", box="Searched for", tag="Wanted, and found", tag_style="true"),
+    "wanted": Role("Asked for", box="Searched for", tag="Query and result", tag_style="true"),
     "mixture": Role("", tag="Another picture is mixed in", tag_style="lie"),
     "wish": Role("Asked for", box="Asked", tag="One wish"),
-    "wording": Role("", icon="↻", box="Asked again", tag="The same wish in other words"),
+    "wording": Role("", icon="↻", box="Asked again", tag="The same search in other words"),
     "before": Role("Before", icon="1", box="Before", tag="Before"),
     "after": Role("After", icon="2", box="After", tag="After"),
     "query": Role("Asked for", box="Asked for", tag="Asked for"),
@@ -155,14 +163,14 @@ class ModelBar:
     is_lie: bool  # what is wrong wins
     style: str
     word: str
-    size: str  # of the margin, in words; "" where it has none
+    size: str  # of the margin, in words; "" if it has none
 
 
 @dataclass(frozen=True, slots=True)
 class Bars:
     """The answers of all models."""
 
-    title: str  # "" where no model has a bar
+    title: str  # "" if no model has a bar
     title_at: float
     zero: float  # where neither wins
     lines: Sequence[ModelBar]
@@ -424,7 +432,7 @@ class ChangedPictureCard(CaseCard):
     """A picture and its changed copy, a true caption and a wrong one."""
 
     speaker_notes = (
-        "The caption is true of the picture, before the change and after it.",
+        "The caption is true of the picture before and after the change.",
         "The changed picture is the second one: its caption should still score higher.",
     )
 
@@ -593,7 +601,7 @@ class PictureSearchCard(SearchCard):
             return "One picture is the right one.", f"{subject} {lose} it."
         amount = PART_TAKEN.get(str(edit.lam)) if edit else None
         if edit is None or amount is None or not self.is_own_mixture or self.case.margin > 0:
-            return "Mixed pictures hide among the others.", f"{subject} {lose} the right one."
+            return "Mixed pictures are hidden among the others.", f"{subject} {lose} the right one."
         how = "of another picture" if edit.kind == "mix" else "covered by another picture"
         return f"{amount} {how} is enough.", f"{subject} {lose} the right one."
 

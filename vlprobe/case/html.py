@@ -36,7 +36,7 @@ from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.figures import FirstLists
 from vlprobe.views.records import AnswerRow
 
-Source = Callable[[str], str]  # a picture's name to what an <img> shows; "" where it cannot be read
+Source = Callable[[str], str]  # a picture's name to what an <img> shows; "" if it cannot be read
 OUTCOMES = {"true": "held", "lie": "fooled", "tie": "tied", "quiet": "tied"}  # classes of styles
 CLASSES = {"true": "vp-t", "lie": "vp-l", "changed": "vp-changed"}  # of marked words
 
@@ -312,7 +312,7 @@ def command(run_key: str, card: CaseCard) -> str:
 
 def data_address(name: str, side: int) -> str:
     """The picture of this name as what an <img> shows without fetching anything: a JPEG of up to this many pixels per
-    side; "" where it cannot be read.
+    side; "" if it cannot be read.
     """
     try:
         image = pictures.open_picture(Picture.from_name(name))

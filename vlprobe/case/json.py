@@ -19,7 +19,7 @@ from vlprobe.types import Picture
 from vlprobe.views.wall import ModelVerdict
 
 Values = dict[str, object]
-Source = Callable[[str], str]  # a picture's name to a data address or a key; "" where there is none
+Source = Callable[[str], str]  # a picture's name to a data address or a key; "" if there is none
 MOST_SQUARES = 12  # of more models the count is shown without squares
 SHEET = 3  # texts in the place of a picture
 STATES = {

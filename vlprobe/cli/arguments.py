@@ -24,7 +24,10 @@ AVERAGING = click.option(
     type=click.Choice(AVERAGINGS),
     default=POOLED,
     show_default=True,
-    help="micro: all cases pooled, as on all pages; macro: the mean of each caption's mean, as the papers average.",
+    help=(
+        "micro: all cases pooled, as on all pages; macro: mean of the means per caption, as "
+        "in the papers."
+    ),
 )
 UNIT = click.option(
     "--unit", type=click.Choice(["cosine", "spread"]), default="cosine", show_default=True
@@ -73,7 +76,7 @@ item_choices = _group(
         "--where",
         multiple=True,
         metavar="TAG=VALUE",
-        help="Only items with this tag; of several tags, all must match.",
+        help="Only items with this tag; with several tags, all must match.",
     ),
     count_option("--sample", "N of these items, drawn by the seed."),
     count_option("--limit", "Only the first N of these items."),
@@ -82,17 +85,15 @@ case_choices = _group(
     click.option(
         "--errata",
         metavar="FILE",
-        help="Leave out questions whose label reviewers reject in FILE, which `vlprobe errata export` writes.",
+        help="Exclude cases whose label was rejected in FILE, written by `vlprobe errata export`.",
     ),
     click.option(
         "--without-tag",
         multiple=True,
         metavar="TAG",
-        help="Leave out cases that people gave this tag, such as wrong label; repeatable.",
+        help="Exclude cases with this tag, such as wrong label; repeatable.",
     ),
-    click.option(
-        "--without", multiple=True, metavar="CASE", help="Leave out the case with this id."
-    ),
+    click.option("--without", multiple=True, metavar="CASE", help="Exclude the case with this id."),
 )
 
 

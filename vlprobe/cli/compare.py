@@ -80,7 +80,7 @@ def compare(
     from vlprobe.views.paired_tests import compare_metrics, compare_models
 
     if len(names) > MOST:
-        raise InvalidInput(f"{len(names)} runs are too many to compare. Name two to {MOST}.")
+        raise InvalidInput(f"{len(names)} runs are too many to compare. Choose two to {MOST}.")
     names = [find_model(store, name) for name in names]
     question_set = views.selection.select(store, names, [probe] if probe else None)
     kind = views.kinds.choose_kind(store, question_set, kind)
@@ -232,10 +232,10 @@ def _limits(pairs: Sequence[str]) -> dict[str, float]:
             equals = ""
         if not equals or not name:
             raise InvalidInput(
-                f"'{pair}' is not a limit. Expected METRIC=VALUE, such as positive_rate=0.01."
+                f"'{pair}' is not a valid limit. Expected METRIC=VALUE, such as positive_rate=0.01."
             )
         if name in limits:
-            raise InvalidInput(f"'{name}' has more than one limit. Give one.")
+            raise InvalidInput(f"'{name}' has more than one limit. Set only one.")
         limits[name] = limit
     return limits
 
@@ -255,8 +255,8 @@ def first_lists(store: "Store", before: str, after: str, size: int, how: str) ->
     question_set = views.selection.select(store, names, ["rococo"])
     if question_set.probe != "rococo":
         raise InvalidInput(
-            f"'{before}' and '{after}' are runs of {question_set.probe}. Expected two runs of rococo over the same "
-            "questions: `vlprobe show` lists them."
+            f"'{before}' and '{after}' are runs of {question_set.probe}. Expected two "
+            "rococo runs on the same question set; `vlprobe show` lists the runs."
         )
     first, second = question_set.models
     rows = [

@@ -47,7 +47,7 @@ from vlprobe.errors import InvalidInput
     default=1,
     type=click.IntRange(1, 20),
     show_default=True,
-    help="Edits of each kind for a caption.",
+    help="Number of edits per kind and caption.",
 )
 @count_option("--captions", "Only the first N captions of each item [all].")
 @SEED
@@ -112,7 +112,8 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
     edits_on_it = drawn(open_edits(edits_path).edits, sample, seed)
     if output.exists():
         raise InvalidInput(
-            f"'{output}' exists, and may have verdicts. Name a new file, or remove this one."
+            f"'{output}' already exists and may contain verdicts. Choose another file name "
+            "or delete it."
         )
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -145,10 +146,10 @@ def verdicts(
     output: Path | None,
     how: str,
 ) -> None:
-    """Report how well people's verdicts agree with the intended meanings and with each other.
+    """Report how well human verdicts agree with the intended meaning and with each other.
 
-    SHEETS are filled-in copies of a sheet, one per judge. Without any, verdicts that an earlier version stored in
-    the cache count.
+    SHEETS are filled-in copies of a sheet, one per judge. Without SHEETS, use verdicts that earlier
+    versions stored in the cache.
     """
     from vlprobe.runs.edits import sheet
     from vlprobe.storage import files

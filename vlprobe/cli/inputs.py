@@ -82,7 +82,7 @@ def perturb(
         return
     if folder is not None or options:
         raise click.UsageError(
-            "FOLDER and --option belong to --probe rococo. LGIP's edits go to --output FILE."
+            "FOLDER and --option require --probe rococo. To write LGIP edits, use --output FILE."
         )
     import datetime
 
@@ -280,7 +280,9 @@ def write_altered(
     from vlprobe.runs.request import Request
 
     if folder is None:
-        raise click.UsageError("--probe rococo writes many files. Name a folder: DATASET FOLDER.")
+        raise click.UsageError(
+            "--probe rococo writes several files, so it needs an output folder: DATASET FOLDER."
+        )
     request = Request((), dataset, "rococo", parse_pairs(options), seed, **choices)
     typed(dataset, *request.options.values())
     with ProgressBar() as bar:
@@ -314,7 +316,7 @@ def write_altered(
     "--seed",
     default=42,
     show_default=True,
-    help="Seed of the choice between nouns with equal influence.",
+    help="Seed for ties between nouns with equal influence.",
 )
 @item_choices
 @FORMAT
@@ -355,8 +357,8 @@ def influence(
     print_table(votes.source_words.head(n_words) if n_words else votes.agreement, how)
     inform(
         f"Two or more models name the same word in {votes.share_of_two:.1%} of {votes.n_captions:,} captions, by "
-        f"chance in {votes.chance_of_two:.1%} ({votes.n_single:,} have one such word alone). The paper: over "
-        f"{PRINTED:.0%}, of four models on COCO."
+        f"chance in {votes.chance_of_two:.1%} ({votes.n_single:,} have only one such "
+        f"word). The paper reports over {PRINTED:.0%} for four models on COCO."
     )
 
 

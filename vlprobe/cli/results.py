@@ -54,7 +54,7 @@ NO_MATCH = "No cases match these filters."
     "how",
     type=click.Choice([*FORMATS.choices, "model-index"]),
     default="table",
-    help="model-index: of a run, for a model card of the Hugging Face hub.",
+    help="model-index: metadata of one run for a model card on the Hugging Face hub.",
 )
 @pass_results
 def show(
@@ -70,7 +70,7 @@ def show(
 
     if key is None and how == "model-index":
         raise click.UsageError(
-            "A model-index describes one run. Name its KEY: vlprobe show lists them."
+            "A model-index describes one run. Pass its KEY; `vlprobe show` lists the keys."
         )
     if key is None:
         print_folded(views.runs.runs(store), ("options", "note"), how)
@@ -138,7 +138,10 @@ def _with_groups(
     "--crossed",
     default="",
     metavar="KIND=OUTCOME",
-    help="Only triplets whose other side has this outcome: t2t=fooled with --kind i2t --outcome held.",
+    help=(
+        "Only triplets with this outcome on the other side: t2t=fooled with --kind i2t "
+        "--outcome held."
+    ),
 )
 @click.option(
     "--sort",

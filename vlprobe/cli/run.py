@@ -58,7 +58,8 @@ ALL = "all"
     shell_complete=complete_names("probes"),
 )
 @probe_options(
-    "Option of every probe that has it, such as rules=paper; of one probe: lgip.rules=paper."
+    "Option for all probes that have it, such as rules=paper, or for one probe, such as "
+    "lgip.rules=paper."
 )
 @SEED
 @item_choices
@@ -98,7 +99,7 @@ ALL = "all"
 @costs(" for models behind a server (http:)")
 @click.option("--no-embedding-cache", is_flag=True, help="Do not store embeddings for later runs.")
 @click.option(
-    "--verify", is_flag=True, help="Read all files, including those with a cached digest."
+    "--verify", is_flag=True, help="Read all files again, including those with a cached digest."
 )
 @click.option("--no-doctor", is_flag=True, help="Skip the sanity checks of the model.")
 @click.option("--profile", is_flag=True, help="Report where the time went, on stderr.")
@@ -138,7 +139,8 @@ def run(
         inform(f"Left out {reason}")
     if not any(plan.manifests):
         raise Misfit(
-            "None of these probes applies: see the lines above. Name other probes or datasets."
+            "None of these probes applies to the dataset (see above). Choose other probes "
+            "or datasets."
         )
     _print_answers(store, [manifests for manifests in plan.manifests if manifests], how)
     if clock:

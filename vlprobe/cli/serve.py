@@ -106,8 +106,9 @@ def dashboard(
 
     if not (is_this_machine(address) or roots or read_only):
         raise InvalidInput(
-            f"Others can reach the dashboard at {address} and read any file through it. Name the folders that they "
-            "may read with --root FOLDER, or serve only stored results with --read-only."
+            f"At {address}, others can reach the dashboard and read any file through it. "
+            "Restrict it to folders with --root FOLDER, or serve only stored results with "
+            "--read-only."
         )
     hosts = _hosts(address, names)
     _refuse_port_in_use(address, port)
@@ -126,7 +127,10 @@ def dashboard(
     if HEADLESS in os.environ:
         pinned["server.headless"] = os.environ[HEADLESS].lower() not in ("", "0", "false", "no")
     if not is_this_machine(address) and ANY_HOST not in hosts:
-        inform(f"This dashboard answers to {', '.join(hosts)}. Add other names with --host NAME.")
+        inform(
+            f"This dashboard accepts the host names {', '.join(hosts)}. Add other names with "
+            "--host NAME."
+        )
     command = ["-m", "vlprobe.dashboard.server", str(app), json.dumps(pinned)]
     limits = access.settings(
         read_only, [*roots, store.root] if roots else [], people, quiz, remotes
@@ -163,7 +167,8 @@ def _hosts(address: str, names: Sequence[str]) -> list[str]:
         host = text.lower().strip("[]")
         if host != ANY_HOST and not endpoints.HOST.fullmatch(host.removeprefix("*.")):
             raise InvalidInput(
-                f"'{text}' is not a host name. Expected one without scheme and port, such as probe.example.com."
+                f"'{text}' is not a host name. Leave out the scheme and port, as in "
+                "probe.example.com."
             )
         hosts.append(host)
     return list(dict.fromkeys(hosts))
@@ -191,18 +196,20 @@ def _opened_by(address: str, names: Sequence[str]) -> str:
 def _refuse_port_in_use(address: str, port: int) -> None:
     """Raise InvalidInput unless the server can listen there."""
     if not 0 < port <= MAX_PORT:
-        raise InvalidInput(f"Port {port} does not exist. Expected 1 to {MAX_PORT}, such as 8501.")
+        raise InvalidInput(f"Port {port} is out of range. Expected 1 to {MAX_PORT}, such as 8501.")
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         socket.create_server((address, port), family=family).close()
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise InvalidInput(
-                f"Port {port} is in use, perhaps by another dashboard. Stop it, or choose another port with --port."
+                f"Port {port} is in use, perhaps by another dashboard. Stop that process "
+                "or choose another port with --port."
             ) from None
         raise InvalidInput(
-            f"The dashboard cannot listen on port {port} of '{address}' ({error.strerror or error}). Choose others "
-            "with --address and --port."
+            f"The dashboard cannot listen on port {port} of '{address}' "
+            f"({error.strerror or error}). Choose another address or port with --address "
+            "and --port."
         ) from None
 
 

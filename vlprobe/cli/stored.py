@@ -72,7 +72,8 @@ def rename(ctx: click.Context, stored: str, name: str) -> None:
 )
 @click.pass_context
 def verify(ctx: click.Context, repair: bool) -> None:
-    """Compare stored results with their checksums; exit with 1 if something is damaged, with 2 for a mistake.
+    """Compare stored results with their checksums; exit with 1 if something is damaged, with 2 on a
+    usage error.
 
     One line on stdout per damaged entry. --repair removes them; the same `vlprobe run` recreates them.
     """
@@ -130,7 +131,7 @@ def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
     if n_other:
         inform(f"{n_other:,} missing pictures are not COCO's. Add them yourself.")
     if not addresses:
-        inform("No COCO photograph is missing.")
+        inform("No COCO photographs are missing.")
         return
     inform(photographs.announcement(addresses, host))
     if not yes:

@@ -53,7 +53,7 @@ from vlprobe.training.request import TrainRequest as Default
     "--close",
     default=Default.close,
     show_default=True,
-    help="EqSim: number of close pairs per row; hardneg: number of mismatches that count.",
+    help="EqSim: number of close pairs per row; hardneg: number of hard negatives per row.",
 )
 @click.option(
     "--eqsim",

@@ -50,7 +50,7 @@ def _sign_in() -> None:
         st.login()
     except StreamlitAuthError as error:
         st.session_state["sign_in_problem"] = (
-            f"Signing in does not work yet: {str(error).splitlines()[0].strip()}"
+            f"Sign-in failed: {str(error).splitlines()[0].strip()}"
         )
 
 

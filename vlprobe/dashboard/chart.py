@@ -12,7 +12,7 @@ from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 
 MOST_IN_LEGEND = 14  # names; more leave no room for the figure
-ARMS = "Arms are 95 % intervals: where they overlap, the order may be chance. "
+ARMS = "Lines are 95 % intervals; where they overlap, the order may be due to chance. "
 
 TOOLBAR = [["lasso2d", "select2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"], ["toImage"]]
 FigureMaker = Callable[[], go.Figure]
@@ -41,7 +41,7 @@ def chart(
     else:
         ready, is_crowded = _figures.get((key, *_circumstances()), lambda: _finished(figure()))
     if is_crowded:
-        quiet("There are too many models for a legend. Point at a mark to see its model.")
+        quiet("There are too many models for a legend. Hover over a mark to see its model.")
     config = {"displayModeBar": False, "scrollZoom": False}
     if not clickable:
         st.plotly_chart(ready, key=key, alt=alt, config=config)

@@ -19,7 +19,7 @@ def report_button(stored: PageSubject) -> None:
         icon=":material/description:",
         on_click="ignore",
         help="One web page with Home, Explore, Compare and the other pages of these results, all numbers, notes and "
-        "commands. It opens without a network and sends nothing.",
+        "commands. It works offline and sends no data.",
     )
 
 

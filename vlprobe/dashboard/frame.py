@@ -36,7 +36,7 @@ from vlprobe.types import AS_PAPER, POOLED, Metric
 
 UNITS = {"cosine": "Cosine", "spread": "Spreads"}
 DRAWN = "demo"  # what names of drawn pictures begin with, and of models that know nothing else
-AVERAGING = {POOLED: "Cases pooled", AS_PAPER: "As the paper averages"}
+AVERAGING = {POOLED: "Cases pooled", AS_PAPER: "As in the paper (macro)"}
 _framed = contextvars.ContextVar("framed", default=False)
 
 
@@ -122,11 +122,11 @@ def unit(stored: PageSubject, *names: str) -> str:
     if not any(stored.metrics[name].unit == "cosine" for name in names or stored.metrics):
         return "cosine"
     help_ = (
-        "Models use different ranges of cosines. In spreads, each gap is divided by how much the "
-        "model's similarity varies over pictures and captions that do not belong together, so that "
+        "Models have different cosine ranges. Spread units divide each difference by the "
+        "standard deviation of the model's similarity over mismatched pairs, so that "
         "models can be compared."
     )
-    return choose("Unit of gaps", "unit", UNITS, "cosine", segments=True, help_=help_)
+    return choose("Unit of differences", "unit", UNITS, "cosine", segments=True, help_=help_)
 
 
 def averaging(stored: PageSubject, metric: Metric | None = None) -> str:
@@ -136,8 +136,8 @@ def averaging(stored: PageSubject, metric: Metric | None = None) -> str:
     if not view(views.estimates.averaging_matters, stored.question_set):
         return POOLED
     help_ = (
-        "Pooled (micro): every case counts once, as on all pages. As the paper averages (macro): the mean of "
-        "each caption's own mean, so every caption counts once."
+        "Pooled (micro): every case counts once, as on all pages. As in the paper "
+        "(macro): mean of the means per caption, so every caption counts once."
     )
     return choose("Average", "average", AVERAGING, POOLED, segments=True, help_=help_)
 

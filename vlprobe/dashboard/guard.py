@@ -79,15 +79,16 @@ class Guard:
         if not is_known_host(host, self.hosts):
             name = printable(host[:NAMED])
             return (
-                f"This dashboard does not answer to the name '{name}'. The person who runs it can add one: vlprobe "
+                f"This dashboard does not accept the host name '{name}'. The person who "
+                "runs it can add one: vlprobe "
                 "dashboard --host NAME.\n"
             )
         if origin is not None and _netloc(origin) != host.lower():
-            return "Pages of other sites cannot use this dashboard.\n"
+            return "Other websites cannot use this dashboard.\n"
         is_upload = UPLOADS in scope["path"] and scope.get("method") != "OPTIONS"
         if is_upload and _sign_in(request.cookies) not in _admitted:
             return "Sign in first.\n"
-        return "Usage statistics are not served.\n" if COUNTERS in scope["path"] else ""
+        return "Usage statistics are disabled.\n" if COUNTERS in scope["path"] else ""
 
 
 def is_known_host(header: str, hosts: Sequence[str]) -> bool:

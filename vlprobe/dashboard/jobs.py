@@ -23,7 +23,7 @@ STATES = {
     "running": ("▶", "Running"),
     "done": ("✔", "Done"),
     "failed": ("✘", "Failed"),
-    "cancelled": ("■", "Cancelled"),
+    "cancelled": ("■", "Canceled"),
     "dead": ("✘", "Stopped"),
 }
 
@@ -62,13 +62,13 @@ def find_again() -> None:
 
 def demo_button() -> None:
     """One press runs the three demo models on the demo scenes."""
-    if changes("Nothing has been stored there yet."):
+    if changes("It has no results yet."):
         _run_button("Run the demo", DEMO)
 
 
 def probe_button(probe: str) -> None:
     """One press asks the three demo models this probe's questions; and the same for a terminal."""
-    if not changes("These questions were not asked before it was opened."):
+    if not changes("This test was not run before the demo was published."):
         return
     request = Request(DEMO.models, registry.load_probe(probe).dataset, probe)
     _run_button("Run it on the demo data", request)

@@ -84,7 +84,7 @@ class Download:
         if self.addresses:
             self.announcement = photographs.announcement(self.addresses, photographs.HOST)
         else:
-            self.result = "No photograph of COCO is missing."
+            self.result = "No COCO photographs are missing."
 
     def fetch(self) -> None:
         """Download the photographs that were announced."""
@@ -109,7 +109,7 @@ _downloads: dict[tuple[str, str], Download] = {}  # by store and dataset, for al
 
 
 def refusal(dataset: str) -> str:
-    """Return why this dashboard does not download pictures, "" where it does."""
+    """Return why this dashboard does not download pictures, "" if it does."""
     if access.read_only():
         return READ_ONLY
     return CONFINED.format(dataset) if access.ROOTS in os.environ else ""
@@ -166,7 +166,7 @@ def _button(
         key=key,
         icon=":material/download:",
         type="primary" if is_primary else "secondary",
-        help="The number and the size are shown before anything is downloaded."
+        help="Shows the number and size of the files before downloading."
         if not is_primary
         else None,
         on_click=attempt,

@@ -25,7 +25,7 @@ _ahead = ThreadPoolExecutor(
 
 
 def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
-    """A picture as the data address of a WebP; "" where it cannot be read.
+    """A picture as the data address of a WebP; "" if it cannot be read.
 
     It needs no visitor and may be called in any thread.
 

@@ -118,7 +118,8 @@ def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
         short = value if len(value) <= NAMED else f"{value[:NAMED]}…"
         unknown_names.append(f"{label.lower()} “{plain(printable(short))}”")
         slot.warning(
-            f"This link opens results that were not found: {', '.join(unknown_names)}. The page shows the available "
+            f"This link refers to results that were not found: {', '.join(unknown_names)}. "
+            "The page shows the available "
             "results instead.",
             icon=":material/link_off:",
         )
@@ -299,10 +300,8 @@ def pick_question_set(probe: str = "") -> PageSubject:
     table = view(views.runs.question_sets)
     table = table.loc[table["probe"] == probe] if probe else table
     if table.empty:
-        st.info(
-            "Nothing has been run yet, so there is nothing to see here.", icon=":material/info:"
-        )
-        st.page_link("pages/home.py", label="Begin with the demo", icon=":material/play_arrow:")
+        st.info("No results yet. Run a test first.", icon=":material/info:")
+        st.page_link("pages/home.py", label="Start with the demo", icon=":material/play_arrow:")
         st.stop()
     labels = set_labels(table)
     return page_subject(choose("Question set", "set", labels, next(iter(labels)), always=True))

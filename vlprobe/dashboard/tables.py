@@ -68,7 +68,7 @@ def slices(
     """A row a slice and model: the value, its interval, pictures, cases and ties; "-" where nothing
     is known.
 
-    `address` says where the cases of a model and slice are, "" where nowhere; the model's name
+    `address` says where the cases of a model and slice are, "" if nowhere; the model's name
     leads there.
     """
     cells = {(row.slice, row.model): row for row in records(EstimateRow, table)}

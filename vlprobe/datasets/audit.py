@@ -29,34 +29,43 @@ MOST_JUDGED = (
 NOT_ENGLISH = "not_english"
 REPEATED = (
     "repeated_caption",
-    "Two captions of the item are the same (P1 = P2): a comparison between them is won without reading.",
+    "Two captions of the item are the same (P1 = P2): comparing them is trivial.",
 )
 SHARED = (
     "shared_caption",
-    "The same caption belongs to another image too (without images: to another item), so "
-    "that a search for it has several right answers.",
+    (
+        "The same caption also belongs to another image (or item), so a search for it has "
+        "several right answers."
+    ),
 )
 FOREIGN = (
     NOT_ENGLISH,
-    "The caption is probably not in English, judging by its letters and words. Rules for English leave it "
-    "unedited: it is only tested with edits from a file.",
+    (
+        "The caption is probably not in English, judging by its letters and words. Rules for "
+        "English do not edit it; use edits from a file."
+    ),
 )
 UNCHANGED = (
     "unchanged",
-    "The foil says the same as the caption it was made from (N = P1): nobody can get it right.",
+    "The foil has the same text as its original caption (N = P1), so no model can be right.",
 )
 TRUE_FOIL = (
     "true_foil",
-    "The foil says the same as another caption of its item: it is not wrong.",
+    "The foil has the same text as another caption of its item, so it is not wrong.",
 )
 ORDER_ONLY = (
     "order_only",
-    "Caption and foil have the same words in another order: a bag of words cannot tell them apart.",
+    (
+        "Caption and foil have the same words in a different order; a bag of words cannot "
+        "distinguish them."
+    ),
 )
 GLUED = (
     "glued_word",
-    "The foil has an inserted word stuck in another one, such as 'wocriminal' for 'woman': it was replaced without "
-    "regard to where words end.",
+    (
+        "The foil has a word replaced inside another word, such as 'wocriminal' for 'woman', "
+        "because word boundaries were ignored."
+    ),
 )
 UPPER_CASE, FULL_STOP = "capital letters", "a full stop at the end"
 WORD = re.compile(r"\w+")
@@ -206,7 +215,7 @@ def language_finding(
     if doubtful := sorted(filter(is_doubtful, captions)):
         meaning += (
             f" {len(doubtful):,} more captions of one to three words may not be English either, such as "
-            f"'{printable(doubtful[0])}'. Rules edit them as English."
+            f"'{printable(doubtful[0])}'. They are edited with the rules for English."
         )
     foreign = foreign_captions(captions, cache)
     return _finding(name, meaning, ((item, caption in foreign) for item, caption in rows))
@@ -221,13 +230,13 @@ def _picture_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> lis
     image_counts = Counter(digests[item.image.path] for item in items if item.image)
     how = "byte for byte"
     if any(picture.absent for item in items for picture in item.pictures):
-        how = "byte for byte, or by its name if it is not here"
+        how = "byte for byte, or by name if the file is missing"
     findings = []
     if image_counts:
         findings.append(
             _finding(
                 "shared_image",
-                f"Another item has the same image, {how}: the items are not independent of each other.",
+                f"Another item has the same image ({how}), so the items are not independent.",
                 (
                     (item.id, image_counts[digests[item.image.path]] > 1)
                     for item in items
@@ -239,7 +248,7 @@ def _picture_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> lis
         findings.append(
             _finding(
                 "same_image_twice",
-                f"The two images of the pair are the same, {how}: nothing can tell them apart.",
+                f"The two images of the pair are identical ({how}).",
                 (
                     (item.id, digests[item.image.path] == digests[item.foil_image.path])
                     for item in items
@@ -322,8 +331,8 @@ def _style_finding(
 def style_meaning(feature: str, captions: float, foils: float) -> str:
     """Describe a style leak: the share of captions and of foils with the feature."""
     return (
-        f"One of caption and foil has {feature} and the other has not, so that style tells them apart: "
-        f"{captions:.1%} of captions and {foils:.1%} of foils have."
+        f"Either the caption or the foil has {feature}, so style distinguishes them: "
+        f"{captions:.1%} of captions and {foils:.1%} of foils have it."
     )
 
 

@@ -31,7 +31,12 @@ NOTES = {  # for readers of their numbers
         "Six questions are in two subsets and count in both: 7,512 rows, 7,506 distinct questions.",
         "swap_obj/108 was removed from SugarCrepe later; all published answers include it.",
     ),
-    "VALSE": ("Foils that fewer than two of three annotators told from the caption are left out.",),
+    "VALSE": (
+        (
+            "Foils that fewer than two of three annotators distinguished from the caption are "
+            "excluded."
+        ),
+    ),
 }
 PICTURES = Path("pictures")  # start of the names of pictures, relative to a cache
 COCO = PICTURES / "coco" / "val2017"

@@ -52,13 +52,14 @@ def load(name: str, cache: Path) -> LoadedDataset:
         ]
     except KeyError as error:
         raise InvalidInput(
-            f"'{captions}' lacks {error}, as a field or as the id of an image that has a caption. "
+            f"'{captions}' lacks {error} (a field, or the id of an image that a caption "
+            "refers to). "
             "Expected a captions file of COCO: images (id, file_name, width, height), "
             "annotations (id, image_id, caption)."
         ) from None
     except (TypeError, AttributeError, ValueError) as error:
         raise InvalidInput(
-            f"'{captions}' is not laid out as a captions file of COCO ({error}). Expected images and annotations."
+            f"'{captions}' is not a COCO captions file ({error}). Expected images and annotations."
         ) from None
     items, notes = keep_unpictured(items, folder) if keeps_all else (items, [])
     return validated(name, items, cache, notes)
@@ -67,7 +68,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 def _by_id(row: dict) -> int:
     """Sort key of images and annotations. Raises TypeError if an id is not a whole number."""
     if isinstance(row["id"], bool) or not isinstance(row["id"], int):
-        raise TypeError(f"an id is {row['id']!r}, not a whole number")
+        raise TypeError(f"id {row['id']!r} is not an integer")
     return row["id"]
 
 
@@ -83,8 +84,8 @@ def captions_file(path: Path) -> Path:
     if len(candidates) != 1:
         listing = ", ".join(file.name for file in candidates) or "none"
         raise InvalidInput(
-            f"'{path}/annotations' holds {len(candidates)} captions files ({listing}). Expected one captions_*.json; "
-            "name one file: coco:DIR/annotations/captions_val2017.json."
+            f"'{path}/annotations' contains {len(candidates)} captions files ({listing}). "
+            "Choose one, such as coco:DIR/annotations/captions_val2017.json."
         )
     return candidates[0]
 

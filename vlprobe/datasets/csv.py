@@ -66,7 +66,8 @@ def read_items(file: Path) -> list[Item]:
         image = row.pop("image").strip()
         if not image:
             raise InvalidInput(
-                f"'{file}', line {line}: the image is empty. Expected a path relative to '{file.parent}'."
+                f"'{file}', line {line}: the image column is empty. Expected a path "
+                f"relative to '{file.parent}'."
             )
         captions.setdefault(image, []).append(row.pop("caption").strip())
         row_tags = {column: value.strip() for column, value in row.items() if value.strip()}
@@ -74,7 +75,8 @@ def read_items(file: Path) -> list[Item]:
             column = next(key for key in row if tags[image].get(key) != row_tags.get(key))
             raise InvalidInput(
                 f"'{file}', line {line}: '{image}' has {column} '{row_tags.get(column, '')}' here and "
-                f"'{tags[image].get(column, '')}' before. A tag belongs to the image: write the same in all its rows."
+                f"'{tags[image].get(column, '')}' before. Tags belong to the image, so all "
+                "its rows need the same value."
             )
     return [
         Item(image, Picture(file.parent / image), tuple(captions[image]), tags[image])

@@ -41,7 +41,10 @@ def read_json(path: Path) -> object:
         return files.parse_json(text, unique=True)
     except ValueError as error:
         raise InvalidInput(
-            f"'{path}' is not valid JSON ({error}). Expected a whole file; fetch or save it again.",
+            (
+                f"'{path}' is not valid JSON ({error}). The file may be truncated; download or "
+                "save it again."
+            ),
         ) from None
 
 
@@ -96,7 +99,7 @@ def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
     header = [column.lower() for column in rows[0][1]] if rows else []
     if len(set(header)) < len(header):
         raise InvalidInput(
-            f"'{file}' has two columns of one name in {', '.join(header)}. Rename one.",
+            f"'{file}' has duplicate column names: {', '.join(header)}. Rename one.",
         )
     longer = [line for line, row in rows if len(row) > len(header)]
     if longer:
@@ -145,11 +148,12 @@ def check_json_head(path: Path) -> None:
         if not is_cut:
             where = f"line {error.lineno}, column {error.colno}: {error.msg}"
             raise InvalidInput(
-                f"'{path}' is not valid JSON ({where}). Expected a whole file; fetch or save it again."
+                f"'{path}' is not valid JSON ({where}). The file may be truncated; "
+                "download or save it again."
             ) from None
     except RecursionError:
         raise InvalidInput(
-            f"'{path}' is not valid JSON (nested too deeply). Check the file.",
+            f"'{path}' is nested too deeply to be read as JSON. Check the file.",
         ) from None
 
 

@@ -55,8 +55,9 @@ def load(name: str, cache: Path) -> LoadedDataset:
     without = [picture for picture in pictures if picture not in with_captions]
     if without:
         raise InvalidInput(
-            f"{len(without)} of {len(pictures)} pictures in '{folder}' have no captions (first: '{without[0].name}'). "
-            "Write them, or move those pictures out."
+            f"{len(without)} of {len(pictures)} pictures in '{folder}' have no caption "
+            f"(first: '{without[0].name}'). Add captions or move the pictures to another "
+            "folder."
         )
     return validated(name, sorted(items, key=lambda item: item.id), cache)
 
@@ -78,7 +79,7 @@ def _lists(folder: Path) -> list[Path]:
     ]
     if len(lists) > 1:
         raise InvalidInput(
-            f"'{folder}' holds captions.csv and captions.json. Expected one of them; remove the other."
+            f"'{folder}' contains both captions.csv and captions.json. Remove one of them."
         )
     return lists
 
@@ -88,8 +89,9 @@ def _from_texts(folder: Path, pictures: list[Path]) -> list[Item]:
     orphans = sorted(file.name for file in folder.glob("*.txt") if file.stem not in stems)
     if orphans:
         raise InvalidInput(
-            f"{len(orphans)} text files in '{folder}' have no picture of their name (first: '{orphans[0]}'). "
-            "Put the picture next to it, or move the text out."
+            f"{len(orphans)} text files in '{folder}' have no picture with the same name "
+            f"(first: '{orphans[0]}'). Add the picture or move the text file to another "
+            "folder."
         )
     items = []
     for picture in pictures:

@@ -127,8 +127,8 @@ def caption(object_name: str, spatial: str, contacting: str) -> str:
 REQUIRED = ("video", "frame", "time", "caption")
 OPTIONAL = ("object", *RELATIONS, "relations", "boundary", "faces")
 EXPECTED_ROWS = (
-    "a video, a frame, seconds in time, no later ones in boundary (if any), "
-    "and a number, true or false in faces (if any)"
+    "columns video, frame, time (seconds), and optionally boundary (seconds, at most "
+    "time) and faces (a number, true or false)"
 )
 
 
@@ -152,7 +152,9 @@ def sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
         )
         if first_at_time is not frame:
             repeated.append(frame.key)
-    expected = "one row for each time of a video, or of an object in a video where there is a column object"
+    expected = (
+        "one row per time of a video (or of an object in a video, if there is a column object)"
+    )
     sources.refuse_rows(file, repeated, len(frames), expected)
     ordered = [[by_time[time] for time in sorted(by_time)] for by_time in sequences.values()]
     falling = [
@@ -161,7 +163,7 @@ def sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
         for earlier, later in pairwise(sequence)
         if later.boundary < earlier.boundary
     ]
-    sources.refuse_rows(file, falling, len(frames), "boundaries that do not fall as time goes on")
+    sources.refuse_rows(file, falling, len(frames), "boundaries that do not decrease over time")
     return ordered
 
 
@@ -216,7 +218,10 @@ def _refuse_lacks(file: Path, frames: Sequence[Frame], choice: str) -> None:
         sources.refuse_rows(file, faulty, len(frames), expected)
     if choice == "youcook2":
         faulty = [frame.key for frame in frames if frame.faces is None]
-        expected = "a column faces for +youcook2, with a number, true or false: no face detector is shipped"
+        expected = (
+            "a column faces (a number, true or false) for +youcook2, because vlprobe has no "
+            "face detector"
+        )
         sources.refuse_rows(file, faulty, len(frames), expected)
 
 
@@ -282,17 +287,17 @@ def _number(text: str) -> float:
 
 MOTION = re.compile(r"\b(up|down|upward|downward|towards)\b", re.IGNORECASE)
 ALIKE = "have fewer than 2 of 3 relations different"
-SKIPPED = "come right after a chosen frame"
-MOVES = "have a caption that says where something moves"
+SKIPPED = "directly follow a selected frame"
+MOVES = "have a caption that describes a direction of motion"
 FACES = "show a face"
-SAME = "say the same of both frames"
+SAME = "have the same caption for both frames"
 
 
 EXCLUSIONS = (ALIKE, SKIPPED, MOVES, FACES, SAME)
 Pairs = Iterator[tuple[Frame, Frame, str]]  # with the reason for leaving them out, or ""
 
 
-def _neighbours(sequence: list[Frame]) -> Pairs:
+def _neighbors(sequence: list[Frame]) -> Pairs:
     for earlier, later in pairwise(sequence):
         yield earlier, later, _same_caption_reason(earlier, later)
 
@@ -334,7 +339,7 @@ def _youcook2(sequence: list[Frame]) -> Pairs:
         )
 
 
-FILTERS = {"": _neighbours, "ag": _action_genome, "gebc": _gebc, "youcook2": _youcook2}
+FILTERS = {"": _neighbors, "ag": _action_genome, "gebc": _gebc, "youcook2": _youcook2}
 
 
 def _same_caption_reason(earlier: Frame, later: Frame) -> str:
@@ -385,7 +390,7 @@ def _path(file: Path, folder: Path, name: str) -> Path:
     refuse_outside(path)
     if Path(name).is_absolute() or ".." in Path(name).parts or not path.is_file():
         raise InvalidInput(
-            f"Video '{name}' of '{file}' is not in '{folder}'. Put it there, or drop its rows."
+            f"Video '{name}' of '{file}' is not in '{folder}'. Add the file or delete its rows."
         )
     return path
 
@@ -397,7 +402,7 @@ def _of_video(file: Path, path: Path, frames: Sequence[Frame], cache: Path) -> l
         frames = _cut(path, frames)
     if len(frames) > MOST_FRAMES:
         raise InvalidInput(
-            f"'{file}' takes {len(frames):,} frames of '{path}'. Expected at most {MOST_FRAMES:,}; take fewer."
+            f"'{file}' requests {len(frames):,} frames of '{path}'. The maximum is {MOST_FRAMES:,}."
         )
     kept_frames = [
         replace(frame, file=str(taken / f"{digest}-{round(1000 * frame.time):09}.png"))
@@ -417,8 +422,8 @@ def _cut(path: Path, segments: Sequence[Frame]) -> list[Frame]:
         final_second = seconds
     if ordered[-1].boundary > final_second:
         raise InvalidInput(
-            f"Row {ordered[-1].key} begins at second {ordered[-1].boundary:g} of '{path}', whose last frame is at "
-            f"{final_second:g}. Expected times inside of the video."
+            f"Row {ordered[-1].key} begins at second {ordered[-1].boundary:g} of '{path}', "
+            f"whose last frame is at {final_second:g}. Expected times within the video."
         )
     frames = []
     for number in range(math.floor(final_second * FPS + 1e-6) + 1):
@@ -445,8 +450,8 @@ def _write(
         _save(picture_before, file_of_time[waiting.pop(0)])
     if waiting:
         raise InvalidInput(
-            f"'{file}' requests second {waiting[0]:g} of '{path}', whose last frame is at {final_second:g}. "
-            "Expected times inside of the video."
+            f"'{file}' requests second {waiting[0]:g} of '{path}', whose last frame is at "
+            f"{final_second:g}. Expected times within the video."
         )
 
 
@@ -481,16 +486,17 @@ def _decoded(path: Path) -> Iterator[tuple[float, "av.VideoFrame"]]:
                 _refuse_large(path, picture.width * picture.height)
                 if number >= MOST_DECODED:
                     raise InvalidInput(
-                        f"'{path}' has more than {MOST_DECODED:,} frames. Cut it into shorter ones."
+                        f"'{path}' has more than {MOST_DECODED:,} frames. Split it into "
+                        "shorter videos."
                     )
                 if picture.time is None:
                     raise InvalidInput(
-                        f"Frames of '{path}' have no time. Expected {EXPECTED_VIDEO}."
+                        f"Frames of '{path}' have no timestamps. Expected {EXPECTED_VIDEO}."
                     )
                 start = picture.time if start is None else start
                 yield picture.time - start, picture
             if start is None:
-                raise InvalidInput(f"'{path}' has no frame. Expected {EXPECTED_VIDEO}.")
+                raise InvalidInput(f"'{path}' has no frames. Expected {EXPECTED_VIDEO}.")
     except (FFmpegError, OSError, ValueError) as error:
         raise InvalidInput(
             f"Video '{path}' cannot be read ({type(error).__name__}). Expected {EXPECTED_VIDEO}."

@@ -37,6 +37,7 @@ def check_values(file: Path, counts: Mapping[str, int], name: str) -> None:
     if len(labels) == 2 and set(values) == {True, False}:
         raise InvalidInput(
             f"'{file}' has {counts[values[False]]:,} of {sum(counts.values()):,} captions with the label "
-            f"'{values[False]}', which are wrong. Use the others: {name}+label={values[True]}. "
+            f"'{values[False]}', which are wrong. Use only the true ones: "
+            f"{name}+label={values[True]}. "
             f"If '{LABEL}' means something else: {name}+subset={LABEL}."
         )

@@ -32,7 +32,10 @@ from vlprobe.types import Item, Series
 PREFIX = "orders"
 COLUMNS = ("id", "query", "candidates", "edit", "edit_candidates")
 LEAST = 3  # candidates
-EXPECTED = f"a query, and in candidates {LEAST} or more different names of pictures, best first: a.jpg|b.jpg|c.jpg"
+EXPECTED = (
+    f"a query and a column candidates with at least {LEAST} different picture names, best "
+    "first: a.jpg|b.jpg|c.jpg"
+)
 _SUFFIXES = (".csv", ".tsv", ".jsonl")
 
 
@@ -115,8 +118,9 @@ def _check_edit(file: Path, key: str, row: Mapping[str, str]) -> None:
     )
     if problem:
         raise InvalidInput(
-            f"Row {key} of '{file}': in edit_candidates {problem}. Expected the query's candidates, each once, "
-            "in the order in which people rank them for the edit."
+            f"Row {key} of '{file}': in edit_candidates {problem}. Expected each candidate "
+            "of the query once, in the order in which people rank them for the edited "
+            "query."
         )
 
 

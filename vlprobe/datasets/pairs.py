@@ -75,7 +75,8 @@ def load(name: str, cache: Path) -> LoadedDataset:
         notes += sources.unread_columns(file, (row.unread for row in file_rows), [])
     if doubtful and UNVALIDATED not in source.options:
         why = (
-            f"have a foil that fewer than {VOTES} annotators told from the caption and are left out"
+            f"have a foil that fewer than {VOTES} annotators distinguished from the "
+            "caption and are left out"
         )
         notes += sources.count_note(doubtful, len(rows), f"{why}; +{UNVALIDATED} keeps them")
         doubtful_ids = set(doubtful)
@@ -100,7 +101,7 @@ class _Row:
 def _read(file: Path) -> list[_Row]:
     leaves = list(_leaves(read_records(file), ()))
     if not leaves:
-        raise InvalidInput(f"'{file}' holds no rows. Expected {EXPECTED}.")
+        raise InvalidInput(f"'{file}' contains no rows. Expected {EXPECTED}.")
     faulty = [
         "/".join(trail) or "the whole file"
         for trail, row in leaves
@@ -213,8 +214,8 @@ def _frame(path: Path, target: Path) -> Path:
         ) from None
     if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3:
         raise InvalidInput(
-            f"'{path}' holds {array.dtype} numbers of shape {array.shape}. "
-            "Expected a frame: 8-bit numbers of shape (height, width, 3), blue first."
+            f"'{path}' contains {array.dtype} values of shape {array.shape}. Expected a "
+            "frame: 8-bit values of shape (height, width, 3) in BGR order."
         )
     frame = Image.fromarray(np.ascontiguousarray(array[:, :, ::-1]))
     write_bytes(target, pictures.encode(frame, "BMP"), durable=False)

@@ -85,7 +85,8 @@ def load(name: str, cache: Path) -> LoadedDataset:
     source = sources.parse_source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"])
     if len(source.files) != 1 or source.images or len(source.options) > 1:
         raise InvalidInput(
-            f"'{name}' is not as expected. Expected one file, no image folder, and one of +p2 and +p3."
+            f"'{name}' is not valid. Expected one file, no image folder, and at most one "
+            "of +p2 and +p3."
         )
     file = source.files[0]
     if not source.options:
@@ -141,7 +142,7 @@ def _paraphrased(file: Path, query: str, versions: list[dict[str, str]]) -> Item
         if len(values) > 1:
             raise InvalidInput(
                 f"'{file}': the versions of query '{query}' differ in {column} ({', '.join(sorted(values))}). "
-                "A tag belongs to the query: write the same in all its rows."
+                "Tags belong to the query, so all its rows need the same value."
             )
         tags[column] = values.pop()
     captions = tuple(row["caption"].strip() for row in versions)
@@ -171,14 +172,14 @@ def _from_prompts(file: Path, setting: str) -> tuple[list[Item], list[str]]:
         notes += sources.count_note(
             unknown,
             len(queries),
-            "name no two attributes that we know",
+            "do not contain two known attributes",
             "queries",
         )
         return [_prefixed(text) for text in queries], notes
     notes += sources.count_note(
         unknown,
         len(queries),
-        "name no two attributes that we know and are left out",
+        "do not contain two known attributes and are left out",
         "queries",
     )
     return [_with_synonyms(match) for text in queries if (match := PROMPT.fullmatch(text))], notes

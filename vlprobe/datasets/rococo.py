@@ -37,7 +37,8 @@ def load(name: str, cache: Path) -> LoadedDataset:
     source = sources.parse_source(name, [sources.AVAILABLE], [".json"])
     if len(source.files) != 1:
         raise InvalidInput(
-            f"'{name}' has {len(source.files)} files. Name one of them: each has a different kind of alteration."
+            f"'{name}' has {len(source.files)} files. Choose one of them; each file has a "
+            "different kind of alteration."
         )
     file = source.files[0]
     entries = read_records(file)

@@ -43,7 +43,10 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
     prefix, _, path = name.partition(":")
     if not path:
         raise InvalidInput(
-            f"'{name}' names no file. Expected {prefix}:FILE or {prefix}:FILE@IMAGEDIR.",
+            (
+                f"'{name}' does not contain a file name. Expected {prefix}:FILE or "
+                f"{prefix}:FILE@IMAGEDIR."
+            ),
         )
     options_in_name = set()
     while not files.parse_path(path).exists():
@@ -80,7 +83,8 @@ def _files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
     matching = tuple(sorted(file for file in path.iterdir() if file.suffix in suffixes))
     if not matching:
         raise InvalidInput(
-            f"Folder '{path}' holds no file of the kind {' or '.join(suffixes)}. Name the file itself."
+            f"Folder '{path}' contains no {' or '.join(suffixes)} file. Pass the path of "
+            "the file instead."
         )
     return matching
 
@@ -120,7 +124,8 @@ def refuse_rows(file: Path, faulty: Sequence[str], total: int, expected: str) ->
     """Raise InvalidInput if rows are faulty, with their number, the first one and the expected form."""
     if faulty:
         raise InvalidInput(
-            f"{len(faulty)} of {total} rows of '{file}' are not as expected (first: {faulty[0]}). Expected {expected}."
+            f"{len(faulty)} of {total} rows of '{file}' are invalid (first: {faulty[0]}). "
+            f"Expected {expected}."
         )
 
 
@@ -221,13 +226,13 @@ def _lack_of_pictures(
         remedies.append(f", or name their folder: {path}@FOLDER{plus}{options}")
     if n_pictured:
         remedies.append(
-            f", or write '{source.name}+{AVAILABLE}' to use the {n_pictured} rows that have theirs"
+            f", use '{source.name}+{AVAILABLE}' to use the {n_pictured} rows with pictures"
         )
     if knows_unpictured:
-        remedies.append(f", or '+{UNPICTURED}' to look at scores from a file without them")
+        remedies.append(f", or use '+{UNPICTURED}' to view imported scores without pictures")
     return InvalidInput(
-        f"{len(missing)} of {n_rows} rows of '{source.name}' lack a picture in '{source.images}' "
-        f"(first: '{missing[0][1]}'). Put the pictures there{''.join(remedies)}."
+        f"{len(missing)} of {n_rows} rows of '{source.name}' have no picture in '{source.images}' "
+        f"(first: '{missing[0][1]}'). Add the pictures{''.join(remedies)}."
     )
 
 
@@ -235,7 +240,7 @@ def _pictured_note(folder: Path, n_rows: int, n_missing: int) -> str:
     verb = "has" if n_rows - n_missing == 1 else "have"
     return (
         f"{n_rows - n_missing:,} of {n_rows:,} {verb} a picture here (in {folder}); "
-        "the others are shown by their texts and the picture's name."
+        "the others are shown with their texts and file names."
     )
 
 

@@ -80,7 +80,9 @@ def parse(name: str) -> TableName:
     """
     prefix, _, path = name.partition(":")
     if not path:
-        raise InvalidInput(f"'{name}' names no file. Expected {prefix}:FILE, a table.")
+        raise InvalidInput(
+            f"'{name}' does not contain a file name. Expected {prefix}:FILE, a table."
+        )
     words: set[str] = set()
     values: dict[str, str] = {}
     is_url = remote.is_url(path)
@@ -137,8 +139,9 @@ def check_captions(table: Table, layout: Layout, name: str) -> None:
     captions = table.columns.get(layout.columns.get("caption", ""))
     if captions is not None and _are_ids(captions):
         raise InvalidInput(
-            f"'{table.file}', column '{layout.columns['caption']}': '{captions[0].as_py()}' and all others are "
-            "ids, not captions. Write the captions in their place, or name another column: +caption=COLUMN."
+            f"'{table.file}', column '{layout.columns['caption']}': "
+            f"'{captions[0].as_py()}' and all other values are ids, not captions. Choose "
+            "the caption column with +caption=COLUMN."
         )
     labels = table.columns.get(LABEL)
     is_used = LABEL in (*layout.needs, *layout.columns.values())

@@ -58,9 +58,9 @@ def load(name: str, cache: Path) -> LoadedDataset:
     notes += picture_notes + sources.count_note(
         same,
         len(items),
-        "say the same in caption and negative: no model can be right",
+        "have identical caption and negative, so no model can be right",
     )
-    notes += sources.count_note(twice, len(items), "say the same in both captions")
+    notes += sources.count_note(twice, len(items), "have two identical captions")
     return validated(name, items, cache, notes)
 
 

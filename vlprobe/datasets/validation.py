@@ -49,22 +49,23 @@ def validated(
             than MAX_CHARACTERS or has a lone surrogate, more than MAX_TAGS tags, or missing image files.
     """
     if notes and not items:
-        raise InvalidInput(f"Nothing is left of '{name}'. {' '.join(notes)}")
+        raise InvalidInput(f"No items of '{name}' remain. {' '.join(notes)}")
     if not items:
         raise InvalidInput(
-            f"Dataset '{name}' has no items. Expected at least one image with a caption.",
+            f"Dataset '{name}' has no items. It needs at least one image with a caption.",
         )
     twice = [key for key, count in Counter(item.id for item in items).items() if count > 1]
     if twice:
         raise InvalidInput(
-            f"Dataset '{name}' has {len(twice)} ids more than once (first: '{twice[0]}'). Give each its own."
+            f"Dataset '{name}' has {len(twice)} duplicate ids (first: '{twice[0]}'). Ids "
+            "must be unique."
         )
     for item in items:
         _refuse_texts(name, item)
     tags = {tag for item in items for tag in item.tags}
     if len(tags) > MAX_TAGS:
         raise InvalidInput(
-            f"'{name}' has {len(tags):,} tags. Expected at most {MAX_TAGS}; leave columns out."
+            f"'{name}' has {len(tags):,} tags. The maximum is {MAX_TAGS}; remove some columns."
         )
     for picture in _pictures(items):
         files.require_utf8(picture.path, f"a picture of '{name}'")
@@ -76,13 +77,14 @@ def _refuse_texts(name: str, item: Item) -> None:
     """Raise InvalidInput if captions are missing, or a text is empty, too long or not UTF-8."""
     if not item.captions:
         raise InvalidInput(
-            f"Item '{item.id}' of '{name}' has no caption. Write one, or leave its image out.",
+            f"Item '{item.id}' of '{name}' has no caption. Add one or remove the image.",
         )
     for kind, texts in (("Caption", item.captions), ("Foil", item.foils)):
         empty = [number for number, text in enumerate(texts, 1) if not text.strip()]
         if empty:
             raise InvalidInput(
-                f"{kind} {empty[0]} of item '{item.id}' in '{name}' is empty. Fill it in or remove it."
+                f"{kind} {empty[0]} of item '{item.id}' in '{name}' is empty. Add text or "
+                "remove it."
             )
         too_long = [text for text in texts if len(text) > MAX_CHARACTERS]
         if too_long:
@@ -101,8 +103,8 @@ def _refuse_texts(name: str, item: Item) -> None:
         surrogate = None if text.isascii() else files.SURROGATE.search(text)
         if surrogate:
             raise InvalidInput(
-                f"Item '{item.id}' of '{name}' holds half of a character (as in '{surrogate[0]}'). "
-                "Write the whole character."
+                f"Item '{item.id}' of '{name}' contains an incomplete character (a lone "
+                f"surrogate, as in '{surrogate[0]}'). Save the text again as UTF-8."
             )
 
 

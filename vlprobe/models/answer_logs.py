@@ -184,8 +184,8 @@ def _sugarcrepe(
             )
         if not isinstance(correct, bool):
             raise InvalidInput(
-                f"'{file}', question '{key}' ('{caption[:60]}'), has {json.dumps(correct)[:40]} as correct. "
-                "Expected true or false."
+                f"'{file}', question '{key}' ('{caption[:60]}'), has "
+                f"{json.dumps(correct)[:40]} in 'correct'. Expected true or false."
             )
         answer = row.get("answer")
         choice = answer.get("multiple_choice_answer") if isinstance(answer, dict) else None
@@ -401,7 +401,7 @@ def _refuse_bomb(file: Path, content: bytes) -> None:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             size = sum(info.file_size for info in archive.infolist())
     except (zipfile.BadZipFile, ValueError, EOFError, OSError):
-        raise InvalidInput(f"'{file}' is not a whole zip archive. Download it again.") from None
+        raise InvalidInput(f"'{file}' is not a complete zip archive. Download it again.") from None
     if size > MAX_BYTES:
         raise InvalidInput(
             f"'{file}' unpacks to {size >> 20:,} MiB. Expected at most {MAX_BYTES >> 20} MiB."

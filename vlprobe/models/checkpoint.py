@@ -52,10 +52,9 @@ def read_weights(path: Path, confined: bool = True) -> "dict[str, torch.Tensor]"
             loaded = torch.load(path, map_location="cpu", weights_only=True)
     except (*DAMAGED, safetensors.SafetensorError) as error:
         raise InvalidInput(
-            f"Checkpoint '{path}' cannot be read as plain tensors ({first_line(error)}). Expected a whole "
-            ".safetensors file, "
-            "or a .pt that torch.load reads with weights_only=True: anything more could run code "
-            "and is refused."
+            f"Checkpoint '{path}' cannot be read as plain tensors ({first_line(error)}). "
+            "Expected a complete .safetensors file, or a .pt file that torch.load reads "
+            "with weights_only=True; other files could run code and are rejected."
         ) from None
     state = loaded.get("state_dict", loaded) if isinstance(loaded, dict) else None
     if not (
@@ -66,7 +65,8 @@ def read_weights(path: Path, confined: bool = True) -> "dict[str, torch.Tensor]"
         )
     ):
         raise InvalidInput(
-            f"Checkpoint '{path}' holds no state dict. Expected tensors by name, at the top or under 'state_dict'."
+            f"Checkpoint '{path}' has no state dict. Expected named tensors at the top "
+            "level or under 'state_dict'."
         )
     return state
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 PREFIX = "control"
 NOTES = {
-    "random": "a control that draws each embedding at random: expect chance",
-    "constant": "a control that gives everything one embedding: only ties, which are failures",
+    "random": "a control with random embeddings: expect chance",
+    "constant": "a control with constant embeddings: all ties, which count as failures",
 }
 
 

@@ -20,9 +20,9 @@ from vlprobe.storage.access import refuse_outside
 # processors
 DEPTH = 2
 MOST_FILES = 10_000  # of a folder; a model has some dozens
-CODE = "asks to run code that comes with its weights"
-KERNELS = "asks to run kernels of a repository"
-ELSEWHERE = "asks for files of another place"
+CODE = "requests to run code shipped with its weights"
+KERNELS = "requests to run kernels from a repository"
+ELSEWHERE = "refers to files outside its folder"
 # Vocabularies: large, read only by token parsers, and not settings
 VOCABULARIES = ("tokenizer.json", "vocab.json", "added_tokens.json", "data_config.json")
 LABELS = ("id2label", "label2id")  # any word may be a key there
@@ -162,7 +162,8 @@ def _walk(name: str, folder: Path) -> Iterator[Path]:
         count += len(names)
         if count > MOST_FILES:
             raise InvalidInput(
-                f"'{name}': '{folder}' holds more than {MOST_FILES:,} files. Expected the folder of one model."
+                f"'{name}': '{folder}' contains more than {MOST_FILES:,} files. Expected "
+                "the folder of one model."
             )
         yield from (Path(root, file) for file in sorted(names))
 
@@ -175,7 +176,7 @@ def _check_file(name: str, file: str, path: Path) -> None:
             return  # unreadable to the libraries too
         raise InvalidInput(
             f"'{path}' is not JSON that can be read ({getattr(error, 'strerror', None) or error}). "
-            "Expected settings of a model; mend the file or remove it."
+            "Expected the settings of a model. Fix or delete the file."
         ) from None
     if path.name.endswith(".index.json"):
         _check_shards(name, file, content)
@@ -260,8 +261,9 @@ def _check_arguments(
     for argument, setting in value.items():
         if argument not in allowed or isinstance(setting, Mapping | list):
             raise InvalidInput(
-                f"'{name}' passes '{argument}' in {key} of {file} to a library, which is refused: it could run code or "
-                "open another file. Expected none but "
+                f"'{name}' passes '{argument}' in {key} of {file} to a library. This is "
+                "rejected because it could run code or open other files. Expected none "
+                "but "
                 f"{', '.join(name for name in allowed if 'trust' not in name)}."
             )
 
@@ -270,7 +272,7 @@ def _check_shards(name: str, file: str, content: object) -> None:
     shards = content.get("weight_map") if isinstance(content, Mapping) else None
     if not isinstance(shards, Mapping):
         raise InvalidInput(
-            f"'{name}': {file} has no 'weight_map'. Expected the file of each tensor."
+            f"'{name}': {file} has no 'weight_map', which maps each tensor to its file."
         )
     for shard in shards.values():
         if not isinstance(shard, str) or not re.fullmatch(FILE_NAME, shard):
@@ -290,7 +292,8 @@ def check_modules(name: str, modules: object) -> None:
         or not all(isinstance(module, Mapping) for module in modules)
     ):
         raise InvalidInput(
-            f"'{name}': modules.json holds no modules. Expected a list of objects with type and path."
+            f"'{name}': modules.json lists no modules. Expected a list of objects with "
+            "type and path."
         )
     for module in modules:
         kind, path = module.get("type"), module.get("path")
@@ -302,9 +305,12 @@ def check_modules(name: str, modules: object) -> None:
 
 def _refused(name: str, reason: str, value: str, file: str) -> InvalidInput:
     if reason == CODE:
-        advice = "Use a model whose architecture and classes are part of the libraries."
+        advice = "Use a model whose architecture is part of the libraries."
     elif reason == KERNELS:
-        advice = f"Use weights in floating point, and an attention of {', '.join(ATTENTION)}; or remove the entry."
+        advice = (
+            "Use floating-point weights and one of these attention implementations: "
+            f"{', '.join(ATTENTION)}; or remove the entry."
+        )
     else:
         advice = "Expected a complete folder: put those files into it, and remove the entry."
-    return InvalidInput(f"'{name}' {reason} ('{value}' in {file}), which is refused. {advice}")
+    return InvalidInput(f"'{name}' {reason} ('{value}' in {file}), which is rejected. {advice}")

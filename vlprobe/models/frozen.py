@@ -70,7 +70,7 @@ def check_precision(precision: str) -> str:
     """Return the precision if it is a known one. Raises InvalidInput."""
     if precision not in PRECISIONS:
         raise InvalidInput(
-            f"Precision '{precision}' is not known. Expected one of {', '.join(PRECISIONS)}."
+            f"Unknown precision '{precision}'. Expected one of {', '.join(PRECISIONS)}."
         )
     return precision
 

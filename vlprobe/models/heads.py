@@ -109,7 +109,7 @@ class Towers(HubModel, TorchDualEncoder):
             return frozen.unit(self._text_vectors(*self._text_inputs(tokens)))
 
     def _note(self) -> str:
-        return "the cosine of its towers: its matching head is not asked"
+        return "the cosine of its towers: its matching head is not used"
 
     @abstractmethod
     def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
@@ -327,7 +327,7 @@ class BridgeTowerTowers(Towers):
         """Load the towers of a folder. Raises InvalidInput, also if it only has the matching head."""
         if "contrastive_hidden_size" not in source.config:
             raise InvalidInput(
-                f"'{source.name}' has no contrastive side, whose cosine this would be. "
+                f"'{source.name}' has no contrastive encoders, so it has no cosine scores. "
                 f"Load its matching head as hf-itm:{source.name.partition(':')[2]}."
             )
         return super().opened(source)

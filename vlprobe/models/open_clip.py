@@ -85,7 +85,7 @@ def _parse(name: str) -> OpenClipName:
     """Return the parts of a name. Raises InvalidInput if it has a file of weights and no architecture."""
     source = name.removeprefix(f"{PREFIX}:")
     if form := suggestion(source):
-        raise InvalidInput(f"'{source}' does not say its architecture. Write {form}.")
+        raise InvalidInput(f"'{source}' does not name an architecture. Write {form}.")
     base, _, file = source.partition("@")
     checkpoint = files.parse_path(file) if file else None
     if base.startswith("local-dir:"):
@@ -100,7 +100,8 @@ def check_name(name: str) -> None:
     parsed = _parse(name)
     if parsed.folder and not (parsed.folder / "open_clip_config.json").is_file():
         raise InvalidInput(
-            f"'{parsed.folder}' holds no open_clip_config.json. Expected a folder that OpenCLIP wrote."
+            f"'{parsed.folder}' has no open_clip_config.json. Expected a folder written by "
+            "OpenCLIP."
         )
     if parsed.checkpoint:
         _require_file(parsed.checkpoint)
@@ -124,7 +125,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
         weights = parsed.checkpoint or next((file for file in candidates if file.is_file()), None)
         if weights is None:
             raise InvalidInput(
-                f"'{parsed.folder}' holds no weights. Expected one of: {', '.join(FOLDER_WEIGHTS)}."
+                f"'{parsed.folder}' has no weights. Expected one of: {', '.join(FOLDER_WEIGHTS)}."
             )
         return _assemble(parsed, config, weights, device, precision, "", {})
     config, tag_config = _published_configs(parsed)
@@ -136,18 +137,19 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
         gelu = tag_config.get("quick_gelu", False)
         if gelu != config["quick_gelu"]:
             notes.append(
-                f"{'QuickGELU' if gelu else 'GELU'}, as {tag} was trained, and not the activation that {architecture} "
-                "stands for"
+                f"{'QuickGELU' if gelu else 'GELU'}, as {tag} was trained, instead of the "
+                f"activation of {architecture}"
             )
         config["quick_gelu"] = gelu
         weights = weights or _download(name, tag_config)
     elif weights:
         _check_that_defaults_can_be_right(name, architecture)
         notes.append(
-            f"OpenCLIP's default preprocessing and {architecture}'s activation, whatever the weights had"
+            f"OpenCLIP's default preprocessing and {architecture}'s activation, regardless "
+            "of the weights"
         )
     else:
-        notes.append("untrained: random weights, its scores mean nothing")
+        notes.append("untrained (random weights); its scores are meaningless")
     return _assemble(parsed, config, weights, device, precision, "; ".join(notes), tag_config)
 
 
@@ -161,7 +163,7 @@ def _published_configs(parsed: OpenClipName) -> tuple[dict, dict]:
             "OpenCLIP architecture",
             architecture,
             open_clip.list_models(),
-            "Write openclip:ARCH/TAG, or openclip:ARCH@FILE for weights of your own.",
+            "Write openclip:ARCH/TAG, or openclip:ARCH@FILE for your own weights.",
         )
     config = open_clip.get_model_config(architecture) or {}
     config.setdefault("quick_gelu", False)
@@ -173,7 +175,7 @@ def _published_configs(parsed: OpenClipName) -> tuple[dict, dict]:
             f"weights for openclip:{architecture}",
             tag,
             open_clip.list_pretrained_tags_by_model(architecture),
-            f"A file of your own: openclip:{architecture}@CHECKPOINT.",
+            f"For your own file: openclip:{architecture}@CHECKPOINT.",
         )
     return config, tag_config
 
@@ -273,8 +275,9 @@ def _check_that_defaults_can_be_right(name: str, architecture: str) -> None:
             return
     if tags:
         raise InvalidInput(
-            f"'{name}' does not say how its weights see pictures, and none of {architecture}'s published weights goes "
-            f"by OpenCLIP's defaults. Name the tag they belong to, openclip:{architecture}/{tags[0]}@CHECKPOINT, "
+            f"'{name}' does not say how its pictures are preprocessed, and no published "
+            f"weights of {architecture} use OpenCLIP's defaults. Name the tag of the "
+            f"weights, openclip:{architecture}/{tags[0]}@CHECKPOINT, "
             "or pass a folder with their config: openclip:local-dir:FOLDER."
         )
 
@@ -316,7 +319,7 @@ def _transform(name: str, model: OpenClipModel) -> Callable:
             f"{key} {config.get(key)!r}" for key in ("mode", "interpolation", "resize_mode", "size")
         )
         raise InvalidInput(
-            f"OpenCLIP cannot prepare pictures as the config of '{name}' says ({values}). "
+            f"OpenCLIP does not support the preprocessing in the config of '{name}' ({values}). "
             "Expected mode RGB, interpolation bicubic, bilinear or random, resize_mode shortest, "
             "longest or squash."
         ) from None
@@ -332,8 +335,8 @@ def _tokenizer(parsed: OpenClipName, config: dict) -> Callable:
         arguments = {"trust_remote_code": False, "local_files_only": bool(folder)}
         if folder and not hub.has_vocabulary(folder):
             raise InvalidInput(
-                f"'{name}': '{folder}' names a tokenizer of another place and holds none. "
-                f"Put its files into the folder, one of: {', '.join(hub.VOCABULARIES)}."
+                f"'{name}': '{folder}' refers to a tokenizer that is not in the folder. "
+                f"Add one of its files: {', '.join(hub.VOCABULARIES)}."
             )
     from_hub = _has_tokenizer_of_hub(parsed, config)
     try:
@@ -351,7 +354,8 @@ def _tokenizer(parsed: OpenClipName, config: dict) -> Callable:
     except OSError:
         raise InvalidInput(
             f"The tokenizer of '{name}' is not on this machine and the Hugging Face hub cannot be reached. "
-            "Load it once with a network, or pass a folder that holds its files: openclip:local-dir:FOLDER."
+            "Load it once while online, or pass a folder that contains its files: "
+            "openclip:local-dir:FOLDER."
         ) from None
 
 
@@ -363,7 +367,7 @@ def _download(name: str, tag_config: dict) -> Path:
             return Path(open_clip.download_pretrained(tag_config))
     except (OSError, RuntimeError) as error:
         raise InvalidInput(
-            f"The weights of '{name}' are not on this machine and cannot be fetched: "
+            f"The weights of '{name}' are not on this machine and cannot be downloaded: "
             f"{str(error).partition('. ')[0]}. "
             f"Download the file elsewhere and pass it: {name}@/path/to/checkpoint."
         ) from None

@@ -60,7 +60,7 @@ class PublishedAnswers(ScoreFile):
         self.publication = self._published = publication
         notes = [f"{NOTE}: {publication.about}"]
         if scale == "verdict":
-            notes.append("answers are right or wrong only")
+            notes.append("only verdicts (right or wrong), no scores")
         if table.orders is not None:
             notes.append(ASKED_TWICE)
         self.note = "; ".join(notes)

@@ -85,7 +85,7 @@ def read_content(file: Path) -> bytes:
         return files.read(file)
     except OSError as error:
         raise InvalidInput(
-            f"'{file}' cannot be read ({error.strerror}). Check who may read it."
+            f"'{file}' cannot be read ({error.strerror}). Check the file permissions."
         ) from None
 
 
@@ -156,7 +156,8 @@ def _of_log(file: Path, answers: Sequence[answer_logs.LoggedAnswer]) -> ScoreTab
         same_order = all(answers[row].texts == answers[rows[0]].texts for row in rows)
         if not same_order:
             raise InvalidInput(
-                f"'{file}' asks '{answers[rows[0]].texts[0][:80]}' twice, and does not agree on which caption is true."
+                f"'{file}' asks '{answers[rows[0]].texts[0][:80]}' twice, with different "
+                "true captions."
             )
         if len(known) > 1:
             scores[rows[0]] = scores[known].mean(axis=0)
@@ -183,14 +184,17 @@ def _by_place(file: Path, value: object) -> ScoreTable:
         or not np.isfinite(numbers).all()
     ):
         raise InvalidInput(
-            f"'{file}' fits no layout of scores. Expected an array of objects ({EXPECTED}), an array with a "
+            f"'{file}' does not match any layout of scores. Expected an array of objects "
+            f"({EXPECTED}), an array with a "
             "number per caption of each item, such as [[0.31, 0.27], ...], or a log that docs/import.md lists."
         )
     return ScoreTable({}, np.array(rows, dtype=np.float64)[:, :, None], by_place=True)
 
 
 def _text_scores(columns: _Columns, mapping: Mapping[str, str]) -> np.ndarray | None:
-    """Return the scores of text pairs, float64 of shape (rows, 3), NaN where there is none; None without columns."""
+    """Return the scores of text pairs, float64 of shape (rows, 3), NaN if there is none; None
+    without columns.
+    """
     names = [mapping.get(role, role).lower() for role in TEXT_PAIRS]
     present = [_numbers(columns, name) for name in names if name in columns.values]
     if not present:
@@ -205,22 +209,22 @@ def _of_arrays(file: Path, mapping: Mapping[str, str]) -> ScoreTable:
     ids = None
     if file.suffix.lower() == ".npy":
         if mapping:
-            raise InvalidInput(
-                f"'{file}' has no columns to map. Leave '{next(iter(mapping))}' out."
-            )
+            raise InvalidInput(f"'{file}' has no columns to map. Remove '{next(iter(mapping))}'.")
         scores = arrays.mapped(file)
     else:
         score_name, id_name = mapping.get("score", "scores"), mapping.get("key", "ids")
         members = arrays.read_archive(file)
         if score_name not in members or ("key" in mapping and id_name not in members):
             raise InvalidInput(
-                f"'{file}' holds {', '.join(members) or 'nothing'}. Expected '{score_name}', and '{id_name}' for ids."
+                f"'{file}' contains {', '.join(members) or 'nothing'}. Expected "
+                f"'{score_name}', and '{id_name}' for ids."
             )
         scores, ids = members[score_name], arrays.ids_in(file, members, id_name)
     if scores.ndim not in (2, 3) or scores.dtype.kind not in "fiu" or scores.size > MAX_CELLS:
         raise InvalidInput(
-            f"'{file}' holds {scores.dtype} of shape {scores.shape}. Expected numbers of shape (items, captions) or "
-            f"(items, captions, pictures), at most {MAX_CELLS:,}."
+            f"'{file}' holds {scores.dtype} of shape {scores.shape}. Expected shape "
+            f"(items, captions) or (items, captions, pictures) with at most {MAX_CELLS:,} "
+            "numbers."
         )
     scores = scores.astype(np.float64)
     if np.isinf(scores).any():
@@ -231,7 +235,7 @@ def _of_arrays(file: Path, mapping: Mapping[str, str]) -> ScoreTable:
         return ScoreTable({}, scores, by_place=True)
     if len(ids) != len(scores):
         raise InvalidInput(
-            f"'{file}' has {len(ids):,} ids for {len(scores):,} items. Expected an id for each."
+            f"'{file}' has {len(ids):,} ids for {len(scores):,} items. Expected one id for each."
         )
     return ScoreTable(row_of_key(file, ids), scores)
 
@@ -297,8 +301,9 @@ def _tabled(columns: _Columns, mapping: Mapping[str, str]) -> ScoreTable:
         match = LABEL.fullmatch(label)
         if not match:
             raise InvalidInput(
-                f"'{columns.file}', {columns.row_name(row)}: '{label[:80]}' is not a label. Expected the case, then "
-                "the numbers of its caption and its picture, as in KEY_c0_i1."
+                f"'{columns.file}', {columns.row_name(row)}: '{label[:80]}' is not a valid "
+                "label. Expected the case id followed by the caption and picture numbers, "
+                "as in KEY_c0_i1."
             )
         cases.append(match[1])
         cells.append((int(match[2]), int(match[3])))
@@ -311,8 +316,9 @@ def _required(columns: _Columns, name: str) -> Values:
         lacks = f" but no '{name}'" if name else ""
         if any("rank" in column for column in columns.values):
             raise InvalidInput(
-                f"'{columns.file}' has the columns {has}: ranks do not say by how much one candidate beats another. "
-                "Write the scores that were ranked, a row per picture and a column per text: scores:FILE.npy+matrix."
+                f"'{columns.file}' has the columns {has}: ranks do not give margins. "
+                "Import the scores instead, with one row per picture and one column per "
+                "text: scores:FILE.npy+matrix."
             )
         raise InvalidInput(f"'{columns.file}' has the columns {has}{lacks}. Expected {EXPECTED}.")
     return columns.values[name]
@@ -327,7 +333,8 @@ def _keys(columns: _Columns, names: str) -> list[str]:
     for row, values in enumerate(zip(*lists, strict=True)):
         if any(isinstance(value, bool) or not isinstance(value, str | int) for value in values):
             raise InvalidInput(
-                f"'{columns.file}', {columns.row_name(row)}: no text in '{names}'. Expected what names the case."
+                f"'{columns.file}', {columns.row_name(row)}: '{names}' is empty. Expected "
+                "the id of the case."
             )
     return ["/".join(map(str, values)) for values in zip(*lists, strict=True)]
 
@@ -393,8 +400,9 @@ def _long(
     if len(first_rows) < len(flat_index):
         row = int(np.setdiff1d(np.arange(len(flat_index)), first_rows)[0])
         raise InvalidInput(
-            f"'{columns.file}', {columns.row_name(row)}: '{keys[row]}_c{cells[row][0]}_i{cells[row][1]}' has a score "
-            "already. Expected one for each caption and picture."
+            f"'{columns.file}', {columns.row_name(row)}: "
+            f"'{keys[row]}_c{cells[row][0]}_i{cells[row][1]}' has more than one score. "
+            "Expected one per caption and picture."
         )
     scores.reshape(-1)[flat_index] = numbers
     return ScoreTable(rows, scores)

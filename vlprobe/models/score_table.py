@@ -22,7 +22,7 @@ Cell = tuple[int, int]  # caption and picture, counted from 0
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """The scores of a file, NaN where it has none."""
+    """The scores of a file, NaN if it has none."""
 
     rows: Mapping[str, int]  # of a case or an item, by its key
     scores: np.ndarray  # float64 of shape (rows, captions, pictures)
@@ -79,7 +79,7 @@ def empty_scores(file: Path, n_rows: int, cells: Sequence[Cell]) -> np.ndarray:
     shape = (n_rows, *(1 + max((cell[axis] for cell in cells), default=0) for axis in (0, 1)))
     if math.prod(shape) > MAX_CELLS:
         raise InvalidInput(
-            f"'{file}' numbers up to {shape[1]:,} captions and {shape[2]:,} pictures of {n_rows:,} cases. "
-            f"Expected at most {MAX_CELLS:,} in all."
+            f"'{file}' has up to {shape[1]:,} captions and {shape[2]:,} pictures for "
+            f"{n_rows:,} cases. The maximum is {MAX_CELLS:,} scores in total."
         )
     return np.full(shape, np.nan)

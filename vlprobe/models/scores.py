@@ -102,7 +102,8 @@ def load(
     table = score_file.parse(source.file, content, source.mapping)
     if table.is_verdict and source.scale != "verdict":
         raise InvalidInput(
-            f"'{source.file}' says right or wrong and has no scores. Write 'scores:{source.file}+verdict'."
+            f"'{source.file}' has verdicts (right or wrong) but no scores. Use "
+            f"'scores:{source.file}+verdict'."
         )
     scores = table.scores[~np.isnan(table.scores)]
     if source.scale == "verdict":
@@ -113,7 +114,7 @@ def load(
     if len(outside) and not table.is_verdict:
         raise InvalidInput(
             f"{len(outside):,} of {len(scores):,} scores of '{source.file}' are {problem} (first: {outside[0]:g}). "
-            f"Leave '+{source.scale}' out, or name another scale."
+            f"Remove '+{source.scale}' or choose another scale."
         )
     return ScoreFile(name, source, pictures.digest(content), table)
 
@@ -123,10 +124,10 @@ def _parse_name(name: str) -> ScoreSource:
     words = {match[1] for match in options if match[1]}
     scales = sorted(words - {PARTIAL, MATRIX})
     if len(scales) > 1:
-        raise InvalidInput(f"'{name}' has the scales {' and '.join(scales)}. Name one.")
+        raise InvalidInput(f"'{name}' has several scales: {' and '.join(scales)}. Choose one.")
     is_matrix = MATRIX in words or files.is_file(file / "scores.npy")
     if is_matrix and scales == ["verdict"]:
-        raise InvalidInput(f"'{name}' is a matrix of scores. '+verdict' is for answers to cases.")
+        raise InvalidInput(f"'{name}' is a score matrix; '+verdict' is only for answers to cases.")
     return ScoreSource(
         file,
         cast(ScoreType, scales[0]) if scales else "unknown",
@@ -141,7 +142,7 @@ class _Answer(NamedTuple):
 
     case_id: str
     row: int | None  # of the table
-    scores: np.ndarray  # float64 of shape (captions, pictures), NaN where it has none
+    scores: np.ndarray  # float64 of shape (captions, pictures), NaN if it has none
 
 
 class ScoreFile(CaseAnswerer):
@@ -156,7 +157,7 @@ class ScoreFile(CaseAnswerer):
         self.digest = pictures.digest(f"scores version 1 {json.dumps(how)}".encode())
         self.note = "scores from a file: spreads and similarities of texts are unknown"
         if source.scale == "verdict":
-            self.note = "answers from a file, right or wrong: how clearly a caption won is unknown"
+            self.note = "answers from a file, right or wrong: margins are unknown"
         if table.n_unparsed:
             self.note += (
                 f"; {table.n_unparsed:,} of {len(table.scores):,} replies name no caption, or several, and are "
@@ -178,7 +179,7 @@ class ScoreFile(CaseAnswerer):
         table = self._table
         _, captions, images = table.scores.shape
         keyed = "by their captions" if table.by_content else "by name"
-        keyed = "by their place in the data" if table.by_place else keyed
+        keyed = "by their position in the data" if table.by_place else keyed
         return {
             "architecture": "none: scores from a file",
             "parameters": "unknown",
@@ -190,12 +191,13 @@ class ScoreFile(CaseAnswerer):
     def tokenize(self, texts: Sequence[str]) -> NoReturn:
         """Raise InvalidInput: a file of scores cannot read a text."""
         raise InvalidInput(
-            f"'{self.name}' only has scores of the cases in its file, and reads no other text. Choose a model."
+            f"'{self.name}' only has scores for the cases in its file. Choose a model to "
+            "score other texts."
         )
 
     def answers(self, cases: "pa.Table") -> np.ndarray:
         """Scores of each case's pictures with its texts, picture by picture: float32 of shape
-        (n_pairs,), NaN where the file has none.
+        (n_pairs,), NaN if the file has none.
         """
         blocks = [answer.scores.T.ravel() for answer in self._lookups(cases)]
         return np.concatenate(blocks or [np.empty(0)]).astype(np.float32)
@@ -248,8 +250,9 @@ class ScoreFile(CaseAnswerer):
                     is_repeated = case_of_row.setdefault(row, case_id) != case_id
                     if is_repeated and not self._table.by_content:
                         raise InvalidInput(
-                            f"'{self._source.file}' has one row that fits both '{case_of_row[row]}' and '{case_id}'. "
-                            "Write the whole id of each case, with the name of its file."
+                            f"'{self._source.file}' has one row that matches both "
+                            f"'{case_of_row[row]}' and '{case_id}'. Write the full id of "
+                            "each case, including its file name."
                         )
                 missing = np.argwhere(np.isnan(scores))
                 if (
@@ -266,8 +269,9 @@ class ScoreFile(CaseAnswerer):
             raise self._strange(first_case)
         if n_missing and not self._source.partial and n_missing < n_pairs:
             raise InvalidInput(
-                f"'{self._source.file}' lacks {n_missing:,} of {n_pairs:,} scores that the cases need (first: "
-                f"{first_missing}). Add them, or write '{self.name}+{PARTIAL}' to leave these cases unknown."
+                f"'{self._source.file}' lacks {n_missing:,} of {n_pairs:,} required scores "
+                f"(first: {first_missing}). Add them, or use '{self.name}+{PARTIAL}' to "
+                "mark these cases as unknown."
             )
         n_unused = len(self._table.scores) - len(rows_of_texts.union(case_of_row))
         n_rows = len(self._table.scores)
@@ -325,14 +329,16 @@ class ScoreFile(CaseAnswerer):
     def _strange(self, case_id: str) -> InvalidInput:
         if not case_id:
             return InvalidInput(
-                f"All cases compare only texts, and '{self.name}' has scores of pictures. Choose a text encoder."
+                f"All cases compare only texts, but '{self.name}' only has scores with "
+                "pictures. Choose a text encoder."
             )
         if self._table.by_content:
             texts, picture = next(iter(self._table.by_content))
             about = f" about '{picture}'" if picture else ""
             return InvalidInput(
                 f"'{self._source.file}' answers none of these questions: its first captions are "
-                f"'{' / '.join(texts)[:120]}'{about}. Expected captions and names of pictures of the data set."
+                f"'{' / '.join(texts)[:120]}'{about}. Expected captions and names of "
+                "pictures of the dataset."
             )
         key = next(iter(self._table.rows), "")
         holds = f"its first row is '{key[:80]}'" if key else "it has no rows"

@@ -102,7 +102,7 @@ def _parsed(name: str) -> tuple[str, tuple[str, str] | None]:
     match = OPTION.fullmatch(text)
     if not match or not match[3].isprintable():
         raise InvalidInput(
-            f"{name!r} has no option that is known. Expected {prefix}:MODEL+prompt=TEXT, with \\n for a "
+            f"{name!r} has an unknown option. Expected {prefix}:MODEL+prompt=TEXT, with \\n for a "
             f"new line, or {prefix}:MODEL+prompt_name=NAME."
         )
     return f"{prefix}:{match[1]}", (match[2], match[3])
@@ -126,8 +126,9 @@ def _instruction(
     if not prompt:
         others = ", ".join(key for key, text in model.prompts.items() if text)
         raise InvalidInput(
-            f"'{name}': its settings have no prompt '{value}'. "
-            f"Expected {f'one of: {others}' if others else '+prompt=TEXT: they have none at all'}."
+            f"'{name}': its config has no prompt '{value}'. "
+            "Expected "
+            f"{f'one of: {others}' if others else '+prompt=TEXT (the config has no prompts)'}."
         )
     return prompt
 
@@ -143,8 +144,8 @@ def _use_pil(model: "SentenceTransformer", folder: Path) -> None:
     processor = hub.image_processor(folder, **settings)
     if not hasattr(model.processor, "image_processor"):
         raise InvalidInput(
-            f"'{folder}' says that it embeds pictures beside texts, and has no processor of both. "
-            "Expected a folder as SentenceTransformer.save writes it."
+            f"'{folder}' claims to embed both pictures and texts but has no processor for "
+            "both. Expected a folder written by SentenceTransformer.save."
         )
     model.processor.image_processor = processor
 
@@ -202,8 +203,8 @@ class StEncoder(TextEncoder):
         for prompt in filter(None, (self._prompt, self._default_prompt)):
             if infer_modality(prompt) != "text":
                 raise InvalidInput(
-                    f"'{self.name}': its prompt '{prompt[:80]}' looks like the address of a picture. "
-                    "Expected words."
+                    f"'{self.name}': its prompt '{prompt[:80]}' looks like the path or URL "
+                    "of a picture. Expected text."
                 )
 
     def _note(self) -> str:
@@ -276,7 +277,8 @@ class StDualEncoder(StEncoder, DualEncoder):
         vectors = self.encode_images(self.preprocess(blank)[None])
         if vectors.shape[1] != self.dim:
             raise InvalidInput(
-                f"'{self.name}' embeds pictures in {vectors.shape[1]} numbers and texts in {self.dim}."
+                f"'{self.name}' has {vectors.shape[1]}-dimensional image embeddings and "
+                f"{self.dim}-dimensional text embeddings."
             )
 
     @property

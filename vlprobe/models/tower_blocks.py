@@ -19,7 +19,7 @@ ROWS = 16  # as `scoring.batches.BATCH_MULTIPLES` has it for pictures
 
 
 class TextRows(NamedTuple):
-    """The distinct beginnings of texts, a row each; texts that begin alike are neighbours."""
+    """The distinct beginnings of texts, a row each; texts that begin alike are neighbors."""
 
     first: np.ndarray  # first position of each row among texts x columns, shape (rows,)
     row_at: np.ndarray  # the row of each text and column, shape (texts, columns)

@@ -126,8 +126,9 @@ def locked(writer: Writer) -> AbstractContextManager[None]:
 
     def refuse() -> None:
         raise InvalidInput(
-            f"'{writer.name}' is being asked for edits by another process with the same cache, and what both ask would "
-            "be paid for twice. Wait for it, or choose another folder with --cache."
+            f"'{writer.name}' is in use by another process with the same cache, so edits "
+            "could be paid for twice. Wait for that process, or choose another folder "
+            "with --cache."
         )
 
     return files.lock(writer.log.file.parent / ".writing.lock", refuse)
@@ -147,7 +148,7 @@ def answer_in(parsed: Reply, label: str) -> WriterAnswer:
     if text is None and (isinstance(refusal, str) or choice.get("finish_reason") is not None):
         text = ""  # it refuses, or its answer was filtered: an answer, and an empty one
     if not isinstance(text, str) or files.SURROGATE.search(text):
-        raise reply.strange(label, "its message has no text ('content')")
+        raise reply.strange(label, "its message has no 'content'")
     created = parsed.content.get("created")
     day = ""
     if isinstance(created, int) and 0 < created < 2**33:
@@ -271,7 +272,8 @@ def load_local(name: str, device: str = "auto", precision: str = "fp32") -> Loca
     architecture = PICTURE_KINDS.get(kind) or TEXT_KINDS.get(kind)
     if not architecture:
         raise InvalidInput(
-            f"'{name}' is a model of type '{kind}' and writes no texts. Expected a generative model such as llama, "
+            f"'{name}' is a model of type '{kind}' and cannot generate text. Expected a "
+            "generative model such as llama, "
             "qwen2, llava or smolvlm."
         )
     with hub.opening(name):
@@ -302,7 +304,8 @@ class ServedWriter(ServedModel):
             or parsed.dimensions
         ):
             raise InvalidInput(
-                f"'{parsed.name}' says how a model's numbers are read, and here it writes. Expected {FORM}."
+                f"'{parsed.name}' has options for scores or embeddings, but this model "
+                f"writes text. Expected {FORM}."
             )
         super().__init__(replace(parsed, is_chat=True), "chat/completions", "writing")
         self.maker = parsed.address.line

@@ -86,11 +86,14 @@ class EditsFile:
             ids = ids_by_caption.get(row.caption)
             if not ids:
                 raise _wrong(
-                    self.name, row.row, "caption", f"the data has no caption '{row.caption[:200]}'"
+                    self.name,
+                    row.row,
+                    "caption",
+                    f"caption '{row.caption[:200]}' is not in the data",
                 )
             if row.item and row.item not in ids:
                 raise _wrong(
-                    self.name, row.row, "item", f"item '{row.item}' of the data has no such caption"
+                    self.name, row.row, "item", f"item '{row.item}' does not have this caption"
                 )
 
 
@@ -137,7 +140,7 @@ def read(content: bytes, name: str) -> EditsFile:
         first_row[key] = number
         rows.append(row)
     if not rows:
-        raise InvalidInput(f"Edits '{name}' have no line. Expected one edit per line, as JSON.")
+        raise InvalidInput(f"Edits '{name}' are empty. Expected one JSON object per line.")
     return EditsFile(name, rows)
 
 
@@ -159,7 +162,7 @@ def _row(number: int, text: str, name: str) -> WrittenEdit:
         record = None
     if not isinstance(record, dict):
         raise InvalidInput(
-            f"Edits '{name}', row {number}: no JSON object. Expected a line such as "
+            f"Edits '{name}', row {number}: not a JSON object. Expected a line such as "
             '{"caption": "A red bus.", "text": "A blue bus.", "meaning": "different"}.'
         )
     caption, edited = (_text(record, field, number, name) for field in SYNONYMS)
@@ -171,7 +174,7 @@ def _row(number: int, text: str, name: str) -> WrittenEdit:
         if not isinstance(value, str) or len(value) > MAX_CHARACTERS or _SURROGATE.search(value):
             raise _wrong(name, number, field, "no text")
     if edited == caption:
-        raise _wrong(name, number, "text", "the edit is its own original")
+        raise _wrong(name, number, "text", "the edit is identical to the original caption")
     return WrittenEdit(number, caption, edited, str(meaning), **words)
 
 
@@ -179,11 +182,11 @@ def _text(record: Mapping[str, object], field: str, number: int, name: str) -> s
     """A caption or its edit, under either of its two names."""
     value = record.get(field, record.get(SYNONYMS[field]))
     if value is None:
-        raise _wrong(name, number, field, f"missing (it may be called '{SYNONYMS[field]}')")
+        raise _wrong(name, number, field, f"missing (accepted names: '{SYNONYMS[field]}')")
     if not isinstance(value, str) or not value.strip():
-        raise _wrong(name, number, field, "empty, or no text")
+        raise _wrong(name, number, field, "empty or not a string")
     if len(value) > MAX_CHARACTERS:
-        raise _wrong(name, number, field, f"more than {MAX_CHARACTERS:,} letters")
+        raise _wrong(name, number, field, f"more than {MAX_CHARACTERS:,} characters")
     if _SURROGATE.search(value):
-        raise _wrong(name, number, field, "half of a character")
+        raise _wrong(name, number, field, "incomplete character (a lone surrogate)")
     return value

@@ -144,7 +144,7 @@ def _determiner(sentence: Sentence, at: int) -> tuple[int, int] | None:
     """The kinds (bits) of the article, quantifier and number that start here, and the token after
     them.
 
-    None where they open no noun phrase that is understood: "a lot" without "of", "all the", "both
+    None if they open no noun phrase that is understood: "a lot" without "of", "all the", "both
     of".
     """
     lower = sentence.lower
@@ -171,7 +171,7 @@ def _determiner(sentence: Sentence, at: int) -> tuple[int, int] | None:
 
 
 def _up_to_head(sentence: Sentence, start: int, head: int, kinds: int) -> Phrase | None:
-    """The phrase from its determiner (of these kinds) to its head; None where they disagree."""
+    """The phrase from its determiner (of these kinds) to its head; None if they disagree."""
     noun, bits = sentence.lower[head], sentence.bits[head]
     if noun in _META or (kinds & INDEFINITE and not bits & SINGULAR):
         return None

@@ -66,7 +66,7 @@ def influence(
         encoders: Text encoders, in the order of the scores.
 
     Returns:
-        For each caption, by the start of a word, one score for each encoder, 0 to 2; NaN where an
+        For each caption, by the start of a word, one score for each encoder, 0 to 2; NaN if an
         embedding is not finite.
 
     Raises:
@@ -92,13 +92,15 @@ def _checked(rows: np.ndarray, count: int) -> np.ndarray:
     rows = np.asarray(rows, dtype=np.float64)
     if rows.ndim != 2 or len(rows) != count:
         raise InvalidInput(
-            f"An encoder gave an array of shape {rows.shape} for {count} inputs. Expected ({count}, dim)."
+            f"The encoder returned an array of shape {rows.shape} for {count} inputs. "
+            f"Expected ({count}, dim)."
         )
     lengths = np.linalg.norm(rows, axis=1)
     not_unit = np.isfinite(lengths) & (np.abs(lengths - 1) > 1e-3)
     if not_unit.any():
         raise InvalidInput(
-            f"An encoder gave a row of length {lengths[not_unit][0]:.4g}. Expected 1: normalise the embeddings."
+            f"The encoder returned an embedding of length {lengths[not_unit][0]:.4g}. "
+            "Expected 1; normalize it."
         )
     return rows
 
@@ -190,7 +192,8 @@ def grid_cells(size: tuple[int, int], grid: int = 4) -> list[Box]:
     width, height = size
     if min(size) < grid:
         raise InvalidInput(
-            f"A picture of {width} x {height} pixels has no {grid} x {grid} cells. Use a larger one."
+            f"A picture of {width} x {height} pixels is too small for {grid} x {grid} "
+            "cells. Use a larger picture."
         )
     xs = [round(cell * width / grid) for cell in range(grid + 1)]
     ys = [round(cell * height / grid) for cell in range(grid + 1)]

@@ -99,7 +99,8 @@ def edits(
     kinds = _checked(captions, item_id, rules, kinds, tag)
     if min(k_same, k_diff) < 0:
         raise InvalidInput(
-            f"k_same {k_same} and k_diff {k_diff} cannot be negative. Give how many edits to keep at most."
+            f"k_same {k_same} and k_diff {k_diff} must not be negative. They limit the "
+            "number of edits."
         )
     dropped: Counter[str] = Counter()
     readings = [Reading(caption) for caption in captions]
@@ -164,7 +165,8 @@ def _checked(
     for index, caption in enumerate(captions):
         if not caption.strip():
             raise InvalidInput(
-                f"Caption {index} of item '{item_id}' is empty. Expected a sentence or phrase; fill it in or drop it."
+                f"Caption {index} of item '{item_id}' is empty. Add a sentence or phrase, "
+                "or remove the caption."
             )
     return kinds
 

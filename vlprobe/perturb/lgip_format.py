@@ -75,7 +75,7 @@ def _image(text: str, where: str) -> ImageEdits:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"{where}: not JSON that can be read ({error}). Expected one object per line.",
+            f"{where}: not valid JSON ({error}). Expected one object per line.",
         ) from None
     if not isinstance(record, dict):
         raise InvalidInput(

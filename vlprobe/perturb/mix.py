@@ -32,7 +32,8 @@ def partners(ids: Sequence[str], seed: int) -> dict[str, str]:
     """
     if len(ids) < 2 or len(set(ids)) < len(ids):
         raise InvalidInput(
-            f"Cannot pair {len(ids)} pictures of which {len(set(ids))} differ. Expected 2 or more, all different."
+            f"Cannot pair {len(ids)} pictures with {len(set(ids))} distinct ids. Expected "
+            "at least 2, all different."
         )
     ring = sorted(ids, key=lambda item_id: (draw(seed, item_id, 0, "partner"), item_id))
     return dict(zip(ring, [*ring[1:], ring[0]], strict=True))
@@ -57,7 +58,7 @@ def picture_edits(
         InvalidInput: fewer than two pictures, or a lam that is not between 0 and 1.
     """
     if not 0 < lam < 1:
-        raise InvalidInput(f"lam is {lam}. Expected a share above 0 and below 1, such as 0.9.")
+        raise InvalidInput(f"lam is {lam}. Expected a value between 0 and 1, such as 0.9.")
     return {
         item_id: picture_edit(item_id, paths[partner_id], kind, lam, seed)
         for item_id, partner_id in partners(list(paths), seed).items()

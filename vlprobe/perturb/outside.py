@@ -38,8 +38,8 @@ def kept(
     """
     if len(edits) != len(captions):
         raise InvalidInput(
-            f"{maker} gives edits of {len(edits)} captions of item '{item_id}', which has {len(captions)}. "
-            "Expected a list for each caption."
+            f"{maker} returned edits for {len(edits)} captions of item '{item_id}', which "
+            f"has {len(captions)}. Expected one list per caption."
         )
     dropped: Counter[str] = Counter()
     kinds_to_keep, out = frozenset(kinds), []
@@ -66,6 +66,7 @@ def _checked(entry: object, item_id: str, maker: str) -> tuple[str, Edit]:
             if bool(edit.via) == (edit.kind == "combined"):
                 return text, edit
     raise InvalidInput(
-        f"{maker} gives an edit of item '{item_id}' that is none: {repr(entry)[:200]}. Expected a text with an Edit "
+        f"{maker} returned an invalid edit of item '{item_id}': {repr(entry)[:200]}. "
+        "Expected a text with an Edit "
         f"whose kind is one of {', '.join(KINDS)}, and whose `via` is the paraphrase of a combined one."
     )

@@ -86,11 +86,12 @@ def check(change: PictureChange) -> None:
     """Raise InvalidInput for an unknown kind, a severity that is not from 1 to 5, or an overlay without a word."""
     if change.kind not in KINDS:
         raise InvalidInput(
-            f"'{change.kind}' is not a change of pictures. Expected one of: {', '.join(KINDS)}."
+            f"'{change.kind}' is not a picture change. Expected one of: {', '.join(KINDS)}."
         )
     if change.severity not in SEVERITIES:
         raise InvalidInput(
-            f"Severity {change.severity} of '{change.kind}' does not exist. Expected a whole number from 1 to 5."
+            f"Severity {change.severity} of '{change.kind}' is out of range. Expected an "
+            "integer from 1 to 5."
         )
     if KINDS[change.kind].function is None and not 0 < len(change.word) <= LONGEST_WORD:
         raise InvalidInput(

@@ -163,7 +163,7 @@ def alter(
             by default.
 
     Returns:
-        In the order of the captions an altered one, or None where that is impossible; and the
+        In the order of the captions an altered one, or None if that is impossible; and the
         number of dropped captions by reason.
 
     Raises:
@@ -174,10 +174,11 @@ def alter(
     if policy not in POLICIES:
         raise NotFound("policy", policy, POLICIES)
     if not 1 <= k <= 5:
-        raise InvalidInput(f"k is {k}. Expected 1 to 5 words to exchange.")
+        raise InvalidInput(f"k is {k}. Expected 1 to 5 words to replace.")
     if words is not None and policy != "rand-voca":
         raise InvalidInput(
-            f"A vocabulary was given for the policy '{policy}'. Only rand-voca uses one; leave it out."
+            f"A vocabulary was given for the policy '{policy}'. Only rand-voca uses a "
+            "vocabulary; remove it."
         )
     mentioned = set().union(*map(mentions, captions))
     barred = mentioned | {
@@ -250,7 +251,8 @@ def delete(
         raise NotFound("deletion", which, DELETIONS)
     if which != "random" and influence is None:
         raise InvalidInput(
-            f"The deletion '{which}' needs EI scores and got none. Choose text encoders, or 'random'."
+            f"The deletion '{which}' needs EI scores, but none were given. Choose text "
+            "encoders, or use 'random'."
         )
     out: list[Altered | None] = []
     dropped: Counter[str] = Counter()
@@ -282,7 +284,8 @@ def _scores(
     ]
     if missing:
         raise InvalidInput(
-            f"Caption {index} has no EI score for its noun at {missing[0]}. Score the spans of `sources`."
+            f"Caption {index} has no EI score for its noun at {missing[0]}. Compute scores "
+            "for the spans of `sources`."
         )
     return {noun.start: influence[index][noun.start] for noun in nouns}
 

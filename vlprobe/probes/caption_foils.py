@@ -26,7 +26,7 @@ PRECISION = "fp32"  # that votes are counted in
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Rules for the word of a caption that is replaced and for its replacement."""
+    """Rules for choosing the word of a caption to replace and its replacement."""
 
     voters: tuple[str, ...] = ()  # names of the encoders that vote on the word taken out
     seed: int = 42  # the run's
@@ -34,7 +34,7 @@ class Draws:
     words: substitution.Vocabulary | None = None  # vocabulary of rand-voca; None: the built-in list
 
     def by_rule(self, policy: str) -> dict[str, int]:
-        """The seed of each gallery of a policy, by its name."""
+        """Return the seed of each gallery of a policy, by rule name."""
         if policy == RELEASED or not self.caption_seeds:
             return {policy: self.seed}
         return {f"{policy}:seed{seed}": seed for seed in self.caption_seeds}
@@ -43,11 +43,11 @@ class Draws:
 def altered_in_order(
     item: Item, policy: str, draws: Draws, seed: int
 ) -> tuple[list[substitution.Altered | None], dict[str, int]]:
-    """Return a policy's alteration of each of the item's captions, or None if that is impossible; and
-    how many could not be altered for each reason.
+    """Return a policy's alteration of each of the item's captions, or None if that is impossible,
+    and the number of captions not altered, by reason.
 
     Raises:
-        InvalidInput: an unknown policy, or a voter that embeds no texts.
+        InvalidInput: an unknown policy, or a voter without text embeddings.
     """
     name, _, detail = policy.partition(":")
     votes = _votes(item.captions, draws.voters) if draws.voters else None
@@ -56,7 +56,7 @@ def altered_in_order(
         return substitution.delete(item.captions, item.id, which, seed=seed, influence=votes)
     if detail and not detail.isdigit():
         raise InvalidInput(
-            f"Policy '{policy}' is not known. Expected NAME, NAME:K (2 to 5 words) or delete:WHICH."
+            f"Unknown policy '{policy}'. Expected NAME, NAME:K (2 to 5 words) or delete:WHICH."
         )
     return substitution.alter(
         item.captions,
@@ -111,8 +111,9 @@ def caption_cases(
     draws: Draws,
     foreign: frozenset[str],
 ) -> tuple[list[Case], Counter[str]]:
-    """The query of a picture in each gallery (one per policy and seed), and the number of captions that
-    could not be altered, by reason. A picture without an English caption has no query where rules alter captions.
+    """Return the query of a picture in each gallery (one per policy and seed), and the number of
+    captions that could not be altered, by reason. If rules alter captions, a picture without an
+    English caption has no query.
     """
     cases, dropped = [], Counter[str]()
     for policy in policies:
@@ -125,14 +126,16 @@ def caption_cases(
 
 
 def file_foils(item: Item, edits: EditsFile) -> list[str]:
-    """Altered captions of an item in a file."""
+    """Return the altered captions of an item from a file."""
     return [row.text for text in item.captions for row in edits.of(item, text, "different")]
 
 
 def file_caption_cases(
     item: Item, image: Picture, edits: EditsFile
 ) -> tuple[list[Case], Counter[str]]:
-    """The query of a picture in the gallery with a file's altered captions, one per subtype."""
+    """Return the query of a picture in the gallery with a file's altered captions, one per
+    subtype.
+    """
     by_policy: dict[str, list[str]] = {}
     for text in item.captions:
         for row in edits.of(item, text, "different"):
@@ -160,7 +163,7 @@ def load_voter(name: str) -> TextEncoder:
     """Return the encoder with that name, loaded once per process.
 
     Raises:
-        InvalidInput: It embeds no texts.
+        InvalidInput: It has no text embeddings.
     """
     return _loaded_voter(name)[0]
 
@@ -172,7 +175,8 @@ def _loaded_voter(name: str) -> tuple[TextEncoder, int]:
     model = registry.load_model(name)
     if not embeds_texts(model):
         raise InvalidInput(
-            f"'{name}' embeds no texts and cannot vote on words. Name a text encoder or a dual encoder."
+            f"'{name}' has no text embeddings, so it cannot vote on words. Choose a text "
+            "encoder or a dual encoder."
         )
     return model, began
 

@@ -1,5 +1,4 @@
-"""EqBen: two pictures that differ in one thing, two captions, and every text must find its picture
-(papers/eqben.txt).
+"""EqBen: match two near-identical pictures with two captions (papers/eqben.txt).
 
 A case is a sample (I1, I2; T1, T2), or a picture with a caption and a foil if it has no second picture.
 """
@@ -36,7 +35,8 @@ PRESENTATION = Presentation(
     name="Near-identical pairs (EqBen)",
     asks="Two pictures, one difference: which caption is whose?",
     position=3,
-    sentence="Two pictures differ in one thing, and each caption is true of one of them only. A model has to match "
+    sentence="Two pictures differ in one thing, and each caption is true of only one of them. A "
+    "model has to match "
     "them in both directions. **Higher is better**: the model matches more pairs.",
     headlines=("text_score", "image_score", "group_score", "foil_accuracy"),
     subtype_label="Subset",
@@ -105,13 +105,13 @@ class EqBen(Probe):
         return file_options.pin_edits(options)
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raise InvalidInput where a file has an edit of a caption that no item has."""
+        """Raise InvalidInput if the edits file has a caption that no item has."""
         file_options.check_edits(items, options)
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """The sample of the item; items without a picture or a foil are counted as such."""
+        """Return the case of the item; items without a picture or a foil are counted."""
         edits = file_options.load_edits(options)
         if edits and item.image:
             return _foils_of_file(item, item.image, edits)
@@ -140,7 +140,9 @@ class EqBen(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "MinimalPairScorer":
-        """The smallest of the differences that should be positive; a generative model's answers to both orders."""
+        """Score the smallest of the differences that should be positive; for a generative model,
+        the answers in both orders.
+        """
         check_fit(encoder.model, self)
         return MinimalPairScorer(encoder, score_type(encoder.model, self) == "probability")
 
@@ -149,7 +151,7 @@ class EqBen(Probe):
         return pairs.survey(blocks)
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-        """Add both."""
+        """Add both to the rows."""
         return pairs.prepare(rows, survey_facts)
 
 
@@ -175,7 +177,8 @@ def _foils_of_file(
 
 
 class MinimalPairScorer:
-    """Scorer of slices of the run's cases, which evaluates a generative model in both orders of the captions.
+    """Scores slices of the run's cases, which evaluates a generative model in both orders of the
+    captions.
 
     Args:
         encoder: The model.

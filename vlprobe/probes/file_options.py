@@ -1,4 +1,4 @@
-"""Files that options of probes name: read once, identified by their digests.
+"""Files in the options of probes: read once, identified by digest.
 
 edits of every probe: edits in place of those from its rules or its dataset
 vocabulary    of the probe `rococo`: words that rand-voca inserts
@@ -21,16 +21,16 @@ from vlprobe.types.options import Option
 
 @dataclass(frozen=True)
 class FileOption:
-    """Error messages for a file, and its maximum size.
+    """Error messages and maximum size of a file option.
 
     Args:
-        name: Name of the option; that of the digest has `_digest` behind it.
-        kind: Name of the file's kind, within a sentence.
-        called: The same at the beginning of one.
-        is_plural: Whether that has several things, such as "Edits".
-        max_bytes: Max bytes of the file.
-        when_large: Message for a larger one.
-        when_unreadable: Message for one that cannot be read.
+        name: Name of the option; the digest is stored under this name plus `_digest`.
+        kind: Kind of file, within a sentence.
+        called: Kind of file at the start of a sentence.
+        is_plural: Whether `called` is plural, such as "Edits".
+        max_bytes: Maximum file size.
+        when_large: Message for a larger file.
+        when_unreadable: Message for an unreadable file.
     """
 
     name: str
@@ -42,8 +42,8 @@ class FileOption:
     when_unreadable: str
 
     def with_digest(self, options: Mapping[str, object]) -> dict[str, object]:
-        """The options with the full path of the file, and its digest. Raises InvalidInput if it
-        cannot be read.
+        """Return the options with the full path of the file and its digest. Raises InvalidInput if
+        it cannot be read.
         """
         path = files.parse_path(str(options[self.name]))
         have = "have" if self.is_plural else "has"
@@ -63,12 +63,12 @@ class FileOption:
         return {**options, self.name: str(path), f"{self.name}_digest": digest}
 
     def content(self, path: str, digest: str) -> bytes:
-        """The bytes of the file with this digest. Raises InvalidInput where it has another by now."""
+        """Read the file with this digest. Raises InvalidInput if the file has changed."""
         content = files.read(Path(path))
         if pictures.digest(content) != digest:
             were = "were" if self.is_plural else "was"
             raise InvalidInput(
-                f"{self.called} '{path}' {were} changed meanwhile. Start the run again."
+                f"{self.called} '{path}' {were} changed during the run. Start the run again."
             )
         return content
 
@@ -85,7 +85,7 @@ _EDITS = FileOption(
 
 
 def edits_option(uses: str) -> Option:
-    """The option of a probe. `uses` is a sentence on the use of the edits."""
+    """Create the option `edits` of a probe; `uses` is a sentence on how the edits are used."""
     return Option(
         name="edits",
         default="",
@@ -96,37 +96,41 @@ def edits_option(uses: str) -> Option:
 
 
 def pin_edits(options: Mapping[str, object]) -> dict[str, object]:
-    """Add the file's digest, or remove `edits` if no file is named: a run without it keeps its key."""
+    """Add the digest of the file; without a file, remove the option, so that the run keeps its
+    key.
+    """
     if not options["edits"]:
         return {name: value for name, value in options.items() if name != "edits"}
     return with_edits_digest(options)
 
 
 def with_edits_digest(options: Mapping[str, object]) -> dict[str, object]:
-    """The options with the full path of the file, and its digest. Raises InvalidInput if it cannot be read."""
+    """Return the options with the full path of the file and its digest. Raises InvalidInput if it
+    cannot be read.
+    """
     return _EDITS.with_digest(options)
 
 
 def load_edits(options: Mapping[str, object]) -> EditsFile | None:
-    """Return the edits of the file that pinned options name; None without one."""
+    """Return the edits from the file in pinned options; None if there is none."""
     if not options.get("edits"):
         return None
     edits = _edits_of(str(options["edits"]), str(options.get("edits_digest", "")))
     if edits is None:
         raise InvalidInput(
-            f"Edits '{options['edits']}' are in LGIP's form, which only the probe lgip reads. Expected one edit per "
-            "line: vlprobe perturb --format edits."
+            f"Edits '{options['edits']}' are in LGIP's format, which only the probe lgip "
+            "reads. To write one edit per line: vlprobe perturb --format edits."
         )
     return edits
 
 
 def is_lgip_form(options: Mapping[str, object]) -> bool:
-    """Return whether the file that pinned options name has one picture per line, as LGIP writes it."""
+    """Return whether the file in pinned options is in LGIP's format, with one picture per line."""
     return _edits_of(str(options["edits"]), str(options.get("edits_digest", ""))) is None
 
 
 def check_edits(items: Sequence[Item], options: Mapping[str, object]) -> None:
-    """Raise InvalidInput where the file has an edit of a caption that no item of the dataset has."""
+    """Raise InvalidInput if the edits file has a caption that no item of the dataset has."""
     if edits := load_edits(options):
         edits.check(items)
 
@@ -159,17 +163,17 @@ VOCABULARY = Option(
 
 
 def check_vocabulary(vocabulary: str, policies: Sequence[str]) -> None:
-    """Raise InvalidInput if a vocabulary is named that no policy uses."""
+    """Raise InvalidInput if no policy uses the given vocabulary."""
     if vocabulary and not any(policy.partition(":")[0] == VOCABULARY_POLICY for policy in policies):
         raise InvalidInput(
-            f"A vocabulary is named, but no policy uses it. Add {VOCABULARY_POLICY} to the option 'policies', or "
-            "leave out the option 'vocabulary'."
+            f"A vocabulary is named, but no policy uses it. Add {VOCABULARY_POLICY} to the "
+            "option 'policies', or remove the option 'vocabulary'."
         )
 
 
 def with_vocabulary_digest(options: Mapping[str, object]) -> dict[str, object]:
-    """The options with the full path of the file, and its digest. Raises InvalidInput if it cannot be
-    read or has fewer than two nouns.
+    """Return the options with the full path of the file and its digest. Raises InvalidInput if it
+    cannot be read or has fewer than two nouns.
     """
     pinned = _WORDS.with_digest(options)
     _vocabulary_of(str(pinned["vocabulary"]), str(pinned["vocabulary_digest"]))
@@ -177,7 +181,7 @@ def with_vocabulary_digest(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def load_vocabulary(options: Mapping[str, object]) -> substitution.Vocabulary | None:
-    """The words of the file that pinned options name; None without one."""
+    """Return the words from the file in pinned options; None if there is none."""
     if not options.get("vocabulary"):
         return None
     return _vocabulary_of(str(options["vocabulary"]), str(options.get("vocabulary_digest", "")))
@@ -197,7 +201,8 @@ def _vocabulary_of(path: str, digest: str) -> substitution.Vocabulary:
     lemmas = {noun.lemma for pool in nouns.values() for noun in pool}
     if len(lemmas) < 2:
         raise InvalidInput(
-            f"The vocabulary '{path}' has one noun, '{min(lemmas)}'. Expected two or more: a caption that has the word "
-            "could not be altered, and all others alike."
+            f"The vocabulary '{path}' has only one noun, '{min(lemmas)}'. Expected at "
+            "least two: captions with this noun could not be altered, and all others "
+            "would get the same word."
         )
     return nouns

@@ -10,8 +10,8 @@ from vlprobe.types import Capabilities, Item, Model, Probe
 def score_type(model: Model, probe: Probe) -> str:
     """Return the kind of the model's scores in the probe: "cosine", or a pair scorer's own.
 
-    With a pair scorer, a gallery is short-listed by cosine and the short list ranked by the logit
-    of the pair.
+    A pair scorer ranks a gallery in two steps: a short list by cosine, re-ranked by the logit of
+        the pair.
     """
     declared = model.capabilities.score_type
     if model.capabilities.looks_up:
@@ -20,19 +20,19 @@ def score_type(model: Model, probe: Probe) -> str:
 
 
 def check_name_fits(name: ModelName, probe: Probe) -> None:
-    """Run `check_fit` before a model is loaded, if its name shows the tasks that it supports."""
+    """Run `check_fit` before loading a model, if its name tells the supported tasks."""
     if name.capabilities:
         _refuse_misfit(name.text, name.capabilities, probe, ())
 
 
 def check_fit(model: Model, probe: Probe, items: Sequence[Item] = ()) -> None:
-    """Raise InvalidInput where the probe `needs` "pictures" or a "gallery" and the model
-    cannot process them.
+    """Raise InvalidInput if the probe `needs` "pictures" or a "gallery" that the model does not
+    support.
 
     Args:
-        model: Any.
-        probe: Any.
-        items: Items of the run, for an estimate of the cost in the error.
+        model: The model.
+        probe: The probe.
+        items: Items of the run, for the cost estimate in the error.
     """
     _refuse_misfit(model.name, model.capabilities, probe, items)
 
@@ -45,28 +45,32 @@ def _refuse_misfit(
         return
     if capabilities.answers_cases and probe.needs == "gallery":
         raise Misfit(
-            f"Probe '{probe.name}' searches a gallery, and '{name}' has scores of cases only. A gallery "
-            f"needs a score of every picture with every caption{_pairs(items)}. Give them as a matrix (+matrix), or "
-            "choose a model, or a probe such as eqben."
+            f"Probe '{probe.name}' searches a gallery, but '{name}' only has scores of "
+            "cases. A gallery needs the score of every picture with every "
+            f"caption{_pairs(items)}. Import a matrix (+matrix), or choose another model "
+            "or a probe such as eqben."
         )
     if capabilities.answers_cases or capabilities.has_matrix:
         return
     if capabilities.looks_up:
         if probe.needs and not capabilities.embeds_images:
             raise Misfit(
-                f"Probe '{probe.name}' shows pictures, and '{name}' has embeddings of texts only. Add those of "
-                "the pictures, or choose the probe visla, where texts are compared with texts."
+                f"Probe '{probe.name}' uses pictures, but '{name}' only has text "
+                "embeddings. Add image embeddings, or choose the probe visla, which "
+                "compares texts."
             )
         return
     if probe.needs and not capabilities.takes_pictures:
         raise Misfit(
-            f"Probe '{probe.name}' needs a model that sees pictures, and '{name}' is a text encoder. "
-            "Choose another model, or the probe visla, where texts are compared with texts."
+            f"Probe '{probe.name}' needs a model with an image input, but '{name}' is a "
+            "text encoder. Choose another model, or the probe visla, which compares "
+            "texts."
         )
     if probe.needs == "gallery" and not (capabilities.embeds_images and capabilities.embeds_texts):
         raise Misfit(
-            f"Probe '{probe.name}' searches a gallery, and '{name}' has no embeddings to search with: it scores "
-            "pairs. Choose a dual encoder, a model with both (BLIP, BLIP-2, FLAVA), or another probe."
+            f"Probe '{probe.name}' searches a gallery, but '{name}' only scores pairs and "
+            "has no embeddings. Choose a dual encoder, a model with both (BLIP, BLIP-2, "
+            "FLAVA), or another probe."
         )
 
 
@@ -75,14 +79,16 @@ def _refuse_server(
 ) -> None:
     if capabilities.answers_cases and probe.needs == "gallery":
         raise Misfit(
-            f"Probe '{probe.name}' searches a gallery, and '{name}' scores one picture and one text per request: a "
-            f"gallery needs a request for every picture with every caption{_pairs(items)}. Use embeddings (without "
+            f"Probe '{probe.name}' searches a gallery, but '{name}' scores one picture and "
+            "one text per request. A gallery needs a request for every picture with every "
+            f"caption{_pairs(items)}. Use embeddings (without "
             "+chat), or choose a probe such as eqben."
         )
     if capabilities.looks_up and not capabilities.embeds_images:
         raise Misfit(
-            f"Probe '{probe.name}' shows pictures, and '{name}' returns embeddings of texts only. If the "
-            f"server accepts pictures, write '{name}+pictures'; else choose the probe visla, which compares texts."
+            f"Probe '{probe.name}' uses pictures, but '{name}' only returns text "
+            f"embeddings. If the server accepts pictures, use '{name}+pictures'; else "
+            "choose the probe visla, which compares texts."
         )
 
 
@@ -103,6 +109,7 @@ def check_pictures(model: Model, items: Sequence[Item]) -> None:
     absent = [item for item in items if any(picture.absent for picture in item.pictures)]
     if absent and model.capabilities.takes_pictures:
         raise InvalidInput(
-            f"{len(absent):,} of {len(items):,} items have no picture here, and '{model.name}' looks at pictures. "
-            "Write +available in place of +unpictured to ask about the others, or choose scores from a file."
+            f"{len(absent):,} of {len(items):,} items have no picture here, but "
+            f"'{model.name}' needs pictures. Use +available instead of +unpictured to test "
+            "the others, or import scores from a file."
         )

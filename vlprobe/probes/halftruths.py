@@ -55,7 +55,9 @@ class HalfTruths(Probe):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Up to three cases per caption of the item, and the number of captions without a case, by type."""
+        """Return up to three cases per caption of the item, and the number of captions without a
+        case, by type.
+        """
         if item.image is None:
             return [], {"no picture": 1}
         made, dropped = half_truths(item.captions, item.id, seed)
@@ -80,13 +82,15 @@ class HalfTruths(Probe):
         return cases, dropped
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """All captions."""
+        """Return all captions."""
         return item.captions
 
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
-        """Similarity of the short caption minus that of the caption with a wrong detail."""
+        """Score the similarity of the short caption minus that of the caption with a wrong
+        detail.
+        """
         check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
 

@@ -1,8 +1,8 @@
-"""LGIP: does a caption's similarity stay when it is reworded, and fall when it becomes wrong?
-(papers/lgip.txt)
+"""LGIP: similarity should stay when a caption is reworded and fall when it becomes wrong
+(papers/lgip.txt).
 
 A case is one image, a caption of it and one edit of that caption. In a combined case the third text
-is the paraphrase that was flipped; the margin is still taken against the original caption, as in
+is the paraphrase that was flipped; the margin is still relative to the original caption, as in
 equation 3.
 """
 
@@ -94,7 +94,7 @@ RULES_OF_PLUGIN = r"py:.+|[A-Za-z0-9][A-Za-z0-9._-]*"
 
 
 class LgipOptions(TypedDict):
-    """The options as a run has them."""
+    """Parsed options of a run."""
 
     rules: str
     rules_digest: NotRequired[str]
@@ -131,7 +131,7 @@ class Lgip(Probe):
             label="Kinds of edit",
             help="LGIP's: reworded, made wrong (a color, a number, an object), or both at once. Others: "
             "negation, relation, attribute-swap and word-order make a caption wrong; case, punctuation and "
-            "typo keep its meaning. Each of these others gives up to one edit per caption.",
+            "typo keep its meaning. These add at most one edit per caption each.",
             choices=lgip.OFFERED_KINDS,
             min_values=1,
         ),
@@ -139,14 +139,14 @@ class Lgip(Probe):
             name="k_same",
             default=6,
             label="Rewordings per caption (max)",
-            help="More rewordings, more cases. The kinds that are not LGIP's are not counted.",
+            help="More rewordings give more cases. Only LGIP's kinds count.",
             minimum=0,
         ),
         Option(
             name="k_diff",
             default=6,
             label="Wrong captions per caption (max)",
-            help="More flips, more cases. The kinds that are not LGIP's are not counted.",
+            help="More flips give more cases. Only LGIP's kinds count.",
             minimum=0,
         ),
         Option(
@@ -157,14 +157,15 @@ class Lgip(Probe):
             choices=lgip.TAGS,
         ),
         file_options.edits_option(
-            "They replace the rules: same marks a rewording, different a wrong caption. LGIP's format is read too."
+            "Edits replace the rules: 'same' marks a rewording, 'different' a wrong "
+            "caption. LGIP's format also works."
         ),
     )
     metrics = pairwise.METRICS
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Raise a VlprobeError if the rules belong to no plug-in, to one that is not allowed, or to one that
-        cannot make a chosen kind.
+        """Raise a VlprobeError if the plug-in of the rules is missing, not allowed, or cannot make
+        a chosen kind.
         """
         if options["rules"] in lgip.RULES:
             return
@@ -172,8 +173,9 @@ class Lgip(Probe):
         kinds = cast(LgipOptions, options)["kinds"]
         if of_ours := [name for name in kind_edits.NAMES if name in kinds]:
             raise InvalidInput(
-                f"Rules '{options['rules']}' are of a plug-in, which makes no kind '{of_ours[0]}'. "
-                f"Expected kinds of: {', '.join(lgip.KINDS)}; or choose the rules strict."
+                f"Rules '{options['rules']}' come from a plug-in and cannot make the kind "
+                f"'{of_ours[0]}'. Expected one of: {', '.join(lgip.KINDS)}; or choose the "
+                "rules strict."
             )
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
@@ -184,18 +186,18 @@ class Lgip(Probe):
         return file_options.with_edits_digest(options) if options["edits"] else options
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raise InvalidInput where a file has an edit of a caption that no item has."""
+        """Raise InvalidInput if the edits file has a caption that no item has."""
         if options["edits"] and not file_options.is_lgip_form(options):
             file_options.check_edits(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """All captions, unless the edits come from a file or the rules from a plug-in."""
+        """Return all captions, unless the edits come from a file or the rules from a plug-in."""
         return () if options["edits"] or options["rules"] not in lgip.RULES else item.captions
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """One case for every edit of every caption of the item, and what was dropped."""
+        """Return one case per edit of each caption of the item, and the dropped edits."""
         if item.image is None:
             return [], {"no picture": 1}
         settings = cast(LgipOptions, options)
@@ -226,14 +228,14 @@ class Lgip(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
-        """Similarity of the original minus that of the edit; for a paraphrase, minus how far it
-        moved.
+        """Score the similarity of the original minus that of the edit; for a paraphrase, minus the
+        absolute change.
         """
         check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
-        """The quartiles of the strengths of all flips for this model."""
+        """Compute the quartiles of the flip strengths for this model."""
         return {
             "quartiles": pairwise.quartiles(np.concatenate([_strengths(rows) for rows in blocks]))
         }
@@ -262,7 +264,9 @@ def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits
         )
     rules = registry.load_rules(options["rules"])
     if options.get("rules_digest") != rules.digest:
-        raise InvalidInput(f"The rules '{rules.name}' were changed meanwhile. Start the run again.")
+        raise InvalidInput(
+            f"The rules '{rules.name}' were changed during the run. Start the run again."
+        )
     return rules.edits(
         item.captions,
         item.id,
@@ -308,8 +312,8 @@ def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip
     fitting = [line for line in lines.get(image_path.name, ()) if line.captions == item.captions]
     if not fitting:
         raise InvalidInput(
-            f"Edits '{options['edits']}' have no line with the picture and the captions of item '{item.id}'. "
-            "Expected a line for each, as `vlprobe perturb` writes them."
+            f"Edits '{options['edits']}' have no line for the picture and captions of item "
+            f"'{item.id}'. Expected one line per item, as `vlprobe perturb` writes them."
         )
     n_shared = [_shared_folders(Path(line.image_path), image_path) for line in fitting]
     nearest = [
@@ -317,8 +321,9 @@ def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip
     ]
     if any(line.edits != nearest[0].edits for line in nearest):
         raise InvalidInput(
-            f"Edits '{options['edits']}' have {len(nearest)} lines for item '{item.id}' that differ: same file name, "
-            "same captions. Write each image_path with the folders that tell them apart."
+            f"Edits '{options['edits']}' have {len(nearest)} different lines for item "
+            f"'{item.id}' (same file name and captions). Write each image_path with its "
+            "folder."
         )
     of_chosen_kinds = [
         tuple((text, edit) for text, edit in edits if _is_chosen(edit, options["kinds"]))

@@ -1,9 +1,10 @@
-"""Changed pictures: does a picture keep its score, and the true caption its lead, when the picture is changed?
+"""Changed pictures: a picture should keep its score, and the true caption its lead, when the
+picture is changed.
 
-A case is a picture and its changed copy, a true caption and a wrong one. The change is noise, blur, JPEG, a
-rotation and the like, which leave what the picture shows, or the wrong caption's word written on the picture (a
-typographic attack). Sources: LGIP's measures (equations 2, 4 and 5) with the picture in place of the caption;
-MMRB (arXiv 2212.08044) for the changes.
+A case is a picture and its changed copy, a true caption and a wrong one. The change either keeps
+the content of the picture (noise, blur, JPEG, rotation, ...) or writes the word of the wrong
+caption on it (a typographic attack). Sources: LGIP (equations 2, 4 and 5) with the picture instead
+of the caption; MMRB (arXiv 2212.08044) for the changes.
 """
 
 import difflib
@@ -34,7 +35,8 @@ PRESENTATION = Presentation(
     name="Changed pictures (MMRB)",
     asks="Does noise, blur or a word written on a picture change which caption wins?",
     position=7,
-    sentence="A picture is changed and still shows the same. A model that understands pictures keeps its score "
+    sentence="A picture is changed, but its content stays the same. A model that understands "
+    "pictures keeps its score "
     "(**invariance**) and still prefers the true caption to a wrong one (**sensitivity**).",
     headlines=("picture_positive_rate", "decision_flips", "typographic_positive_rate"),
     trade_off=TradeOff(
@@ -58,7 +60,10 @@ PRESENTATION = Presentation(
             label="Changed picture",
             lie="a wrong caption of a changed picture",
             lies="wrong captions of changed pictures",
-            question="The picture is changed and still shows the same: the true caption should score higher.",
+            question=(
+                "The picture is changed, but its content stays the same: the true caption "
+                "should score higher."
+            ),
             body="changed_picture",
             guess_held=0.5,
         ),
@@ -75,7 +80,7 @@ PRESENTATION = Presentation(
 
 
 class PictureOptions(TypedDict):
-    """The options as a run has them."""
+    """Parsed options of a run."""
 
     changes: list[str]
     severities: list[int]
@@ -93,9 +98,11 @@ class ChangedPictures(Probe):
         Option(
             name="changes",
             default=tuple(picture_changes.KINDS),
-            label="Changes of the picture",
-            help="Each gives one more picture to encode per picture and severity. false-word writes the wrong "
-            "caption's word, true-word the true one's.",
+            label="Picture changes",
+            help=(
+                "Every change adds one picture to encode per picture and severity. false-word "
+                "writes the word of the wrong caption, true-word that of the true caption."
+            ),
             choices=tuple(picture_changes.KINDS),
             min_values=1,
         ),
@@ -103,7 +110,7 @@ class ChangedPictures(Probe):
             name="severities",
             default=(3,),
             label="Severities",
-            help="From 1 (barely visible) to 5 (strong). Several give curves.",
+            help="From 1 (barely visible) to 5 (strong). Several severities give curves.",
             choices=picture_changes.SEVERITIES,
             min_values=1,
             expected="whole numbers from 1 to 5",
@@ -114,7 +121,7 @@ class ChangedPictures(Probe):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """One case per change and severity, with the first caption that has a wrong version.
+        """Return one case per change and severity, with the first caption that has a wrong version.
 
         A change that may make a caption wrong (a mirror and "left", gray and "red") and one that changes no pixel are
         dropped and counted.
@@ -162,18 +169,20 @@ class ChangedPictures(Probe):
         return cases, dropped
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """All captions, unless the dataset has wrong ones."""
+        """Return all captions, unless the dataset has wrong ones."""
         return () if item.foils else item.captions
 
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
-        """Similarity of the changed picture to the true caption minus that to the wrong one."""
+        """Score the changed picture's similarity to the true caption minus that to the wrong
+        one.
+        """
         check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-        """Add the severity as the bin that curves are drawn by."""
+        """Add the severity as the bin for curves."""
         return rows.assign(strength_bin=picture_changes.BIN + rows["rule"].str.rpartition(":")[2])
 
 

@@ -1,4 +1,4 @@
-"""PRSM: does a query rank the same pictures first when it is reworded? (papers/prsm.txt)
+"""PRSM: a reworded query should rank the same pictures first (papers/prsm.txt).
 
 A case is one query in several versions, P1: any paraphrases (the captions of one picture, or a
 file's), P2: prefixes ("a photo of"...), P3: synonyms. The gallery is the dataset's own pictures, or
@@ -71,7 +71,7 @@ PRESENTATION = Presentation(
 
 
 class PrsmOptions(TypedDict):
-    """The options as a run has them."""
+    """Parsed options of a run."""
 
     gallery: str
     group: str
@@ -135,17 +135,17 @@ class Prsm(Probe):
         return (*self.metrics, *self.optional_metrics) if options.get("sampled") else self.metrics
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raise InvalidInput where a file has an edit of a caption that no item has."""
+        """Raise InvalidInput if the edits file has a caption that no item has."""
         file_options.check_edits(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """The query, unless the dataset or a file brings its versions."""
+        """Return the query, unless the dataset or a file provides its versions."""
         return () if item.setting or options.get("edits") else item.captions[:1]
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """The query sets of an item: as its dataset gives them, or made from its captions."""
+        """Return the query sets of an item, from its dataset or made from its captions."""
         cases, dropped = [], {}
         query_sets: Mapping[str, Sequence[str]]
         if edits := file_options.load_edits(options):
@@ -182,17 +182,18 @@ class Prsm(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> RankingScorer:
-        """Measures of each query's rankings; the margin is the top overlap minus 1.
+        """Score each query's rankings; the margin is the top overlap minus 1.
 
-        The overlap is that of the first 100, or of 10 in a gallery of at most 100; a smaller gallery
-        uses the rank correlation.
+        The overlap is over the first 100 pictures, or the first 10 in a gallery of at most 100;
+        smaller galleries use the rank correlation.
         """
         check_fit(encoder.model, self)
         options = cast(PrsmOptions, run.options)
         if options.get("sampled") and encoder.scores_pairs:
             raise InvalidInput(
-                f"Model '{encoder.model.name}' ranks a short-list by pairs, which no sample shows. Leave out the "
-                "option 'sampled', or choose a dual encoder."
+                f"Model '{encoder.model.name}' re-ranks a short list by pairs, which "
+                "cannot be sampled. Remove the option 'sampled', or choose a dual "
+                "encoder."
             )
         candidates = (
             registry.load_dataset(options["gallery"], cache).items if options["gallery"] else items
@@ -215,7 +216,7 @@ class Prsm(Probe):
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> tuple[Sequence[Picture], Sequence[str]]:
-        """The pictures of a gallery that is not the dataset's own."""
+        """Return the pictures of a gallery from another dataset."""
         name = str(run.options["gallery"])
         return [
             item.image for item in registry.load_dataset(name, cache).items if item.image
@@ -225,15 +226,16 @@ class Prsm(Probe):
 def grouped_pictures(
     items: Sequence[Item], group_tag: str, dataset: str
 ) -> dict[str, list[Picture]]:
-    """The pictures of each group, in the order of the items; without a tag all are one group, "".
+    """Return the pictures of each group, in the order of the items; without a tag, all form one
+    group, "".
 
     Args:
         items: Items of the gallery; those without a picture are skipped.
         group_tag: The tag whose values are the groups.
-        dataset: Dataset of the queries, for an error.
+        dataset: Name of the dataset in errors.
 
     Raises:
-        InvalidInput: No item has a picture, or none of those that have one has the tag.
+        InvalidInput: No item has a picture, or no item with a picture has the tag.
     """
     groups: dict[str, list[Picture]] = {}
     tags: set[str] = set()
@@ -243,7 +245,8 @@ def grouped_pictures(
             tags |= item.tags.keys()
     if not groups:
         raise InvalidInput(
-            f"Dataset '{dataset}' has no pictures to rank. Name some: --option gallery=demo."
+            f"Dataset '{dataset}' has no pictures to rank. Choose a gallery, such as "
+            "--option gallery=demo."
         )
     if group_tag and group_tag not in tags:
         raise InvalidInput(

@@ -1,16 +1,16 @@
 """Rankings of a gallery's pictures for every version of a query, and measures of their
 agreement.
 
-The comparisons of two versions of a query that PRSM's table 1 names are stored next to the scores:
+Comparisons of two versions of a query, as in PRSM's table 1, are stored next to the scores:
 
     comparisons.parquet has one row per case: names of comparisons, and the measures of each
 
 P1: the query against its first and second paraphrase. P2: "an image of" against "a picture of" and
 against no prefix. P3: the query against its first, second, and both attributes replaced. A query
-without one of the two versions, or whose two are the same text, lacks the
-comparison. Where no tag names the versions (captions of a picture, a file of edits), those of P1 are
-numbered in order, without duplicates: of "a dog", "a dog", "one dog" the last is c1.
-Source: PRSM, section 3 and table 1.
+that lacks one of the two versions, or has the same text for both, lacks the comparison. Where no
+tag names the versions (captions of a picture, a file of edits), those of P1 are numbered in order,
+without duplicates: of "a dog", "a dog", "one dog" the last is c1. Source: PRSM, section 3 and table
+1.
 """
 
 import functools
@@ -55,10 +55,10 @@ TABLES = MappingProxyType({TABLE: SCHEMA})
 
 
 def version_texts(item: Item, setting: str, texts: Sequence[str]) -> dict[str, str]:
-    """The text of each version of a query that has a name in the paper, by that name.
+    """Return the text of each version of a query that the paper names, by name.
 
     Args:
-        item: Its tag `versions` names its captions where its dataset gave the versions.
+        item: The item; its tag `versions` names its captions if the dataset provides the versions.
         setting: P1, P2 or P3.
         texts: The versions of the case.
 
@@ -82,7 +82,7 @@ def _prefix(text: str) -> str:
 def measured(
     item: Item, setting: str, texts: Sequence[str], pairs: Mapping[str, np.ndarray]
 ) -> dict[str, list]:
-    """The row of `SCHEMA` of a case.
+    """Return the row of `SCHEMA` for a case.
 
     Args:
         item: Item of the query.
@@ -123,7 +123,7 @@ class GroupGallery:
     """Pictures that the queries of one group rank.
 
     Args:
-        encoder: Embeds pictures and texts.
+        encoder: The encoder of pictures and texts.
         pictures: The candidates.
     """
 
@@ -132,7 +132,7 @@ class GroupGallery:
 
     @functools.cached_property  # one search for all parts of a run
     def index(self) -> Gallery:
-        """The gallery to search, made for the first query."""
+        """Gallery to search, built at the first query."""
         encoder, pictures = self.encoder, self.pictures
         return Gallery.encode(
             lambda block: encoder.images(pictures[block]),
@@ -147,12 +147,11 @@ class GroupGallery:
         queries: Sequence[Sequence[str]],
         samples: Iterable[np.ndarray | None] = itertools.repeat(None),
     ) -> Iterator[QueryRanking]:
-        """The ranking of each query, in order.
+        """Rank the pictures for each query, in order.
 
         Args:
             queries: The versions of each query.
-            samples: For each query the numbers of the candidates whose ranks are correlated; None:
-                all are, which sorts them.
+            samples: Candidate numbers per query whose ranks are correlated; None: all candidates.
         """
         gallery, samples, ranker = self.index, iter(samples), ranking.Ranker()
         for block in query_blocks(queries, gallery.product_queries):
@@ -172,7 +171,7 @@ class GroupGallery:
 
 
 class RankingScorer:
-    """Scorer of slices of the run's cases: one case is a query in several versions.
+    """Scores slices of the run's cases: one case is a query in several versions.
 
     Args:
         encoder: Embeds pictures and texts.
@@ -198,7 +197,7 @@ class RankingScorer:
         self.group_tag = group_tag
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """The table of scores of a slice of cases. Raises InvalidInput where a query's group has
+        """The table of scores of a slice of cases. Raises InvalidInput if a query's group has
         no picture.
         """
         queries, case_ids = cases["texts"].to_pylist(), cases["id"].to_pylist()
@@ -249,19 +248,20 @@ class RankingScorer:
             group = group_of(self.items[item_id], self.group_tag)
             if group not in self.galleries:
                 raise InvalidInput(
-                    f"No picture of the gallery has {self.group_tag} '{group}', which item '{item_id}' asks of."
+                    f"No picture of the gallery has {self.group_tag} '{group}', which item "
+                    f"'{item_id}' needs."
                 )
             rows_by_group.setdefault(group, []).append(row)
         return rows_by_group
 
 
 def group_of(item: Item, group_tag: str) -> str:
-    """The group of an item: its value of the tag, "" without one."""
+    """Return the group of an item, its value of the tag; "" without a tag."""
     return item.tags.get(group_tag, "") if group_tag else ""
 
 
 def ranking_table(measures: Sequence[Mapping[str, float]], tops: Sequence[str]) -> pa.Table:
-    """The table of scores: the margin is the measure that `margin_measure` names minus 1."""
+    """Return the table of scores; the margin is the measure from `margin_measure` minus 1."""
     columns = pd.DataFrame(measures).astype(np.float64)
     agreement = np.array([row[margin_measure(int(row["gallery_size"]))] for row in measures])
     no_scores = pa.array([[]] * len(measures), pa.list_(pa.float32()))
@@ -289,7 +289,7 @@ def margin_measure(gallery_size: int) -> str:
 def query_blocks(
     queries: Sequence[Sequence[str]], max_versions: int
 ) -> Iterator[list[Sequence[str]]]:
-    """Queries in blocks of up to this many versions, or of one query that has more.
+    """Yield blocks of queries with at most this many versions in total, or one query with more.
 
     >>> list(query_blocks(["abc", "def", "gh"], 6))
     [['abc', 'def'], ['gh']]

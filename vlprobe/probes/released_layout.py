@@ -1,7 +1,8 @@
-"""Altered captions in the layout in which RoCOCO was released, from the cases of a run.
+"""Altered captions of a run in RoCOCO's release format.
 
-A JSON list with one entry per picture: `image`, and `caption`, a list of its own captions (five or six) and then
-of the five altered ones, the j-th made of its j-th own. `datasets/rococo.py` reads it.
+A JSON list with one entry per picture: `image`, and `caption`, a list of its five or six original
+captions followed by five altered ones; the j-th is made from the j-th original.
+`datasets/rococo.py` reads it.
 """
 
 import json
@@ -37,19 +38,21 @@ class ReleasedLayout:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def encoded(self) -> bytes:
-        """The file's bytes: ASCII, a blank after commas and colons, as in the released files."""
+        """Encode the file as ASCII JSON with a space after commas and colons, as in the released
+        files.
+        """
         return json.dumps(self.entries).encode()
 
 
 def layouts(
     cases: Reader, image_names: Mapping[str, str], rule: str = ""
 ) -> dict[str, ReleasedLayout]:
-    """The files of a run's altered captions by rule: a policy, or one of its seeds.
+    """Return the files of a run's altered captions by rule (a policy, or one of its seeds).
 
     Args:
-        cases: Reads the cases of a run of `rococo`.
+        cases: Function that reads the cases of a `rococo` run.
         image_names: Name of each picture in the file, by its stored name.
-        rule: The only rule to write; "": all.
+        rule: The rule to write; "": all rules.
     """
     by_rule: dict[str, ReleasedLayout] = {}
     for block in cases(["kind", "rule", "images", "texts", "roles"]):
@@ -78,7 +81,7 @@ def _misfit(originals: Sequence[str], altered: Sequence[str], rule: str) -> str:
 
 
 def file_names(rules: Iterable[str]) -> dict[str, str]:
-    """The name of each rule's file or folder: only letters, digits, points and underscores, no two alike.
+    """Return a unique file or folder name for each rule, of letters, digits, dots and underscores.
 
     >>> list(file_names(["rand-voca:2:seed1", "mix:0.9:seed10", "edits:../a b", "edits:a-b"]).values())
     ['rand_voca_2_seed1', 'mix_0.9_seed10', 'edits_a_b', 'edits_a_b_2']
@@ -96,9 +99,10 @@ def file_names(rules: Iterable[str]) -> dict[str, str]:
 
 
 def image_names(pictures: Iterable[Picture]) -> tuple[Path | None, dict[str, str]]:
-    """The folder that contains all pictures, and by its stored name the path of each relative to it.
+    """Return the folder that contains all pictures, and the relative path of each picture by its
+    stored name.
 
-    None if none of them is here: these keep the names of their datasets.
+    None if no picture is on this machine; pictures then keep their names from the dataset.
     """
     listed = [picture for picture in pictures if not picture.absent]
     absolute = {picture.name: picture.path.absolute() for picture in listed}

@@ -59,7 +59,7 @@ VOTED_POLICIES = ("delete:low-ei", "delete:high-ei")
 
 
 class RococoOptions(TypedDict):
-    """The options as a run has them."""
+    """Parsed options of a run."""
 
     policies: list[str]
     pictures: list[str]
@@ -77,7 +77,7 @@ OPTIONS = (
         default=("rand-voca", "same-concept", "diff-concept", "danger"),
         label="Altered captions",
         help="Words to insert. NAME replaces one noun of a caption, NAME:K replaces K, delete:WHICH deletes one. "
-        "None: no query for captions; with no altered pictures either: only the clean gallery.",
+        "None: no caption search; if there are no altered pictures either, only the clean gallery.",
         choices=(
             *substitution.POLICIES,
             *(f"delete:{which}" for which in substitution.DELETIONS),
@@ -90,8 +90,10 @@ OPTIONS = (
         name="pictures",
         default=("mix:0.9", "patch:0.9"),
         label="Altered pictures",
-        help="mix:LAM blends a picture with another, patch:LAM pastes a part of it; LAM is the share that remains. "
-        "None: no query for pictures.",
+        help=(
+            "mix:LAM blends a picture with another, patch:LAM pastes a part of it; LAM is the "
+            "share that remains. None: no picture search."
+        ),
         choices=tuple(f"{kind}:{lam}" for lam in mix.LAMBDAS for kind in ("mix", "patch")),
         pattern=r"(mix|patch):0?\.[0-9]*[1-9][0-9]*",
         expected="mix:LAM or patch:LAM, 0 < LAM < 1",
@@ -110,7 +112,10 @@ OPTIONS = (
         name="caption_seeds",
         default=(),
         label="Seeds of altered captions",
-        help="Each seed draws its own words, and the numbers are means over seeds. None: one draw, by the run's seed.",
+        help=(
+            "Each seed draws its own words, and results are averaged over seeds. None: one "
+            "draw with the run's seed."
+        ),
         choices=mix.SEEDS,
         pattern="[0-9]+",
         expected="whole numbers, 0 or more",
@@ -121,35 +126,39 @@ OPTIONS = (
         name="influence",
         default=(),
         label="Encoders that vote on the word",
-        help="Models that embed texts: the noun that most of them find least influential is replaced. None: a "
-        "noun at random.",
+        help=(
+            "Models that embed texts: the noun with the least influence by majority vote is "
+            "replaced. None: a random noun."
+        ),
         pattern=".+",
         refers_to="model",
     ),
     Option(
         name="normalise",
         default=True,
-        label="Even out released captions",
-        help="Released files spell altered captions differently from originals: both are compared without case "
-        "and marks.",
+        label="Normalize released captions",
+        help=(
+            "Ignore case and punctuation, because released files spell altered captions "
+            "differently from originals."
+        ),
     ),
     file_options.edits_option("Edits with a different meaning replace the altered captions."),
 )
 
 
 def check_settings(settings: RococoOptions) -> None:
-    """Check that votes have voters, altered pictures a seed, a vocabulary its policy, and no edit two
-    names. Raises InvalidInput.
+    """Check that votes have voters, altered pictures have a seed, a vocabulary has its policy, and
+    edits have unique names. Raises InvalidInput.
     """
     needing_votes = [policy for policy in settings["policies"] if policy in VOTED_POLICIES]
     if needing_votes and not settings["influence"]:
         raise InvalidInput(
-            f"Policy '{needing_votes[0]}' needs EI scores: name encoders that vote on the word as the option "
-            "'influence'."
+            f"Policy '{needing_votes[0]}' needs EI scores. Choose encoders that vote on "
+            "the word with the option 'influence'."
         )
     if settings["pictures"] and not settings["picture_seeds"]:
         raise InvalidInput(
-            "Altered pictures take a seed. Name one or more as the option 'picture_seeds'."
+            "Altered pictures need a seed. Set one or more with the option 'picture_seeds'."
         )
     _refuse_synonyms("pictures", {name: parse_strength(name) for name in settings["pictures"]})
     # If policies name the number of words, a policy without a number means 1.
@@ -161,8 +170,8 @@ def check_settings(settings: RococoOptions) -> None:
 
 
 def pinned_options(options: Mapping[str, object]) -> dict[str, object]:
-    """The options with the vocabulary's digest, without unused ones: a run without it keeps its key. Raises
-    InvalidInput where the vocabulary cannot be read.
+    """Return the options with the vocabulary's digest and without unused options, so that runs
+    without it keep their key. Raises InvalidInput if the vocabulary cannot be read.
     """
     left_out = [name for name in ("caption_seeds", "vocabulary") if not options.get(name)]
     asked_for = {name: value for name, value in options.items() if name not in left_out}
@@ -172,7 +181,7 @@ def pinned_options(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def make_draws(settings: RococoOptions, seed: int) -> Draws:
-    """Return the rules for the words, from pinned options and the seed of a run."""
+    """Return the rules for choosing words, from pinned options and the seed of a run."""
     return Draws(
         voters=tuple(settings["influence"]),
         seed=seed,
@@ -182,7 +191,9 @@ def make_draws(settings: RococoOptions, seed: int) -> Draws:
 
 
 def parse_strength(name: str) -> tuple[Literal["mix", "patch"], float]:
-    """Split a strength KIND:LAM into its kind and the share that stays; the option's pattern allows no other form."""
+    """Split a strength KIND:LAM into its kind and the remaining share; the option's pattern allows
+    no other form.
+    """
     kind, lam = name.split(":")
     return cast(Literal["mix", "patch"], kind), float(lam)
 
@@ -195,7 +206,8 @@ def _refuse_synonyms(option: str, meanings: Mapping[str, object]) -> None:
         synonym = next(name for name, same in meanings.items() if same == meaning)
         if synonym != value:
             raise InvalidInput(
-                f"Option '{option}' names one edit as '{synonym}' and as '{value}'. Name it once."
+                f"Option '{option}' contains the same edit twice, as '{synonym}' and "
+                f"'{value}'. Remove one."
             )
 
 
@@ -242,7 +254,9 @@ PRESENTATION = Presentation(
 
 
 class Rococo(Probe):
-    """Recall with and without altered captions and mixed pictures, and how often these win."""
+    """Recall with and without altered captions and mixed pictures, and how often these rank
+    first.
+    """
 
     name = "rococo"
     version = 2
@@ -256,7 +270,9 @@ class Rococo(Probe):
     partners: Mapping[int, Mapping[str, Path]] = {}
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Check that votes have voters, altered pictures a seed, and no edit two names."""
+        """Check that votes have voters, altered pictures have a seed, and edits have unique
+        names.
+        """
         check_settings(cast(RococoOptions, options))
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
@@ -275,16 +291,16 @@ class Rococo(Probe):
         )
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raise InvalidInput where a file has an edit of a caption that no item has."""
+        """Raise InvalidInput if the edits file has a caption that no item has."""
         file_options.check_edits(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """All captions of a picture, unless its dataset or a file has altered ones."""
+        """Return all captions of a picture, unless its dataset or a file has altered ones."""
         has_edits = item.foils or options.get("edits") or not item.image
         return item.captions if options["policies"] and not has_edits else ()
 
     def loads_models(self, options: Mapping[str, object]) -> bool:
-        """Encoders vote which words are replaced."""
+        """Whether encoders vote on the words to replace."""
         return bool(options["influence"])
 
     def for_items(self, items: Sequence[Item], options: Mapping[str, object]) -> "Rococo":
@@ -296,8 +312,9 @@ class Rococo(Probe):
         absent = [item.image.path.name for item in items if item.image and item.image.absent]
         if absent:
             raise Misfit(
-                f"{len(absent):,} of {len(items):,} pictures are not here (first: '{absent[0]}'), and mixed pictures "
-                "are made of them. Ask without: --option pictures=; with --option policies= for the clean gallery."
+                f"{len(absent):,} of {len(items):,} pictures are missing (first: "
+                f"'{absent[0]}'), so mixed pictures cannot be made. Run without them: "
+                "--option pictures= (and --option policies= for the clean gallery)."
             )
         bound = copy.copy(self)
         bound.partners = {
@@ -312,7 +329,9 @@ class Rococo(Probe):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """The queries of an item in every altered gallery; without partners, all edits of its picture are included."""
+        """Return the queries of an item in every altered gallery; without partners, all edits of
+        its picture are included.
+        """
         if item.image is None:
             return [], {"no picture": 1}
         settings = cast(RococoOptions, options)
@@ -373,7 +392,7 @@ class Rococo(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> RetrievalScorer:
-        """Ranks in both galleries; the margin is the right candidate's similarity minus the best
+        """Rank in both galleries; the margin is the right candidate's similarity minus the best
         altered one's.
         """
         check_fit(encoder.model, self)
@@ -388,7 +407,7 @@ class Rococo(Probe):
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> tuple[Sequence[Picture], Sequence[str]]:
-        """Return the mixed pictures, and released captions in the form for comparison."""
+        """Return the mixed pictures, and released captions normalized for comparison."""
         pictures_by_id = _pictures(items)
         changed = changed_items(cases, item_numbers(pictures_by_id))
         mixed = [

@@ -1,10 +1,9 @@
-"""RoCOCO's search: galleries of captions with altered ones and of pictures with mixed ones, and the
-scores of its cases.
+"""RoCOCO's search: galleries with altered captions or mixed pictures, and the scores of its cases.
 
 In the clean gallery nothing is altered, and the right candidate competes with the best of all others. The first
 candidates of a query in both galleries are stored next to the scores:
 
-    fronts.parquet has one row per case: the first candidates of the clean gallery and of the whole one
+    fronts.parquet has one row per case: the first candidates of the clean and of the whole gallery
 
 A candidate is named by its item; a caption also by its text, a mixed picture also by the item whose
 picture was mixed in. Lists are best first and have up to `retrieval.FIRST` candidates.
@@ -35,8 +34,10 @@ KINDS = {
         lie="another picture's caption",
         winner="the other caption",
         lies="captions of other pictures",
-        question="A picture looks for its captions among those of all pictures: one of its own should score higher "
-        "than all others.",
+        question=(
+            "A picture retrieves its captions from those of all pictures: one of its own "
+            "should score higher than all others."
+        ),
         body="caption_search",
     ),
     PICTURES: KindPresentation(
@@ -44,15 +45,17 @@ KINDS = {
         lie="another picture",
         winner="the other picture",
         lies="other pictures",
-        question="A caption looks for its picture among all pictures: the right one should score higher than all "
-        "others.",
+        question=(
+            "A caption retrieves its picture from all pictures: the right one should score "
+            "higher than all others."
+        ),
         body="picture_search",
     ),
 }
 
 
 def clean_cases(item: Item, picture: Picture) -> list[Case]:
-    """The queries of an item in a gallery in which nothing is altered."""
+    """Return the queries of an item in the clean gallery."""
     same: list[Role] = ["same"] * (len(item.captions) - 1)
     cases = [
         Case(
@@ -93,7 +96,7 @@ TABLES = MappingProxyType({TABLE: SCHEMA})
 
 
 class CandidateNames(NamedTuple):
-    """Names of a gallery's candidates; sequences of one length, by the candidate's number."""
+    """Names of a gallery's candidates; sequences of equal length, indexed by candidate."""
 
     items: pa.Array
     texts: pa.Array | None  # of captions
@@ -102,12 +105,12 @@ class CandidateNames(NamedTuple):
 
 
 def table(ranks: RetrievalRanks, names: CandidateNames, partners: Sequence[str]) -> pa.Table:
-    """The rows of `SCHEMA` for some queries of one gallery.
+    """Return the rows of `SCHEMA` for some queries of one gallery.
 
     Args:
         ranks: The ranks of the candidates.
         names: Names of the gallery's candidates.
-        partners: The item that each query's own picture is mixed with; "" of a caption's query.
+        partners: Item that each query's picture is mixed with; "" for captions.
     """
     clean, whole = ranks.first_clean, ranks.first
     columns = {
@@ -149,7 +152,7 @@ RANK_COLUMNS = ("rank_clean", "rank", "top_altered", "least_rank_clean", "least_
 
 
 class GallerySearch(NamedTuple):
-    """The result of some queries of one gallery."""
+    """Results of some queries in one gallery."""
 
     ranks: RetrievalRanks
     fronts: pa.Table  # of `rococo_fronts.SCHEMA`, one row per query
@@ -157,7 +160,7 @@ class GallerySearch(NamedTuple):
 
 
 class RuleGallery(NamedTuple):
-    """One rule's gallery, made for its first query."""
+    """Gallery of one rule, built at its first query."""
 
     gallery: Gallery
     owners: np.ndarray  # the number of each candidate's item
@@ -178,8 +181,9 @@ class RuleGallery(NamedTuple):
         Args:
             queries: Float32 of shape (n_queries, width).
             query_items: The numbers of their items.
-            match: The logit of a query and a candidate, of a model that looks at pairs.
-            partners: The item whose picture is mixed into each query's own; "" of a caption.
+            match: Function that returns the logit of a query and a candidate, for models that score
+                pairs.
+            partners: Item whose picture is mixed into each query's picture; "" for captions.
         """
         if self.is_clean:
             ranks = retrieve_clean(queries, query_items, self.gallery, self.owners, match)
@@ -201,13 +205,14 @@ class _Candidates:
 
 
 class TextGalleries:
-    """For each rule (a policy, or one of its seeds), a gallery of all captions and of those that it altered.
+    """Galleries of all captions plus the altered ones, one per rule (a policy, or one of its
+    seeds).
 
     Args:
         encoder: Embeds pictures and texts.
-        cases: Reads all cases of the run.
-        item_number: By item id, the number of the item.
-        normalise: Whether released captions are compared without case and marks.
+        cases: Function that reads all cases of the run.
+        item_number: Number of each item, by id.
+        normalise: Whether to ignore case and punctuation in released captions.
     """
 
     def __init__(
@@ -285,8 +290,8 @@ class TextGalleries:
 
 
 class PictureGalleries:
-    """For each strength and seed, a gallery of all pictures and of the mixed ones in which a pixel
-    differs.
+    """Galleries of all pictures plus the mixed ones that differ in a pixel, one per strength and
+    seed.
 
     Args:
         encoder: Embeds pictures and texts.
@@ -352,7 +357,7 @@ class PictureGalleries:
 
 
 class RetrievalScorer:
-    """Scorer of slices of the run's cases: one case is a query in one altered gallery.
+    """Scores slices of the run's cases: one case is a query in one altered gallery.
 
     Args:
         pictures: By item id, in the order of the items.
@@ -425,14 +430,12 @@ class RetrievalScorer:
 
 
 def item_numbers(pictures: Mapping[str, Picture]) -> dict[str, int]:
-    """The number of each item by its id."""
+    """Return the number of each item by its id."""
     return {item_id: number for number, item_id in enumerate(pictures)}
 
 
 def changed_items(cases: Reader, item_number: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """Return by rule the numbers of the items whose mixed picture has a query: those in which a pixel
-    differs.
-    """
+    """Return the numbers of the items whose mixed picture differs in a pixel, by rule."""
     numbers: dict[str, set[int]] = {}
     for block in cases(["kind", "rule", "item"]):
         queries = block.filter(pc.field("kind") == "t2i")
@@ -444,9 +447,7 @@ def changed_items(cases: Reader, item_number: Mapping[str, int]) -> dict[str, np
 def mixed_pictures(
     pictures: Mapping[str, Picture], rule: str, changed: np.ndarray
 ) -> list[Picture]:
-    """The pictures with these numbers, mixed with their partners among all, by the rule
-    KIND:LAM:seedN.
-    """
+    """Mix the pictures with these numbers with their partners, by the rule KIND:LAM:seedN."""
     kind, lam, seed = rule.split(":")
     paths = {item_id: picture.path for item_id, picture in pictures.items()}
     edits = mix.picture_edits(
@@ -459,5 +460,5 @@ def mixed_pictures(
 
 
 def normalised(text: str) -> str:
-    """The words of a text in lower case, separated by single spaces."""
+    """Return the words of a text in lower case, separated by single spaces."""
     return " ".join(re.findall(r"\w+", text.lower()))

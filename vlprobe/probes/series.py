@@ -1,9 +1,9 @@
-"""Pictures in an order: finding the change in a video, and ranking candidates as people
-do (papers/eqben.txt, table 12, figures 1 and 7)?
+"""Ordered pictures: find the change in a video, and rank candidates as people do (papers/eqben.txt,
+table 12, figures 1 and 7).
 
 An item with a `series` gives a case: of kind `boundary`, the frames of a video and the captions before
-and after a boundary, or of kind `order`, candidates as people ranked them for a query, and the query's
-edit where there is one.
+and after a boundary, or of kind `order`, candidates as people ranked them for a query, and an edit
+of the query if there is one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,8 +30,11 @@ PRESENTATION = Presentation(
     name="Video changes and human order (EqBen)",
     asks="Where in a video does the scene change, and which pictures fit a query best?",
     position=6,
-    sentence="A video changes at one moment, and a model has to find it. Or people ranked pictures for a query, and a "
-    "model ranks them, too. **Higher is better**: the model finds more boundaries, and its order agrees with people.",
+    sentence=(
+        "A video changes at one moment, and a model has to find it. Or people ranked pictures "
+        "for a query, and the model ranks them too. **Higher is better**: the model finds "
+        "more boundaries, and its order agrees with people."
+    ),
     headlines=("boundary_accuracy", "boundary_within_1", "order_first"),
     subtype_label="Subset",
     value_labels={
@@ -67,7 +70,7 @@ PRESENTATION = Presentation(
 
 
 class SeriesProbe(Probe):
-    """Boundaries of videos that a model finds, and orders of candidates that it has in common with people."""
+    """Detection of boundaries in videos, and agreement with people on the order of candidates."""
 
     name = "series"
     version = 1
@@ -79,7 +82,9 @@ class SeriesProbe(Probe):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """The case of the item's series; items without one, or with too few pictures, are counted."""
+        """Return the case of the item's series; items without a series or with too few pictures are
+        counted.
+        """
         if item.series is None:
             return [], {"no series of pictures": 1}
         if len(item.series.pictures) < LEAST:
@@ -102,17 +107,19 @@ class SeriesProbe(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "SeriesScorer":
-        """Return the score of the right moment, or of people's first candidate, minus that of the best other one."""
+        """Score the true boundary, or the candidate that people rank first, minus the best other
+        one.
+        """
         check_fit(encoder.model, self)
         return SeriesScorer(encoder, {item.id: item.series for item in items if item.series})
 
 
 class SeriesScorer:
-    """Scorer of slices of the run's cases.
+    """Scores slices of the run's cases.
 
     Args:
         encoder: The model.
-        series_of_item: By item id.
+        series_of_item: Series by item id.
     """
 
     def __init__(self, encoder: Encoder, series_of_item: Mapping[str, Series]) -> None:

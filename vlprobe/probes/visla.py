@@ -1,8 +1,8 @@
-"""VISLA and SugarCrepe++: two captions that mean the same and a hard negative, also for models of texts only
-(papers/visla.txt).
+"""VISLA and SugarCrepe++: two captions with the same meaning and a hard negative, also for text
+encoders (papers/visla.txt).
 
-An item gives a case of kind `t2t` (the three texts) and, where it has a picture, one of kind `i2t`.
-With one true caption (SugarCrepe) there is a case of kind `i2t-pair` only.
+An item has a case of kind `t2t` (the three texts) and, if it has a picture, one of kind `i2t`. With
+one true caption (SugarCrepe) it only has a case of kind `i2t-pair`.
 """
 
 import itertools
@@ -39,7 +39,7 @@ PRESENTATION = Presentation(
         "spatial": "Spatial",
         # SugarCrepe
         "add_att": "An added attribute",
-        "add_obj": "An added thing",
+        "add_obj": "An added object",
         "replace_att": "A wrong attribute",
         "replace_obj": "A wrong object",
         "replace_rel": "A wrong relation",
@@ -78,7 +78,7 @@ PRESENTATION = Presentation(
 
 
 class Visla(Probe):
-    """Distinction of two sentences with one meaning from a third that only looks similar."""
+    """Distinguishing two captions with the same meaning from a third that only looks similar."""
 
     name = "visla"
     version = 1
@@ -86,7 +86,8 @@ class Visla(Probe):
     presentation = PRESENTATION
     options = (
         file_options.edits_option(
-            "Each caption, one that means the same and one that does not make a triplet."
+            "A caption, an edit with the same meaning and an edit with a different "
+            "meaning form a triplet."
         ),
     )
     metrics = triplets.METRICS
@@ -96,13 +97,13 @@ class Visla(Probe):
         return file_options.pin_edits(options)
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raise InvalidInput where a file has an edit of a caption that no item has."""
+        """Raise InvalidInput if the edits file has a caption that no item has."""
         file_options.check_edits(items, options)
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """The cases of a triplet; items without a foil are counted as such."""
+        """Return the cases of a triplet; items without a foil are counted."""
         if edits := file_options.load_edits(options):
             return _triplets_of_file(item, edits)
         if not item.foils:
@@ -127,8 +128,8 @@ class Visla(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "TripletScorer":
-        """The smaller of the two differences that should be positive; and the share of words
-        that the texts have in common.
+        """Score the smaller of the two differences that should be positive, and the word overlap of
+        the texts.
         """
         return TripletScorer(encoder)
 
@@ -158,7 +159,7 @@ def _triplets_of_file(item: Item, edits: EditsFile) -> tuple[list[Case], Mapping
 
 
 class TripletScorer:
-    """Scorer of slices of the run's cases, with the word overlap of each triplet."""
+    """Scores slices of the run's cases, with the word overlap of each triplet."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._score = scoring_cases.case_scorer(encoder, _margins)

@@ -102,7 +102,8 @@ class ModelName:
                 check(self.text)
         except OSError as error:
             raise InvalidInput(
-                f"'{self.text}' cannot be read ({error.strerror}). Check the path and who may read it."
+                f"'{self.text}' cannot be read ({error.strerror}). Check the path and its "
+                "permissions."
             ) from None
 
     @property
@@ -122,7 +123,8 @@ def parse_name(folder: str, name: str) -> ModelName:
     """
     if files.SURROGATE.search(name):
         raise InvalidInput(
-            f"'{name}' is not UTF-8, and results are kept under that name. Rename the file or folder."
+            f"'{name}' is not valid UTF-8, so results cannot be stored under this name. "
+            "Rename the file or folder."
         )
     prefix = name.partition(":")[0]
     if family := families(folder).get(prefix):
@@ -245,7 +247,7 @@ def require_plugin(name: str) -> None:
     }
     if not entries and not plugin_name.startswith(plugins.PREFIX):
         installed = {plugin.name for folder in NOUNS for plugin in plugins.installed(folder)}
-        hint = "A file is one, too: py:FILE.py."
+        hint = "Files also work: py:FILE.py."
         raise NotFound("plug-in", plugin_name, sorted(installed), hint)
     for folder, plugin in entries.items():
         if reason := plugins.problem(plugin, folder, _taken(folder)):
@@ -258,13 +260,14 @@ def require_plugin(name: str) -> None:
 def _absent(folder: str, name: str) -> NotFound | InvalidInput:
     if folder == "datasets" and (prefix := _prefix_of_path(name)):
         return InvalidInput(
-            f"'{name}' is a path without a prefix that says how to read it. Write '{prefix}:{name}'."
+            f"'{name}' is a path without a prefix. To read it as a dataset, write "
+            f"'{prefix}:{name}'."
         )
     if folder == "models":
         for family in families(folder).values():
             if (suggestion := getattr(family, "suggestion", None)) and (form := suggestion(name)):
                 return InvalidInput(
-                    f"'{name}' is a path without a prefix that says how to load it. Write {form}."
+                    f"'{name}' is a path without a prefix. To load it as a model, write {form}."
                 )
     installed, _ = installed_plugins(folder)
     every_name = [*names(folder), *(plugin.name for plugin in installed)]

@@ -34,7 +34,7 @@ class Address:
     """Address of a model's server, from its name."""
 
     url: str  # without a slash at its end; "/embeddings" is appended
-    model: str  # its id on the server; "" where all models are meant
+    model: str  # its id on the server; "" if all models are meant
     origin: str  # scheme, host and port: the owner of a key
 
     @property
@@ -60,8 +60,8 @@ def parse(text: str) -> Address:
     if split_url.username is not None or split_url.password is not None or split_url.query:
         # The message is not repeated: it may contain a secret.
         raise InvalidInput(
-            "The URL of a model has a password or a query in it, which would be kept with its results. "
-            f"Give its key in {KEYS}: the origin, a blank and the key."
+            "The URL of the model contains a password or a query, which would be stored "
+            f"with the results. Set the key in {KEYS} as origin, space, key."
         )
     path = split_url.path.rstrip("/")
     if split_url.scheme not in PORTS or not HOST.fullmatch(host) or not PATH.fullmatch(path):
@@ -70,7 +70,8 @@ def parse(text: str) -> Address:
     is_model = MODEL.fullmatch(model) and model_id.isprintable() and " " not in model_id
     if ".." in path.split("/") or (has_model and not is_model):
         raise InvalidInput(
-            f"{quoted} does not name a model of a server. Expected {FORM}; a '+' in MODEL is written %2B."
+            f"{quoted} does not name a model on a server. Expected {FORM}; a '+' in MODEL "
+            "is written %2B."
         )
     address = f"[{host}]" if ":" in host else host
     netloc = address if port in (None, PORTS[split_url.scheme]) else f"{address}:{port}"
@@ -101,8 +102,8 @@ def refuse_unnamed(name: str) -> None:
     address = of_name(name)
     if not {address.url, address.line} & set(named()):
         raise InvalidInput(
-            f"'{name}' uses a server, which may cost money, and its URL was not named when this was started. "
-            f"Start with --api {address.url}."
+            f"'{name}' uses a server, which may cost money, and its URL was not allowed at "
+            f"start. Restart with --api {address.url}."
         )
 
 
@@ -115,7 +116,7 @@ def key_of(origin: str) -> str:
     words = os.environ.get(KEYS, "").split()
     if len(words) % 2 or not all(KEY.fullmatch(word) for word in words):
         raise InvalidInput(
-            f"{KEYS} is not made of pairs. Expected an origin, a blank and its key, for each server: "
+            f"{KEYS} is malformed. Expected an origin, a space and its key for each server: "
             f'{KEYS}="https://api.example.com $KEY".'
         )
     for spelled, key in zip(words[::2], words[1::2], strict=True):
@@ -123,12 +124,13 @@ def key_of(origin: str) -> str:
             owner = parse(spelled)
         except InvalidInput:
             raise InvalidInput(
-                f"{KEYS} has a word where an origin belongs. Expected an origin such as https://api.example.com, "
-                "a blank and its key, for each server."
+                f"{KEYS} has a word where an origin is expected. Expected an origin such "
+                "as https://api.example.com, a space and its key for each server."
             ) from None
         if owner.url != owner.origin:
             raise InvalidInput(
-                f"{KEYS} has a path where an origin belongs. Expected {owner.origin} only, a blank and its key."
+                f"{KEYS} has a URL with a path where an origin is expected. Expected only "
+                f"{owner.origin}, a space and its key."
             )
         if owner.origin == origin:
             url = urlsplit(origin)

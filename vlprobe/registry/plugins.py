@@ -112,12 +112,18 @@ def problem(plugin: Plugin, folder: str, taken: Collection[str]) -> str:
         taken: Names that vlprobe itself has there.
     """
     if not NAME.fullmatch(plugin.name):
-        return f"{plugin.title} has no name that can be typed. Expected letters, digits, dots and dashes."
+        return f"{plugin.title} has an invalid name. Expected letters, digits, dots and dashes."
     if plugin.name in taken or plugin.name == PREFIX[:-1]:
-        return f"{plugin.title} shadows a name of vlprobe's {folder}. Its author has to give it another."
+        return (
+            f"{plugin.title} has the name of one of vlprobe's {folder}. Its author has to "
+            "rename it."
+        )
     rivals = [entry.provider for entry in installed(folder) if entry.name == plugin.name]
     if len(rivals) > 1:
-        return f"Plug-in '{plugin.name}' comes from several: {', '.join(rivals)}. Uninstall all but one."
+        return (
+            f"Plug-in '{plugin.name}' is provided by several packages: {', '.join(rivals)}. "
+            "Uninstall all but one."
+        )
     return ""
 
 
@@ -181,8 +187,8 @@ def find(folder: str, name: str, taken: Collection[str]) -> Plugin | None:
         split(name)[0] not in named()
     ):
         raise InvalidInput(
-            f"{subject} from outside of vlprobe, and it was not named when this was started. "
-            f"Start with --plugin {allowed_name}."
+            f"{subject} from outside vlprobe that was not allowed at start. Restart with "
+            f"--plugin {allowed_name}."
         )
     return plugin or of_code(split(name)[0])
 
@@ -215,7 +221,7 @@ def _import_module(plugin: Plugin) -> tuple[ModuleType, str]:
             f"{plugin.title} names the module '{plugin.module}', which is not installed here."
         ) from None
     if not module.__file__:
-        raise plugin.refused("has no file of code.")
+        raise plugin.refused("has no source file.")
     root = Path(module.__file__)
     while (root.parent / "__init__.py").exists():
         root = root.parent
@@ -277,8 +283,8 @@ def code_digest(root: Path, version: str = "") -> str:
             blake.update(f"\0{name}\0{content}".encode("utf-8", "surrogateescape"))
     except OSError as error:
         raise InvalidInput(
-            f"'{error.filename or root}' of a plug-in cannot be read ({error.strerror}). "
-            "Check the path and who may read it."
+            f"'{error.filename or root}' of the plug-in cannot be read ({error.strerror}). "
+            "Check the path and its permissions."
         ) from None
     return blake.hexdigest()
 
@@ -310,12 +316,10 @@ class PluginFamily:
         elif prefix in (None, self.PREFIX):
             self._inner_prefix = self.PREFIX
         else:
-            raise imported.plugin.refused(
-                f"calls itself '{prefix}'. Expected '{self.PREFIX}' as PREFIX."
-            )
+            raise imported.plugin.refused(f"has the PREFIX '{prefix}'. Expected '{self.PREFIX}'.")
         if not offers(folder, imported.target):
             raise imported.plugin.refused(
-                f"is none of vlprobe's {folder}. Expected {EXPECTED[folder]}."
+                f"does not implement vlprobe's {folder}. Expected {EXPECTED[folder]}."
             )
 
     def names(self) -> list[str]:
@@ -355,13 +359,13 @@ class PluginDataset:
         digest, items = dataset.digest, tuple(dataset.items)
         self.notes = tuple(map(str, getattr(dataset, "notes", ())))
         if not isinstance(digest, str) or not digest:
-            raise imported.plugin.refused("gives a dataset without a digest. Expected a text.")
+            raise imported.plugin.refused("returns a dataset without a digest. Expected a string.")
         strays = [item for item in items if not isinstance(item, Item)]
         if strays or not items:
             gift = f"a {type(strays[0]).__name__} among its items" if strays else "no items"
-            raise imported.plugin.refused(f"gives {gift}. Expected vlprobe.types.Item.")
+            raise imported.plugin.refused(f"returns {gift}. Expected vlprobe.types.Item.")
         if len({item.id for item in items}) < len(items):
-            raise imported.plugin.refused("gives several items one id. Give each its own.")
+            raise imported.plugin.refused("returns items with the same id. Ids must be unique.")
         self.name, self.digest, self.items = name, imported.combined(digest), items
 
 
@@ -373,19 +377,19 @@ class PluginModel:
         digest, capabilities = model.digest, model.capabilities
         self.note = str(getattr(model, "note", ""))
         if not isinstance(digest, str) or not digest:
-            raise imported.plugin.refused("gives a model without a digest. Expected a text.")
+            raise imported.plugin.refused("returns a model without a digest. Expected a string.")
         if not isinstance(capabilities, Capabilities):
             raise imported.plugin.refused(
-                "gives a model whose capabilities are not a Capabilities."
+                "returns a model whose capabilities are not a Capabilities object."
             )
         declared = [flag for flag in METHODS if getattr(capabilities, flag)]
         if not declared:
-            raise imported.plugin.refused("gives a model that declares nothing.")
+            raise imported.plugin.refused("returns a model without any capability.")
         for flag in declared:
             for method in METHODS[flag]:
                 if not callable(getattr(model, method, None)):
                     raise imported.plugin.refused(
-                        f"gives a model that declares {flag} and lacks {method}."
+                        f"returns a model that declares {flag} but has no {method}."
                     )
         self.name, self.digest = name, imported.combined(digest)
 
@@ -416,9 +420,9 @@ def probe_of(imported: Imported) -> Probe:
         probe = copy.copy(getattr(imported.target, "PROBE", imported.target))
         probe.name, probe.code_digest = plugin.name, imported.digest
         if not isinstance(probe.presentation, Presentation) or not probe.presentation.kinds:
-            raise plugin.refused("gives a probe without a presentation of its kinds.")
+            raise plugin.refused("returns a probe without a presentation for its kinds.")
         if not probe.metrics or not all(isinstance(metric, Metric) for metric in probe.metrics):
-            raise plugin.refused("gives a probe without metrics.")
+            raise plugin.refused("returns a probe without metrics.")
     return probe
 
 

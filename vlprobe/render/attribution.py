@@ -27,7 +27,7 @@ def photo_values(credit: Credit) -> dict[str, str]:
 
 def credit_values(name: str) -> dict[str, str] | None:
     """Return what components draw below a picture: label with its page, license with its address;
-    None where nothing is known of the picture.
+    None if nothing is known of the picture.
 
     Args:
         name: The stored name of the picture.
@@ -42,7 +42,7 @@ def _values(label: str, page: str, license_: str = "", license_url: str = "") ->
 
 
 def credit_line(name: str) -> htpy.Element | None:
-    """Return the same as a line of HTML below the picture; None where nothing is known of it."""
+    """Return the same as a line of HTML below the picture; None if nothing is known of it."""
     values = credit_values(name)
     if values is None:
         return None
@@ -90,7 +90,7 @@ def published_line(
 
 
 def published_text(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED) -> str:
-    """The same as plain text with addresses; "" where all were computed here."""
+    """The same as plain text with addresses; "" if all were computed here."""
     parts = [
         f"{', '.join(model_name(model, renamed) for model in models)}: {authors}, {source}"
         for (authors, source), models in _sources(runs).items()

@@ -71,7 +71,7 @@ def exchange(source: str, target: str, subtype: str, true_text: str) -> Exchange
 
 
 def number_word(text: str, counts_articles: bool = True) -> str:
-    """A number as one counts it; "" where the text is none.
+    """A number as one counts it; "" if the text is none.
 
     >>> number_word("four"), number_word("A"), number_word("12"), number_word("several"), number_word("a", False)
     ('four', 'one', '12', '', '')

@@ -50,7 +50,7 @@ class Finding:
 
     heading: str
     detail: str
-    best: str = ""  # the model to look at first; "" where there is none
+    best: str = ""  # the model to look at first; "" if there is none
 
 
 def verdict(
@@ -120,11 +120,11 @@ class _Comparison:
         names = self.named(self.everyone)
         if not (n_lies := max(row.n_lies for row in rows)):
             heading = f"{names} cannot be compared."
-            return Verdict(heading, "They have no answered question in common.", rows[0])
+            return Verdict(heading, "They have answered no common questions.", rows[0])
         n_pictures = max(row.n_pictures for row in rows)
         common_answers = f"{counted(n_lies, 'question')} on {counted(n_pictures, 'picture')}"
         return Verdict(
-            f"Too little is known to tell {names} apart.",
+            f"There is too little data to compare {names}.",
             f"In common they answered {common_answers}; a test needs at least two pictures.",
             rows[0],
         )
@@ -133,7 +133,7 @@ class _Comparison:
         """Only controls, and models that failed their checks."""
         everyone = "Both" if self.is_pair else "All"
         if all(each.is_control for each in self.everyone):
-            return f"{everyone} are controls: they are meant to fail."
+            return f"{everyone} are controls, which should fail."
         if any(each.is_control for each in self.everyone):
             return "Nothing to compare: only controls and models that failed their checks."
         return f"{everyone} models fail {UNFIT}, so read this with care."
@@ -322,7 +322,7 @@ class _Comparison:
         """One sentence about rivals that compare alike with the baseline."""
         names, is_one, be = self.named(rivals), len(rivals) == 1, _be(rivals)
         if verdict == "unknown":
-            return f"Too little is known of {names}."
+            return f"There is too little data on {names}."
         clause = self.clause(better, is_one) if better else ""
         costs = nouns(worse) if len(worse) <= MOST_SKILLS else f"{len(worse)} other kinds of edit"
         if verdict == "mixed":
@@ -356,7 +356,7 @@ class _Comparison:
         controls = [each for each in self.everyone if each.is_control]
         if controls and with_controls:
             meant = "a control" if len(controls) == 1 else "controls"
-            lines.append(f"{self.named(controls)} {_be(controls)} {meant}, meant to fail.")
+            lines.append(f"{self.named(controls)} {_be(controls)} {meant}, which should fail.")
         return lines
 
 
@@ -374,7 +374,7 @@ def split(tests: PairedTests, rival: str, names: Mapping[str, str]) -> str:
         f"{names[worse]} is fooled more often than {names[better]}, by more than chance explains"
     )
     if row.p >= SIGNIFICANCE:
-        result = "These are tied: a split as uneven may be chance"
+        result = "These are tied: the difference may be due to chance"
     ties = [
         f"{names[each.model]} {each.n_tied:,}"
         for each in tests.contestants
@@ -382,7 +382,7 @@ def split(tests: PairedTests, rival: str, names: Mapping[str, str]) -> str:
     ]
     remarks = f" Ties, which count as fooled: {', '.join(ties)}." if ties else ""
     if unknown := tests.n_cases - row.n_lies:
-        remarks += f" Unknown, and in none of these counts: {unknown:,}."
+        remarks += f" Unknown and not counted: {unknown:,}."
     return (
         f"{row.only_base:,} cases fool only {names[baseline]}, {row.only_model:,} only {names[rival]}, "
         f"{row.both:,} both and {row.neither:,} neither. {result} ({chance(row.p)} for this comparison "
@@ -403,9 +403,9 @@ def ranking(tests: PairedTests, names: Mapping[str, str]) -> str:
     fit = [each.model for each in tests.fit if not math.isnan(each.share)]
     if not fit:
         if all(each.is_control for each in tests.contestants):
-            return "There are only controls here: they are meant to fail."
+            return "There are only controls here, which should fail."
         if tests.fit:
-            return "Nothing is known of any model."
+            return "No results are known for any model."
         return "No model here passed its checks, so none is called better."
     if not tests.is_movement and not any(each.may_win for each in tests.fit):
         subject = f"{names[fit[0]]} does" if len(fit) == 1 else "They do"
@@ -416,7 +416,7 @@ def ranking(tests: PairedTests, names: Mapping[str, str]) -> str:
     verb = "moved" if tests.is_movement else "fooled"
     if len(fit) == 2:
         if tests.verdict(*fit) == "unknown":
-            return f"Too little is known to tell {names[fit[0]]} and {names[fit[1]]} apart."
+            return f"There is too little data to compare {names[fit[0]]} and {names[fit[1]]}."
         if not (best and worst):
             return f"{names[fit[0]]} and {names[fit[1]]} are tied."
         return (
@@ -511,13 +511,17 @@ def trade_off(sides: Sides) -> Finding:
     if not fit:
         heading = "No model here matches these pictures with their captions better than chance."
         if all(is_control(point.model) for point in known):
-            heading = "These are controls: they are meant to fail."
+            heading = "These are controls, which should fail."
         return Finding(heading, _values(sides, known[:3]))
     leading = [point for point in known if point.model in models]
     if sides.highest.state == "chance":
         return Finding(f"No model's {up} is better than guessing.", _values(sides, leading))
     if sides.highest.state == "alone":
-        others = "" if len(known) == 1 else " The others are not fit to be compared with it."
+        others = (
+            ""
+            if len(known) == 1
+            else " The others failed their checks, so they are not compared with it."
+        )
         name = sides.names[models[0]]
         value = f"{name} rejects {number(leading[0].y, 'rate')} of the wrong captions."
         heading = value if sides.units[1] == "rate" else f"{name} is the only model here."

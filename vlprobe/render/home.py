@@ -59,7 +59,7 @@ def failure(
         names: Names of the counted models.
         credible: Models that are not controls and failed no check of being better than chance.
         model_looks: Their marks.
-        picture: Gives a picture's source by its name; "" where there is none.
+        picture: Gives a picture's source by its name; "" if there is none.
         href: Where the case is shown whole.
     """
     card = case_card(showcase.card, kind)
@@ -195,7 +195,7 @@ def caution(models: Collection[str], credible: Collection[str]) -> str:
     if "" in remarks:
         return ""
     if remarks == {"a control"}:
-        return "Controls are meant to fail."
+        return "Controls should fail."
     if len(models) == 1:
         return "It failed its checks, so this may be a guess."
     return "No model here passed its checks, so these may be guesses."

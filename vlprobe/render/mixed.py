@@ -83,10 +83,10 @@ def heading(case: MixedCase, model: str, name: str) -> str:
             part = f"{of} on {amount(case.share)} of it"
         return f"{_sentence(part)} is enough to lose the right one"
     if ranks.clean == 1 and ranks.whole == 1:
-        return f"{name} keeps to the right picture here"
+        return f"{name} still finds the right picture"
     if ranks.clean == 1:
-        return "Another mixture takes the place of the right picture"
-    return f"{name} does not find this picture first, mixed ones or not"
+        return "Another mixture outranks the right picture"
+    return f"{name} does not rank this picture first, even without mixtures"
 
 
 def subtitle(counts: SearchCounts, share: int, is_patch: bool, name: str) -> str:
@@ -115,15 +115,15 @@ def place_text(place: Place, name: str) -> tuple[str, str]:
 
 def right_text(clean: int, whole: int) -> list[Run]:
     """The rank of the right picture, before and after."""
-    before = ordinal(clean) if clean else "beyond all that was looked up"
-    after = ordinal(whole) if whole else "beyond all that was looked up"
+    before = ordinal(clean) if clean else "below all retrieved candidates"
+    after = ordinal(whole) if whole else "below all retrieved candidates"
     if clean == 1 and whole == 1:
         return [("found ", ""), (before, "strong"), (", with mixtures too", "")]
     if clean == 1:
         return [
             ("found ", ""),
             (before, "strong"),
-            (", until the mixture came; now ", ""),
+            ("before mixtures were added; now ", ""),
             (after, "strong"),
         ]
     return [(before, "strong"), (" without mixtures; now ", ""), (after, "strong")]
@@ -132,7 +132,7 @@ def right_text(clean: int, whole: int) -> list[Run]:
 def own_text(standing: Standing) -> tuple[str, str]:
     """The result of the mixture, and its style: "lie" if it wins, "true" if it does not."""
     if standing.is_won is None:
-        return "Not asked at this share", "quiet"
+        return "Not tested at this share", "quiet"
     if standing.share == SHARES[0]:
         return "The same picture: a tie", "tie"
     place = f"Ranked {ordinal(standing.own_rank)}" if standing.own_rank else ""
@@ -195,7 +195,7 @@ def component_data(
         "right": {"source": source(case.right), "alt": caption},
         "partner": {
             "source": source(case.partner) if case.partner else -1,
-            "alt": partner or "a picture that is not known here",
+            "alt": partner or "an unknown picture",
         },
         "alt": f"{caption}, mixed with a part of: {partner}",
         "steps": built,
@@ -219,9 +219,9 @@ def note(case: MixedCase, answers: MixedAnswers) -> str:
     """Return the quantity that the slider changes."""
     kind = "patch" if is_patched(case) else "mixture"
     if len(answers.standings) < 2 and not answers.is_waiting:
-        return f"This model is not available: only the {kind} of the run has an answer."
+        return f"This model is not available, so only the {kind} of the run has a result."
     return (
-        f"The slider changes this picture's own {kind} and asks again; "
+        f"The slider changes this picture's own {kind} and tests it again; "
         f"{case.share} % stay in all others."
     )
 

@@ -26,7 +26,7 @@ def find_model(store: Store, name: str) -> str:
     if len(called) > 1:
         raise InvalidInput(
             f"{len(called)} models are called '{name}': {', '.join(called)}. "
-            "Write the stored name of one, or a run's key."
+            "Use a stored name or a run key instead."
         )
     return called[0] if called else name
 

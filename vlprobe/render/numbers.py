@@ -19,7 +19,7 @@ def unit_of(metric: Metric, unit: str) -> str:
 
 
 def number(value: float, unit: str) -> str:
-    """A value as people read it: rates in per cent, cosines with four decimals, others with three;
+    """A value as people read it: rates in percent, cosines with four decimals, others with three;
     "-" if unknown.
 
     >>> number(0.5, "rate"), number(0.0135, "cosine"), number(math.nan, "rate")

@@ -13,11 +13,11 @@ from vlprobe.views.wall import ModelVerdict
 NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 MISTAKES = {  # what a model did that believed a lie of this type
     "number": "counted wrong",
-    "color": "saw the wrong colour",
+    "color": "saw the wrong color",
     "object": "saw the wrong thing",
     "negation": "missed a negation",
     "relation": "mixed up a relation",
-    "attribute-swap": "mixed up whose colour or size it is",
+    "attribute-swap": "mixed up whose color or size it is",
     "word-order": "ignored the order of the words",
     "location": "saw the wrong place",
     "swap": "swapped things",

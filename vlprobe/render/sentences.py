@@ -18,13 +18,13 @@ ISOLATE, END_ISOLATE = "\u2068", "\u2069"
 class Skill(NamedTuple):
     """The strength of a model that one type of edit seldom fools."""
 
-    noun: str  # "on objects and colours the two are tied"
+    noun: str  # "on objects and colors the two are tied"
     singular: str  # "it counts better"
     plural: str  # "both count better"
 
 
 SKILLS: Mapping[str, Skill] = {
-    "color": Skill("colours", "knows colours", "know colours"),
+    "color": Skill("colors", "knows colors", "know colors"),
     "number": Skill("numbers", "counts", "count"),
     "object": Skill("objects", "knows objects", "know objects"),
     "negation": Skill("negations", "understands negations", "understand negations"),
@@ -36,8 +36,8 @@ SKILLS: Mapping[str, Skill] = {
     "location": Skill("places", "tells places apart", "tell places apart"),
     "swap": Skill("swapped things", "sees swaps", "see swaps"),
     "rand-voca": Skill("random words", "spots random words", "spot random words"),
-    "same-concept": Skill("kindred words", "spots kindred words", "spot kindred words"),
-    "diff-concept": Skill("foreign words", "spots foreign words", "spot foreign words"),
+    "same-concept": Skill("kindred words", "spots related words", "spot related words"),
+    "diff-concept": Skill("foreign words", "spots unrelated words", "spot unrelated words"),
     "danger": Skill("danger words", "spots danger words", "spot danger words"),
 }
 
@@ -73,7 +73,7 @@ def nouns(subtypes: Sequence[str]) -> str:
     """Types of edit in a sentence; one without words of its own is quoted.
 
     >>> nouns(["object", "color"]), nouns(["P1"])
-    ('objects and colours', '“P1: any other wording”')
+    ('objects and colors', '“P1: any other wording”')
     """
     return listed(
         [
@@ -87,13 +87,13 @@ def does_better(subtypes: Sequence[str], is_one: bool) -> str:
     """Return the strengths of models that are fooled less often by these types of edit.
 
     >>> does_better(["number", "object", "color"], True), does_better(["number"], False)
-    ('counts and knows objects and colours better', 'count better')
+    ('counts and knows objects and colors better', 'count better')
     >>> does_better(["P1"], True)
     'does better on “P1: any other wording”'
     """
     if not all(name in SKILLS for name in subtypes):
         return f"{'does' if is_one else 'do'} better on {nouns(subtypes)}"
-    objects: dict[str, list[str]] = {}  # by verb: "know objects", "know colours"
+    objects: dict[str, list[str]] = {}  # by verb: "know objects", "know colors"
     for name in subtypes:
         verb, _, rest = (SKILLS[name].singular if is_one else SKILLS[name].plural).partition(" ")
         objects.setdefault(verb, []).append(rest)
@@ -147,7 +147,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def share(value: float) -> str:
-    """A share in per cent.
+    """A share in percent.
 
     >>> share(0.10757), share(math.nan)
     ('10.8 %', '-')
@@ -174,7 +174,7 @@ def frequency(count: int, total: int) -> str:
 
 
 def unbroken(text: str) -> str:
-    """A text in which a number and its per cent sign stay on one line.
+    """A text in which a number and its percent sign stay on one line.
 
     >>> unbroken("It believes 10.8 % of them")
     'It believes 10.8\\xa0% of them'

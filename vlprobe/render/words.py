@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # The text next to intervals from resampling.
-INTERVALS = f"The interval of a rate is Wilson's. There is none with {TOO_FEW}."
+INTERVALS = f"Rates have Wilson intervals; there is no interval with {TOO_FEW}."
 AVERAGED = {  # how the numbers beside it were averaged, as a sentence
     POOLED: "All cases are pooled.",
-    AS_PAPER: "Averaged as the papers do: the mean of each caption's own mean, so every caption counts once.",
+    AS_PAPER: (
+        "Averaged as in the papers: mean of the means per caption, so every caption counts once."
+    ),
 }
 SLICED_BY = {
     "strength_bin": "Strength of the flip",
@@ -36,21 +38,21 @@ DELETED = {
     "high-ei": "Most important word removed",
 }
 SHIPPED_MODELS = {  # models that come with vlprobe: their names and descriptions
-    "demo:softmax": ("Tiny CLIP", "A small CLIP, taught on drawn scenes with CLIP's own loss."),
-    "demo:sigmoid": ("Tiny SigLIP", "The same small model, taught with SigLIP's loss."),
+    "demo:softmax": ("Tiny CLIP", "A small CLIP model, trained on drawn scenes with CLIP's loss."),
+    "demo:sigmoid": ("Tiny SigLIP", "The same small model, trained with SigLIP's loss."),
     "demo:weak": ("Half-trained", "The same small model, stopped early."),
-    "demo:plain": ("Longer-trained", "The same small model, taught for longer."),
-    "demo:eqsim": ("Pair-tuned", "Tiny CLIP, taught further on look-alike pairs (EqSim)."),
-    "demo:scvc": ("Mix-tuned", "Tiny CLIP, taught further with wrong words and mixed pictures."),
-    "control:random": ("Coin flip", "A control: it answers by chance and is meant to fail."),
+    "demo:plain": ("Longer-trained", "The same small model, trained for longer."),
+    "demo:eqsim": ("Pair-tuned", "Tiny CLIP, fine-tuned on near-identical pairs (EqSim)."),
+    "demo:scvc": ("Mix-tuned", "Tiny CLIP, fine-tuned with wrong words and mixed pictures."),
+    "control:random": ("Coin flip", "A control that answers by chance and should fail."),
     "control:constant": (
         "Always the same",
-        "A control: it scores everything alike and is meant to fail.",
+        "A control that gives every pair the same score and should fail.",
     ),
 }
 NOT_RENAMED: Mapping[str, str] = MappingProxyType({})
 WRONG_SUBTYPES = {  # what is wrong with a lie, after "fooled by" or above a row
-    "color": "a wrong colour",
+    "color": "a wrong color",
     "number": "a wrong number",
     "object": "a wrong object",
     "negation": "a negation",
@@ -78,7 +80,7 @@ WRONG_SUBTYPES = {  # what is wrong with a lie, after "fooled by" or above a row
     "coreference-hard": "a wrong answer (hard)",
     "foil-it": "a wrong noun",
     "add_att": "an added attribute",
-    "add_obj": "an added thing",
+    "add_obj": "an added object",
     "replace_att": "a wrong attribute",
     "replace_obj": "a wrong object",
     "replace_rel": "a wrong relation",
@@ -266,7 +268,7 @@ def wrong(subtype: str) -> str:
     """Return the error in a wrong caption of this subtype, for a sentence.
 
     >>> wrong("color"), wrong("danger:3"), wrong("mix:0.9")
-    ('a wrong colour', 'a danger word, 3 words', 'a picture mixed, 90 % stays')
+    ('a wrong color', 'a danger word, 3 words', 'a picture mixed, 90 % stays')
     """
     edit, _, strength = subtype.partition(":")
     if edit in ("mix", "patch"):

@@ -1,3 +1,3 @@
-"""Stages of a run, from a request to stored results: questions, executors, answers; jobs, integrity checks of the
-store, and the playground.
+"""Execution of runs, from a request to stored results; also jobs, integrity checks and the
+playground.
 """

@@ -6,8 +6,8 @@
     mixed_pictures.jsonl       file, picture, partner, kind, remaining share, seed and box of each
     altered.json               the request, counts, and what was skipped; written first and last
 
-The same request resumes after an interruption. The files are exactly those in the gallery of a run: both are made
-from the same cases.
+The same request resumes after an interruption. The files match the gallery of a run, because both
+are made from the same cases.
 """
 
 import datetime
@@ -69,7 +69,8 @@ def write(
     alters = any(run.options.get(name) for name in ("policies", "pictures", "edits"))
     if not alters and not any(item.foils for item in items):
         raise InvalidInput(
-            f"Nothing of '{run.dataset}' is altered. Name policies or pictures: --option policies=danger."
+            f"Nothing in '{run.dataset}' is altered. Choose policies or picture edits, "
+            "such as --option policies=danger."
         )
     context = RunContext(run, items, probe, request, store)
     identity = {
@@ -101,7 +102,7 @@ def _claim(folder: Path, identity: Mapping[str, object]) -> None:
     """Raise InvalidInput if the folder is a file, or holds anything but the files of this request."""
     remedy = "Name another folder, or delete this one."
     if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"'{folder}' is a file. Expected a folder that can be made. {remedy}")
+        raise InvalidInput(f"'{folder}' is a file. Expected a folder. {remedy}")
     if not folder.exists() or not any(folder.iterdir()):
         return
     try:
@@ -109,7 +110,7 @@ def _claim(folder: Path, identity: Mapping[str, object]) -> None:
     except (OSError, ValueError):
         facts = {}
     if facts.get("asked") != identity:
-        raise InvalidInput(f"'{folder}' exists and holds something else. {remedy}")
+        raise InvalidInput(f"'{folder}' already exists and contains other files. {remedy}")
 
 
 def _write_captions(

@@ -1,4 +1,4 @@
-"""One model's scores on the cases of a run: scored part by part, then judged block by block."""
+"""One model's scores on the cases of a run, computed part by part and evaluated block by block."""
 
 import contextlib
 import datetime
@@ -53,7 +53,7 @@ class Judged:
 
 
 def answer(context: RunContext, model: Model, executor: Executor) -> None:
-    """Score every case that has no score yet, judge all, and write scores, estimates and the
+    """Score all cases without scores, compute all metrics, and write scores, estimates and the
     manifest of the run.
     """
     started = time.monotonic()
@@ -101,7 +101,7 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
 
 
 def spread_sample(context: RunContext) -> list[Item]:
-    """Sample the items for the similarity spread by the seed, each picture once."""
+    """Sample items for the similarity spread with the seed, each picture once."""
 
     def rank(item: Item) -> bytes:
         return hashlib.sha256(f"{context.run.seed}/spread/{item.id}".encode()).digest()
@@ -225,8 +225,8 @@ class _ScoredParts:
             scores = run_entry.part(part_name(case_range))
         if scores is None:
             raise InvalidInput(
-                f"Part {part_name(case_range)} of '{run_entry.folder}' is damaged again right after it was written. "
-                "Check the disk of this machine, then run this again."
+                f"Part {part_name(case_range)} of '{run_entry.folder}' was damaged again "
+                "right after it was written. Check the disk, then run the command again."
             )
         return scores
 

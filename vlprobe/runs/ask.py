@@ -1,4 +1,4 @@
-"""Export of the questions of a run, for models outside vlprobe: OUT/
+"""Export of a run's question set for models outside vlprobe: OUT/
 
     pictures.parquet .jsonl   id, name, file (relative to OUT; "" if not included): each distinct picture
     texts.parquet .jsonl      id, text: each distinct text
@@ -6,7 +6,7 @@
     pictures/                 pictures that exist only as an edit, as PNG; with `copies` all pictures
     questions.json            the request, the number of pairs, and how to import answers
 
-The order of pictures and texts is that of the rows of an array without ids.
+Arrays without ids have one row per picture or text, in this order.
 """
 
 import contextlib
@@ -41,9 +41,15 @@ SCHEMAS = {
     ),
 }
 HOW = (
-    "embeddings:OUT once pictures.npy and texts.npy lie here: row by row as in pictures.parquet and texts.parquet",
-    "scores:OUT once scores.npy lies here: the score of each picture (row) with each text (column)",
-    "scores:FILE with a label and a score a line: CASE_cTEXT_iPICTURE, counted from 0 within the case",
+    (
+        "embeddings:OUT, after you write pictures.npy and texts.npy here, with rows as in "
+        "pictures.parquet and texts.parquet"
+    ),
+    "scores:OUT, after you write scores.npy here: pictures as rows, texts as columns",
+    (
+        "scores:FILE, with a label and a score per line; labels are CASE_cTEXT_iPICTURE, "
+        "numbered from 0 in each case"
+    ),
 )
 
 
@@ -58,7 +64,7 @@ def ask(
 
     Args:
         request: The probe, options and data.
-        folder: OUT. Answers in it are kept.
+        folder: OUT; answers in it are kept.
         store: The store of the cases.
         progress: Receives the number of pictures and cases.
         copies: Copy all pictures into the folder, so that it can be moved to another machine.

@@ -1,8 +1,8 @@
-"""Case generation in chunks of items, by several processes if there are many; the result is identical to the byte.
+"""Case generation in chunks of items, by several processes if there are many items; the result is
+byte-identical.
 
-Each process receives its share, every n-th chunk, when it starts, and writes its chunks to a pipe.
-A pipe holds little, so that each process is one chunk ahead of the reader; and when the reader ends, so do the pipe
-and the process.
+Each process makes every n-th chunk and writes it to a pipe. Pipes buffer little, so each process is
+at most one chunk ahead of the reader, and ends when the reader ends.
 """
 
 import contextlib
@@ -55,18 +55,20 @@ def chunks(
 ) -> Generator[Chunk, None, None]:
     """Yield the cases of all items, CHUNK_ITEMS at a time and in their order.
 
-    Exhaust or close the generator: until then its processes live.
+    The processes run until the generator is exhausted or closed.
+
+
 
     Args:
-        items: Of the dataset.
-        probe: Makes the cases.
-        run: Its options and seed.
-        workers: The maximum number of processes; the duration of the first chunk decides whether more than this one
-        are worthwhile. If the probe loads models, this process makes all cases.
+        items: Items of the dataset.
+        probe: The probe that makes the cases.
+        run: The run with options and seed.
+        workers: The maximum number of processes; the duration of the first chunk decides whether
+            more than one is worthwhile. If the probe loads models, this process makes all cases.
 
     Raises:
-        JobFailed: one of the processes was killed. Other failures there are repeated here, with the
-            same error.
+        JobFailed: one of the processes was killed. Other failures are repeated in this process,
+            with the same error.
     """
     starts = range(0, len(items), CHUNK_ITEMS)
     make = functools.partial(
@@ -161,7 +163,7 @@ def _start(stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         raise JobFailed(
-            f"No process could be started to make edits ({error.strerror}). Use fewer --workers."
+            f"Cannot start a worker process ({error.strerror}). Use fewer --workers."
         ) from None
     stack.callback(_end, process)
     return process
@@ -195,13 +197,13 @@ def _received(process: subprocess.Popen[bytes]) -> Iterator[Chunk]:
             yield batch, json.loads(metadata["dropped"])
     if process.wait() < 0:
         raise JobFailed(
-            f"A process that makes edits was killed (signal {-process.returncode}), perhaps for want of memory. "
-            "Close what else runs here, or start it again with fewer --workers."
+            f"A worker process was killed (signal {-process.returncode}), perhaps because "
+            "memory ran out. Close other programs, or use fewer --workers."
         )
 
 
 def work() -> None:
-    """Make one process's share: the main function of this module as a process."""
+    """Make the share of one process (main function of the worker process)."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not disturb the tables
     try:

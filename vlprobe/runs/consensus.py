@@ -19,7 +19,7 @@ BLOCK = 64  # pictures whose captions are embedded at once
 
 
 class Consensus(NamedTuple):
-    """Figure 11 of some captions and encoders."""
+    """Agreement of encoders on captions (the data of figure 11)."""
 
     # encoders (that name the same noun), captions, share, by_chance (the share where each names one
     # of a caption's nouns at random)
@@ -30,7 +30,7 @@ class Consensus(NamedTuple):
 
     @property
     def share_of_two(self) -> float:
-        """Share of the captions in which two encoders or more name the same noun."""
+        """Share of captions for which at least two encoders name the same noun."""
         return self._at_least_two("share")
 
     @property
@@ -49,20 +49,23 @@ def consensus(
     seed: int = 42,
     all_words: bool = False,
 ) -> Consensus:
-    """Ask encoders which noun of each caption does least: 1 - cos(f(C), f(C without it)).
+    """Find the least influential noun of each caption for each encoder, by 1 - cos(f(C), f(C
+    without it)).
+
+
 
     Args:
-        captions: Of each picture, by the id of its item.
-        encoders: Two or more, each with one vote.
-        seed: Of the draw among nouns with equally many votes, as in a run with these encoders.
-        all_words: Whether any word can be named; the paper scores each word, and exchanges nouns.
+        captions: Captions of each picture, by item id.
+        encoders: At least two encoders, each with one vote.
+        seed: Seed for ties in votes, as in a run with these encoders.
+        all_words: Whether to consider all words; the paper scores all words and replaces nouns.
 
     Raises:
         InvalidInput: fewer than two encoders, or no caption with a noun.
     """
     if len(encoders) < 2:
         raise InvalidInput(
-            f"{len(encoders)} encoder cannot agree with another one. Name two or more."
+            f"{len(encoders)} encoder is not enough to measure agreement. Choose at least two."
         )
     scores: list[Scores] = []
     words = Counter[str]()
@@ -97,8 +100,8 @@ def _consensus(scores: Sequence[Scores], words: Counter[str], n_encoders: int) -
     n_captions = sum(captions_by_votes.values())
     if not n_captions:
         raise InvalidInput(
-            "No caption has a noun that an encoder could name. Expected captions in English, and encoders whose "
-            "embeddings are numbers."
+            "No caption has a noun to compare. Expected captions in English, and encoders "
+            "with finite embeddings."
         )
     voted = [len(each) for each in scores if influence.elected(each)]
     expected = dict.fromkeys(range(1, n_encoders + 1), 0.0)

@@ -13,7 +13,7 @@ from vlprobe.types import Item, Probe, Run
 
 @dataclass(frozen=True, eq=False)
 class RunContext:
-    """A pinned run with its items, its probe and the store that its cases and scores are kept in."""
+    """A pinned run with its items, its probe and the store for its cases and scores."""
 
     run: Run
     items: Sequence[Item]  # of the dataset, those that the run chooses
@@ -40,9 +40,9 @@ class RunContext:
 
     @property
     def label(self) -> str:
-        """Label of the progress on the cases."""
+        """Label of the run in progress reports."""
         return f"{self.run.model} on {self.run.dataset}"
 
     def read_cases(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """These columns of all cases, a block of rows at a time."""
+        """Yield these columns of all cases in blocks of rows."""
         return self.case_entry.blocks("cases", columns)

@@ -1,4 +1,4 @@
-"""The doctor's checks as a stage of a run: on its dataset, once for a model."""
+"""Model checks as a stage of a run, once per model and dataset."""
 
 import contextlib
 
@@ -18,7 +18,7 @@ def examine(
     progress: Progress,
     shared: SharedEncoder | None = None,
 ) -> None:
-    """Put the model to the doctor's checks on this dataset, unless that was done before.
+    """Run the model checks on this dataset, unless they are stored.
 
     Pictures that the run has embedded are not embedded again.
     """
@@ -54,6 +54,6 @@ def examine(
 
 
 def is_stored(context: RunContext, dataset: Dataset) -> bool:
-    """Return whether the model was put to the doctor's checks on this dataset."""
+    """Return whether the results of the model checks on this dataset are stored."""
     examinations = doctor_examine.load(context.store, context.run.model_digest)
     return any(examination.dataset_digest == dataset.digest for examination in examinations)

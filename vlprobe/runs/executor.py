@@ -1,7 +1,7 @@
 """Score the cases of a run in this process, one part at a time, to a table of scores in the store.
 
-A model that looks answers up is first told which pictures and texts the run shows to it. Several runs of one model
-share the embeddings of texts that recur.
+A model with imported answers is first bound to the pictures and texts of the run. Several runs of
+one model share the embeddings of recurring texts.
 """
 
 import functools
@@ -33,7 +33,7 @@ MOST_BYTES = 1 << 20
 
 
 def bind(context: RunContext, model: Model) -> str:
-    """Bind a lookup model to all inputs of the run; do nothing for any other model.
+    """Bind a model with imported answers to all inputs of the run; do nothing for other models.
 
     Returns:
         A note for readers about missing rows, "" if there are none.
@@ -66,7 +66,7 @@ def _asked_otherwise(file: Path, run: Run) -> str:
     except (OSError, ValueError):  # there is none, or it is not what `ask` writes
         return ""
     words = " ".join(_differences(facts, run))
-    return f"'{path}' was written with {words}: run it with the same." if words else ""
+    return f"'{path}' was written with {words}. Use the same options." if words else ""
 
 
 def _differences(facts: Mapping[str, object], run: Run) -> Iterator[str]:
@@ -98,8 +98,8 @@ def _texts(value: object) -> list[str]:
 def recurring_texts(contexts: Sequence[RunContext]) -> Callable[[Sequence[str]], np.ndarray]:
     """Build a test for texts that are in the stored cases of at least two of these runs.
 
-    In memory are 8 bytes for each distinct text of a run; two texts of one hash, one in 2^64, would
-    only be kept for nothing.
+    Uses 8 bytes per distinct text of a run; a hash collision (one in 2^64) only stores a text
+    unnecessarily.
 
     Returns:
         A function of texts, bool of shape (n,).
@@ -143,7 +143,7 @@ class Executor(ABC):
     Args:
         context: The run.
         progress: Receives the number of scored cases.
-        large_parts: Whether the model is so fast that a large part takes no time.
+        large_parts: Whether the model is fast enough for large parts.
     """
 
     def __init__(self, context: RunContext, progress: Progress, large_parts: bool) -> None:
@@ -152,7 +152,7 @@ class Executor(ABC):
 
     @abstractmethod
     def score(self, case_ranges: Sequence[CaseRange]) -> None:
-        """Score these parts, which are in ascending order, and write each to the store."""
+        """Score these parts in ascending order and write each to the store."""
 
     @abstractmethod
     def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
@@ -177,7 +177,7 @@ class Executor(ABC):
 
 
 class SharedEncoder:
-    """One model's encoder for several runs, so that each picture and text goes through it once.
+    """One model's encoder shared by several runs, so that each picture and text is encoded once.
 
     Args:
         recurs: Function that marks the texts shared by several of the runs: see `CachedEncoder`.
@@ -197,8 +197,7 @@ class SharedEncoder:
 class LocalExecutor(Executor):
     """Scores the parts in this process, one after the other.
 
-    The encoder is opened when it is first needed: it reads the embeddings that the store has then.
-    One that several runs share stays open.
+    The encoder is opened on first use and reads the stored embeddings. A shared encoder stays open.
     """
 
     def __init__(
@@ -218,7 +217,7 @@ class LocalExecutor(Executor):
 
     @property
     def encoder(self) -> CachedEncoder:
-        """The model with its batches and the stored embeddings."""
+        """The encoder of the model, with batches and stored embeddings."""
         if self._encoder is None:
             bind(self.context, self.model)
             request, root = self.context.request, self.context.store.root
@@ -258,7 +257,7 @@ class LocalExecutor(Executor):
         )
 
     def score(self, case_ranges: Sequence[CaseRange]) -> None:
-        """Score these parts, which are in ascending order, and write each to the store."""
+        """Score these parts in ascending order and write each to the store."""
         label, run_entry = self.context.label, self.context.run_entry
         if case_ranges:
             self.progress.update(label, case_ranges[0][0], self.n_cases)
@@ -270,7 +269,7 @@ class LocalExecutor(Executor):
             self.progress.update(label, case_range[1], self.n_cases)
 
     def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
-        """Both, one after the other; returns the spread."""
+        """Compute both, one after the other, and return the spread."""
         spread = self.spread(sample)
         self.score(case_ranges)
         return spread

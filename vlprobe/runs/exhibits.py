@@ -1,7 +1,7 @@
-"""The Playground's pictures: those of a dataset, an uploaded one, copies that are mixed or miss a part, and stored
+"""Pictures of the Playground: from a dataset, uploaded, mixed or partly blacked out, and stored
 ones.
 
-Pictures live in memory. Only `keep` writes to the disk.
+Pictures are kept in memory; only `keep` writes to disk.
 """
 
 import functools
@@ -40,7 +40,7 @@ _UNSAFE = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """A picture in memory, RGB, drawn when it is needed; the key identifies its pixels."""
+    """An RGB picture in memory, drawn on demand; the key identifies its pixels."""
 
     key: bytes
     draw: Callable[[], Image.Image]
@@ -86,7 +86,7 @@ def _demo_exhibit(index: int) -> Exhibit | None:
 
 
 def exhibit(dataset: str, cache: Path, item_id: str) -> Exhibit | None:
-    """Return the picture of one item, on the shelf or not; None if the dataset has no such item, or it has no picture.
+    """Return the picture of one item; None if the dataset has no such item or it has no picture.
     Raises NotFound or InvalidInput.
     """
     if dataset == "demo":
@@ -100,7 +100,7 @@ def exhibit(dataset: str, cache: Path, item_id: str) -> Exhibit | None:
 
 
 def canvas(image: Image.Image) -> Canvas:
-    """An RGB picture to play with, scaled down to at most MAX_SIDE pixels per side."""
+    """Create an RGB picture for the Playground, scaled down to at most MAX_SIDE pixels per side."""
     if max(image.size) > MAX_SIDE:
         image = image.copy()
         image.thumbnail((MAX_SIDE, MAX_SIDE))
@@ -116,7 +116,9 @@ def uploaded(content: bytes, name: str) -> Canvas:
 
 
 def without_parts(whole: Canvas) -> list[Canvas]:
-    """Copy with one part of a grid black each, row by row. Raises InvalidInput for a picture of a few pixels."""
+    """Return copies with one grid cell blacked out each, row by row. Raises InvalidInput for
+    pictures with too few pixels.
+    """
     boxes = influence.grid_cells(whole.draw().size, GRID)
     return [
         Canvas(_key(whole.key, str(box).encode()), functools.partial(_without_part, whole, box))
@@ -129,8 +131,8 @@ def _without_part(whole: Canvas, box: influence.Box) -> Image.Image:
 
 
 def edited(whole: Canvas, partner: Canvas, kind: Literal["mix", "patch"], lam: float) -> Canvas:
-    """Return the picture blended with its partner, or with a patch of it; `lam`, above 0 and below 1, is the
-    remaining share.
+    """Return the picture blended with its partner, or with a patch of it; `lam` (0 < lam < 1) is
+    the remaining share.
     """
     edit = PictureEdit(kind, Path(partner.key.hex()), lam, mix.SEEDS[0])
     # Each model draws it, which takes 5 to 12 ms.
@@ -147,15 +149,16 @@ def _key(*fields: bytes) -> bytes:
 
 
 def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
-    """Store a picture and its caption permanently, as `folder:` reads them; a picture that exists gets another caption.
+    """Store a picture and its caption in the format of `folder:`; an existing picture gets another
+    caption.
 
-    The picture is written as it was scored: upright, RGB, at most MAX_SIDE pixels per side, without
-    the camera's notes.
+    The picture is stored as it was scored: upright, RGB, at most MAX_SIDE pixels per side, without
+        camera metadata.
 
     Args:
         picture: The picture to store.
         caption: One line.
-        name: The name of the dataset, typed by a person: only its letters and digits become the folder's name.
+        name: The name of the dataset, only its letters and digits become the folder name.
         cache: The folder of the results.
 
     Returns:
@@ -170,7 +173,7 @@ def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
     line = " ".join(caption.split())
     if not safe:
         raise InvalidInput(
-            f"The name '{name}' has no letter a to z and no digit. Give the dataset another name."
+            f"The name '{name}' has no letter from a to z and no digit. Choose another name."
         )
     if not line:
         raise InvalidInput("The caption is empty. Type what the picture shows.")

@@ -83,25 +83,25 @@ class Job(Status, frozen=True, kw_only=True):
 
     @property
     def requests(self) -> tuple[Request, ...]:
-        """A request a probe; none of a training."""
+        """The requests, one per probe; empty for a training job."""
         return () if self.request.kind == "training" else run_requests(self.request)
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that are probed, or the one that is tuned."""
+        """The models to test, or the model to fine-tune."""
         request = self.request
         return (request.model,) if request.kind == "training" else request.models
 
     @property
     def dataset(self) -> str:
-        """Datasets of the runs, or those that a model is tuned on."""
+        """Datasets of the runs or of the fine-tuning."""
         if self.request.kind == "training":
             return ", ".join(self.request.datasets)
         return ", ".join(dict.fromkeys(request.dataset for request in self.requests))
 
     @property
     def probes(self) -> tuple[str, ...]:
-        """Probes of the job, in their order."""
+        """Probes of the job, in order."""
         return tuple(request.probe for request in self.requests)
 
     @property
@@ -111,12 +111,12 @@ class Job(Status, frozen=True, kw_only=True):
 
     @property
     def probes_begun(self) -> int:
-        """Count the probes before the one that the current model runs."""
+        """Number of probes that the current model has finished."""
         return self.probes.index(self.probe) if self.probe in self.probes else 0
 
     @property
     def fraction(self) -> float:
-        """Compute how much of the current model's work is done, 0 to 1; probes count equally."""
+        """Fraction of the current model's work that is done, 0 to 1; probes count equally."""
         share = min(self.done / self.total, 1.0) if self.total else 0.0
         return (self.probes_begun + share) / max(len(self.probes), 1)
 
@@ -134,7 +134,7 @@ class Job(Status, frozen=True, kw_only=True):
 
 
 def run_requests(request: Request | PlanRequest) -> tuple[Request, ...]:
-    """A request a probe."""
+    """Return the requests of a job, one per probe."""
     return request.requests if request.kind == "plan" else (request,)
 
 
@@ -157,7 +157,7 @@ def is_job(folder: Path) -> bool:
 
 
 def read_request(folder: Path) -> tuple[JobRequest, float]:
-    """Return a job's request and when it was made, in seconds since 1970.
+    """Return a job's request and its creation time in seconds since 1970.
 
     Raises InvalidInput if the file is damaged or unreadable, FileNotFoundError if it was deleted.
     """
@@ -214,7 +214,7 @@ WRITE_EVERY = 0.3  # seconds between two writes of the status
 
 
 class Cancelled(VlprobeError):
-    """Raised in the job at the first batch after a stop request."""
+    """Raised in the job at the next batch after a stop request."""
 
 
 class JobReport(Progress):
@@ -232,9 +232,9 @@ class JobReport(Progress):
         self.left_out: tuple[str, ...] = ()  # reasons why probes are skipped, one line each
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Write the progress from time to time; raises Cancelled after a stop request."""
+        """Write the progress periodically; raises Cancelled after a stop request."""
         if (self.folder / "cancel").exists():
-            raise Cancelled("Cancelled; finished work is kept.")
+            raise Cancelled("Canceled; finished work is stored.")
         now = time.monotonic()  # a clock that is set back must not silence the job
         if label != self.label and done == 0:
             self.started = time.time()
@@ -243,11 +243,11 @@ class JobReport(Progress):
             self.write("running", label=label, done=done, total=total)
 
     def begin_run(self, keys: RunKeys) -> None:
-        """Name the run in the status from now on."""
+        """Include the keys of the run in the status."""
         self.run_keys = keys
 
     def tell(self, line: str) -> None:
-        """Write a line into the job's log."""
+        """Write a line to the job's log."""
         sys.stderr.write(f"{line}\n")
 
     def write(self, state: str, **facts: object) -> None:

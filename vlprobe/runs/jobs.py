@@ -6,9 +6,9 @@
                     cancel          if it exists, stop at the next batch
                     log.txt         output of the process
 
-Jobs for one device take turns, first come, first served. A process that has ended while its status is "running" was
-killed. It is identified by the job's id on its command line: a process that reuses its number has another id, and a
-change of the clock cannot confuse the two.
+Jobs for the same device run one after the other, in order of submission. A process that has ended
+while its status is "running" was killed. It is identified by the job's id on its command line: a
+process that reuses its number has another id, and a change of the clock cannot confuse the two.
 """
 
 import contextlib
@@ -75,7 +75,7 @@ def resume(store: Store, job_id: str) -> None:
     # If two people click at the same time, one gets an error
     with lock(folder / ".lock", lambda: None):
         if not read(store, job_id).ended:
-            raise InvalidInput(f"Job '{job_id}' is still going. Cancel it first, or wait.")
+            raise InvalidInput(f"Job '{job_id}' is still running. Cancel it or wait.")
         (folder / "cancel").unlink(missing_ok=True)
         _spawn(store, job_id)
 
@@ -100,7 +100,8 @@ def _spawn(store: Store, job_id: str) -> None:
             )
     except OSError as error:
         raise InvalidInput(
-            f"Job '{job_id}' cannot be started ({error.strerror}). Free some memory or disk, then resume it."
+            f"Job '{job_id}' cannot be started ({error.strerror}). Free memory or disk "
+            "space, then resume it."
         ) from None
     _children[child.pid] = child
     write_json(folder / "process.json", {"pid": child.pid})
@@ -140,14 +141,14 @@ def _status(folder: Path) -> Status:
     try:
         return job_files.read_status(folder)
     except FileNotFoundError:  # its maker was killed before it was started
-        return Status(state="dead", error="It was never started. Resume it.")
+        return Status(state="dead", error="The job never started. Resume it.")
     except InvalidInput:
         return Status(state="dead", error="The job's state file is damaged. Resume it.")
 
 
 def _gone(folder: Path) -> str:
     """Return why an unfinished job has no running process, in one line; "" while it has one."""
-    gone = "Its process is gone: killed, or the machine restarted. Resume it."
+    gone = "The process no longer exists (killed, or the machine restarted). Resume the job."
     try:
         arguments = psutil.Process(job_files.read_pid(folder)).cmdline()
         # A process that is only just being started has no arguments yet.
@@ -156,7 +157,9 @@ def _gone(folder: Path) -> str:
     except FileNotFoundError:  # written right after the process was started
         return "" if _is_new(folder) else gone
     except InvalidInput:
-        return "The record of its process is damaged (process.json), so it counts as stopped. Resume it."
+        return (
+            "The process record (process.json) is damaged, so the job counts as stopped. Resume it."
+        )
     except (psutil.NoSuchProcess, psutil.AccessDenied):  # a zombie is none such, nor is another's
         return gone
 
@@ -202,7 +205,7 @@ def damaged(store: Store) -> list[InvalidInput]:
 
 
 def before(store: Store, job: Job) -> list[Job]:
-    """Return the jobs that have their turn on the same device before this one, those that run among them."""
+    """Return the jobs ahead of this one on the same device, including running ones."""
     return [
         rival
         for rival in jobs(store)
@@ -213,7 +216,7 @@ def before(store: Store, job: Job) -> list[Job]:
 
 
 def log(store: Store, job_id: str, lines: int = 40) -> str:
-    """Return the last lines of the job's output; empty if it never began."""
+    """Return the last lines of the job's output; empty if it never started."""
     path = _folder(store, job_id) / "log.txt"
     if not path.exists():
         return ""
@@ -249,7 +252,7 @@ def work(address: str, job_id: str) -> int:
         traceback.print_exc()
         report.write(
             "failed",
-            error=str(JobFailed(f"{type(error).__name__}: {error}. Its log has the details.")),
+            error=str(JobFailed(f"{type(error).__name__}: {error}. See the log for details.")),
         )
         return 1
 
@@ -287,7 +290,7 @@ def _turn(store: Store, job_id: str, report: JobReport) -> Iterator[None]:
 
     def wait() -> None:
         if (report.folder / "cancel").exists():
-            raise Cancelled("Cancelled before it began.")
+            raise Cancelled("Canceled before it started.")
         ahead = len(before(store, read(store, job_id)))
         jobs_ahead = f", {ahead} job{'s' if ahead > 1 else ''} before this one" if ahead else ""
         label = f"Waiting for {report.device}{jobs_ahead}"

@@ -1,7 +1,7 @@
-"""Content of the Playground: all edits that vlprobe can make of a caption, and the scores of models for them and a
-picture.
+"""Content of the Playground: all edits that vlprobe can make of a caption, and model scores for the
+edits and a picture.
 
-Embeddings and scores are kept in memory, up to a limit.
+Embeddings and scores are cached in memory, up to a limit.
 """
 
 import copy
@@ -61,13 +61,13 @@ class Edited:
 
     @property
     def wrong(self) -> bool:
-        """Return whether the edit took the caption's truth, so that its score should fall."""
+        """Return whether the edit made the caption wrong, so that its score should fall."""
         return GROUPS[self.group]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Scores of one model for a caption and n edits of it; NaN if it has none."""
+    """Scores of one model for a caption and n edits of it; NaN if unknown."""
 
     model: str
     true: float  # score of the picture with the caption
@@ -118,19 +118,19 @@ class Player:
     @property
     def _text_encoder(self) -> TextEncoder:
         if not embeds_texts(self.model):
-            raise TypeError(f"{self.name} embeds no texts")
+            raise TypeError(f"{self.name} has no text embeddings")
         return self.model
 
     @property
     def _dual_encoder(self) -> DualEncoder:
         if not embeds_images(self.model):
-            raise TypeError(f"{self.name} embeds no pictures")
+            raise TypeError(f"{self.name} has no image embeddings")
         return self.model
 
     @property
     def _pair_scorer(self) -> PairScorer:
         if not scores_pairs(self.model):
-            raise TypeError(f"{self.name} scores no pairs")
+            raise TypeError(f"{self.name} cannot score pairs")
         return self.model
 
     def tokens(self, texts: Sequence[str]) -> tuple[np.ndarray, list[bytes]]:
@@ -153,14 +153,14 @@ class Player:
         )
 
     def texts(self, texts: Sequence[str]) -> np.ndarray:
-        """Embeddings, float32 of shape (n, dim), rows l2-normalised."""
+        """Return the embeddings of texts, float32 of shape (n, dim), rows L2-normalized."""
         with self._lock:
             tokens, keys = self.tokens(texts)
             encode = self._text_encoder.encode_texts
             return np.stack(self._texts.get_many(keys, lambda rows: list(encode(tokens[rows]))))
 
     def images(self, canvases: Sequence[Canvas]) -> list[np.ndarray]:
-        """Embeddings, one or more rows of float32 of shape (k, dim) a picture."""
+        """Return the embeddings of pictures, float32 of shape (k, dim) per picture."""
         with self._lock:
             keys = [canvas.key for canvas in canvases]
             return self._images.get_many(
@@ -168,7 +168,7 @@ class Player:
             )
 
     def embed_uncached(self, images: Sequence[Image.Image]) -> np.ndarray:
-        """Embeddings of pictures that are not cached, float32 of shape (n, image_dim)."""
+        """Compute the embeddings of uncached pictures, float32 of shape (n, image_dim)."""
         model = self._dual_encoder
         with self._lock:
             return model.encode_images(stacked([model.preprocess(image) for image in images]))
@@ -186,10 +186,10 @@ class Player:
             return mixtures.share_scores(self.model, caption, pictures)
 
     def scores(self, canvases: Sequence[Canvas], texts: Sequence[str]) -> np.ndarray:
-        """Scores of each picture with each text: float32 of shape (pictures, texts), of the model's
+        """Score each picture with each text: float32 of shape (pictures, texts), of the model's
         `score_type`.
 
-        NaN if the model takes no pictures.
+        NaN if the model has no image input.
         """
         if not self.sees:
             return np.full((len(canvases), len(texts)), np.nan, dtype=np.float32)
@@ -254,7 +254,8 @@ def edits(
         caption: One caption; other captions of its picture are unknown, so a flip is only checked against its words.
         seed: The seed of all random choices.
         k: The number of words that RoCOCO replaces, 1 to 5.
-        players: The models that vote for the word to replace or delete (the least important); if empty, it is random.
+        players: The models that vote on the least important word to replace or delete; if empty,
+            the word is random.
 
     Returns:
         The edits in the order of GROUPS, and counts of the impossible ones by reason; no edits for a caption in a
@@ -349,8 +350,8 @@ def _compared(player: Player, texts: Sequence[str]) -> tuple[np.ndarray, np.ndar
 
 
 def margins(answer: Answer) -> np.ndarray:
-    """Compute how much better the caption scores than each edit, shape (n,): of a wrong one, 0 or less
-    is a failure.
+    """Compute the caption's score minus the score of each edit, shape (n,); 0 or less is a failure
+    for wrong captions.
     """
     return np.float32(answer.true) - answer.scores
 

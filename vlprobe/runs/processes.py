@@ -25,7 +25,9 @@ def start(
 
 
 def environment() -> dict[str, str]:
-    """This process's, in which `python -m` finds this copy of vlprobe from any folder."""
+    """Return the environment of this process, extended so that `python -m` finds this copy of
+    vlprobe from any folder.
+    """
     variables = dict(os.environ)
     root = Path(__file__).resolve().parents[2]
     # A checkout: found though another one is installed

@@ -1,8 +1,8 @@
-"""Time profile of a run: its stages, and the share of each that the model was busy.
+"""Time profile of a run: its stages, and the share of each stage spent in the model.
 
-Stages are identified by the labels of their progress, the two towers by the inputs of the model. Wall seconds on a
-busy machine are not reliable; the processor's seconds are those of this process and of the processes that made edits,
-once these have ended. The model's are those of the probe: its time for the model checks only counts in their stage.
+Stages are identified by the labels of their progress, the two towers by the inputs of the model.
+Wall time is unreliable on a busy machine. CPU time includes this process and finished edit
+processes. Model time covers the probe; model checks are counted in their own stage.
 """
 
 import os
@@ -34,7 +34,7 @@ class _ProfileStage:
 
 
 class Profile(Progress):
-    """Passes progress on, and notes the time between two stages.
+    """Forwards progress reports and records the time of each stage.
 
     Args:
         progress: The receiver to which all reports are forwarded.
@@ -53,15 +53,15 @@ class Profile(Progress):
         self._progress.update(label, done, total)
 
     def begin_run(self, keys: RunKeys) -> None:
-        """Forward which run is scored, and count the following time as its scoring: its first batch is reported after
-        the model has answered.
+        """Forward the start of a run and count the following time as scoring, because the first
+        batch is reported after the model has answered.
         """
         if keys.run:
             self._end_stage(SCORING)
         self._progress.begin_run(keys)
 
     def tell(self, line: str) -> None:
-        """Passes on a line that stays."""
+        """Forward a permanent line."""
         self._progress.tell(line)
 
     def _end_stage(self, name: str) -> None:
@@ -73,7 +73,7 @@ class Profile(Progress):
         self._name, self._since = name, now
 
     def report(self) -> str:
-        """Return a table of the stages until now, with their sum."""
+        """Return a table of the finished stages with their total."""
         self._end_stage("start")
         wall = sum(stage.wall for stage in self.stages.values())
         stages = self.stages.values()
@@ -91,7 +91,7 @@ class Profile(Progress):
 
 
 def stage_of(label: str) -> str:
-    """Return the stage of a label of progress.
+    """Return the stage of a progress label.
 
     >>> stage_of("Loading demo:weak"), stage_of("m on d"), stage_of("m on d: intervals")
     ('load models', 'encode and score', 'judge, intervals, write')

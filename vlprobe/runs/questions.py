@@ -1,4 +1,4 @@
-"""The cases of a run, written once and read a part at a time by every model."""
+"""The cases of a run, written once and read part by part by every model."""
 
 import contextlib
 from collections import Counter
@@ -30,9 +30,10 @@ SCHEMA = case_workers.COLUMNS.insert(0, pa.field("case", pa.int64()))
 
 
 def stored(context: RunContext) -> bool:
-    """Return whether the cases are stored and their pictures are at the stored paths, or known to be absent.
+    """Return whether the cases are stored and their pictures are at the stored paths or known to be
+    absent.
 
-    Cases are written again if a picture was moved: their key shows that they are the same.
+    If a picture was moved, the cases are written again under the same key.
     """
     if not context.case_entry.complete:
         return False
@@ -42,7 +43,7 @@ def stored(context: RunContext) -> bool:
 
 
 def check_data(context: RunContext, progress: Progress) -> list[audit.AuditFinding]:
-    """Return the defects of the items that the auditor counts, those that occur."""
+    """Return the defects that the auditor finds in the items."""
     progress.update("Checking the data", 0, 1)
     return [finding for finding in audit.check(context.items, context.store.root) if finding.count]
 
@@ -68,11 +69,11 @@ def write_cases(
     Args:
         context: The run.
         dataset_notes: The reader's notes on the dataset.
-        findings: The findings of `check_data`.
-        progress: Receives the number of items whose cases are made.
+        findings: Findings of `check_data`.
+        progress: Receives the number of finished items.
 
     Raises:
-        Misfit: no case can be made of any item.
+        Misfit: no item has a case.
     """
     items, case_entry = context.items, context.case_entry
     dropped: Counter[str] = Counter()
@@ -102,12 +103,14 @@ def write_cases(
             n_cases += len(batch)
         if n_left_out < len(without):
             raise InvalidInput(
-                f"{len(without) - n_left_out:,} of {len(without):,} cases that are to be left out are not among these "
-                "questions. Name cases by their ids, as cards of the same questions do."
+                f"{len(without) - n_left_out:,} of {len(without):,} cases to exclude are "
+                "not in this question set. Use the case ids shown on the cards of this "
+                "question set."
             )
         if rejected and not n_rejected:
             raise InvalidInput(
-                f"None of the {len(rejected):,} rejected labels is about these questions. Use errata of this dataset."
+                f"None of the {len(rejected):,} rejected labels belongs to this question "
+                "set. Use errata of this dataset."
             )
         if n_left_out + n_rejected:
             dropped["left out by people"] = n_left_out + n_rejected
@@ -128,7 +131,7 @@ def write_cases(
 
 
 def known_misfit(run: Run, probe: Probe, cache: Path) -> Misfit | None:
-    """Return the error that `write_cases` once raised because a probe makes no case of a dataset.
+    """Return the stored error of `write_cases` if a probe has no cases for a dataset.
 
     Without this memo a finished `run --probe all` loads its models again, because a probe without a
     case has no stored run: on six pictures and two demo models 3.7 s of CPU, with it 1.0 s.
@@ -157,12 +160,13 @@ def _no_case(run: Run, probe: Probe, dropped: Mapping[str, int]) -> Misfit:
     )
     if any(reason.endswith(NOT_IN_ENGLISH) for reason in dropped):
         return Misfit(
-            f"Probe '{run.probe}' makes no case from dataset '{run.dataset}': {run.options[audit.NOT_ENGLISH]:,} of "
-            f"its captions are not in English, which its rules are for. {_BRING_EDITS}"
+            f"Probe '{run.probe}' has no cases for dataset '{run.dataset}': "
+            f"{run.options[audit.NOT_ENGLISH]:,} captions are not in English, but its "
+            f"rules are for English. {_BRING_EDITS}"
         )
     return Misfit(
-        f"Probe '{run.probe}' makes no case from dataset '{run.dataset}' ({reasons}). "
-        f"Choose other options, or data that suits it, such as '{probe.dataset}'."
+        f"Probe '{run.probe}' has no cases for dataset '{run.dataset}' ({reasons}). Choose "
+        f"other options or a suitable dataset, such as '{probe.dataset}'."
     )
 
 
@@ -171,7 +175,7 @@ def _language_notes(context: RunContext, findings: Sequence[audit.AuditFinding])
         return []  # no rule for English edits a caption that is none
     return [
         f"{finding.count:,} of {finding.of:,} captions are not in English (in {', '.join(finding.examples)}). "
-        "Rules for English leave these unedited."
+        "Rules for English do not edit these."
         f" {_BRING_EDITS}"
         for finding in findings
         if finding.name == audit.NOT_ENGLISH
@@ -179,7 +183,7 @@ def _language_notes(context: RunContext, findings: Sequence[audit.AuditFinding])
 
 
 def part_ranges(case_entry: Entry, size: int) -> list[tuple[int, int]]:
-    """Compute where to cut the cases: the number of the first case and the end of each part.
+    """Compute the ranges of the parts: the first case and the end of each part.
 
     A part has at least `size` cases and ends where an item ends. The first has a tenth of all cases,
     and at least FIRST_PART_CASES of them: the results so far are shown from then on. The last has the remaining cases.
@@ -199,10 +203,10 @@ def part_ranges(case_entry: Entry, size: int) -> list[tuple[int, int]]:
 
 
 def picture_names(case_entry: Entry) -> set[str]:
-    """Return names of the pictures that stored cases are about. Raises StoredDamage if no case has any."""
+    """Return the names of the pictures in stored cases. Raises StoredDamage if no case has any."""
     names: set[str] = set()
     for block in case_entry.blocks("cases", ["images"]):
         if "images" not in block.column_names:
-            raise StoredDamage(f"The cases of {case_entry.folder.name} name no pictures.")
+            raise StoredDamage(f"The cases of {case_entry.folder.name} have no pictures.")
         names.update(block["images"].combine_chunks().flatten().unique().to_pylist())
     return names

@@ -1,8 +1,8 @@
 """The Ray cluster that runs may use: its address, the connection to it, and the resources of its machines.
 
-A cluster that this machine joins receives its Ray token, so the cluster must be in VLPROBE_RAY:
-`vlprobe run --executor ray`, a Python call and `vlprobe dashboard --ray` put it there; a link, a form
-or the file of a job cannot. Ray is imported when a cluster is joined.
+A cluster that this machine joins receives its Ray token, so the cluster must be listed in
+VLPROBE_RAY. `vlprobe run --executor ray`, a Python call and `vlprobe dashboard --ray` set it;
+links, forms and job files cannot. Ray is imported when a cluster is joined.
 """
 
 import contextlib
@@ -37,7 +37,8 @@ LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
 def parse_address(text: str, accepts_local: bool = True) -> str:
-    """Return the address of a cluster, or "local" for an empty text: a new cluster on this machine.
+    """Return the address of a cluster, or "local" (a new cluster on this machine) for an empty
+    text.
 
     Raises InvalidInput unless the text is HOST:PORT or, if it is accepted, "local". Ray would also
     import a module that a scheme such as "name://" names.
@@ -53,24 +54,24 @@ def parse_address(text: str, accepts_local: bool = True) -> str:
 def allow(address: str) -> None:
     """Let this process and the processes that it starts use one cluster.
 
-    Call this only with the text that the owner of this process typed, never with the content of a link, a form
-    or a file. An empty address means RAY_ADDRESS, if set.
+    Call this only with text typed by the owner of this process, never with the content of a link,
+    form or file. An empty address means RAY_ADDRESS, if set.
     """
     os.environ[RAY] = _resolve(address)
 
 
 def allowed_cluster() -> str:
-    """Return the HOST:PORT that the owner of this process named, or "" if there is none."""
+    """Return the HOST:PORT that the owner of this process allowed, or "" if there is none."""
     address = os.environ.get(RAY, "")
     return "" if address == LOCAL else address
 
 
 def refuse_unnamed(address: str) -> None:
-    """Raise InvalidInput unless the owner of this process named this cluster."""
+    """Raise InvalidInput unless the owner of this process allowed this cluster."""
     if _resolve(address) != os.environ.get(RAY):
         raise InvalidInput(
-            f"Ray cluster '{address or LOCAL}' is not allowed here. Only the person who starts the dashboard can name "
-            "one: vlprobe dashboard --ray HOST:PORT."
+            f"Ray cluster '{address or LOCAL}' is not allowed. The person who starts the "
+            "dashboard can allow it: vlprobe dashboard --ray HOST:PORT."
         )
 
 
@@ -84,7 +85,7 @@ def joined(address: str, waiting: Callable[[], None] = lambda: None) -> Iterator
 
     Args:
         address: HOST:PORT, or "local" for a new cluster on 127.0.0.1; "" means RAY_ADDRESS, if set.
-        waiting: Called twice a second while the cluster does not answer; may raise to stop.
+        waiting: Called twice per second while the cluster does not answer; may raise to stop.
 
     Raises:
         MissingDependency: Ray is not installed.
@@ -153,13 +154,14 @@ def _check_connection(address: str, waiting: Callable[[], None]) -> None:
             child.kill()
         if child.returncode:
             reason = child.stdout.read().decode(errors="replace") if child.stdout else ""
-            raise _unreachable(address, reason or "Ray ended without a reason")
+            raise _unreachable(address, reason or "Ray stopped without a reason")
 
 
 def _unreachable(address: str, reason: str) -> InvalidInput:
     return InvalidInput(
-        f"No Ray cluster can be joined at '{address}' ({reason}). Start one with `ray start --head`, and give its "
-        "address with --ray-address HOST:6379. If it has a token, copy the token to this machine."
+        f"Cannot connect to a Ray cluster at '{address}' ({reason}). Start one with `ray "
+        "start --head` and pass its address with --ray-address HOST:6379. If the cluster "
+        "has a token, copy it to this machine."
     )
 
 

@@ -1,9 +1,9 @@
-"""Scores the cases of a run on a Ray cluster: workers write parts into the same store as one process.
+"""Scoring of a run on a Ray cluster; workers write parts to the same store as a single process.
 
 A worker is an actor of Ray Data's `map_batches`. It receives the run and the items, loads the model
 itself and reads its cases from the store. Ray places the workers, replaces lost ones and repeats their
-tasks. Before a gallery is searched, all workers embed its pictures and texts, each a share, and store
-the embeddings.
+tasks. Before a gallery is searched, the workers share the encoding of its pictures and texts and
+store the embeddings.
 """
 
 import json
@@ -46,13 +46,13 @@ class RayJob:
     version: str = __version__
 
     def load(self) -> LocalExecutor:
-        """Load the model. Raises InvalidInput if it or vlprobe is another one than on the machine
-        that requests the run.
+        """Load the model. Raises InvalidInput if the model or vlprobe differs from that of the
+        requesting machine.
         """
         if self.version != __version__:
             raise InvalidInput(
-                f"A worker of the Ray cluster has vlprobe {__version__}, this machine has {self.version}. Install "
-                "the same on all machines."
+                f"A worker of the Ray cluster has vlprobe {__version__}, but this machine "
+                f"has {self.version}. Install the same version on all machines."
             )
         if self.threads:
             import torch
@@ -62,16 +62,17 @@ class RayJob:
         model = registry.load_model(run.model, request.device, request.precision)
         if model.digest != run.model_digest:
             raise InvalidInput(
-                f"Model '{run.model}' is not the same on all machines: its digest is {model.digest} on a worker and "
-                f"{run.model_digest} here. Give all machines the same weights and packages."
+                f"Model '{run.model}' differs between machines: its digest is "
+                f"{model.digest} on a worker and "
+                f"{run.model_digest} here. Install the same weights and packages on all machines."
             )
         context = RunContext(run, self.items, registry.load_probe(run.probe), request, self.store)
         return LocalExecutor(context, model, Progress())
 
 
 class Worker:
-    """An actor that does one task at a time. It returns the message of a VlprobeError as a value: Ray
-    would wrap an exception in its own.
+    """An actor that runs one task at a time. It returns the message of a VlprobeError as a value:
+    Ray would wrap an exception in its own.
     """
 
     def __init__(self, job_ref: Any) -> None:
@@ -119,16 +120,16 @@ class Result:
 def run_tasks(
     worker: type, tasks: Sequence[str], options: Mapping[str, Any], patience: int
 ) -> Iterator[Result]:
-    """Let workers do the tasks and yield each result; a Ray task of this machine.
+    """Run the tasks on workers and yield each result; runs as a Ray task on this machine.
 
-    Ray Data has neither a timeout for the next result nor a way to cancel. In a process of its own it
-    can be ended at any time, and with it its workers.
+    Ray Data has neither a timeout for the next result nor a way to cancel. In a separate process it
+    can be stopped at any time, together with its workers.
 
     Args:
-        worker: The class of an actor, as Worker.
+        worker: Actor class, such as Worker.
         tasks: Tasks as JSON.
         options: Arguments of `map_batches`.
-        patience: Seconds without room for any worker after which this fails.
+        patience: Seconds to wait for resources for a worker before failing.
     """
     import ray.data
     from ray.exceptions import GetTimeoutError, RayError, RayTaskError
@@ -145,13 +146,13 @@ def run_tasks(
         for row in dataset.iter_rows():
             yield Result(row["task"], row["spread"], row["error"])
     except GetTimeoutError:
-        yield Result(failure=f"The Ray cluster has had no room for a worker for {patience} s.")
+        yield Result(failure=f"The Ray cluster could not place a worker for {patience} s.")
     except RayTaskError:  # a defect of this program
         raise
     except RayError as error:
         reason = type(error).__name__
         yield Result(
-            failure=f"{TRIES} workers of the Ray cluster were lost at the same task ({reason})."
+            failure=f"{TRIES} workers of the Ray cluster died on the same task ({reason})."
         )
 
 
@@ -164,8 +165,8 @@ class RayExecutor(Executor):
         probe, request = context.probe, context.request
         if probe.needs == "gallery" and not request.keep_embeddings:
             raise InvalidInput(
-                f"Probe '{probe.name}' on Ray shares its gallery through stored embeddings. Leave out "
-                "--no-embedding-cache, or choose --executor local."
+                f"Probe '{probe.name}' on Ray needs stored embeddings for its gallery. "
+                "Remove --no-embedding-cache, or use --executor local."
             )
         machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         gpus = int(takes_gpu(request.device, machines))
@@ -175,8 +176,9 @@ class RayExecutor(Executor):
         largest = int(max((machine.get("CPU", 0) for machine in machines), default=0))
         if largest < cpus:
             raise InvalidInput(
-                f"A worker takes as many CPU slots as torch has threads, {cpus}, and the largest machine of the Ray "
-                f"cluster has {largest}. Choose --threads {max(largest, 1)}, or `ray start --num-cpus {cpus}`."
+                f"A worker needs one CPU per torch thread ({cpus}), but the largest "
+                f"machine of the Ray cluster has {largest}. Choose --threads "
+                f"{max(largest, 1)}, or `ray start --num-cpus {cpus}`."
             )
         readers = picture_readers(machines) if gpus else cpus
         request = replace(request, device="cuda" if gpus else "cpu", workers=readers)
@@ -194,7 +196,7 @@ class RayExecutor(Executor):
         self.spread_and_score([], case_ranges)
 
     def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
-        """Do both at once, on different workers, after a gallery is embedded."""
+        """Compute both at once, on different workers, after the gallery is encoded."""
         if sample and case_ranges and self.context.probe.needs == "gallery":
             tasks = self._gallery_tasks(case_ranges)
             for _ in self._map(f"{self.context.label}: embeddings", tasks, len(tasks)):
@@ -267,7 +269,8 @@ class RayExecutor(Executor):
             raise
         except RayError as error:
             raise JobFailed(
-                f"The Ray cluster lost the process that deals out tasks ({type(error).__name__}). {KEPT}"
+                "The Ray cluster lost the process that assigns tasks "
+                f"({type(error).__name__}). {KEPT}"
             ) from None
         finally:
             ray.cancel(results, force=True)  # the workers end with the process that started them
@@ -283,10 +286,13 @@ def _size(task: Task) -> int:
 
 
 def takes_gpu(device: str, machines: Sequence[Mapping[str, float]]) -> bool:
-    """Return whether each worker takes a GPU. Raises InvalidInput for a device that Ray does not deal out."""
+    """Return whether each worker uses a GPU. Raises InvalidInput for a device that Ray does not
+    assign.
+    """
     if device not in ("auto", "cpu", "cuda"):
         raise InvalidInput(
-            f"Device '{device}' cannot be had on Ray, which deals out GPUs. Choose auto, cpu or cuda."
+            f"Device '{device}' is not available on Ray, which assigns GPUs itself. Choose "
+            "auto, cpu or cuda."
         )
     has_gpu = any(machine.get("GPU", 0) >= 1 and machine.get("CPU", 0) >= 1 for machine in machines)
     if device == "cuda" and not has_gpu:
@@ -297,7 +303,7 @@ def takes_gpu(device: str, machines: Sequence[Mapping[str, float]]) -> bool:
 
 
 def picture_readers(machines: Sequence[Mapping[str, float]]) -> int:
-    """Return how many threads read pictures for a worker with a GPU: its share of the CPU slots."""
+    """Return the number of threads that read pictures for a GPU worker: its share of the CPUs."""
     shares = [
         int(each.get("CPU", 0) // each["GPU"]) for each in machines if each.get("GPU", 0) >= 1
     ]

@@ -1,4 +1,4 @@
-"""Takes stored runs away: all that are named, or none."""
+"""Removal of stored runs, all or none."""
 
 from collections.abc import Sequence
 
@@ -8,14 +8,16 @@ from vlprobe.storage.store import Store
 
 
 def removable(store: Store, keys: Sequence[str]) -> list[dict]:
-    """Return the manifests of runs that may be removed, each once. Nothing is changed.
+    """Return the distinct manifests of the runs to remove, without removing them.
 
     Args:
         store: The store of the runs.
-        keys: Of the runs, or their beginnings.
+        keys: Keys of the runs, or prefixes.
+
+
 
     Raises:
-        NotFound: no run has such a key.
+        NotFound: no run has this key.
         InvalidInput: the store cannot be written, or a run is a bundled one.
     """
     store.require_local_writable()
@@ -23,14 +25,15 @@ def removable(store: Store, keys: Sequence[str]) -> list[dict]:
     for key in manifests:
         if store.is_shipped(key):
             raise InvalidInput(
-                f"Run {key} came with vlprobe and is not removed. VLPROBE_SHIPPED= (empty) hides all that came with it."
+                f"Run {key} is bundled with vlprobe and cannot be removed. Set "
+                "VLPROBE_SHIPPED= (empty) to hide bundled results."
             )
     return list(manifests.values())
 
 
 def remove(store: Store, manifests: Sequence[dict]) -> int:
-    """Remove runs, and questions of which no run is left; tags and notes stay. Returns how many
-    sets of questions went: none of a store that machines share, where another may be answering them.
+    """Remove runs, and question sets without runs; tags and notes are kept. Returns the number of
+    removed question sets, which is 0 for a shared store, where another machine may use them.
 
     Raises InvalidInput if a file or an object cannot be removed.
     """

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 @dataclass(frozen=True)
 class Request:
-    """Models to run a probe with: names and options, nothing loaded yet."""
+    """Request of a run: names of models and dataset, a probe and options; nothing is loaded."""
 
     kind: ClassVar[Literal["run"]] = "run"  # the tag in the union with a TrainRequest
 
@@ -50,18 +50,18 @@ class PlanRequest:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Models that run all of them."""
+        """Models of all requests."""
         return self.requests[0].models
 
     @property
     def device(self) -> str:
-        """Device on which all of them run."""
+        """Device of all requests."""
         return self.requests[0].device
 
 
 @dataclass(frozen=True)
 class RunKeys:
-    """Keys of a run and of its questions in the store; empty if none is scored."""
+    """Keys of a run and its question set in the store; empty if no run is being scored."""
 
     run: str = ""
     cases: str = ""
@@ -74,11 +74,11 @@ class Progress:
     """
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Reports that `done` of `total` cases or items of the stage `label` are finished."""
+        """Report that `done` of `total` cases or items of the stage `label` are finished."""
 
     def begin_run(self, keys: RunKeys) -> None:
-        """Report which run is scored from now on: its finished parts can be read. Empty keys come
-        before a model's first.
+        """Report the run that is scored next; its finished parts can be read. Empty keys are sent
+        before a model's first run.
         """
 
     def tell(self, line: str) -> None:

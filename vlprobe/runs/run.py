@@ -1,10 +1,9 @@
-"""Plan (names to pinned Runs) and execute: the one way from a dataset, a probe and models to stored
-results.
+"""Planning (names to pinned Runs) and execution of runs.
 
 The stages of a run, each skipped where its output is stored: `check_data`, `write_cases`, `answer`
 (score, then judge) and `examination`. The cases are shared by all models; each model scores them part
-by part. A part that is on the disk is not scored again, so that the same call resumes after a
-crash, a cancel or a full disk.
+by part. Stored parts are not scored again, so the same call resumes after a crash, a cancellation
+or a full disk.
 """
 
 import contextlib
@@ -51,17 +50,18 @@ def execute(
     models: Mapping[str, Model] = MappingProxyType({}),
     dataset: Dataset | None = None,
 ) -> list[dict]:
-    """Run the requested parts that are not stored yet.
+    """Run the parts of a request that are not stored yet.
 
     Args:
         request: Names and options.
         store: The store of the results.
         progress: Receives the progress; may raise to stop.
-        models: The request's models that are already loaded, by name.
-        dataset: The request's dataset, if it was already read.
+        models: Models that are already loaded, by name.
+        dataset: The dataset, if it is already loaded.
 
     Returns:
-        The manifest of each model's run, in the order of the request. Finished runs stay when a later model fails.
+        The manifest of each model's run, in the order of the request. Finished runs are kept if a
+        later model fails.
     """
     return execute_plan([request], store, progress, models, dataset).manifests[0]
 
@@ -79,8 +79,8 @@ def execute_plan(
     and each picture and text embedded once. Keys and bytes are those of single runs.
 
     Args:
-        requests: One or more.
-        store: As in `execute`, as are `progress`, `models` and `dataset`, which is that of all.
+        requests: At least one request.
+        store: As in `execute`, like `progress`, `models` and `dataset` (shared by all requests).
         leaves_out: Skip and report a probe that cannot run; otherwise raise its error.
     """
     progress, settings = progress or Progress(), requests[0]
@@ -92,8 +92,8 @@ def execute_plan(
         ray_cluster.refuse_unnamed(settings.ray_address)
     if models and settings.executor != "local":
         raise InvalidInput(
-            f"'{next(iter(models))}' exists only in this process, and workers on Ray load models by name. "
-            "Choose executor local, or name the model."
+            f"'{next(iter(models))}' exists only in this process, but Ray workers load "
+            "models by name. Use the local executor, or pass the name of a model."
         )
     names = {
         name: registry.parse_name("models", name) for name in settings.models if name not in models
@@ -309,7 +309,7 @@ def _without_foreign(
 
 
 def write_questions(context: RunContext, dataset: Dataset, progress: Progress) -> None:
-    """Write the cases of a run to the store, unless they are there."""
+    """Write the cases of a run to the store, unless they are stored."""
     waiting = f"{context.label}: another process is working on it"
     wait: Callable[[], None] = functools.partial(progress.update, waiting, 0, 1)
     with files.lock(context.case_entry.folder / ".lock", wait):
@@ -388,7 +388,7 @@ def plan(
     request: Request,
     run_selection: selection.Selection,
 ) -> Run:
-    """Pins everything that can change a number, but the model."""
+    """Pin everything that affects results, except the model."""
     return Run(
         model="",
         model_digest="",
@@ -405,6 +405,6 @@ def plan(
 
 
 def metric_names(probe: Probe, options: Mapping[str, object], n_orders: int = 1) -> tuple[str, ...]:
-    """Return the metrics of a run as name@version, as `Run.metrics` has them."""
+    """Return the metrics of a run as name@version, for `Run.metrics`."""
     metrics = probe.metrics_of(options, n_orders)
     return tuple(f"{metric.name}@{metric.version}" for metric in metrics)

@@ -1,6 +1,6 @@
-"""Selection of the items of a run: by id, by tag, a sample by the seed, the first of these.
+"""Selection of the items of a run: by id, by tag, by random sample, and by limit.
 
-The draw of an item depends only on the seed and its id, so that a larger sample holds every smaller one.
+The draw of an item depends only on the seed and its id, so larger samples contain smaller ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from vlprobe.types.selection import LISTED, describe
 
 
 class Selection(NamedTuple):
-    """The parts of a request's selection of items that can change a number."""
+    """The item selection of a request, as far as it affects results."""
 
     record: Mapping[str, object]  # for `Run.selection`
     limit: int  # for `Run.limit`
@@ -30,7 +30,7 @@ def select(dataset: Dataset, request: Request) -> tuple[Sequence[Item], Selectio
         request: Selects items by `item` and `where`, then samples `sample` of them, then takes the first `limit`.
 
     Raises:
-        InvalidInput: an id, a tag or a value that no item has, or filters that leave no item.
+        InvalidInput: no item has an id, tag or value, or no item remains.
     """
     items: Sequence[Item] = dataset.items
     record: dict[str, object] = {}
@@ -42,8 +42,8 @@ def select(dataset: Dataset, request: Request) -> tuple[Sequence[Item], Selectio
         record["errata"] = list(request.errata)
     if not items and record:
         raise InvalidInput(
-            f"No item of dataset '{dataset.name}' is chosen by all of: "
-            f"{'; '.join(describe(record))}. Choose by fewer of them."
+            f"No item of dataset '{dataset.name}' matches all of: "
+            f"{'; '.join(describe(record))}. Use fewer filters."
         )
     if 0 < request.sample < len(items):
         items = _sampled(items, request.sample, request.seed)
@@ -56,8 +56,8 @@ def left_out(store: Store, case_key: str, request: Request) -> list[str]:
     """List the ids of the cases that a request excludes, sorted.
 
     Args:
-        store: The store of people's tags.
-        case_key: The key of the same questions without exclusions, whose cases have the tags.
+        store: The store with the tags.
+        case_key: Key of the same question set without exclusions, whose cases have the tags.
         request: `without` and `without_tag`.
 
     Raises:
@@ -67,8 +67,9 @@ def left_out(store: Store, case_key: str, request: Request) -> list[str]:
     for tag in request.without_tag:
         if tag not in tagged.tags:
             raise InvalidInput(
-                f"No case of these questions is tagged '{tag}'. Their tags: {_some(tagged.tags)}. "
-                "Give it on Explore, to cases of a run over the same items and options."
+                f"No case of this question set has the tag '{tag}'. Its tags: "
+                f"{_some(tagged.tags)}. "
+                "Tag cases on Explore, for a run on the same items and options."
             )
     tags = set(request.without_tag)
     return sorted(
@@ -81,7 +82,7 @@ def _named(items: Sequence[Item], ids: Sequence[str], dataset: str) -> tuple[lis
     matching = [item for item in items if item.id in id_set]
     if unknown_ids := sorted(id_set - {item.id for item in matching}):
         raise InvalidInput(
-            f"Dataset '{dataset}' has no item '{unknown_ids[0]}'. Its first are: "
+            f"Dataset '{dataset}' has no item '{unknown_ids[0]}'. The first ids are: "
             f"{', '.join(item.id for item in items[:LISTED])}."
         )
     return matching, sorted(id_set)
@@ -95,7 +96,7 @@ def _tagged(
         tag, equals, value = condition.partition("=")
         if not tag or not equals:
             raise InvalidInput(
-                f"'{condition}' names no tag and value. Expected TAG=VALUE, such as subset=color."
+                f"'{condition}' is not valid. Expected TAG=VALUE, such as subset=color."
             )
         values_by_tag.setdefault(tag, set()).add(value)
     for tag, values in values_by_tag.items():
@@ -118,7 +119,7 @@ def _require_values(items: Sequence[Item], tag: str, values: set[str], dataset: 
         )
     if unknown := sorted(values - values_of_tag.keys()):
         raise InvalidInput(
-            f"No item of dataset '{dataset}' has '{unknown[0]}' as its tag '{tag}'. It is one of: "
+            f"No item of dataset '{dataset}' has the tag '{tag}={unknown[0]}'. Values of this tag: "
             f"{_some(values_of_tag)}."
         )
 

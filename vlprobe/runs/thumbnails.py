@@ -13,7 +13,7 @@ from vlprobe.types import Picture
 
 
 def usage(store: Store) -> Usage:
-    """Compute the size of the thumbnails of a store, and the number that no stored run shows."""
+    """Compute the total size of the thumbnails in a store and the number of unused ones."""
     used = _used(store)
     stored = thumbnails.usage(store.root, used or set())
     return stored if used is not None else replace(stored, n_unused=0)
@@ -23,19 +23,19 @@ def summary(stored: Usage) -> str:
     """Describe the size of the thumbnails in a sentence.
 
     >>> summary(Usage(1200, 5_300_000, 20))
-    '1,200 small copies of pictures take 5.3 MB; 20 of them are of results that were removed.'
+    '1,200 thumbnails take 5.3 MB; 20 belong to removed results.'
     """
-    unused = f"; {stored.n_unused:,} of them are of results that were removed"
+    unused = f"; {stored.n_unused:,} belong to removed results"
     return (
-        f"{stored.n_entries:,} small copies of pictures take {stored.n_bytes / 1e6:.1f} MB"
+        f"{stored.n_entries:,} thumbnails take {stored.n_bytes / 1e6:.1f} MB"
         f"{unused if stored.n_unused else ''}."
     )
 
 
 def clean(store: Store) -> int:
-    """Remove the thumbnails that no stored run shows, and those of mixed pictures, which are made again when they are
-    shown; return the number. If a result cannot be read, it may be the one that shows a picture, so no thumbnail is
-    removed. Raises InvalidInput on a read-only server.
+    """Remove unused thumbnails and those of mixed pictures, which are rebuilt on demand; return the
+    number. Nothing is removed if a result cannot be read, because it may use a thumbnail. Raises
+    InvalidInput on a read-only server.
     """
     refuse_writing()
     used = _used(store)

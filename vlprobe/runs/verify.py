@@ -1,7 +1,7 @@
-"""Find stored files that differ from their original content, and remove them, so that the same runs create them again.
+"""Detection and removal of damaged stored files, which the same runs recreate.
 
-For an object store, both the objects and their copies on this machine are read. A damaged copy is downloaded again
-after its removal; a damaged object is removed in both places.
+For an object store, both the objects and their local copies are checked. A damaged copy is
+downloaded again after its removal; a damaged object is removed in both places.
 """
 
 import contextlib
@@ -32,12 +32,12 @@ from vlprobe.storage.store import Entry, Store
 from vlprobe.types import Run
 
 LEFT_OVER = 3600  # seconds after which no process is still writing a file
-OLDER = "it is of an older version of vlprobe, and is not read any more"
+OLDER = "it was written by an older version of vlprobe and is no longer read"
 
 
 @dataclass(frozen=True)
 class Object:
-    """Something in an object store."""
+    """An object in an object store."""
 
     remote: Mirror
     name: str
@@ -48,7 +48,7 @@ class Object:
 
 @dataclass(frozen=True)
 class Damage:
-    """Something in the cache that is not as it was written."""
+    """Damaged entry of the cache."""
 
     path: Path | Object
     why: str
@@ -61,12 +61,13 @@ def damages(
     progress: Callable[[str, float, float], None] = lambda label, done, total: None,
     again: Sequence[Damage] | None = None,
 ) -> list[Damage]:
-    """Return all that is damaged in a cache. Every byte of the results and embeddings is read.
+    """Return all damaged entries of a cache, after reading every byte of the results and
+    embeddings.
 
     Args:
         store: The cache.
         progress: Called with (label, done, total) of its files.
-        again: If given, only files that these would remove are read again.
+        again: If given, read only the files of these entries again.
     """
     checks: list[tuple[Callable[..., Iterable[Damage]], Path | str]] = [
         *(
@@ -98,7 +99,7 @@ def damages(
         targets |= {target.parent for target in dropped if isinstance(target, Path)}
         checks = [(check, path) for check, path in checks if path in targets]
     for done, (check, path) in enumerate(checks):
-        progress("Reading what is stored", done, len(checks))
+        progress("Reading stored results", done, len(checks))
         found_damages += (isinstance(path, Path) and _closed(path)) or check(path)
     return found_damages
 
@@ -145,7 +146,7 @@ def _closed(path: Path) -> list[Damage]:
 def _stays(path: Path, error: OSError) -> Damage:
     return Damage(
         path,
-        f"it cannot be read ({error.strerror}); its owner can grant access; not deleted",
+        f"it cannot be read ({error.strerror}); ask its owner for access; not deleted",
         (),
     )
 
@@ -188,7 +189,7 @@ def _entry(folder: Path, mirrored: bool) -> Iterator[Damage]:
     try:
         manifest = Entry(folder).manifest()
     except InvalidInput:
-        yield Damage(folder / "manifest.json", "it is not what was written", (folder,))
+        yield Damage(folder / "manifest.json", "it differs from what was written", (folder,))
         return
     if wrong_key := _wrong_key(manifest, folder.name):
         yield Damage(folder / "manifest.json", wrong_key, (folder,))
@@ -200,7 +201,9 @@ def _entry(folder: Path, mirrored: bool) -> Iterator[Damage]:
         except InvalidInput:
             exists = (folder / file["name"]).is_file()
             yield Damage(
-                folder / file["name"], "its checksum differs" if exists else "it is gone", (folder,)
+                folder / file["name"],
+                "its checksum differs" if exists else "it is missing",
+                (folder,),
             )
 
 
@@ -208,7 +211,7 @@ def _wrong_key(manifest: dict, key: str) -> str:
     # Its content in another form is unknown
     run = manifest.get("run") if manifest["schema"] == SCHEMA else None
     keys = {manifest.get("key")} | ({Run(**run).key} if run else set())
-    return f"it is of another key ({', '.join(map(str, keys))})" if keys != {key} else ""
+    return f"it has another key ({', '.join(map(str, keys))})" if keys != {key} else ""
 
 
 def _part(path: Path) -> Iterator[Damage]:
@@ -259,10 +262,10 @@ def _job(folder: Path) -> Iterator[Damage]:
             if file == "request.json" and any(
                 not path.name.startswith(".") for path in folder.iterdir()
             ):
-                yield Damage(folder / file, "it is gone", (folder,))
+                yield Damage(folder / file, "it is missing", (folder,))
                 return
         except InvalidInput:
-            yield Damage(folder / file, "it is not what was written", (drop,))
+            yield Damage(folder / file, "it differs from what was written", (drop,))
             if drop == folder:
                 return
 
@@ -275,7 +278,7 @@ def _annotations(store: Store, path: Path) -> Iterator[Damage]:
     for line in damaged:
         yield Damage(
             path,
-            f"{line}, cannot be read; verdicts of people cannot be computed again; not deleted",
+            f"{line}, cannot be read; not deleted, because human verdicts cannot be recreated",
             (),
         )
 
@@ -290,7 +293,7 @@ def _answers(folder: Path) -> Iterator[Damage]:
 def _left_over(path: Path) -> Iterator[Damage]:
     with contextlib.suppress(FileNotFoundError):  # renamed in the meantime: no process was killed
         if abs(time.time() - path.stat().st_mtime) > LEFT_OVER:
-            yield Damage(path, "it was left by a process that was killed while it wrote", (path,))
+            yield Damage(path, "it was left by a process that was killed while writing", (path,))
 
 
 def _remote_checks(remote: Mirror) -> Iterator[tuple[Callable[[str], Iterator[Damage]], str]]:
@@ -327,7 +330,7 @@ def _differs(remote: Mirror, name: str, fits: Callable[[Path], bool]) -> str:
         try:
             remote.fetch(name, Path(folder) / "object", fits)
         except StoredDamage:
-            return "its checksum differs" if remote.written(name) else "it is gone"
+            return "its checksum differs" if remote.written(name) else "it is missing"
     return ""
 
 
@@ -338,9 +341,11 @@ def _table(remote: Mirror, name: str, line: dict) -> str:
 def _committed(remote: Mirror, entry: str, complete: set[str], name: str) -> Iterator[Damage]:
     index, copy = Object(remote, name), remote.root / entry
     manifest = parse_manifest(remote.read(name) or b"")
-    why = "it is not what was written" if manifest is None else _wrong_key(manifest, copy.name)
+    why = (
+        "it differs from what was written" if manifest is None else _wrong_key(manifest, copy.name)
+    )
     if manifest and "run" in manifest and f"cases/{manifest['case_key']}" not in complete:
-        why = why or "its questions are gone"
+        why = why or "its question set is missing"
     if why:
         yield Damage(index, why, (index, copy))
     for line in manifest["files"] if manifest else ():
@@ -382,4 +387,4 @@ def _sent_part(remote: Mirror, name: str) -> Iterator[Damage]:
 def _left_there(remote: Mirror, name: str) -> Iterator[Damage]:
     written = remote.written(name)
     if written and time.time() - written > LEFT_OVER:  # younger ones may be part of an upload
-        yield Damage(Object(remote, name), "no result names it", (Object(remote, name),))
+        yield Damage(Object(remote, name), "no result refers to it", (Object(remote, name),))

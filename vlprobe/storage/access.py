@@ -50,12 +50,13 @@ def settings(
         )
         if address != "*" and not is_address:
             raise InvalidInput(
-                f"'{address}' is not a person or domain that can sign in. Expected an address, @domain, or *."
+                f"'{address}' is not valid for sign-in. Expected an email address, @domain, or *."
             )
     for root in roots:
         if os.pathsep in str(root.resolve()):
             raise InvalidInput(
-                f"Folder '{root}' has a '{os.pathsep}' in its path, which separates folders. Rename it."
+                f"The path of folder '{root}' contains '{os.pathsep}', which separates "
+                "folders. Rename it."
             )
     for url in remotes:
         if not REMOTE.match(url) or "\n" in url:
@@ -113,7 +114,7 @@ def refuse_writing() -> None:
     """Raise InvalidInput on a read-only server."""
     if read_only():
         raise InvalidInput(
-            "This dashboard is read-only: nothing can be run, saved or changed here. Install vlprobe to run your own."
+            "This dashboard is read-only. Install vlprobe to run models and save changes."
         )
 
 
@@ -133,7 +134,8 @@ def refuse_outside(path: Path) -> None:
         resolved = None
     if resolved is None or not any(resolved.is_relative_to(root) for root in roots):
         raise InvalidInput(
-            f"'{path}' is outside of the folders that this dashboard may read ({', '.join(map(str, roots))}). "
+            f"'{path}' is outside the folders that this dashboard may read "
+            f"({', '.join(map(str, roots))}). "
             "Put the files there, or ask the person who runs the server to add a folder with --root."
         )
 

@@ -89,7 +89,8 @@ def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
         extended = {*vocabulary, *cleaned.tags}
         if len(extended) > max(MAX_VOCABULARY, len(vocabulary)):
             raise InvalidInput(
-                f"{len(extended)} different tags are too many. Use one of: {', '.join(vocabulary)}."
+                f"{len(extended)} different tags are too many. Use an existing one: "
+                f"{', '.join(vocabulary)}."
             )
         files.append_json(path, asdict(cleaned))
     return cleaned
@@ -122,11 +123,12 @@ def _clean_tags(texts: Iterable[str]) -> tuple[str, ...]:
     for tag in tags:
         if len(tag) > TAG_LENGTH or re.search(r"[\x00-\x1f\x7f]", tag):
             raise InvalidInput(
-                f"'{tag[:60]}' is not a valid tag. Expected at most {TAG_LENGTH} letters on one line."
+                f"'{tag[:60]}' is not a valid tag. Expected at most {TAG_LENGTH} "
+                "characters on one line."
             )
     if len(tags) > MAX_CASE_TAGS:
         raise InvalidInput(
-            f"{len(tags)} tags are too many for one case. Keep at most {MAX_CASE_TAGS}."
+            f"{len(tags)} tags are too many for one case. The maximum is {MAX_CASE_TAGS}."
         )
     return tuple(tags)
 
@@ -134,5 +136,7 @@ def _clean_tags(texts: Iterable[str]) -> tuple[str, ...]:
 def _clean_note(text: str) -> str:
     note = text.strip()
     if len(note) > NOTE_LENGTH:
-        raise InvalidInput(f"The note has {len(note):,} letters. Keep at most {NOTE_LENGTH:,}.")
+        raise InvalidInput(
+            f"The note has {len(note):,} characters. The maximum is {NOTE_LENGTH:,}."
+        )
     return note

@@ -31,17 +31,18 @@ def save(store: Store, name: str, query: str) -> None:
     name = " ".join(name.split())
     if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
         raise InvalidInput(
-            f"'{name[:80]}' is not a valid name for a view. Expected 1 to {NAME_LENGTH} letters."
+            f"'{name[:80]}' is not a valid name for a view. Expected 1 to {NAME_LENGTH} characters."
         )
     if len(query) > QUERY_LENGTH:
         raise InvalidInput(
-            f"This view's address has {len(query):,} letters. Expected at most {QUERY_LENGTH:,}."
+            f"This view's address has {len(query):,} characters. The maximum is {QUERY_LENGTH:,}."
         )
     with files.lock(_path(store).with_suffix(".lock"), lambda: None):
         queries = read(store) | {name: query}
         if len(queries) > MAX_BOOKMARKS:
             raise InvalidInput(
-                f"There are {MAX_BOOKMARKS} saved views. Remove one that is no longer used."
+                f"The limit of {MAX_BOOKMARKS} saved views is reached. Delete a view that "
+                "is no longer used."
             )
         files.write_json(_path(store), queries)
 

@@ -189,7 +189,7 @@ class ArrowFile:
 
     def _bytes_at(self, offset: int, n_bytes: int) -> bytes:
         if offset < 0 or not 0 <= n_bytes <= MOST_METADATA:
-            raise struct.error("a place outside the file")
+            raise struct.error("an offset outside the file")
         self._source.seek(offset)
         return self._source.read(n_bytes)
 
@@ -235,5 +235,5 @@ class _Table:
 
     def _unpack(self, kind: str, place: int) -> int:
         if place < 0:
-            raise struct.error("a place outside the metadata")
+            raise struct.error("an offset outside the metadata")
         return struct.unpack_from("<" + kind, self._buffer, place)[0]

@@ -101,7 +101,8 @@ def _members(file: str, n_bytes: int, *stamp: int) -> dict[str, Member]:
                 count += 1
                 if count > MOST_MEMBERS:
                     raise InvalidInput(
-                        f"'{file}' has more than {MOST_MEMBERS:,} members. Divide it into several tars."
+                        f"'{file}' has more than {MOST_MEMBERS:,} members. Split it into "
+                        "several tar files."
                     )
                 if info.size < 0 or info.offset <= offset:  # tarfile would loop forever
                     raise tarfile.ReadError("a member ends before it begins")

@@ -57,7 +57,10 @@ def rename(store: Store, stored: str, display: str) -> None:
         if display:
             names[stored] = display
         if len(names) > MAX_NAMES:
-            raise InvalidInput(f"There are {MAX_NAMES:,} names. Remove one that is no longer used.")
+            raise InvalidInput(
+                f"The limit of {MAX_NAMES:,} names is reached. Remove a name that is no longer "
+                "used."
+            )
         files.write_json(_path(store), names)
 
 
@@ -65,7 +68,7 @@ def _valid(display: str) -> str:
     """Return the name if it is valid. Raises InvalidInput."""
     if not 0 < len(display) <= MAX_LENGTH or not display.isprintable():
         raise InvalidInput(
-            f"'{display[:80]}' is not a valid display name. Expected 1 to {MAX_LENGTH} letters."
+            f"'{display[:80]}' is not a valid display name. Expected 1 to {MAX_LENGTH} characters."
         )
     return display
 

@@ -208,7 +208,7 @@ def parse_file_record(content: bytes) -> dict[str, Any]:
             return record
     except (TypeError, KeyError):
         pass
-    raise ValueError("it names no file and checksum")
+    raise ValueError("it has no file name and checksum")
 
 
 def part_intact(path: Path) -> bool:

@@ -54,7 +54,8 @@ def require_utf8(path: Path, kind: str) -> None:
     """
     if SURROGATE.search(os.fspath(path.absolute())):
         raise InvalidInput(
-            f"The path of {kind}, '{path.absolute()}', is not UTF-8. Rename that file or folder."
+            f"The path of {kind}, '{path.absolute()}', is not valid UTF-8. Rename the file "
+            "or folder."
         )
 
 
@@ -138,7 +139,7 @@ def parse_json_object(text: str) -> dict[str, Any]:
     """Parse a JSON object. Raises ValueError, also for any other JSON value."""
     content = parse_json(text)
     if not isinstance(content, dict):
-        raise ValueError("no JSON object")
+        raise ValueError("not a JSON object")
     return content
 
 
@@ -245,7 +246,7 @@ def _json(path: Path, value: object, **options: Any) -> bytes:
     """Return the value as JSON. Raises InvalidInput if it has a lone surrogate, which pages cannot show."""
     if SURROGATE.search(json.dumps(value, ensure_ascii=False)):
         raise InvalidInput(
-            f"Cannot write '{path}': a text in it has half of a character (a lone surrogate). Use another name or text."
+            f"Cannot write '{path}': a string in it has a lone surrogate. Use another name or text."
         )
     return json.dumps(value, **options).encode()
 

@@ -187,7 +187,8 @@ class Mirror:
             file_system, root = self._opened
             if self.is_folder and not os.path.isdir(root):
                 raise InvalidInput(
-                    f"The folder '{root}' is gone. Mount it and run the same command again to continue."
+                    f"The folder '{root}' is not available. Mount it and run the same "
+                    "command again to continue."
                 )
             if self.is_folder:  # fsspec's files are visible before they are complete
                 source = content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
@@ -236,7 +237,8 @@ class Mirror:
         self._index = set(paths)
         if known and not paths and self.is_folder:
             raise InvalidInput(
-                f"Nothing is left in '{self.url}', where {len(known)} entries were. Mount it again; if it was emptied "
+                f"'{self.url}' is empty but had {len(known)} entries. Mount it again; if "
+                "it was emptied "
                 f"on purpose, delete runs and cases in '{self.root}'."
             )
         new = [

@@ -73,7 +73,8 @@ class Store:
             files.require_utf8(self.root, "the cache")
         except FileNotFoundError:  # of os.getcwd
             raise InvalidInput(
-                f"'{root}' is relative to a working folder that is gone. Change to another folder."
+                f"'{root}' is relative to a working folder that no longer exists. Change "
+                "to another folder."
             ) from None
         except (OSError, ValueError, RuntimeError) as error:  # NUL, a link to itself
             raise InvalidInput(
@@ -124,7 +125,7 @@ class Store:
     def _entry(self, kind: str, key: str) -> Entry:
         if not re.fullmatch("[0-9a-z]{1,64}", key):
             raise InvalidInput(
-                f"'{key}' is not a key of stored {kind}. `vlprobe show` lists what is stored."
+                f"'{key}' is not the key of stored {kind}. `vlprobe show` lists the keys."
             )
         folder = self.root / kind / key
         return MirroredEntry(folder, self.mirror) if self.mirror else Entry(folder)
@@ -185,8 +186,9 @@ class Store:
             is_copy = manifest.get("key") != key
             if manifest["schema"] != SCHEMA:
                 unread[key] = InvalidInput(
-                    f"Run {key} was stored in format {printable(str(manifest['schema']))}; this vlprobe reads format "
-                    f"{SCHEMA}. Repeat the same `vlprobe run`, or export it with the version that wrote it."
+                    f"Run {key} was stored in format {printable(str(manifest['schema']))}; "
+                    f"this version of vlprobe reads format {SCHEMA}. Repeat the run, or "
+                    "export it with the version that wrote it."
                 )
             elif "run" in manifest and not is_copy:
                 manifests.append(manifest)
@@ -221,7 +223,8 @@ class Store:
         matching = [full for full in runs if key and full.startswith(key)]
         if len(matching) > 1:
             raise InvalidInput(
-                f"'{key}' matches the keys of {len(matching)} runs. Type more digits: {', '.join(matching)}."
+                f"'{key}' matches {len(matching)} runs. Use more digits of the key: "
+                f"{', '.join(matching)}."
             )
         if not matching:
             for full, error in unread.items():

@@ -181,12 +181,14 @@ def split(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
     blind = [item.id for item in items if item.image is None]
     if blind:
         raise InvalidInput(
-            f"{len(blind)} items have no picture (first: '{blind[0]}'). Expected a picture for every item to train on."
+            f"{len(blind)} items have no picture (first: '{blind[0]}'). Training needs a "
+            "picture for every item."
         )
     units = {item.unit for item in items}
     if len(units) < 4:
         raise InvalidInput(
-            f"{len(units)} pictures are too few to train on. Expected 4 or more, two are held out."
+            f"{len(units)} pictures are too few to train on. Training needs at least 4; "
+            "two are held out."
         )
     count = min(HELD_OUT_ITEMS, max(2, math.floor(HELD_OUT * len(units))))
     held_out = set(sorted(units, key=lambda unit: (draw(0, unit, 0, "held out"), unit))[:count])
@@ -238,8 +240,8 @@ class Batches:
         self.n_rows = sum(map(len, self._units))
         if self.n_rows < size:
             raise InvalidInput(
-                f"A batch of {size} takes more than the {self.n_rows} pictures there are to train on. "
-                "Pass a smaller --batch-size."
+                f"A batch of {size} is larger than the {self.n_rows} training pictures. "
+                "Use a smaller --batch-size."
             )
         self._model, self._size, self._seed, self._makes = model, size, seed, makes
         self._words, self._normal, self._workers = words, normal, workers

@@ -142,7 +142,7 @@ class Learner:
             total = total + self._weights[name] * value
         if not math.isfinite(total.item()):
             raise InvalidInput(
-                f"The training loss is {total.item()} at step {step}. Expected a number; try a lower --rate, or fp32."
+                f"The training loss is {total.item()} at step {step}. Try a lower --rate or fp32."
             )
         self.scaler.scale(total).backward()
         if not whole:

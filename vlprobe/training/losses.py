@@ -215,7 +215,7 @@ def corrupted(
 def consistency(
     images: "torch.Tensor", texts: "torch.Tensor", paraphrases: "torch.Tensor"
 ) -> "torch.Tensor":
-    """Compute how far the score moves when a caption is only reworded: |s(I, c) - s(I, c')|, the invariance
+    """Compute how far rewording shifts the score: |s(I, c) - s(I, c')|, the invariance
     error itself.
 
     A model to which all captions are alike has none: it belongs beside a loss that tells captions

@@ -19,12 +19,12 @@ RETRIEVAL = ("clip", "sigmoid")  # one of them is always there
 PARTS = {
     "clip": "symmetric contrastive loss",
     "sigmoid": "SigLIP's loss",
-    "hardneg": "a pair against its hardest mismatches alone",
-    "eqsim": "EqSim: the similarity moves as evenly as the meaning",
+    "hardneg": "each pair against its hardest mismatches",
+    "eqsim": "EqSim: similarity changes in proportion to meaning",
     "sc": "semantic contrastive loss: away from corrupted captions",
     "vc": "visual contrastive loss: away from mixed pictures",
     "consistency": "a reworded caption keeps its score",
-    "flip": "a caption with a word made wrong scores less",
+    "flip": "a caption with a wrong word scores lower",
 }
 SCORES = ("cosine", "softmax")
 _TERM = re.compile(r"(?:([0-9]*\.?[0-9]+)\s*\*\s*)?([a-z]+)")
@@ -56,14 +56,15 @@ def weights(formula: str) -> dict[str, float]:
         match = _TERM.fullmatch(term.strip())
         if not match or match[2] not in PARTS or match[2] in weight_of or not float(match[1] or 1):
             raise InvalidInput(
-                f"'{term.strip()}' in the loss '{formula}' is not understood. Expected parts, each once, joined by +, "
-                f"a weight before them: clip+0.5*eqsim. Known: {', '.join(PARTS)}."
+                f"'{term.strip()}' in the loss '{formula}' is not valid. Expected terms "
+                "joined by +, each at most once, with optional weights, such as "
+                f"clip+0.5*eqsim. Terms: {', '.join(PARTS)}."
             )
         weight_of[match[2]] = float(match[1] or 1)
     if sum(name in weight_of for name in RETRIEVAL) != 1:
         raise InvalidInput(
-            f"The loss '{formula}' needs clip or sigmoid, and not both: the others alone would forget what fits what. "
-            "Write it as clip+0.5*eqsim."
+            f"The loss '{formula}' needs either clip or sigmoid, because the other terms "
+            "do not train matching. For example: clip+0.5*eqsim."
         )
     return weight_of
 
@@ -72,11 +73,11 @@ def check(settings: Settings) -> None:
     """Raises InvalidInput for an invalid setting."""
     if settings.scores not in SCORES:
         raise InvalidInput(
-            f"Scores '{settings.scores}' are not known. Expected one of: {', '.join(SCORES)}."
+            f"Unknown scores '{settings.scores}'. Expected one of: {', '.join(SCORES)}."
         )
     if settings.eqsim not in losses.EQSIM_VARIANTS:
         raise InvalidInput(
-            f"The variant '{settings.eqsim}' of EqSim is not known. "
+            f"Unknown EqSim variant '{settings.eqsim}'. "
             f"Expected one of: {', '.join(losses.EQSIM_VARIANTS)}."
         )
     if settings.close < 0 or not (math.isfinite(settings.margin) and settings.margin >= 0):
@@ -103,7 +104,7 @@ def loss_parts(
         images: Of `batch.pixels`, float32, unit length.
         texts: Of `batch.tokens`, float32, unit length.
         scale: The model's logit scale, shape ().
-        bias: The model's logit bias, shape (); None where it has none; "sigmoid" is then absent.
+        bias: The model's logit bias, shape (); None if it has none; "sigmoid" is then absent.
         settings: Settings of the parts.
         done: Share of the training that is done, for the curriculum.
     """

@@ -18,7 +18,7 @@ _COMPANIONS = (".json", ".jsonl", ".state.pt")  # suffixes of the files beside t
 
 
 def prepare_folder(path: Path) -> None:
-    """Makes the folder of the weights. Raises InvalidInput where a file of the training may not or
+    """Makes the folder of the weights. Raises InvalidInput if a file of the training may not or
     cannot be written.
     """
     access.refuse_writing()
@@ -34,7 +34,7 @@ def prepare_folder(path: Path) -> None:
 
 
 def finished_card(path: Path, pinned: str) -> dict | None:
-    """The card of the same training, if it has ended. Raises InvalidInput where the file holds
+    """The card of the same training, if it has ended. Raises InvalidInput if the file holds
     something else.
     """
     # Killed after the weights, before the card
@@ -46,7 +46,8 @@ def finished_card(path: Path, pinned: str) -> dict | None:
         card = {}
     if card.get("pinned") != pinned:
         raise InvalidInput(
-            f"'{path}' already exists, from another training run. Name another output, or delete it."
+            f"'{path}' already exists, from another training run. Choose another output or "
+            "delete it."
         )
     return card
 
@@ -67,7 +68,7 @@ def refuse_overwriting(path: Path, pinned: str) -> None:
         if not isinstance(content, dict) or content.get("pinned") != pinned:
             raise InvalidInput(
                 f"'{file}' already exists, and this training run would overwrite it. "
-                "Name another output, or move the file."
+                "Choose another output or move the file."
             )
 
 
@@ -78,8 +79,8 @@ def _text(file: Path) -> str:
         return ""
     except OSError as error:
         raise InvalidInput(
-            f"'{file}' cannot be read ({error.strerror}), and this training would overwrite it. "
-            "Name another output, or move the file."
+            f"'{file}' cannot be read ({error.strerror}), and this training run would "
+            "overwrite it. Choose another output or move the file."
         ) from None
 
 

@@ -70,7 +70,7 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
         encoder = registry.load_model(request.model, request.device)
         if not isinstance(encoder, OpenClipEncoder):
             raise InvalidInput(
-                f"'{request.model}' cannot be trained. Expected a demo: or an openclip: model."
+                f"'{request.model}' cannot be fine-tuned. Expected a demo: or openclip: model."
             )
         progress("Reading the data", 0, 1)
         datasets = [registry.load_dataset(name, cache) for name in request.datasets]
@@ -125,8 +125,9 @@ def _sources(
     n_foreign = sum(source.get("not_english", 0) for source in sources)
     if losses and n_captions and n_foreign == n_captions:
         raise InvalidInput(
-            f"{n_foreign:,} of {n_captions:,} captions are not in English, which the rules of '{losses[0]}' are for. "
-            "Train without it, or on captions in English."
+            f"{n_foreign:,} of {n_captions:,} captions are not in English, but "
+            f"'{losses[0]}' uses rules for English. Remove this term or train on English "
+            "captions."
         )
     return sources, foreign
 
@@ -269,8 +270,8 @@ class _Training:
             ) from None
         if not isinstance(state, dict) or state.get("pinned") != self._pinned:
             raise InvalidInput(
-                f"'{self._state}' is of another training that was stopped. "
-                "Repeat that request to go on with it, delete the file, or name another output."
+                f"'{self._state}' belongs to another training run that was stopped. Repeat "
+                "that command to continue it, delete the file, or choose another output."
             )
         self._learner.model.load_state_dict(state["model"])
         self._learner.optimizer.load_state_dict(state["optimizer"])
@@ -309,7 +310,8 @@ def _check(request: TrainRequest) -> None:
     objective.check(settings(request))
     if request.model.partition(":")[0] not in _FAMILIES:
         raise InvalidInput(
-            f"'{request.model}' cannot be trained. Expected a demo: or an openclip: model, and no preset of one."
+            f"'{request.model}' cannot be fine-tuned. Expected a demo: or openclip: model, "
+            "and no preset of one."
         )
     asked_about = [
         name
@@ -318,12 +320,14 @@ def _check(request: TrainRequest) -> None:
     ]
     if asked_about or not request.datasets:
         raise InvalidInput(
-            f"'{asked_about[0] if asked_about else 'nothing'}' is not training data: the probes use it, or it "
-            "is kept to choose settings on. Expected demo-train, demo-train:pairs, or data of your own."
+            f"'{asked_about[0] if asked_about else 'nothing'}' is not training data: the "
+            "probes use it, or it is a validation set. Expected demo-train, "
+            "demo-train:pairs, or your own data."
         )
     if request.path.suffix != ".safetensors":
         raise InvalidInput(
-            f"The output '{request.output}' is not a .safetensors file. Name one, such as tuned.safetensors."
+            f"The output '{request.output}' is not a .safetensors file. Expected a name "
+            "such as tuned.safetensors."
         )
     if request.freeze not in ("", "image", "text") or request.precision not in frozen.PRECISIONS:
         raise InvalidInput(

@@ -193,7 +193,7 @@ class Metric:
     help: str  # one or two plain sentences for a tooltip
     unit: str  # cosine or rate
     direction: Literal["up", "down", "none"]  # the better direction
-    chance: float  # for a model that guesses; NaN where that is undefined
+    chance: float  # for a model that guesses; NaN if that is undefined
     source: str  # paper, equation or table
     kinds: tuple[str, ...]  # the kinds of cases that it evaluates
     value: "Callable[[pd.DataFrame], np.ndarray]"  # cases of those kinds to one float a row; NaN: does not apply

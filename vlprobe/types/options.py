@@ -17,7 +17,7 @@ Value = bool | int | str
 WORDS = {"true": True, "1": True, "false": False, "0": False}
 WHOLE = re.compile(r"-?[0-9]{1,18}")
 REMOVED = {  # options of earlier versions, each with the value that had no effect and a remedy
-    "approximate": ("0", "All galleries are searched exactly, in blocks that fit in --memory")
+    "approximate": ("0", "Galleries are always searched exactly, in blocks that fit in --memory")
 }
 
 
@@ -81,7 +81,8 @@ class Option:
             values = [self._entry(entry) for entry in entries]
             if repeated := [value for value in values if values.count(value) > 1]:
                 raise InvalidInput(
-                    f"Option '{self.name}' names '{repeated[0]}' more than once. Name each value once."
+                    f"Option '{self.name}' contains '{repeated[0]}' more than once. List "
+                    "each value once."
                 )
             return values
         if self.type in ("choice", "text") and isinstance(value, list | tuple):
@@ -144,7 +145,7 @@ def parse_options(
     for name in REMOVED.keys() & set(unknown):
         neutral, instead = REMOVED[name]
         if str(values[name]) not in (neutral, ""):
-            raise InvalidInput(f"Option '{name}' was removed. {instead}. Leave it out.")
+            raise InvalidInput(f"Option '{name}' was removed. {instead}. Do not set it.")
         unknown.remove(name)
     if unknown:
         names = ", ".join(option.name for option in options)

@@ -169,13 +169,13 @@ class CaseAnswerer(Model, Protocol):
 
     def answers(self, cases: "pa.Table") -> np.ndarray:
         """Scores of each case's pictures with its texts, picture by picture: float32 of shape
-        (n_pairs,), NaN where it has none.
+        (n_pairs,), NaN if it has none.
         """
         ...
 
     def text_answers(self, cases: "pa.Table") -> "np.ndarray | None":
         """Scores of each case's text pairs: float32 of shape (n_cases, pairs), in the order 01, 02, 12,
-        NaN where it has none; None without a score for any case.
+        NaN if it has none; None without a score for any case.
         """
         return None
 
@@ -224,11 +224,11 @@ class Lookup(Model, Protocol):
         ...
 
     def text_vectors(self, texts: Sequence[str]) -> np.ndarray:
-        """Float32 of shape (n, dim), NaN where the file has none."""
+        """Float32 of shape (n, dim), NaN if the file has none."""
         ...
 
     def image_vectors(self, images: Sequence[Picture]) -> np.ndarray:
-        """Float32 of shape (n, dim), NaN where the file has none."""
+        """Float32 of shape (n, dim), NaN if the file has none."""
         ...
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""Every table that a page, a report or the command line shows: all SQL but the store's own.
+"""All tables for pages, reports and the command line, and all SQL except the store's.
 
-A module is imported when it is first named: a command needs two or three of them.
+Modules are imported on first use, because a command needs only two or three of them.
 """
 
 import importlib

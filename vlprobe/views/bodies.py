@@ -1,4 +1,6 @@
-"""What the views of cases do by the body of a kind. `case.card.CARDS` draws each body; no other file chooses by it."""
+"""Behavior of the case views per body of a kind. `case.card.CARDS` draws each body; no other module
+depends on it.
+"""
 
 import difflib
 import json
@@ -10,7 +12,7 @@ from vlprobe import registry
 from vlprobe.types.presentation import CardBody, KindPresentation
 from vlprobe.views.records import CaseRow
 
-# The true text of a case and the one that should lose, "" where there is none, from the case and the candidate that
+# The true text of a case and the one that should lose, "" if there is none, from the case and the candidate that
 # the model ranks first in the form that the probe stores.
 Texts = Callable[[CaseRow, str], tuple[str, str]]
 
@@ -51,13 +53,13 @@ def _farthest_wording(row: CaseRow, top: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class CaseBody:
-    """What the views do with cases of one body.
+    """How the views treat cases of one body.
 
     Attributes:
-        texts: Chooses the two texts that are compared.
-        uses_answer: Whether the wrong side comes from the model's answer, not from the question.
-        ranks: What the model ranks in a search; "" where it compares a few sides.
-        is_picture_optional: Whether a talk can show a case without its picture.
+        texts: Function that selects the two texts to compare.
+        uses_answer: Whether the wrong side comes from the model's answer instead of the question.
+        ranks: What the model ranks in a search; "" for comparisons.
+        is_picture_optional: Whether slides can show a case without its picture.
         is_for_people: Whether a case has one picture and two captions, so that people can answer it.
     """
 

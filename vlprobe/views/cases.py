@@ -1,4 +1,4 @@
-"""Cases of a question set and the stored models' answers to them."""
+"""Cases of a question set and the stored answers to them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -92,10 +92,10 @@ def passing(
 
 
 def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
-    """Return how right each answer is: float64 from 0 to 1, shape (n,).
+    """Return the correctness of each answer: float64 from 0 to 1, shape (n,).
 
-    A tie is wrong. For a model that ran with both orders of the captions, a margin of 0 is an
-    answer that changes with the order: it is half right.
+    A tie is wrong. For a model tested with both orders of the captions, a margin of 0 is an answer
+    that changes with the order, which counts as half right.
     """
     is_right = (margins > 0).astype(np.float64)
     return np.where(margins == 0, 0.5, is_right) if n_orders == 2 else is_right
@@ -118,7 +118,7 @@ def count_fooled(store: Store, question_set: QuestionSet, numbers: np.ndarray) -
 def failures(
     store: Store, question_set: QuestionSet, case_filter: Filter, page: int = 1, size: int = 12
 ) -> tuple[pd.DataFrame, int]:
-    """One page of the cases that pass a filter, and how many pass it; ties count as failures.
+    """Return one page of the cases that pass a filter, and the total; ties count as failures.
 
     Returns:
         The columns of `FailureRow`; and the total.
@@ -143,7 +143,7 @@ def questions(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -
 
 def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[int, int]:
     """Count how many cases of a kind have all their pictures on this machine, and how many cases there
-    are; (0, 0) where they have more than MOST_FILES pictures, which are not looked for.
+    are; (0, 0) if they have more than MOST_FILES pictures, which are not checked.
     """
     rows = _cases_of_pictures(store, question_set, kind)
     n_pictured = len(pictured(store, question_set, kind))
@@ -151,7 +151,7 @@ def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[i
 
 
 def count_pictures(store: Store, question_set: QuestionSet) -> tuple[int, int]:
-    """Count the pictures that a question set is about, and those of them that are on this machine."""
+    """Count the pictures of a question set, and those that are on this machine."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT unnest(images) FROM read_parquet(?)",
@@ -161,15 +161,17 @@ def count_pictures(store: Store, question_set: QuestionSet) -> tuple[int, int]:
 
 
 def keeps_unpictured(question_set: QuestionSet) -> bool:
-    """Return whether the dataset has questions without their pictures: it was read with that option, or is
-    bundled.
+    """Return whether the dataset can have questions without pictures, because of an option or
+    because it is bundled.
     """
     dataset = question_set.runs[0].dataset
     return f"+{UNPICTURED}" in dataset or dataset.startswith(f"{bundled.PREFIX}:")
 
 
 def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
-    """Return the numbers of the cases of a kind that have all their pictures on this machine, rising."""
+    """Return the numbers of the cases of a kind that have all their pictures on this machine,
+    ascending.
+    """
 
     def find() -> np.ndarray:
         rows = _cases_of_pictures(store, question_set, kind)
@@ -182,8 +184,8 @@ def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
 def are_pictured(
     store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
 ) -> np.ndarray | None:
-    """Return whether each case has all its pictures on this machine: bool of shape (n,); None where
-    all cases have theirs, or none of them.
+    """Return whether each case has all its pictures on this machine: bool of shape (n,); None if
+    all cases or no cases have them.
     """
     if not keeps_unpictured(question_set):
         return None
@@ -222,7 +224,7 @@ def are_here(names: Sequence[str]) -> bool:
 
 
 def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | None:
-    """The number of the case with this id; None where there is none."""
+    """Return the number of the case with this id; None if there is none."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             'SELECT "case" FROM read_parquet(?) WHERE id = ? LIMIT 1',
@@ -232,8 +234,8 @@ def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | 
 
 
 def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
-    """Count how many cases pass a filter with each outcome, whatever outcome it names; ties are among the
-    fooled, too.
+    """Count the cases that pass a filter by outcome, ignoring the outcome of the filter; ties also
+    count as fooled.
     """
     _, of_model, _ = passing(store, question_set, replace(case_filter, outcome="all"))
     return {
@@ -245,14 +247,14 @@ def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> di
 def answers(
     store: Store, question_set: QuestionSet, numbers: Sequence[int], models: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """The stored answers of models to these cases: case, margin, scores, the other columns that the probe stores, the
-    model, and whether its answers are scored.
+    """Return the stored answers of models to these cases: case, margin, scores, the other columns
+    of the probe, the model, and whether its answers have scores.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         numbers: Numbers of cases.
-        models: Those whose answers are read; without any, all.
+        models: Models to read; empty: all.
     """
     tables = [
         AnswerTable(store, run.key)

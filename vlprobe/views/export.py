@@ -41,7 +41,7 @@ def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool
     Nothing is at `output` until all of it is.
 
     Args:
-        store: Whose results.
+        store: The store with the results.
         output: A file (duckdb) or a folder (parquet, csv) that does not exist.
         form: Form of the files.
         with_bundled: Whether results that came with vlprobe are included.
@@ -55,7 +55,8 @@ def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool
     stored = exported_runs(store, with_bundled)
     if output.exists() or output.is_symlink():
         raise InvalidInput(
-            f"'{output}' exists. Name a new {'file' if form == 'duckdb' else 'folder'}, or delete that one first."
+            f"'{output}' already exists. Choose another "
+            f"{'file' if form == 'duckdb' else 'folder'} or delete it first."
         )
     files = table_files(store, stored)
     growing = output.with_name(f".{output.name}.{uuid.uuid4().hex}.tmp")
@@ -80,7 +81,7 @@ def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool
     except (duckdb.IOException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidInput(
-            f"Cannot write '{output}' ({reason}). Choose another place or free some space."
+            f"Cannot write '{output}' ({reason}). Choose another path or free some space."
         ) from None
     finally:
         if growing.is_dir():
@@ -97,13 +98,13 @@ def exported_runs(store: Store, with_bundled: bool = True) -> "pd.DataFrame":
         raise InvalidInput(
             "Nothing is stored yet, so there is nothing to export. Run a probe first: vlprobe run --help."
             if with_bundled
-            else "Nothing but bundled results is stored. Leave --no-bundled out to export these."
+            else "Only bundled results are stored. Remove --no-bundled to export them."
         )
     return stored
 
 
 def table_files(store: Store, stored: "pd.DataFrame") -> dict[str, dict[str, list[str]]]:
-    """Paths of each table, by its name and the key of the question set; "" where it has the runs' own."""
+    """Return the files of each table, by name and question set key ("" for tables of runs)."""
     keys = stored["key"].tolist()
     side_tables = {
         name for probe in stored["probe"].unique() for name in load_probe(probe).side_tables
@@ -160,7 +161,7 @@ def _require_space(output: Path, files: dict[str, dict[str, list[str]]]) -> None
     if free < size:
         raise InvalidInput(
             f"There is too little space for '{output}': it takes {size / 1e6:,.0f} MB at the least, and "
-            f"{free / 1e6:,.0f} MB are free. Choose another place or free some space."
+            f"{free / 1e6:,.0f} MB are free. Choose another path or free some space."
         )
 
 

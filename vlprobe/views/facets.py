@@ -1,4 +1,4 @@
-"""Facets of the cases that pass a filter: how many cases each value has, and how many of them fool the model."""
+"""Facets of the cases that pass a filter: number of cases and of fooled cases per value."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -22,10 +22,11 @@ class FacetRow:
     """A value of a facet.
 
     Attributes:
-        value: The value, as the filter's field names it.
-        n_asked: Cases with the value that the model answered, whatever the outcomes in the filter.
-        n_fooled: Those of them that pass the outcomes of the filter; if it has none, those that fool the model. Of
-            rewordings, which fool no model, all.
+        value: The value, as in the filter's field.
+        n_asked: Cases with the value that the model answered, regardless of the outcomes in the
+            filter.
+        n_fooled: Those that pass the outcomes of the filter; without outcomes, those that fool the
+            model. For rewordings, which fool no model, all cases.
     """
 
     value: str
@@ -35,11 +36,12 @@ class FacetRow:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """The values of one property, highest rate first. Other values of the same facet do not narrow them.
+    """The values of one property, highest rate first. Selected values of the same facet do not
+    restrict them.
 
     Attributes:
         name: "subtype", "rule", "pair", or the name of slices: "tag:NAME", "caption_length", "word_frequency".
-        rows: At least two, or one that the filter names.
+        rows: At least two values, or one that is in the filter.
     """
 
     name: str
@@ -47,8 +49,8 @@ class Facet:
 
 
 def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
-    """Return the facets of a kind of cases; see `Facet`. One whose values all have a rate of 100 % is left out, unless
-    the filter names one of them.
+    """Return the facets of a kind of cases; see `Facet`. A facet whose values all have a rate of
+    100 % is omitted, unless the filter has one of them.
     """
     is_movement = question_set.presentation.kind(case_filter.kind).is_movement
     selections: dict[Filter, tuple[np.ndarray, np.ndarray]] = {}
@@ -74,8 +76,9 @@ def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
 
 
 def model_rates(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, float]:
-    """Return for each model the share of the filter's cases, whatever its outcomes, that fool it; NaN if it answered
-    none. A tie counts; a case that fools it in one of two orders of the captions counts half, as on every page.
+    """Return the share of the filter's cases that fool each model, ignoring the filter's outcomes;
+    NaN if it answered none. A tie counts; a case that fools it in one of two orders of the captions
+    counts half, as on every page.
     """
     numbers, _, _ = cases.passing(store, question_set, case_filter.any_outcome())
     of_models = cases.margins(store, question_set, question_set.models, numbers)
@@ -89,7 +92,7 @@ def model_rates(store: Store, question_set: QuestionSet, case_filter: Filter) ->
 
 
 def without(case_filter: Filter, name: str) -> tuple[tuple[str, ...], Filter]:
-    """Return the values of a facet that a filter names, and the filter without them."""
+    """Return the values of a facet in a filter, and the filter without them."""
     if name in ("subtype", "rule", "pair"):
         return getattr(case_filter, name), replace(case_filter, **{name: ()})
     field, slice_name = field_of(name)
@@ -110,7 +113,7 @@ def choose(case_filter: Filter, name: str, values: Sequence[str]) -> Filter:
 
 
 def field_of(name: str) -> tuple[str, str]:
-    """Return the field of a filter that a facet of slices narrows, and the name of the slices.
+    """Return the filter field and the slice name of a facet of slices.
 
     >>> field_of("tag:scene"), field_of("caption_length")
     (('tag', 'scene'), ('caption', 'caption_length'))

@@ -1,4 +1,4 @@
-"""One page of a model's cases as a table of words: what `vlprobe failures` prints."""
+"""One page of a model's cases as a text table, for `vlprobe failures`."""
 
 import pandas as pd
 
@@ -22,19 +22,22 @@ PICTURE_COLUMNS = ("image", "first_image", "first_partner")
 def failure_table(
     store: Store, question_set: QuestionSet, case_filter: Filter, page: int = 1, size: int = 20
 ) -> tuple[pd.DataFrame, int]:
-    """Return one page of the cases that pass a filter, and how many pass it.
+    """Return one page of the cases that pass a filter, and the total.
 
     Args:
         store: The store with the results.
         question_set: The models and their runs.
-        case_filter: Which cases of one kind, and their order.
-        page: From 1.
-        size: Rows of a page.
+        case_filter: Filter and order of the cases.
+        page: Page number, from 1.
+        size: Rows per page.
 
     Returns:
-        COLUMNS: `original` is the true text and `edited` the text that should lose, "" if a picture
-        should lose. A search for a picture also has FIRST_COLUMNS: the item ranked first, "A + B"
-        if it is a mixture, and the paths of A and B; "" if the run did not store it. And the total.
+        COLUMNS: `original` is the true text, `edited` the wrong one ("" if the wrong side is a
+            picture). A search for a picture also has FIRST_COLUMNS: the item ranked first, "A + B"
+        if it is a mixture, and the paths of A and B; "" if the run did not store it. Also the
+        total.
+
+
 
     Raises:
         NotFound: The filter names a subtype, rule or tag that no case of its kind has.
@@ -65,7 +68,7 @@ def failure_table(
 
 
 def shortened_pictures(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with file names in place of the paths of pictures."""
+    """Return the table with the file names of pictures instead of their paths."""
     shown = [name for name in PICTURE_COLUMNS if name in table]
     return table.assign(
         **{

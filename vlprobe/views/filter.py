@@ -1,4 +1,6 @@
-"""Filters for cases: a WHERE clause for the questions, and a condition on the margins, which are kept in memory."""
+"""Filters for cases: a WHERE clause for the questions, and a condition on the margins, which are in
+memory.
+"""
 
 import itertools
 import math
@@ -74,14 +76,18 @@ AGREEMENTS = ("", "one", "split")
 class Filter:
     """A filter for the cases of one model, valid by construction. Empty means any.
 
-    A case passes a field with several values if it has one of them; of slices, one of each name.
+    A case passes a field with several values if it has one of them; for slices, it needs one of
+    each name.
+
+
 
     Raises:
         NotFound: A field has a value that does not exist.
-        InvalidInput: Two models are to be compared and only one is named, or there are too many corners or patterns.
+        InvalidInput: A comparison lacks the second model, or there are too many corners or
+            patterns.
 
     Attributes:
-        model: Whose answers decide.
+        model: Model whose answers the filter uses.
         kind: Kind of the cases.
         subtype: Types of the edit.
         rule: Rules of the edit.
@@ -92,17 +98,18 @@ class Filter:
         other: Another model with the same questions.
         other_outcome: One of OTHER_OUTCOMES, of the other model.
         within: Corners of a polygon: margin of the model, margin of the other.
-        tagged: Tag that people gave the case.
+        tagged: Tag of the case.
         pair: Keys of patterns (`views.pattern_groups`); the case is a member of at least one.
-        lost_to: Only searches for a picture that are found, and lost to the picture's own mixture.
+        lost_to: Only picture searches that succeed without mixtures and are lost to the picture's
+            own mixture.
         bin: Bins of the model's answer: STRENGTH or LURE.
         caption: Bins of the caption (`views.caption_bins`).
         pictured: Only cases with all their pictures on this machine.
         crossed: Kind and outcome of the model's answer to the same triplet on its other side.
         fooled: Other models that are fooled.
         held: Other models that are not fooled.
-        agreement: Of all models that are not controls, "one": exactly one is fooled; "split": some are and some are
-            not.
+        agreement: Among all models except controls, "one": exactly one is fooled; "split": some are
+            fooled and some are not.
     """
 
     model: str
@@ -148,10 +155,10 @@ class Filter:
             if values and chosen.value not in values[chosen.name]:
                 raise NotFound(chosen.name, chosen.value, values[chosen.name])
         if self.paired and not self.other:
-            raise InvalidInput("Only one model is named. Name the other one to compare it with.")
+            raise InvalidInput("Only one model is given. Choose a second model to compare it with.")
         if self.within and not 3 <= len(self.within) <= CORNERS:
             raise InvalidInput(
-                f"A selection has {len(self.within)} corners. Expected 3 to {CORNERS}."
+                f"The selection has {len(self.within)} corners. Expected 3 to {CORNERS}."
             )
         if len(self.pair) > MOST_PAIRS:
             raise InvalidInput(
@@ -167,13 +174,13 @@ class Filter:
 
     @classmethod
     def parse(cls, model: str, kind: str = "flip", **words: Any) -> "Filter":
-        """Return the filter that users describe, as in links and options.
+        """Parse a filter from links or options.
 
         Args:
-            model: Whose answers decide.
+            model: Model whose answers the filter uses.
             kind: Kind of the cases.
-            words: The other fields by name: slices as NAME=VALUE, switches as "own" and "here", "" for any; of SEVERAL
-                one text or a sequence of them.
+            words: The other fields by name: slices as NAME=VALUE, switches as "own" and "here", ""
+                for any; fields in SEVERAL take one string or a sequence.
 
         Raises:
             NotFound, InvalidInput: See `Filter`.
@@ -193,7 +200,7 @@ class Filter:
         return cls(model, kind, **values)
 
     def words(self) -> dict[str, Any]:
-        """Return the fields as `parse` reads them, in order; several values as a list."""
+        """Return the fields in the form of `parse`, in order; several values as a list."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name in (*SEVERAL, *SLICES):
             texts = [str(slice_) for field, slice_ in self._slices() if field == name]
@@ -205,11 +212,11 @@ class Filter:
 
     @property
     def paired(self) -> bool:
-        """Return whether the other model's margins decide which cases pass, or in which order."""
+        """Return whether the filter or its order depends on the other model's margins."""
         return bool(self.other_outcome or self.within or self.sort == "difference")
 
     def any_outcome(self) -> "Filter":
-        """Return the filter of the same questions, whatever any model answered."""
+        """Return the filter without conditions on answers."""
         return replace(
             self, outcome="all", other_outcome="", within=(), fooled=(), held=(), agreement=""
         )
@@ -256,12 +263,13 @@ class Filter:
         return np.where(is_pictured, ranks, ranks + len(ranks))
 
     def where(self, tagged_cases: Sequence[int], answer_columns: Collection[str]) -> "Where":
-        """Return the SQL condition on `cases`, and for `bin` and `crossed` on `scores`, of all fields but those that
-        are computed from texts and files: `pair`, `lost_to`, `caption` and `pictured`.
+        """Return the SQL condition on `cases`, and for `bin` and `crossed` on `scores`, for all
+        fields except those computed from texts and files: `pair`, `lost_to`, `caption` and
+            `pictured`.
 
         Args:
-            tagged_cases: Numbers of the cases that people tagged with `tagged`.
-            answer_columns: Columns that the model's run stores of each answer.
+            tagged_cases: Numbers of the cases with the tag `tagged`.
+            answer_columns: Columns that the model's run stores per answer.
         """
         terms: list[tuple[str, list[object]]] = []
         if self.kind:
@@ -303,7 +311,8 @@ def _parse_slice(field: str, text: str) -> Slice:
     if not equals:
         example = SLICES[field][1]
         raise InvalidInput(
-            f"{field.capitalize()} '{name[:80]}' is not NAME=VALUE, such as {example}."
+            f"{field.capitalize()} '{name[:80]}' is not valid. Expected NAME=VALUE, such "
+            f"as {example}."
         )
     return Slice(name, value)
 
@@ -312,14 +321,16 @@ BIN_COLUMNS = {STRENGTH: {"strength_bin"}, LURE: {"overlap_01", "overlap_02", "o
 
 
 class Where(NamedTuple):
-    """An SQL condition on the tables `cases` and `scores` of one run, and the values of its question marks."""
+    """An SQL condition on the tables `cases` and `scores` of one run, with the values of its
+    parameters.
+    """
 
     condition: str
     values: tuple[object, ...]
 
     @property
     def needs_scores(self) -> bool:
-        """Return whether the condition names the table `scores`."""
+        """Return whether the condition uses the table `scores`."""
         return "scores" in self.condition
 
 
@@ -354,7 +365,7 @@ class Matches(NamedTuple):
     """Cases that pass a filter; arrays of shape (n,).
 
     Attributes:
-        numbers: Numbers of the cases, int32, rising.
+        numbers: Numbers of the cases, int32, ascending.
         margins: Margins of the filter's model, float32.
         second_margins: Margins of its second model, float32; None unless the filter is `paired`.
         sort_keys: What sorts them: see `Filter.sort_keys`.
@@ -384,7 +395,7 @@ class Matches(NamedTuple):
 
 
 def parse_corners(text: str) -> tuple[tuple[float, float], ...]:
-    """The corners of an area as a link has them: x,y;x,y;... Nothing where it is not that.
+    """Parse the corners of an area in a link, x,y;x,y;...; empty if invalid.
 
     >>> parse_corners("0,0;1,0;1,1"), parse_corners("0,0;nan,1;1,1")
     (((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)), ())

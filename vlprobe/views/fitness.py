@@ -1,4 +1,4 @@
-"""The models with reliable results: the failed checks of their examinations, and on which pictures."""
+"""Reliability of models: their failed checks, by dataset."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Outcome = Literal["passed", "failed", "unjudged"]
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """One check of one model, over all datasets that it was examined on."""
+    """One check of one model over all datasets."""
 
     outcome: Outcome  # "failed" where it failed on any, "unjudged" where it was judged on none
     failed_on: tuple[str, ...]  # names of datasets
@@ -44,7 +44,7 @@ class ModelFitness:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """The results of a model's checks that bear on its numbers on one question set."""
+    """Check results of a model that affect its numbers on one question set."""
 
     model: str
     is_control: bool
@@ -53,10 +53,7 @@ class Warned:
 
 
 def examinations(store: Store) -> list[Examination]:
-    """Return the examinations that say something, latest first: of models that have results, and
-    of those that passed or failed a check. A model whose runs were removed and that no check
-    applied to is not listed.
-    """
+    """Return the examinations of models with results or with applicable checks, latest first."""
     models = runs.models(store)
     return [
         examination
@@ -67,7 +64,9 @@ def examinations(store: Store) -> list[Examination]:
 
 
 def matrix(store: Store) -> tuple[ModelFitness, ...]:
-    """List the models of `examinations`, by name, controls last; of each dataset the latest examination counts."""
+    """List the models of `examinations` by name, controls last; the latest examination per dataset
+    counts.
+    """
     latest: dict[str, dict[str, Examination]] = {}
     for examination in examinations(store):
         latest.setdefault(examination.model, {}).setdefault(examination.dataset, examination)
@@ -98,7 +97,9 @@ def _outcome(judged: Iterable[tuple[str, bool | None]]) -> CheckOutcome:
 
 
 def warned(store: Store, question_set: QuestionSet) -> tuple[Warned, ...]:
-    """The models of a question set that have a note, or failed a check on its pictures; controls last."""
+    """Return the models of a question set that have a note or failed a check on its pictures;
+    controls last.
+    """
     failed: dict[tuple[str, str], tuple[str, ...]] = {}
     for examination in examine.load(store):
         names = tuple(check.name for check in examination.checks if check.passed is False)

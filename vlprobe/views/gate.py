@@ -17,7 +17,7 @@ from vlprobe.views.runs import QuestionSet
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A metric that may get worse by so much and no more; unknown numbers are NaN."""
+    """A limit on the regression of a metric; unknown numbers are NaN."""
 
     metric: str
     max_drop: float  # in the metric's unit
@@ -31,7 +31,7 @@ class Promise:
 
     @property
     def outcome(self) -> str:
-        """Kept, broken, unknown, or open: the interval lies on both sides of the limit."""
+        """Outcome: kept, broken, unknown, or open if the interval includes the limit."""
         if math.isnan(self.drop) or math.isnan(self.low) or math.isnan(self.high):
             return "unknown"
         if self.low > self.max_drop:
@@ -40,12 +40,12 @@ class Promise:
 
     @property
     def is_broken(self) -> bool:
-        """Return whether it counts as broken; an unknown one does."""
+        """Return whether the limit counts as broken; unknown counts as broken."""
         return self.outcome in ("broken", "unknown") or (self.is_strict and self.outcome == "open")
 
     @property
     def sentence(self) -> str:
-        """One line."""
+        """The result as one line."""
         if self.outcome == "unknown":
             reason = "" if math.isnan(self.drop) else f" on fewer than {FEWEST_ITEMS} pictures"
             return (
@@ -64,18 +64,21 @@ def promises(
     averaging: str = POOLED,
     is_strict: bool = False,
 ) -> list[Promise]:
-    """Evaluate each condition, in their order.
+    """Evaluate each limit, in order.
 
     Args:
-        store: Where results are.
-        question_set: Two runs: the one that is compared with, then the one that is judged.
-        max_drops: By metric, how much worse it may be, 0 or more.
+        store: The store with the results.
+        question_set: Two runs: the baseline, then the run to check.
+        max_drops: Maximum regression by metric, 0 or more.
         averaging: "macro" or "micro".
-        is_strict: Count a condition that the interval leaves undecided as broken.
+        is_strict: Count an inconclusive limit as broken.
+
+
 
     Raises:
-        NotFound: a metric is not one of the probe's.
-        InvalidInput: a metric of which no direction is better, or that no model moves; a limit below 0.
+        NotFound: the probe does not have a metric.
+        InvalidInput: a metric has no better direction or does not depend on the model, or a limit
+            is negative.
     """
     metrics = question_set.metrics
     for name, limit in max_drops.items():
@@ -83,7 +86,8 @@ def promises(
             raise NotFound(f"metric of {question_set.probe}", name, metrics)
         if metrics[name].direction == "none" or name in NOT_OF_MODELS:
             raise InvalidInput(
-                f"'{name}' cannot drop: no value of it is better. Name another metric."
+                f"'{name}' cannot regress, because it has no better direction. Choose "
+                "another metric."
             )
         if not (math.isfinite(limit) and limit >= 0):
             raise InvalidInput(
@@ -110,8 +114,8 @@ def _promise(row: DifferenceRow, up_is_better: bool, limit: float, is_strict: bo
 
 
 def probes_with(names: Collection[str]) -> list[str]:
-    """The probes that have all of these metrics. Raises NotFound where there is none of that name, and
-    InvalidInput where no probe has all.
+    """Return the probes that have all of these metrics. Raises NotFound for an unknown metric, and
+    InvalidInput if no probe has all.
     """
     by_probe = {probe: runs.metrics(probe) for probe in registry.names("probes")}
     for name in names:
@@ -123,6 +127,7 @@ def probes_with(names: Collection[str]) -> list[str]:
     probes = [probe for probe, metrics in by_probe.items() if set(names) <= set(metrics)]
     if not probes:
         raise InvalidInput(
-            f"No probe has all of these metrics: {', '.join(names)}. Hold a run to those of one probe at a time."
+            f"No probe has all of these metrics: {', '.join(names)}. Use metrics of one "
+            "probe at a time."
         )
     return probes

@@ -1,4 +1,4 @@
-"""The cases that fool both, one or none of two models, and both margins of each."""
+"""Cases that fool both, one or neither of two models, with both margins."""
 
 from dataclasses import replace
 
@@ -16,8 +16,8 @@ POINTS = 3000  # of a scatter: more take long to send and cover each other
 
 
 def bucket(case_filter: Filter, name: str) -> Filter:
-    """The filter of one of BUCKETS, or of "all"; its `model` is the fooled one, where only one of
-    the two is.
+    """Return the filter of one of BUCKETS, or "all"; if only one model is fooled, it is the
+    filter's `model`.
     """
     if name == "all":
         return replace(case_filter, outcome="all", other_outcome="")
@@ -37,8 +37,8 @@ def bucket(case_filter: Filter, name: str) -> Filter:
 
 
 def buckets(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
-    """Count how many cases that pass a filter fool both of its models, one or none, whatever outcomes it
-    names; and "all".
+    """Count the cases of a filter that fool both, one or neither of its models, ignoring its
+    outcomes; also "all".
     """
     counts = {
         second_outcome: outcomes(
@@ -62,13 +62,13 @@ def scatter(
     kind: str,
     limit: int = POINTS,
 ) -> tuple[pd.DataFrame, int]:
-    """Margins of two models on the cases of one kind, and how many cases have both.
+    """Return the margins of two models on the cases of one kind, and the number of cases with both.
 
-    With more cases than `limit`, those with the smallest hash of their number: the same ones every
-    time, and none is more likely to be among them than another.
+    With more cases than `limit`, a reproducible uniform sample (smallest hash of the case number)
+    is returned.
 
     Returns:
-        case, margin, other_margin, subtype, source, target, by case; and the number of all.
+        case, margin, other_margin, subtype, source, target, by case; and the total.
     """
     files = [
         store.files([run.key], "scores")

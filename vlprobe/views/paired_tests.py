@@ -66,7 +66,7 @@ class ModelShare:
 
     @property
     def is_fit(self) -> bool:
-        """Return whether the model may be called better at all: no control, and no check failed."""
+        """Return whether the model can be called better: not a control, and no check failed."""
         return not self.is_control and not self.is_unfit
 
     @property
@@ -77,7 +77,9 @@ class ModelShare:
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """A model against a baseline on the cases of one type of edit that both answered; unknown numbers are NaN."""
+    """Paired test of a model against a baseline on the cases of one type that both answered;
+    unknown numbers are NaN.
+    """
 
     subtype: str  # "": all of them
     model: str
@@ -124,7 +126,7 @@ class PairedTests:
     kind: str
     unit: str  # of shares and differences: "rate", or of movements "cosine" or "spread"
     is_movement: bool
-    guess: float  # the share of wrong captions that a guess prefers; NaN where that is not defined
+    guess: float  # the share of wrong captions that a guess prefers; NaN if that is not defined
     contestants: tuple[ModelShare, ...]  # the baseline first, where there is one
     # Against a baseline: all cases first, then each type, the one that fools the baseline most often first.
     rows: tuple[PairedTest, ...]
@@ -139,17 +141,17 @@ class PairedTests:
 
     @property
     def rivals(self) -> tuple[ModelShare, ...]:
-        """All models but the baseline."""
+        """All models except the baseline."""
         return self.contestants[1:]
 
     @property
     def subtypes(self) -> tuple[str, ...]:
-        """The subjects of the rows, in order, "" first."""
+        """Subtypes of the rows, in order, "" first."""
         return tuple(dict.fromkeys(row.subtype for row in self.rows))
 
     @property
     def fit(self) -> tuple[ModelShare, ...]:
-        """Models that may be compared, those with the lowest share first, unknown ones last."""
+        """Comparable models, lowest share first, unknown last."""
         return tuple(
             sorted(
                 (each for each in self.contestants if each.is_fit),
@@ -158,7 +160,7 @@ class PairedTests:
         )
 
     def row(self, model: str, subtype: str = "") -> PairedTest:
-        """The first row of this model. Raises KeyError."""
+        """Return the first row of this model. Raises KeyError."""
         for row in self.rows:
             if (row.model, row.subtype) == (model, subtype):
                 return row
@@ -193,18 +195,22 @@ class PairedTests:
 
     @property
     def best(self) -> str:
-        """The model with a clearly lower share than every other fit one; "" where there is none."""
+        """The model with a significantly lower share than every other model that passed its checks;
+        "" if there is none.
+        """
         names = [each.model for each in self.fit if each.may_win]
         return next((name for name in names if self._beside_all(name, "fewer")), "")
 
     @property
     def worst(self) -> str:
-        """The model with a clearly higher share than every other fit one; "" where there is none."""
+        """The model with a significantly higher share than every other model that passed its
+        checks; "" if there is none.
+        """
         return next((each.model for each in self.fit if self._beside_all(each.model, "more")), "")
 
     @property
     def unbeaten(self) -> list[str]:
-        """Models above guessing that no other fit one is clearly better than."""
+        """Models above chance that no other model significantly beats."""
         return [
             each.model
             for each in self.fit
@@ -213,23 +219,23 @@ class PairedTests:
         ]
 
     def table(self) -> pd.DataFrame:
-        """The rows, a column a field but `baseline`."""
+        """Return the rows as a table, without `baseline`."""
         return pd.DataFrame([asdict(row) for row in self.rows]).drop(columns="baseline")
 
 
 def select_runs(question_set: QuestionSet, models: tuple[str, ...]) -> list[RunRow]:
-    """The runs of these models, in order, each once. Raises NotFound and, for fewer than two,
+    """Return the distinct runs of these models, in order. Raises NotFound and, for fewer than two,
     InvalidInput.
     """
     runs = [question_set.run(name) for name in dict.fromkeys(models)]
     if len(runs) < 2:
-        raise InvalidInput(f"To compare takes two models. Given: {', '.join(models) or 'none'}.")
+        raise InvalidInput(f"A comparison needs two models. Given: {', '.join(models) or 'none'}.")
     return runs
 
 
 def _check_unit(unit: str) -> None:
     if unit not in ("cosine", "spread"):
-        raise InvalidInput(f"Unit '{unit}' is not known. Expected cosine or spread.")
+        raise InvalidInput(f"Unknown unit '{unit}'. Expected cosine or spread.")
 
 
 def _is_fit(run: RunRow, at_chance: AtChance) -> bool:
@@ -237,15 +243,15 @@ def _is_fit(run: RunRow, at_chance: AtChance) -> bool:
 
 
 def fit_models(store: Store, question_set: QuestionSet) -> set[str]:
-    """Models of a question set that are not controls and failed no check of being better than chance
-    on its dataset.
+    """Return the models of a question set that are not controls and passed all chance checks on its
+    dataset.
     """
     at_chance = examine.models_at_chance(store)
     return {run.model for run in question_set.runs if _is_fit(run, at_chance)}
 
 
 def row_verdict(difference: float, p: float) -> RowVerdict:
-    """Return the verdict of an adjusted p on a model with this distance from the baseline."""
+    """Return the verdict on a difference from the baseline with this adjusted p."""
     if np.isnan(p) or np.isnan(difference):
         return "unknown"
     if p >= SIGNIFICANCE:
@@ -254,8 +260,8 @@ def row_verdict(difference: float, p: float) -> RowVerdict:
 
 
 def verdict(metric: Metric, difference: float, p: float) -> str:
-    """Return the verdict on a metric: "better", "worse", "differs" where no direction is better, "tied", or "" where
-    nothing is known.
+    """Return the verdict on a metric: "better", "worse", "differs" if no direction is better,
+    "tied", or "" if unknown.
     """
     word = row_verdict(difference, p)
     return {"tied": "tied", "unknown": "", **VERDICTS[metric.direction]}[word]
@@ -280,7 +286,7 @@ def compare_models(
     """Test the first model's share of wrong captions preferred against that of each other one, overall and by type.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         models: The baseline, then one or more others.
         kind: Kind of the cases.
@@ -325,7 +331,7 @@ def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTes
     """Test every pair of the models that passed their checks; all models by name, controls last.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         kind: Kind of the cases.
     """
@@ -382,7 +388,7 @@ class PairedCells:
         self.n_units = len(units)
 
     def subtypes(self) -> tuple[list[str], int]:
-        """Subtypes that get a row, "" first; and how many do not."""
+        """Return the subtypes with a row, "" first, and the number of other subtypes."""
         listable = [code for code, name in enumerate(self._subtypes) if name]
         if len(self._subtypes) < 2:
             return [""], 0
@@ -396,16 +402,16 @@ class PairedCells:
         return ["", *(str(self._subtypes[code]) for code in ordered)], len(listable) - len(listed)
 
     def total(self, name: str, subtype: str = "") -> int:
-        """A column added up."""
+        """Return the sum of a column."""
         return int(self._columns[name][self._rows[subtype]].sum())
 
     def by_unit(self, subtype: str, values: np.ndarray) -> np.ndarray:
-        """A column added up by unit, shape (n_units,)."""
+        """Sum a column by unit, shape (n_units,)."""
         rows = self._rows[subtype]
         return np.bincount(self._unit_codes[rows], values[rows], self.n_units)
 
     def mean(self, side: int, subtype: str, count: str, answered: str) -> Measure:
-        """The mean of a model's count over answers, a row a unit with answers."""
+        """Return the mean of a model's count over answers, one row per unit with answers."""
         scale = (self.runs[side].spread or np.nan) if self.unit == "spread" else 1.0
         counted = self.by_unit(subtype, self._columns[count])
         n_answers = self.by_unit(subtype, self._columns[answered])
@@ -413,18 +419,18 @@ class PairedCells:
         return Measure(counted[units] / n_answers[units] / scale, n_answers[units], units)
 
     def share(self, side: int) -> Measure:
-        """A model's values on all cases that it answered."""
+        """Return a model's values on all cases that it answered."""
         count = "moved" if self.is_movement else "fooled"
         return self.mean(side, "", f"{count}_{side}", f"answered_{side}")
 
     def pair(self, subtype: str, side: int) -> tuple[Measure, Measure]:
-        """A model's values and the baseline's, where both answered."""
+        """Return the values of a model and the baseline on cases that both answered."""
         count = "moved" if self.is_movement else "believes"
         model = self.mean(side, subtype, f"model_{count}_{side}", f"both_{side}")
         return model, self.mean(0, subtype, f"base_{count}_{side}", f"both_{side}")
 
     def subtype_shares(self, sides: Sequence[int]) -> tuple[SubtypeShare, ...]:
-        """Shares of each named subtype over these models together, resampled by unit."""
+        """Compute the share of each subtype over all these models, resampled by unit."""
         if not sides:
             return ()
         answered, fooled = (
@@ -606,7 +612,7 @@ def compare_metrics(
     item's cases, they are taken to be the same ones.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         models: The baseline, then the models that are compared with it.
         averaging: One of AVERAGINGS; metrics that have only one of them are given in that one.
@@ -869,7 +875,7 @@ def leaders(
     (Holm's p over all tests against the same model).
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         averaging: "macro" or "micro".
         unit: "cosine" or "spread".

@@ -1,4 +1,4 @@
-"""Patterns: words that a model believes far more often than other edits of the same type.
+"""Patterns: word replacements that fool a model far more often than other edits of the same type.
 
 A pattern has at least ASKED answers and fooled models at least LIFT times as often as the average
 edit of the same type (a type itself: as the average of its kind), and that is not an accident: q at
@@ -29,7 +29,7 @@ Q = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One pattern of one model. Ties are believed; cases without an answer are not asked."""
+    """One pattern of one model. Ties count as fooled; cases without an answer are not counted."""
 
     key: str  # as `Filter.pair` and the address name it
     source: str  # words taken out; "" of a type or a tag, and where any words were
@@ -49,7 +49,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """The patterns of a model, and what they were found among."""
+    """The patterns of a model and the population they were found in."""
 
     patterns: tuple[Pattern, ...]  # largest excess first; () where there is none
     n_groups: int  # asked at least ASKED times
@@ -81,7 +81,7 @@ def patterns(store: Store, question_set: QuestionSet, case_filter: Filter) -> Pa
 
 
 def pattern_of(store: Store, question_set: QuestionSet, kind: str, case: int) -> str:
-    """The key of the words that were exchanged in a case; "" where no words were."""
+    """Return the key of the words replaced in a case; "" without a replacement."""
     groups = views_groups.pattern_groups(
         CaseTable(store, question_set.key), question_set.probe, kind
     )

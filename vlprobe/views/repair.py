@@ -1,8 +1,8 @@
-"""Effects of a fine-tuning on all probes: before, a control that was only trained on, and after;
-and its losses.
+"""Effects of fine-tuning on all probes, comparing the original model, a control trained without the
+loss, and the repaired model; also its losses.
 
-Training longer changes a model too, whatever the loss. So what a loss did is how far its model is
-from the control.
+Training also changes a model without the loss, so the effect of the loss is measured against the
+control.
 """
 
 import json
@@ -42,8 +42,8 @@ MOVES = [
 
 
 def repair_sets(store: Store, models: tuple[str, ...]) -> dict[str, str]:
-    """Return by probe the key of the most complete question set that all these models answered; probes
-    without one are absent.
+    """Return the key of the most complete question set of each probe that all these models
+    answered.
     """
     keys: dict[str, str] = {}
     for row in question_set_rows(store):
@@ -61,14 +61,13 @@ def repair_levels(
     """Return the means of these metrics for each model, with their 95 % intervals.
 
     Args:
-        store: Where results are.
-        models: Which ones; only questions that all of them answered count.
-        numbers: Which probes and metrics, in order.
+        store: The store with the results.
+        models: The models; only questions that all of them answered count.
+        numbers: The probes and metrics, in order.
         unit: "cosine" or "spread": fine-tuning changes the range of a model's cosines, so they are
             best given in multiples of its own spread.
 
-    Returns:
-        A row a metric and model: probe, metric, model, value, low, high, n_items.
+    Returns: One row per metric and model: probe, metric, model, value, low, high, n_items.
     """
     keys = repair_sets(store, models)
     tables = []
@@ -85,25 +84,24 @@ def repair_levels(
 def repair_moves(
     store: Store, before: str, control: str, after: str, numbers: Numbers, unit: str = "spread"
 ) -> pd.DataFrame:
-    """Compute how far apart the three models are, item by item: the effect of the loss, and the effect of only
+    """Compute paired differences of the three models: the effect of the loss and the effect of
     training.
 
     Args:
-        store: Where results are.
-        before: The model that both of the others were tuned from.
+        store: The store with the results.
+        before: The model from which the others were fine-tuned.
         control: The model trained without the loss in question.
         after: The model trained with it.
-        numbers: Which probes and metrics, in order.
-        unit: As of `repair_levels`.
+        numbers: The probes and metrics, in order.
+        unit: As in `repair_levels`.
 
-    Returns:
-        A row a metric and step: probe, metric, step ("loss": after minus control; "training":
-        control minus before), base, value, difference (value minus base), low, high (95 %), p
-        (two-sided), p_holm (adjusted for all rows), verdict, n_items and left_out (as of
+    Returns: One row per metric and step: probe, metric, step ("loss": after minus control;
+        "training": control minus before), base, value, difference (value minus base), low, high (95
+        %), p (two-sided), p_holm (adjusted for all rows), verdict, n_items and left_out (as of
         `compare_metrics`).
 
     Raises:
-        InvalidInput: the three are not three.
+        InvalidInput: the three models are not distinct.
     """
     if len({before, control, after}) < 3:
         raise InvalidInput(
@@ -161,12 +159,13 @@ def _in_order(
 
 
 def training_differences(before: str, control: str, after: str) -> list[str]:
-    """Return the differences other than the loss between the trainings of the control and of the model after, by the
-    cards next to them.
+    """Return the differences between the training runs of the control and the repaired model,
+    except the loss, from their cards.
 
-    Returns:
-        Such as "steps: 240 in the control, 200 after"; nothing where all is alike, or a card is
-        missing.
+
+
+    Returns: Lines such as "steps: 240 in the control, 200 after"; empty if there is no difference
+        or a card is missing.
     """
     control_card, after_card = _training_card(control), _training_card(after)
     differences = [
@@ -198,8 +197,7 @@ def _training_card(model: str) -> dict:
 
 
 def loss_curves(path: Path) -> pd.DataFrame:
-    """The terms of the loss that a training has logged so far, each before its weight; empty before
-    the first line.
+    """Return the unweighted loss terms logged so far; empty before the first step.
 
     Returns:
         step, side ("training": of the batch that the step learned from; "held out": after the
@@ -219,7 +217,7 @@ def loss_curves(path: Path) -> pd.DataFrame:
 
 
 def seconds_per_step(path: Path) -> float:
-    """Seconds a step of a training so far; NaN before the first."""
+    """Compute the seconds per training step so far; NaN before the first step."""
     newest = next((line for line in reversed(outputs.read_log(path)) if "seconds" in line), None)
     return newest["seconds"] / newest["step"] if newest else math.nan
 
@@ -227,18 +225,17 @@ def seconds_per_step(path: Path) -> float:
 def repair_seeds(
     store: Store, pairs: tuple[tuple[str, str], ...], numbers: Numbers, unit: str = "spread"
 ) -> pd.DataFrame:
-    """Return the effect of the loss in trainings that differ only by their seed, and how much the seeds disagree.
+    """Return the effect of the loss over training seeds: mean and spread.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         pairs: For each seed, the control and the model after; only questions that all of them
             answered count.
-        numbers: Which probes and metrics, in order.
-        unit: As of `repair_levels`.
+        numbers: The probes and metrics, in order.
+        unit: As in `repair_levels`.
 
-    Returns:
-        A row a metric: probe, metric, differences (a tuple, after minus control, in the order of
-        the pairs), mean, sd (of one training, over the seeds; NaN with fewer than two).
+    Returns: One row per metric: probe, metric, differences (a tuple, after minus control, in the
+        order of the pairs), mean, sd (of one training, over the seeds; NaN with fewer than two).
     """
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair))
     levels = repair_levels(store, models, numbers, unit)

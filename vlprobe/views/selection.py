@@ -16,22 +16,24 @@ KEY_LETTERS = 8  # of a run's key, that tell it from others of its model
 def select(
     store: Store, names: Sequence[str], probes: Collection[str] | None = None
 ) -> QuestionSet:
-    """The named runs as one question set, in the order of the names.
+    """Return the given runs as one question set, in order.
 
-    Two runs of one model, such as two states of a training, are distinguished by the beginning of their
-    key after its name.
+    Two runs of one model, such as two training states, are distinguished by a key prefix after the
+    name.
 
     Args:
-        store: Where the runs are.
-        names: Keys of runs or beginnings of them, or names of models. A model stands for its newest
+        store: The store with the runs.
+        names: Run keys, key prefixes or model names. A model stands for its newest
             run: over the questions of the first key, else over the newest question set that all of these models
                 answered.
-        probes: Whose questions models are looked up in; None: any.
+        probes: Probes to search for models; None: all.
+
+
 
     Raises:
-        NotFound: no run has a key that begins so.
-        InvalidInput: fewer than two runs, runs over different questions or of different versions, or
-            models that were never asked the same.
+        NotFound: no run has this key prefix.
+        InvalidInput: fewer than two runs, runs over different questions or of different versions,
+            or models without common questions.
     """
     manifests = runs.known_manifests(store)
     of_version = {manifest["key"]: versions.version(manifest["run"]) for manifest in manifests}
@@ -48,7 +50,8 @@ def select(
     selected = list({row.key: row for row in selected}.values())
     if len(selected) < 2:
         raise InvalidInput(
-            f"To compare takes two runs. Given: {', '.join(names) or 'none'}. `vlprobe show` lists them."
+            f"A comparison needs two runs. Given: {', '.join(names) or 'none'}. `vlprobe "
+            "show` lists them."
         )
     if len({row.case_key for row in selected}) > 1:
         subjects = ", ".join(
@@ -60,8 +63,8 @@ def select(
         )
     if len({of_version[row.key] for row in selected}) > 1:
         raise InvalidInput(
-            "These runs are of different versions of their probe or metrics, whose numbers are never compared. Run "
-            "the older one again."
+            "These runs used different versions of the probe or metrics, so they cannot "
+            "be compared. Run the older one again."
         )
     counts = Counter(row.model for row in selected)
     labels = [
@@ -83,7 +86,7 @@ def _key(store: Store, name: str, by_key: dict[str, RunRow]) -> str:
         ) from None
     if key not in by_key:
         raise InvalidInput(
-            f"The probe of run '{name}' is not known here. Name its plug-in with --plugin."
+            f"The probe of run '{name}' is unknown. Allow its plug-in with --plugin."
         )
     return key
 

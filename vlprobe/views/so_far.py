@@ -23,10 +23,10 @@ class SoFar(NamedTuple):
 
 
 def so_far(store: Store, run_key: str, case_key: str, kind: str) -> SoFar:
-    """Count how many cases of a kind fool a model whose run is not complete yet.
+    """Count the cases of a kind that fool a model in an unfinished run.
 
-    Parts are read where they are on this machine; one that is being written, was removed because
-    the run is complete, or is damaged counts as not answered.
+    Only parts on this machine are read; parts that are incomplete, removed or damaged count as not
+    answered.
     """
     numbers = CaseTable(store, case_key).numbers("kind = ?", [kind])
     n_fooled = n_answered = 0
@@ -46,7 +46,7 @@ def so_far(store: Store, run_key: str, case_key: str, kind: str) -> SoFar:
 
 
 def _part_margins(path: Path) -> np.ndarray | None:
-    """The margins of a part's cases in their order, float of shape (n,); None where they cannot be
+    """The margins of a part's cases in their order, float of shape (n,); None if they cannot be
     read.
     """
     try:

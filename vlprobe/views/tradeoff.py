@@ -26,10 +26,10 @@ PUBLISHED_COMBINED = 3  # table of the paper
 def trade_off(
     store: Store, question_set: QuestionSet, up: str, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
-    """The invariance error of each model under rewording against its positive rate on wrong captions.
+    """Return each model's invariance error and positive rate (or gap).
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: Question set of a probe with a trade-off.
         up: The metric that should be high.
         averaging: "macro" or "micro".
@@ -61,7 +61,7 @@ def trade_off(
 
 
 def trade_off_sides(probe: str) -> TradeOff:
-    """The two sides of the probe's trade-off. Raises NotFound where it has none."""
+    """Return the two metrics of the probe's trade-off. Raises NotFound if it has none."""
     sides = registry.load_probe(probe).presentation.trade_off
     if sides is None:
         offering = [
@@ -74,7 +74,7 @@ def trade_off_sides(probe: str) -> TradeOff:
 
 
 def published_trade_off(up: str) -> pd.DataFrame:
-    """The values that LGIP's table 2 prints for its models: model, x (invariance error), y, note; cosines and
+    """Return the values of LGIP's table 2: model, x (invariance error), y, note; cosines and
     shares.
     """
     cells = runs.published("lgip")
@@ -93,7 +93,7 @@ def published_trade_off(up: str) -> pd.DataFrame:
 def trade_off_by_type(
     store: Store, question_set: QuestionSet, up: str, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
-    """Estimate the trade-off once for each type of wrong caption, or of changed picture.
+    """Estimate the trade-off for each type of wrong caption or changed picture.
 
     LGIP's invariance error does not depend on the type of flip; that of changed pictures is of the same change.
 
@@ -126,8 +126,8 @@ def trade_off_by_type(
 
 
 def published_values(probe: str, number: int, metric: str) -> pd.DataFrame:
-    """The values that one table of a paper prints for one metric: model, slice (its split), value, note; shares
-    and cosines.
+    """Return the values of one metric in a table of a paper: model, slice (its split), value, note;
+    shares and cosines.
     """
     cells = runs.published(probe)
     cells = cells.loc[(cells["table"] == number) & (cells["metric"] == metric)]
@@ -136,8 +136,8 @@ def published_values(probe: str, number: int, metric: str) -> pd.DataFrame:
 
 
 def published_by_type(up: str) -> pd.DataFrame:
-    """The values that LGIP prints by type of flip (tables 6, 7) and of flips of reworded captions (3): type,
-    model, x, y, note.
+    """Return LGIP's values by type of flip (tables 6, 7) and for flips of reworded captions (table
+    3): type, model, x, y, note.
     """
     trade_offs = published_trade_off(up)
     invariance_errors = dict(zip(trade_offs["model"], trade_offs["x"], strict=True))

@@ -52,7 +52,7 @@ class UnitCells:
 
     @property
     def nbytes(self) -> int:
-        """The size of the arrays that have a value for each case."""
+        """Size of the per-case arrays (bytes)."""
         return self.cases.nbytes + self.cell.nbytes
 
 
@@ -82,10 +82,11 @@ def unit_counts(
     *,
     with_movements: bool = False,
 ) -> Counts:
-    """A row a subtype and unit of resampling: answers of each model, and of each against the first.
+    """Count the answers of each model, and of each model against the first, per subtype and
+    resampling unit.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         case_key: Case key of the question set.
         runs: Runs of the models, the first one compared with each other.
         kind: Kind of the cases.

@@ -57,12 +57,12 @@ def describe_older(run: Mapping) -> str:
 
 
 def same_version(manifests: Sequence[dict], version_of: str = "") -> list[dict]:
-    """Return the runs of one question set that are shown together, in the order given.
+    """Return the runs of one question set with the same version, in the given order.
 
     Args:
         manifests: Oldest first.
-        version_of: The key of a run that has the version; without one it is today's, and where no
-            run has that, the version of the newest run.
+        version_of: Key of a run with the version; without it the current version, or that of the
+            newest run.
     """
     if not manifests:
         return []

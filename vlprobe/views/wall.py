@@ -45,10 +45,10 @@ class WallCard:
     kind: str
     subtype: str
     rule: str
-    source: str  # words taken out of the true text, as it has them; "" where nothing was changed
+    source: str  # words taken out of the true text, as it has them; "" if nothing was changed
     target: str  # words put in
     true_text: str
-    wrong_text: str  # the text that should lose, or a rewording; "" where a picture should lose
+    wrong_text: str  # the text that should lose, or a rewording; "" if a picture should lose
     images: tuple[str, ...]  # names of the question's own pictures
     wrong_image: str  # of a search for pictures: the mixed one that the filter's model ranks first
     margin: float  # of the filter's model
@@ -83,7 +83,7 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class Disagreements:
-    """Cases that only one of two models believes, largest difference first."""
+    """Cases that fool only one of two models, largest difference first."""
 
     only_base: tuple[WallCard, ...]
     only_other: tuple[WallCard, ...]
@@ -93,7 +93,7 @@ class Disagreements:
 
 
 def verdict_of(margin: float) -> Verdict:
-    """The outcome of a margin: ties are separate from fooled here, and count as fooled elsewhere."""
+    """Return the outcome of a margin; ties are a separate outcome here."""
     if math.isnan(margin):
         return "unknown"
     return "tied" if margin == 0 else "fooled" if margin < 0 else "held"
@@ -102,7 +102,7 @@ def verdict_of(margin: float) -> Verdict:
 def model_verdict(
     model: str, margin: float, is_scored: bool = True, spread: float = math.nan
 ) -> ModelVerdict:
-    """A model on a case, from its margin."""
+    """Return a model's verdict on a case from its margin."""
     return ModelVerdict(model, margin, verdict_of(margin), is_scored, spread)
 
 
@@ -125,15 +125,16 @@ def wall(
     size: int = 60,
     grouped: bool = True,
 ) -> tuple[tuple[WallCard, ...], int, int]:
-    """One page of cards in the filter's order; ties count as fooled.
+    """Return one page of cards in the filter's order; ties count as fooled.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
-        case_filter: Which cases, and their order.
-        page: From 1.
+        case_filter: Filter and order of the cases.
+        page: Page number, from 1.
         size: Cards on a page.
-        grouped: One card a picture, the first of its cases in the filter's order; else one a case.
+        grouped: One card per picture (its first case in the filter's order) instead of one per
+            case.
 
     Returns:
         The cards; how many pictures pass, which is the number of cards on all pages unless every
@@ -148,7 +149,7 @@ def wall(
     return page_cards, len(passing.heads), len(passing.matches.numbers)
 
 
-def neighbours(
+def neighbors(
     store: Store,
     question_set: QuestionSet,
     case_filter: Filter,
@@ -156,10 +157,10 @@ def neighbours(
     grouped: bool = True,
     n_same: int = SAME_PICTURE,
 ) -> Neighbours:
-    """The cards before and after a case's, and the other cases of its picture.
+    """Return the neighbors of a case's card, and the other cases of its picture.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         case_filter: Case filter of the wall.
         case: The number of any case; one that does not pass the filter has no place.
@@ -193,8 +194,8 @@ def disagreements(
     case_filter: Filter,
     n: int = 24,
 ) -> Disagreements:
-    """The cases that only `base` believes and those that only `other` does, of those that pass a
-    filter whatever its models and outcomes.
+    """Return the cases that fool only `base` and those that fool only `other`, ignoring the
+    filter's models and outcomes.
     """
     any_outcome = replace(
         case_filter, model=base, other=other, outcome="all", other_outcome="", sort="difference"
@@ -224,13 +225,13 @@ def cards(
     numbers: Sequence[int],
     n_more: Sequence[int] = (),
 ) -> tuple[WallCard, ...]:
-    """Cards of the cases with these numbers, in this order.
+    """Return cards of the cases with these numbers, in this order.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
-        case_filter: Its model is the one whose margin and answer a card has.
-        numbers: Of cases of the question set.
+        case_filter: The filter; cards have the margin and answer of its model.
+        numbers: Case numbers.
         n_more: Number of other cases of the picture for each; 0 if there are none.
     """
     if not numbers:

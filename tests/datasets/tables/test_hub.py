@@ -76,7 +76,7 @@ def test_a_split_that_is_not_there_is_one_line(repository: Path, tmp_path: Path)
 
 def test_a_hub_that_cannot_be_reached_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(InvalidInput, match="cannot be fetched from the hub") as refusal:
+    with pytest.raises(InvalidInput, match="cannot be downloaded from the hub") as refusal:
         table.load(NAME, tmp_path / "cache")
     assert "\n" not in str(refusal.value)
 
@@ -92,7 +92,7 @@ def test_a_folder_of_that_name_is_not_taken_for_the_dataset(
 
 @pytest.mark.parametrize("url", ["hf://a/b", "hf://a/../c", "hf://a/b/c/d/e", "hf://a/b/.."])
 def test_a_name_of_no_split_is_refused_before_anything_is_asked(url: str):
-    with pytest.raises(InvalidInput, match=r"is not a split of a dataset|not the plain URL"):
+    with pytest.raises(InvalidInput, match=r"is not a dataset split|not the plain URL"):
         registry.check_name("datasets", f"table:{url}")
 
 

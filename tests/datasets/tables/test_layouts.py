@@ -171,7 +171,7 @@ def test_svo_probes_are_pairs_where_two_rows_show_the_same_pictures_the_other_wa
     assert [summary(item)[1:4] for item in loaded.items] == [
         (["20.jpg", "21.jpg"], ["A girl sits."], ["A girl runs."])
     ]
-    assert "1 of 3 rows have no row that tells what their second picture shows" in loaded.notes[0]
+    assert "1 of 3 rows have no row for their second picture" in loaded.notes[0]
     pictures_and_captions = f"table:{file}+image=pos_image_id+caption=sentence"
     assert len(table.load(pictures_and_captions, tmp_path / "cache").items) == 3
 
@@ -187,7 +187,7 @@ def test_columns_are_named_by_options_and_a_split_is_chosen(tmp_path: Path):
     assert summary(item) == ("odd/1", ["b.png"], ["Yes."], ["No."], "you")
     for option, reason in (
         ("foil=truth", "no column 'truth'"),
-        ("split=dev", "no rows of the split 'dev'. Expected one of: test, train"),
+        ("split=dev", "no rows with split 'dev'. Expected one of: test, train"),
         ("layout=aro", "does not have the layout aro, which has the columns bbox_h"),
         ("colour=red", "'colour=red' in .* is not an option"),
     ):
@@ -215,7 +215,9 @@ def test_a_false_statement_of_vsr_is_a_foil_of_a_true_one_that_differs_in_the_re
             "inside",
         )
     ]
-    assert "2 of 4 rows have no statement of the other label that differs" in " ".join(loaded.notes)
+    assert "2 of 4 rows have no statement with the opposite label that differs" in " ".join(
+        loaded.notes
+    )
     captions = table.load(f"table:{file}+unpictured", tmp_path / "cache")
     assert "2 of 4 rows are labeled false and are left out" in " ".join(captions.notes)
 
@@ -249,7 +251,7 @@ def test_captions_that_the_table_labels_false_are_refused_with_the_way_out(
     assert len(table.lint(f"{name}+label={right}", tmp_path / "cache")) == 3
     every = table.load(f"{name}+subset=label", tmp_path / "cache").items
     assert [item.captions for item in every] == [("A dog.", "A cat."), ("A bus.",)]
-    with pytest.raises(InvalidInput, match=r"no rows of the label '7'. Expected one of"):
+    with pytest.raises(InvalidInput, match=r"no rows with label '7'. Expected one of"):
         table.load(f"{name}+label=7", tmp_path / "cache")
 
 
@@ -269,7 +271,8 @@ def test_captions_that_are_ids_are_refused(tmp_path: Path):
     file.write_text("\n".join(["image,caption,agg_score", *rows]) + "\n")
     for read in (table.load, table.lint):
         with pytest.raises(
-            InvalidInput, match="'COCO_val2014:sentid:648388' and all others are ids, not captions"
+            InvalidInput,
+            match="'COCO_val2014:sentid:648388' and all other values are ids, not captions",
         ):
             read(f"table:{file}+unpictured", tmp_path / "cache")
     file.write_text("image,caption\na.png,COCO_val2014:sentid:648388\nb.png,A dog.\n")
@@ -296,7 +299,7 @@ def test_a_shared_picture_that_is_not_here_is_not_said_to_be_equal_byte_for_byte
         (f"table:{tmp_path / 'x.csv'}", "byte for byte: the items"),
         (
             f"table:{tmp_path / 'elsewhere' / 'x.csv'}+unpictured",
-            "byte for byte, or by its name if it is not here: the items",
+            "byte for byte, or by name if the file is missing: the items",
         ),
     ):
         items = table.load(name, tmp_path / "cache").items
@@ -308,7 +311,7 @@ def test_a_table_that_fits_nothing_is_told_with_its_columns(tmp_path: Path):
     file = tmp_path / "odd.csv"
     file.write_text("photo,says\na.png,x\n")
     with pytest.raises(
-        InvalidInput, match=r"fits no layout. It has the columns photo, says. Expected"
+        InvalidInput, match=r"does not match any layout. It has the columns photo, says. Expected"
     ):
         table.load(f"table:{file}", tmp_path / "cache")
 
@@ -369,7 +372,7 @@ def test_a_row_that_repeats_another_is_counted_and_left_out(tmp_path: Path):
     file.write_text(f"{line}\n{line}\n")
     loaded = table.load(f"table:{file}", tmp_path / "cache")
     assert len(loaded.items) == 1
-    assert "1 of 2 rows say what an earlier row says" in loaded.notes[0]
+    assert "1 of 2 rows repeat an earlier row" in loaded.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -385,8 +388,8 @@ def test_a_row_that_repeats_another_is_counted_and_left_out(tmp_path: Path):
         ("x.csv", "image,caption\na.png,Caf\xe9\n".encode("latin-1"), "is not UTF-8"),
         ("x.csv", "image,caption\na.png,dog\n".encode("utf-16"), "is not UTF-8"),
         ("x.csv", b"", "has no columns"),
-        ("x.csv", b"image,image,caption\na,b,c\n", "two columns of one name"),
-        ("x.json", b'{"image": "a.png"}', "holds no rows. Expected"),
+        ("x.csv", b"image,image,caption\na,b,c\n", "duplicate column names"),
+        ("x.json", b'{"image": "a.png"}', "contains no rows. Expected"),
         ("x.json", b'[{"image": "a.png"}, 3]', "entry 1 is neither an object nor a list"),
         ("x.json", b'[["a", "b", "c", "d"], ["a"]]', "does not have the same layout in all rows"),
         ("x.parquet", b"PAR1" + bytes(50), "is not a valid table"),

@@ -147,7 +147,7 @@ def test_the_command_looks_at_texts_alone(tmp_path: Path):
     assert "repeated_caption,1,1,absent.jpg" in shown.stdout
     refused = CliRunner().invoke(main.main, command)
     assert refused.exit_code == 1
-    assert "lack a picture" in refused.stderr
+    assert "have no picture" in refused.stderr
 
 
 def test_other_datasets_are_linted_by_their_paths(tmp_path: Path):

@@ -54,7 +54,7 @@ def test_a_negative_in_the_fields_of_a_member_is_a_foil(tmp_path: Path):
         ({"0.png": png(), "0.txt": b"\xff"}, r"'0.txt' in .* cannot be read .*UTF-8"),
         ({"0.png": png(), "0.json": b"[1]"}, r"'0.json' in .* cannot be read .*object"),
         ({"0.png": png(), "0.json": b"{"}, r"'0.json' in .* cannot be read"),
-        ({"0.png": png()}, r"fits no layout. It has the columns __key__, image"),
+        ({"0.png": png()}, r"does not match any layout. It has the columns __key__, image"),
     ],
 )
 def test_what_is_wrong_with_a_tar_is_one_line(members: dict, reason: str, tmp_path: Path):

@@ -36,7 +36,7 @@ def test_data_without_pairs_is_refused(tmp_path):
     empty = SimpleNamespace(
         name="empty", digest="e" * 32, items=[Item("1", None, ("one caption",))]
     )
-    with pytest.raises(InvalidInput, match="nothing to try 'control:random' on"):
+    with pytest.raises(InvalidInput, match="cannot be used to check 'control:random'"):
         examine.examine(controls.load("control:random"), empty, tmp_path)
 
 
@@ -68,7 +68,7 @@ def test_an_examination_is_read_back_as_it_was_and_its_failures_become_warnings(
     lines = examine.warnings(store)[model.digest, data.digest]
     assert len(lines) == 3 and not any("\n" in line for line in lines)
     assert lines[0].startswith(
-        "Check 'matched_auc' failed on squares. Expected: Pictures are more like their own"
+        "Check 'matched_auc' failed on squares. Expected: Pictures are more similar to their own"
     )
     assert "Found 0.5, limit 0.5." in lines[0]
 
@@ -160,7 +160,7 @@ def test_a_text_encoder_is_tried_on_captions_of_data_that_has_pictures(data, tmp
     found = outcomes(model, SimpleNamespace(name="two", digest="2" * 32, items=items), tmp_path)
     assert (found["image_batch"].passed, found["preprocessing"].passed) == (None, None)
     assert found["matched_auc"].meaning.startswith(
-        "Second captions are more like their own first captions"
+        "Second captions are more similar to their own first captions"
     )
-    with pytest.raises(InvalidInput, match="two captions for a model of texts"):
+    with pytest.raises(InvalidInput, match="two captions for a text encoder"):
         examine.examine(model, data, tmp_path)

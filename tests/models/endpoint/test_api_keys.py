@@ -85,9 +85,9 @@ def test_a_key_is_sent_to_no_other_origin(
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        (KEY, "is not made of pairs"),
-        (f"{KEY} https://api.example.com", "has a word where an origin belongs"),
-        (f"https://api.example.com/v1 {KEY}", "has a path where an origin belongs"),
+        (KEY, "is malformed"),
+        (f"{KEY} https://api.example.com", "has a word where an origin is expected"),
+        (f"https://api.example.com/v1 {KEY}", "has a URL with a path where an origin is expected"),
         (f"http://api.example.com {KEY}", "would be sent unencrypted"),
     ],
 )
@@ -106,7 +106,7 @@ def test_keys_that_cannot_be_read_are_refused_and_not_repeated(
 def test_a_key_in_an_address_is_refused_and_not_repeated(url: str, store: Store):
     words = ["--cache", str(store.root), "run", "--model", f"http:{url}#m"]
     said = CliRunner().invoke(main.main, words)
-    assert said.exit_code == 1 and "has a password or a query" in said.output
+    assert said.exit_code == 1 and "contains a password or a query" in said.output
     assert KEY not in said.output
 
 

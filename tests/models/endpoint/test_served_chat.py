@@ -116,7 +116,7 @@ def test_probabilities_are_read_from_the_same_answers(
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"), [("bare", "log-probabilities"), ("fingerprint", "those before by 'chat'")]
+    ("kind", "said"), [("bare", "log-probabilities"), ("fingerprint", "earlier requests by 'chat'")]
 )
 def test_an_answer_that_is_none_names_the_picture_and_the_text(
     server: Server, asking: Request, store: Store, kind: str, said: str
@@ -134,7 +134,7 @@ def test_a_limit_of_the_cost_stops_it_and_the_rest_is_asked_later(
     request = replace(asking, models=(f"{asking.models[0]}+side=64",), price="1000/2000")
     told = Teller()
     # An answer says that it took 100 tokens and one: 0.102; ten of them and a first one are asked for
-    with pytest.raises(Exception, match="is spent, and it may cost") as error:
+    with pytest.raises(Exception, match="is spent, and the request may cost") as error:
         execute(replace(request, max_cost="0.7"), store, told)
     n_answered = len(server.requests())
     assert 4 <= n_answered <= 7 and "kept" in str(error.value)
@@ -142,7 +142,7 @@ def test_a_limit_of_the_cost_stops_it_and_the_rest_is_asked_later(
     assert execute(request, store, told)
     bodies = [str(request["body"]) for request in server.requests()]
     assert len(bodies) == len(set(bodies)) == 13
-    assert f"{n_answered - 1} answers are here already" in told.lines[1]
+    assert f"{n_answered - 1} answers are already stored" in told.lines[1]
 
 
 def test_a_gallery_is_refused_with_the_number_of_requests(

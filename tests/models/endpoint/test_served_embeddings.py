@@ -108,7 +108,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
     told = Teller()
     execute(request, store, told)
     texts = asked(server)
-    assert len(texts) == len(set(texts)) > 30 and "answers are here already" in told.lines[0]
+    assert len(texts) == len(set(texts)) > 30 and "answers are already stored" in told.lines[0]
 
 
 @dataclass
@@ -147,24 +147,24 @@ def test_what_passes_is_asked_again(server: Server, tmp_path: Path, kind: str):
 
 
 FAULTS = {
-    "garbage": "no JSON object, it begins with '<html>proxy</html>'",
-    "half": "ends in its middle",
+    "garbage": "not a JSON object; it starts with '<html>proxy</html>'",
+    "half": "is truncated",
     "nan": "not a finite number",
-    "short": "vectors of several lengths",
+    "short": "vectors of different lengths",
     "long": "has length 2. Expected 1",
     "less": "7 vectors for 8 inputs",
-    "key": "repeats the key",
-    "401": "refuses the key",
-    "escaped model": "repeats the key",
-    "escaped error": "repeats the key",
-    "most of the key": "repeats the key",
-    "half model": "its 'model' is not a line",
-    "half fingerprint": "its 'system_fingerprint' is not a line",
-    "unprintable model": "its 'model' is not a line",
-    "two lines": "its 'system_fingerprint' is not a line",
-    "long model": "its 'model' is not a line of at most 200 printable letters",
+    "key": "contains the API key",
+    "401": "rejected the key",
+    "escaped model": "contains the API key",
+    "escaped error": "contains the API key",
+    "most of the key": "contains the API key",
+    "half model": "its 'model' is not a single line",
+    "half fingerprint": "its 'system_fingerprint' is not a single line",
+    "unprintable model": "its 'model' is not a single line",
+    "two lines": "its 'system_fingerprint' is not a single line",
+    "long model": "its 'model' is not a single line of at most 200 printable characters",
     "400": "status 400. Check the address, the model's name",
-    "late": "asks us to wait 1,000 s",
+    "late": "the server asks to wait 1,000 s",
     "redirect": "redirects are not followed",
     "500": "status 500, 6 times",
 }
@@ -194,7 +194,9 @@ def test_another_model_that_answers_in_mid_run_stops_it(server: Server, tmp_path
     name = server.name("demo:softmax")
     older = opened(name, tmp_path)
     server.fail("fingerprint", 1)
-    with pytest.raises(InvalidInput, match="with fingerprint 'fp_2', and those before by 'demo:s"):
+    with pytest.raises(
+        InvalidInput, match="with fingerprint 'fp_2', and earlier requests by 'demo:s"
+    ):
         older.bind(Texts(THIRTY), "all", is_gallery=False)
     server.fail("fingerprint", 9)
     newer = opened(f"{name}+fingerprint=fp_2", tmp_path)
@@ -202,7 +204,7 @@ def test_another_model_that_answers_in_mid_run_stops_it(server: Server, tmp_path
     assert "fp_2" in newer.note and newer.digest != older.digest
     server.fail()
     assert opened(name, tmp_path).digest == older.digest and server.requests() == []
-    with pytest.raises(InvalidInput, match="names another fingerprint"):
+    with pytest.raises(InvalidInput, match="requires another fingerprint"):
         opened(f"{name}+fingerprint=fp_3", tmp_path)
 
 
@@ -239,7 +241,7 @@ def test_a_run_asks_nothing_before_its_server_was_named(
 ):
     for named in ("", "https://api.example.com/v1", f"{server.url}/other", f"{server.url}#other"):
         monkeypatch.setenv("VLPROBE_APIS", named)
-        with pytest.raises(InvalidInput, match="Start with --api http://127"):
+        with pytest.raises(InvalidInput, match="Restart with --api http://127"):
             execute(replace(request_of_texts, models=(server.name("demo:softmax"),)), store)
     assert server.requests() == []
 

@@ -135,7 +135,7 @@ def test_captions_that_were_finished_before_a_stop_are_in_the_file(
     first = rows(out)
     server.fail("401", 1)
     outcome = call(store, tiny, out, server, *words, code=1)
-    assert "refuses the key" in outcome.stderr and rows(out) == first
+    assert "rejected the key" in outcome.stderr and rows(out) == first
 
 
 def test_a_second_process_is_refused(server: Server, tiny: str, store: Store, out: Path):
@@ -150,7 +150,7 @@ def test_a_second_process_is_refused(server: Server, tiny: str, store: Store, ou
 def test_a_file_of_somebody_else_is_left_alone(server: Server, tiny: str, store: Store, out: Path):
     out.write_text('{"caption": "a", "text": "b", "meaning": "same", "maker": "Ann"}\n')
     outcome = call(store, tiny, out, server, code=1)
-    assert "Name a new file" in outcome.stderr and "Ann" in out.read_text()
+    assert "Choose another file name" in outcome.stderr and "Ann" in out.read_text()
 
 
 @pytest.mark.parametrize(("kind", "reason"), [("cut", instructions.CUT_OFF)])
@@ -169,7 +169,7 @@ def test_an_answer_without_a_text_stops_in_one_line(
     call(store, tiny, out, server, "--kind", "P1", "--limit", "1")
     server.fail("wordless", 1)
     outcome = call(store, tiny, out, server, "--kind", "P1", code=1)
-    assert "its message has no text" in outcome.stderr.splitlines()[-1]
+    assert "its message has no 'content'" in outcome.stderr.splitlines()[-1]
 
 
 def test_several_of_a_kind_differ_and_are_drawn_by_the_seed(
@@ -209,7 +209,7 @@ def test_openings_must_be_there_and_captions_of_other_languages_get_no_english_o
     ("name", "words"),
     [
         ("demo:softmax", "cannot write texts"),
-        ("http:http://127.0.0.1:1/v1#m+pictures", "how a model's numbers are read"),
+        ("http:http://127.0.0.1:1/v1#m+pictures", "has options for scores or embeddings"),
     ],
 )
 def test_a_model_that_cannot_write_is_told(

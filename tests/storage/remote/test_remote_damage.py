@@ -89,7 +89,7 @@ def test_questions_that_were_removed_are_made_anew_by_whoever_runs(memory, drawn
     assert two.cases(key).complete  # known to two from here on
     there = one.mirror
     there.remove([name for name in there.names("") if "cases/" in name])
-    assert "its questions are gone" in call(memory, "verify", code=1)
+    assert "its question set is missing" in call(memory, "verify", code=1)
     call(memory, "verify", "--repair")
     one = on("one", memory)
     assert one.runs() == two.runs() == []
@@ -119,7 +119,7 @@ def test_repair_leaves_what_became_valid_since_it_was_seen(memory, on, monkeypat
     def seen(store, *given, **more):
         found = look(store, *given, **more)
         if "again" not in more:
-            assert [one.why for one in found] == ["no result names it"]
+            assert [one.why for one in found] == ["no result refers to it"]
             store.require_writable()  # its owner goes on
         return found
 
@@ -145,7 +145,7 @@ def test_a_shared_folder_that_is_not_mounted_is_not_taken_for_an_empty_one(on, t
     assert len(one.runs()) == 1
     (tmp_path / "shared").rename(tmp_path / "away")
     assert len(one.runs()) == 1
-    assert f"Nothing is left in '{url}', where 1 entries were" in one.connection_error
+    assert f"is empty but had{url}', where 1 entries were" in one.connection_error
     assert one.connection_error in caplog.text
     with pytest.raises(InvalidInput, match="Mount it again"):
         one.require_writable()

@@ -83,7 +83,7 @@ def test_left_over_objects_are_found_once_nobody_can_be_sending_them(memory, on,
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 2 * verify.LEFT_OVER)
     assert [(str(one.path), one.why) for one in verify.damages(one)] == [
-        (f"{memory}/{left}", "no result names it")
+        (f"{memory}/{left}", "no result refers to it")
     ]
     verify.repair(verify.damages(one))
     assert verify.damages(one) == []

@@ -178,7 +178,7 @@ def test_a_damaged_manifest_is_named_once_and_not_kept(memory, on, caplog):
         two.run(KEY).manifest()
     assert not two.run(KEY).folder.exists()
     assert [(str(one.path), one.why) for one in verify.damages(two)] == [
-        (f"{memory}/{name}", "it is not what was written")
+        (f"{memory}/{name}", "it differs from what was written")
     ]
 
 

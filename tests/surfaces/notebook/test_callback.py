@@ -111,7 +111,7 @@ def test_a_probe_that_fails_is_a_warning_or_ends_the_training(tmp_path: Path):
     ("settings", "said"),
     [
         ({"every": 0}, "at least 1"),
-        ({"name": "a:b"}, "cannot name a training"),
+        ({"name": "a:b"}, "is not a valid name"),
         ({"encode_image": None}, ""),
     ],
 )

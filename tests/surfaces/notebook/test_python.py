@@ -201,7 +201,7 @@ def test_a_picture_that_is_gone_is_said_so(tmp_path: Path):
     found = vlprobe.run(CONTROLS, tiny, cache=tmp_path / "cache", examine=False)
     for path in [*(tmp_path / "tiny").glob("*.png"), *(tmp_path / "cache").glob("thumbnails/*/*")]:
         path.unlink()
-    assert "No picture here" in html_of(found.failures(CONTROLS[1]))
+    assert "Picture missing" in html_of(found.failures(CONTROLS[1]))
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_a_picture_that_is_gone_is_said_so(tmp_path: Path):
     [
         (lambda cache: vlprobe.load_model("control:rondom"), "Did you mean 'control:random'"),
         (lambda cache: vlprobe.load_dataset("csv:/nope.csv", cache), "does not exist"),
-        (lambda cache: vlprobe.run([], "demo", cache=cache), "No model is named"),
+        (lambda cache: vlprobe.run([], "demo", cache=cache), "No model given"),
         (lambda cache: vlprobe.run("control:random", limmit=3, cache=cache), "No setting of a run named 'limmit'"),
         (lambda cache: vlprobe.edits("A dog.", rules="strickt"), "Did you mean 'strict'"),
         (lambda cache: vlprobe.edits(" "), "is empty"),

@@ -66,11 +66,11 @@ def draw_case(stored: PageSubject, case_filter: Filter, size: int, is_grouped: b
     case_id = st.query_params.get("case", "")
     number = view(views.cases.case_number, stored.question_set, case_id)
     if number is None:
-        st.info("There is no such case in this question set.", icon=":material/search_off:")
+        st.info("This case is not in the question set.", icon=":material/search_off:")
         return
     (card,) = view(views.wall.cards, stored.question_set, case_filter, (number,))
     kind = stored.presentation.kind(card.kind)
-    near = view(views.wall.neighbours, stored.question_set, case_filter, number, is_grouped)
+    near = view(views.wall.neighbors, stored.question_set, case_filter, number, is_grouped)
     n_cards = near.total_pictures if is_grouped else n_passing(stored, case_filter)
     with st.container(key="case_head", gap="xsmall"):  # stays in view while the rest scrolls
         _draw_steps(near, n_cards, size, is_picture=is_grouped and bool(card.images))
@@ -126,7 +126,7 @@ def _has_words(card: WallCard) -> bool:
 
 
 def _thumbnail(name: str) -> str:
-    """A small picture as what an <img> shows; "" where it cannot be read."""
+    """A small picture as what an <img> shows; "" if it cannot be read."""
     return addresses(store().root, [name])[name]
 
 
@@ -270,7 +270,8 @@ def _draw_details(stored: PageSubject, case_filter: Filter, card: WallCard) -> N
         icon=":material/download:",
         on_click="ignore",
         help=(
-            "One file that includes the pictures, to send or keep. It needs no network and runs no code."
+            "One file that includes the pictures, to send or keep. It works offline and "
+            "runs no code."
         ),
     )
 

@@ -34,7 +34,7 @@ LETTER, FRAME = 8.1, 58  # pixels of a letter, and of the parts of a picker othe
 MARK = 18  # pixels of a mark in a picker
 LINKED = ("set", "model", "kind")  # what a link names that has to be here
 BETWEEN = ":"  # of the key of a set and a kind
-ELSEWHERE = "In other data sets"
+ELSEWHERE = "In other datasets"
 MOST_OTHERS = 30  # question sets whose kinds are listed
 OF_PICTURES = ("tag", "tagged", "pictured")  # filters that mean something in one data set only
 
@@ -72,7 +72,7 @@ def subject() -> PageSubject:
     """
     sets = stored_sets()
     if not sets:
-        st.info("Nothing has been run yet, so there is nothing to show.", icon=":material/info:")
+        st.info("No results yet. Run a test first.", icon=":material/info:")
         st.page_link("pages/run.py", label="Ask a model", icon=":material/play_arrow:")
         st.stop()
     _stop_at_strangers(sets)
@@ -137,7 +137,7 @@ def _stop_at_strangers(sets: Sequence[StoredSet]) -> None:
     about = ", ".join(f"{name} “{plain(value)}”" for name, value in strangers)
     st.html(tag("h1", "These results were not found.", class_="vp-nothing"))
     st.warning(
-        f"This link opens results that are not on this computer: {about}.",
+        f"This link refers to results that are not on this computer: {about}.",
         icon=":material/link_off:",
     )
     st.button("Show the available results", key="show_what_is_here", on_click=_forget_link)

@@ -31,8 +31,8 @@ from vlprobe.views.filter import Filter
 LISTED = 50  # cases with tags or notes
 PAGE = "pages/explore.py"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
-LINK = "Opens exactly this for everyone who can reach this dashboard."
-LOCAL_LINK = "Works on this computer only. To send what you see, use “Download as a report” below."
+LINK = "Opens this view for everyone with access to this dashboard."
+LOCAL_LINK = "Works only on this computer. To share this view, use “Download as a report” below."
 
 
 def draw_share(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:

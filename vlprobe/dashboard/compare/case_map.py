@@ -77,8 +77,8 @@ def _draw_margins(contest: PageSubject, rival: str) -> Filter:
         quiet(how.format(first=names[base], second=names[rival]))
         if total > len(points):
             quiet(
-                f"Drawn: {len(points):,} of {total:,} cases, chosen at random. An area finds all "
-                "cases inside it."
+                f"Drawn: {len(points):,} of {total:,} cases, chosen at random. Selecting "
+                "an area finds all cases in it."
             )
         if area:
             inside = view(views.paired_outcomes.buckets, contest.question_set, case_filter)["all"]

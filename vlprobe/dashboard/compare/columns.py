@@ -79,7 +79,7 @@ def filter_of_case(contest: PageSubject, parting: Parting) -> Filter:
         case_filter = side_filter(contest.kind, *pair, parting.subtype)
         if (
             number is not None
-            and view(views.wall.neighbours, contest.question_set, case_filter, number).place
+            and view(views.wall.neighbors, contest.question_set, case_filter, number).place
         ):
             return case_filter
     return Filter(contest.model, contest.kind, outcome="all", other=parting.rival)

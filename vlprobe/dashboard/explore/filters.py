@@ -45,7 +45,7 @@ from vlprobe.views.paired_outcomes import bucket
 AGREEMENTS = {"one": "exactly one model fooled", "split": "models disagree"}
 WORDS_LENGTH = 200  # characters of a search in captions
 SEARCHES = {"": "All", "own": "Found first, then lost to their own mixture"}
-PICTURES = {"": "All cases", "here": "Only with a picture here"}
+PICTURES = {"": "All cases", "here": "Only cases with pictures on this machine"}
 STRONG_KIND, LURED_KIND = "flip", "t2t"
 OTHER_SIDE = {crossed.TEXTS: crossed.PICTURES, crossed.PICTURES: crossed.TEXTS}  # by the kind
 SIDES = {  # by the kind of the other side, what its answer was
@@ -216,10 +216,7 @@ def _second_model(about: PageSubject) -> str:
     _read_with(about)
     label = model_labels(about.models)
     others = {name: label(name) for name in about.models if name != about.model}
-    help_ = (
-        "Another model's answers to the same cases: which of the two is fooled, and how far apart "
-        "they are."
-    )
+    help_ = "Compares the answers of a second model to the same cases."
     return choose("Compared with", "other", {"": "Nobody", **others}, help_=help_)
 
 
@@ -241,7 +238,7 @@ def _outcomes(about: PageSubject, case_filter: Filter) -> Filter:
     area = parse_corners(st.query_params.get("area", "")) if case_filter.other else ()
     if area:
         quiet("Only cases in the area selected in Compare.")
-        st.button("Take the area away", key="drop_area", on_click=drop, args=("area",))
+        st.button("Clear the selected area", key="drop_area", on_click=drop, args=("area",))
     case_filter = replace(case_filter, within=area)
     if about.kind in movement_kinds():
         return case_filter
@@ -253,7 +250,7 @@ def _outcomes(about: PageSubject, case_filter: Filter) -> Filter:
 def _outcome(stored: PageSubject, case_filter: Filter) -> str:
     counted = counts(stored, case_filter)
     options = {name: f"{word} {counted[name]:,}" for name, word in OUTCOMES.items()}
-    help_ = f"{TIES} Tied: exactly as high. Not fooled: the true one scores higher."
+    help_ = f"{TIES} Tied: both scores are equal. Not fooled: the true one scores higher."
     run = stored.question_set.run(case_filter.model)
     if not run.is_scored:
         options = {
@@ -278,7 +275,7 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
             {"contains": ""},
         ),
         ("tagged", case_filter.tagged and f"tagged {case_filter.tagged}", {"tagged": ""}),
-        ("pictured", case_filter.pictured and "with a picture here", {"pictured": False}),
+        ("pictured", case_filter.pictured and "with pictures on this machine", {"pictured": False}),
         ("crossed", _crossed_label(case_filter.crossed), {"crossed": None}),
         ("lost", case_filter.lost_to and "lost to its own mixture", {"lost_to": False}),
         ("area", case_filter.within and "in the selected area", {"within": ()}),

@@ -59,7 +59,7 @@ def seed_of(question_set: QuestionSet) -> int:
 
 
 def picture_source(name: str) -> str:
-    """The picture at the size of its place, as a data address; "" where it cannot be read."""
+    """The picture at the size of its place, as a data address; "" if it cannot be read."""
     return large_picture(name, SIDE, DRAWN_SIDE)
 
 

@@ -42,7 +42,7 @@ def draw_page() -> None:
     with foot, st.container(horizontal=True, vertical_alignment="center", gap="small"):
         about_slot = st.container(width="content")
         if not read_only():
-            st.page_link(page_file("run"), label="Ask your own model", width="content")
+            st.page_link(page_file("run"), label="Test your own model", width="content")
         with st.popover("Change", type="tertiary"):
             about = home_subject(pick_question_set())
     with about_slot:
@@ -77,12 +77,12 @@ def _draw_nothing() -> None:
     """Draw the empty page, without own or bundled results: one button fills it."""
     st.title("No results yet", anchor=False)
     quiet(
-        "The demo asks three tiny models about 500 drawn scenes, in a minute or two and without a "
-        "network."
+        "The demo tests three tiny models on 500 drawn scenes. It takes a minute or two "
+        "and works offline."
     )
     demo_button()
     if not read_only():
-        st.page_link(page_file("run"), label="Or ask your own model", icon=":material/tune:")
+        st.page_link(page_file("run"), label="Or test your own model", icon=":material/tune:")
 
 
 def _about(about: PageSubject) -> str:

@@ -34,8 +34,9 @@ def draw_page() -> None:
             unit = frame.unit(stored)
             averaging = frame.averaging(stored)
         quiet(
-            "Marks are means, and lines are 95 % intervals from resampling pictures. Long lines mean few pictures; "
-            f"where lines overlap, the order may be chance. {words.AVERAGED[averaging]} {words.INTERVALS}"
+            "Marks are means, and lines are 95 % intervals from resampling pictures. Long "
+            "lines mean few pictures; where lines overlap, the order may be due to "
+            f"chance. {words.AVERAGED[averaging]} {words.INTERVALS}"
         )
     of_metric = averaging if averaging in metric.averaging else metric.averaging[0]
     table = _sliced(stored, metric, slicing, of_metric, unit)

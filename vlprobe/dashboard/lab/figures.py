@@ -228,8 +228,8 @@ def triplets(stored: PageSubject) -> None:
     clicked = chart(case_links.with_names(figure, stored.models), "triplets", alt, clickable=True)
     case_links.open_clicked(clicked, stored, target)
     cross = (
-        "The gray cross needs no model: it takes the two texts that share most words to mean the same. A model has "
-        "to beat it."
+        "The gray cross is a baseline without a model: it matches the two texts that "
+        "share the most words. A model should beat it."
     )
     quiet(ARMS + GUESSING + (cross if len(words) else ""))
 
@@ -255,8 +255,9 @@ def severity(stored: PageSubject) -> None:
     chart_of_cases(make, "severity", alt, stored, metric.kinds)
     hollow = " Hollow and gray: the models of the paper, on COCO." if len(paper) else ""
     quiet(
-        "How to read it: lower is better. A model that sees the alteration falls to the right, because more of it is "
-        f"wrong; one that stays high mistakes almost anything for the original. {ARMS.strip()}{hollow}"
+        "How to read it: lower is better. A model that notices the alteration falls to "
+        "the right, where the alteration is stronger; a model that stays high is always "
+        f"fooled. {ARMS.strip()}{hollow}"
     )
     answered = set(table["slice"])
     missing = {name: words for name, words in steps.items() if name not in answered}
@@ -311,9 +312,11 @@ def deviations(stored: PageSubject, unit: str) -> None:
     if len(scores) > MOST_NAMED:
         group_scores += f", and of {len(scores) - MOST_NAMED} more in the paper's table below"
     quiet(
-        "How to read it: a model that responds equally to equal changes has most pairs at 0; the last bar includes "
-        "all larger deviations. Compare models in spreads: in cosines, a model with a wider range of cosines "
-        f"deviates more for that reason only. Group scores of the same pairs: {group_scores}."
+        "How to read it: a model that responds equally to equal changes has most pairs at "
+        "0; the last bar includes all larger deviations. Compare models in spreads: in "
+        "cosines, a model with a "
+        "wider range deviates more only because of its range. Group scores of the same "
+        f"pairs: {group_scores}."
     )
 
 
@@ -344,7 +347,8 @@ def subsets(stored: PageSubject) -> None:
     has_printed = _dots(stored, metric, table, "subsets", alt, paper)
     hollow = "Hollow: table 4, Kubric's location, counting and attribute." if has_printed else ""
     quiet(
-        "How to read it: further right is better; rows that are far apart are different skills. "
+        "How to read it: further right is better; rows that differ strongly measure "
+        "different skills. "
         f"{ARMS}{GUESSING}{hollow}"
     )
 
@@ -370,9 +374,9 @@ def lexical(stored: PageSubject, model: str) -> None:
         alt = "Edit distances of the three pairs of captions, as shares."
         chart(charts.papers.edit_distances(table), "distances", alt)
         quiet(
-            "How to read it: N is the wrong caption, P1 the true one that looks more like it. Where the line of P1 "
-            "and P2 is to the right, captions of the same meaning look different, and captions that look alike mean "
-            "something else."
+            "How to read it: N is the wrong caption, P1 the true caption that looks more "
+            "like it. The further right the line of P1 and P2, the more captions with the "
+            "same meaning differ in wording."
         )
     with right:
         st.markdown("**What shared words do to accuracy**")
@@ -393,9 +397,10 @@ def lexical(stored: PageSubject, model: str) -> None:
         alt = "Text-to-text accuracy over how much the words mislead, one line per model."
         chart_of_cases(make, "lures", alt, stored, metric.kinds, LURE)
         quiet(
-            "How to read it: the lure is the share of words that the wrong caption has in common with a true one, "
-            "minus that of the two true ones. Left of the line word overlap gives the right answer, right of it the "
-            "wrong one. A model that understands stays level. Steps with fewer than "
+            "How to read it: the lure is the word overlap of the wrong caption with a "
+            "true one, minus the word overlap of the two true captions. Left of the line "
+            "word overlap gives the right answer, right of it the "
+            "wrong one. A model that understands the captions stays level. Bins with fewer than "
             f"{FEW} triplets are left out. {ARMS}{GUESSING}"
         )
 
@@ -465,9 +470,10 @@ def accuracy_over_size(stored: PageSubject) -> None:
     unknown = table.loc[(table["source"] == "run") & table[across].isna(), "model"]
     without = f" Unknown for {', '.join(map(model_name, unknown))}." if len(unknown) else ""
     quiet(
-        "How to read it: hollow and gray are the models in VISLA's tables 2, 5, 8 and 9, on its own triplets; yours "
-        "are on the triplets of this page. The model checks count the parameters of your models; the training data "
-        f"is that printed for the same weights.{without} {GUESSING}{ARMS.strip()}"
+        "How to read it: hollow gray marks are published models (VISLA, tables 2, 5, 8 "
+        "and 9) on VISLA's triplets; your models are on the triplets of this page. "
+        "Parameters of your models are counted by the model checks; training data is as "
+        f"published for the same weights.{without} {GUESSING}{ARMS.strip()}"
     )
 
 
@@ -537,8 +543,9 @@ def depths(stored: PageSubject, model: str) -> None:
             )
     size = view(views.papers.gallery_size, stored.question_set)
     quiet(
-        "How to read it: the paper has no such figure; these are the numbers of its table as curves. Higher is more "
-        "stable. The overlap over the whole gallery is 1, so a curve rises with the share of the gallery that is "
+        "How to read it: this figure shows the numbers of the paper's table as curves. "
+        "Higher is more stable. The overlap over the whole gallery is 1, so a curve rises "
+        "with the share of the gallery that is "
         f"compared: the gallery has {'-' if math.isnan(size) else f'{size:,.0f}'} pictures here, of 170,832 in the "
         f"paper. {ARMS}"
     )

@@ -73,8 +73,8 @@ def word_influence(stored: PageSubject) -> None:
     st.html("".join(rows) + legend([0.0, largest], "no influence", "most influence"))
     quiet(
         "How to read it: the number is how far the caption's embedding moves when the word is removed (1 - cosine). "
-        "Replacing a noun with little influence fools this model most easily: the meaning of the caption changes, "
-        "its embedding hardly does."
+        "Replacing a noun with little influence fools this model most easily: the meaning "
+        "changes, but the embedding hardly does."
     )
 
 
@@ -86,13 +86,15 @@ def word_votes(stored: PageSubject) -> None:
     if absent:
         quiet(f"Load these above to include them: {listed(absent)}.")
     if len(ready) < FEWEST:
-        quiet("Two text encoders or more are needed.")
+        quiet("At least two text encoders are needed.")
         return
     all_words = st.toggle(
         "Any word, not only a noun",
         key="consensus_all_words",
-        help="A run replaces nouns. The paper scores captions by any word: with four models and three nouns two "
-        "always agree.",
+        help=(
+            "Runs replace nouns. The paper considers any word, because with four models and "
+            "three nouns two always agree."
+        ),
     )
     key = "consensus_asked"
     if not st.session_state.get(key):
@@ -104,7 +106,8 @@ def word_votes(stored: PageSubject) -> None:
             args=(key, True),
         )
         quiet(
-            f"They read the captions of the first {N_VOTED} pictures, leaving out each word once."
+            f"The models encode the captions of the first {N_VOTED} pictures with each "
+            "word left out once."
         )
         return
     captions = view(views.figures.item_captions, stored.question_set, N_VOTED)
@@ -126,10 +129,11 @@ def word_votes(stored: PageSubject) -> None:
         alt = "The words that are named most often, as shares of the captions."
         chart(charts.papers.source_words(votes.source_words, WORDS), "source_words", alt)
     quiet(
-        "How to read it: each model names the word whose removal moves the caption's embedding least. Bars above the "
-        "marks: models overlook the same words, so one alteration fools them all. The paper's four models: two or "
-        f"more agree in over {100 * PRINTED:.0f} % of its captions. Of {votes.n_captions:,} captions here "
-        f"{votes.n_single:,} have only one such word, on which all agree."
+        "How to read it: each model names the word whose removal moves the caption's "
+        "embedding least. Bars above the marks mean that models overlook the same words, "
+        "so one alteration can fool them all. The paper's four models: two or "
+        f"more agree in over {100 * PRINTED:.0f} % of its captions. {votes.n_single:,} of "
+        f"{votes.n_captions:,} captions have only one such word, so all models agree."
     )
 
 
@@ -180,7 +184,8 @@ def occlusion(stored: PageSubject) -> None:
     quiet(
         "How to read it: orange parts move the model's embedding most, pale parts least. Each of the 16 parts was "
         "blacked out in turn; the number is how far the embedding moved (1 - cosine), and the frame marks the "
-        "strongest. A mixed or patched picture still ranks first where the strongest parts did not change."
+        "strongest. A mixed or patched picture is likely to rank first if the strongest "
+        "parts did not change."
     )
 
 
@@ -188,15 +193,15 @@ def _part(title: str, picture: str, name: str) -> None:
     st.markdown(f"**{title}**")
     try:
         image = pictures.open_picture(Picture.from_name(picture))
-        with st.spinner("Testing its parts"):
+        with st.spinner("Testing parts of the picture"):
             values = _occlusion(name, picture, changed_at(Picture.from_name(picture)))
     except VlprobeError as error:
         quiet(str(error))
         return
     if not np.isfinite(values).all():
         quiet(
-            f"{model_name(name)} returns embeddings that are not finite numbers, so the influence of the parts is "
-            "unknown."
+            f"{model_name(name)} returns embeddings that are not finite numbers, so the "
+            "influence of its parts is unknown."
         )
         return
     row, column = np.unravel_index(np.argmax(values), values.shape)

@@ -42,7 +42,7 @@ def examined() -> Examination:
     examinations = view(views.fitness.examinations)
     if not examinations:
         st.info(
-            "No model has been examined yet: every run examines its models.", icon=":material/info:"
+            "No model has been checked yet; every run checks its models.", icon=":material/info:"
         )
         st.page_link("pages/home.py", label="Start with the demo", icon=":material/play_arrow:")
         st.code("vlprobe doctor demo:softmax", language="sh")
@@ -73,8 +73,9 @@ def matrix() -> None:
         styles = charts.styles.styles(view(views.runs.models))
         st.html(fitness.matrix(rows, styles, model_labels(row.model for row in rows)))
         quiet(
-            "✓ passed, ! failed, - not judged: it does not apply, or no published value exists. Controls are meant "
-            "to fail: they show that the checks can detect a failure."
+            "✓ passed, ! failed, - not judged: it does not apply, or no published value "
+            "exists. Controls should fail; they show that the checks can detect a "
+            "failure."
         )
 
 
@@ -105,12 +106,13 @@ def verdict(examination: Examination) -> None:
         st.error(
             f"{plain(model_name(examination.model))} failed {len(failed)} of {judged} checks: "
             f"{plain(names)}. "
-            "Find out why before you use its numbers.",
+            "Find the cause before you use its results.",
             icon=":material/warning:",
         )
     elif not judged:
         st.info(
-            "No check applies: imported answers cannot be computed again.", icon=":material/info:"
+            "No check applies, because imported answers cannot be recomputed.",
+            icon=":material/info:",
         )
     else:
         every = f"all {judged} checks that apply" if judged > 1 else "the one check that applies"
@@ -156,7 +158,7 @@ def passport(examination: Examination) -> None:
         for name, value in examination.passport.items()
     ]
     show(
-        f"Passport of {model_name(examination.model)}",
+        f"Metadata of {model_name(examination.model)}",
         tag("th", "Fact", scope="col") + tag("th", "Value", scope="col"),
         rows,
     )
@@ -213,9 +215,7 @@ def draw_form() -> None:
         st.form_submit_button(
             "Rename", key="rename_submit", on_click=attempt, args=(_rename, called)
         )
-        quiet(
-            "This only changes the name on pages. Results, links and commands keep the stored name."
-        )
+        quiet("Changes only the name on pages; results, links and commands keep the stored name.")
 
 
 def _rename(called: Mapping[str, str]) -> None:
@@ -224,10 +224,12 @@ def _rename(called: Mapping[str, str]) -> None:
     display = " ".join(str(st.session_state["rename_display"]).split())
     others = [name for name, label in called.items() if name != stored and label == display]
     if display and others:
-        raise InvalidInput(f"'{display}' is the name of '{others[0]}'. Choose another name.")
+        raise InvalidInput(
+            f"'{display}' is already the name of '{others[0]}'. Choose another name."
+        )
     display_names.rename(store(), stored, display)
     message = (
-        f"{stored} is called {display} now."
+        f"{stored} is now called {display}."
         if display
         else f"{stored} has its original name again."
     )

@@ -229,7 +229,8 @@ def _summarize(paper: str, cells: pd.DataFrame, stored: PageSubject | None, mode
     name, n_beside = model_name(model), len(cells.dropna(subset=["run"]))
     quiet(
         f"{name} has a number with the same meaning for {n_beside:,} of them, in the same unit. "
-        "Pictures differ unless you ran the paper's own, and so does the model unless the row says “same weights”. "
+        "The pictures differ unless you ran the paper's dataset; the model differs unless "
+        "the row says “same weights”. "
         f"Empty: not measured in this run. {AVERAGED[AS_PAPER]}"
     )
     st.page_link(

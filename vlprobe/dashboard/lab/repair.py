@@ -65,9 +65,9 @@ NUMBERS: Numbers = tuple(
 SEEDS = 9  # shipped models are numbered: demo:eqsim, demo:eqsim-2, ...
 Three = tuple[str, str, str]  # before, control, after
 HELP = {
-    "before": "The model from which the other two were tuned.",
-    "control": "Tuned without the repair, because more training alone also changes a model.",
-    "after": "Tuned with the repair.",
+    "before": "The model from which the other two were fine-tuned.",
+    "control": "Fine-tuned without the repair, because more training also changes a model.",
+    "after": "Fine-tuned with the repair.",
 }
 FIRST = {"before": "demo:softmax", "control": "demo:plain", "after": "demo:eqsim"}
 _CLIP = (f"{PREFIX}:CLIP ViT-B/32", f"{PREFIX}:CLIP_COCO")
@@ -165,14 +165,18 @@ def changed(models: Three) -> None:
     """
     if len(set(models)) < 3 or "" in models:
         st.info(
-            "Three models are needed: the one before, a control that was trained equally long without the repair, "
-            "and the one after. Fine-tune them below, or choose three different ones.",
+            (
+                "Three models are needed: the model before training, a control trained "
+                "equally long without the repair, and the repaired model. Fine-tune them "
+                "below, or choose three different ones."
+            ),
             icon=":material/info:",
         )
         return
     if differ := training_differences(*models):
         st.warning(
-            "The trainings differ in more than the repair, so not every change is its effect. "
+            "The training runs differ in more than the repair, so not every change is an "
+            "effect of the repair. "
             f"{plain('; '.join(differ))}.",
             icon=":material/warning:",
         )
@@ -204,8 +208,8 @@ def changed(models: Three) -> None:
         "similarity varies over pictures and captions that do not belong together, because "
         "training changes the range of a model's cosines. "
         f"Better and worse: p below .05, corrected for {tests} differences (Holm's method). "
-        "Left out of a difference: pictures on which its two models did not answer the same "
-        "cases. " + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
+        "Pictures for which the two models answered different cases are excluded. "
+        + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
     )
 
 
@@ -223,7 +227,7 @@ def _draw_repaired(models: Three) -> None:
     disagreements = repaired.disagreements
     st.markdown(
         f"**{disagreements.n_only_base:,} {wrong_captions(kind)} fooled {names[0]} and do not fool "
-        f"{names[1]}.** The reverse holds for {disagreements.n_only_other:,}. Both numbers "
+        f"{names[1]}.** The opposite is true for {disagreements.n_only_other:,}. Both numbers "
         "include the effect of training itself."
     )
     frame.say_strangers(repaired.questions, models)
@@ -290,8 +294,8 @@ def _draw_first_lists(before: str, after: str) -> None:
             st.html(str(html.first_lists(row, picture_of, source.__getitem__, names)))
         quiet(
             "Captions of a gallery without altered pictures; first those whose own picture (solid frame) rose most; "
-            "dashed: new in the list. They are chosen among those that changed, so they show the change and not its "
-            "frequency."
+            "dashed: new in the list. They are selected because they changed, so they do "
+            "not show how often lists change."
         )
 
 
@@ -335,8 +339,9 @@ def seeds(models: Three) -> None:
             )
         )
         quiet(
-            "After − control, on the same questions, in trainings that differ only by their seed. The standard "
-            "deviation is that of one training: a smaller difference may come from the seed and not from the repair."
+            "After − control, on the same questions, in training runs that differ only in "
+            "the seed. The standard deviation is for one training run: a smaller "
+            "difference may come from the seed and not from the repair."
         )
 
 
@@ -391,7 +396,8 @@ def _ask(models: Three, missing: list[str]) -> None:
     if _is_published(models):
         if missing:
             quiet(
-                "The authors published answers to one question set, so the table has its rates only."
+                "The authors published answers to only one question set, so the table "
+                "only has its rates."
             )
         return
     everyone = (*models, *(name for pair in _other_seeds(models) for name in pair))

@@ -39,7 +39,7 @@ OTHERS = {  # files other than runs: their description, and their repair
     ),
     "thumbnails": ("Thumbnail of a picture", "Deleted; rebuilt when it is shown"),
     "jobs": ("State of a job", "Deleted; its finished results stay"),
-    "annotations": ("Tags and notes", "Kept: only you can write it again"),
+    "annotations": ("Tags and notes", "Kept, because it cannot be recreated"),
 }
 RESULTS = ("Questions or answers",)
 NEVER_FINISHED = ("An unfinished file", "Deleted")
@@ -95,7 +95,7 @@ def _look() -> None:
 
 def _read(only: tuple[Damage, ...] | None = None) -> list[Damage]:
     """Return the damaged data, of everything or of the previously damaged; a bar shows the progress."""
-    bar = st.progress(0.0, text="Reading what is stored")
+    bar = st.progress(0.0, text="Reading stored results")
 
     def report(label: str, done: float, total: float) -> None:
         bar.progress(done / total, text=f"{label}: {done:,} of {total:,} files")

@@ -87,8 +87,8 @@ def _has_label(probe: str, kind: str) -> bool:
 def _draw_none(questions: PageSubject, ranking: Suspects) -> None:
     if len(ranking.strong) < 2:
         st.info(
-            "At least two strong models are needed: the mistakes of one model say nothing about labels. Lower the "
-            "accuracy, or run more models."
+            "At least two strong models are needed, because the mistakes of one model do "
+            "not show that labels are wrong. Lower the accuracy or run more models."
         )
     else:
         st.info("No label is rejected by most of the strong models.")
@@ -157,7 +157,9 @@ def _draw_case(questions: PageSubject, kind: str, suspect: Suspect) -> None:
                 on_click=attempt,
                 args=(_judge, questions, suspect, choice),
             )
-    quiet("Verdicts are saved at once, as tags of the case. Choose one again to remove it.")
+    quiet(
+        "Verdicts are saved immediately as tags of the case. Choose a verdict again to remove it."
+    )
 
 
 def _judge(questions: PageSubject, suspect: Suspect, verdict: Verdict) -> None:
@@ -191,8 +193,9 @@ def _draw_accuracies(questions: PageSubject, ranking: Suspects) -> None:
     )
     n_rejected = sum(each.verdict in errata.REJECTING for each in ranking.suspects)
     quiet(
-        f"{n_rejected:,} labels rejected. Leaving out what models get wrong always makes them look better, so "
-        "only labels judged wrong, or with two acceptable captions, are left out."
+        f"{n_rejected:,} labels rejected. Excluding cases that models get wrong always "
+        "makes them look better, so only labels judged wrong, or with two acceptable "
+        "captions, are excluded."
     )
     st.code(
         f"vlprobe errata export {questions.question_set.runs[0].key} errata.jsonl --reviewer NAME",

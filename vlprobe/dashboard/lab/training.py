@@ -27,30 +27,38 @@ ROWS = 12  # of the list of trainings
 # What is added to CLIP's loss, with what weights, and what it is for.
 REPAIRS = {
     "plain": (
-        "Plain: the control",
+        "Plain fine-tuning (control)",
         {},
-        "Only CLIP's own loss: the baseline for all others.",
+        "Only CLIP's own loss. Baseline for all others.",
     ),
     "eqsim": (
         "EqSim (EqBen)",
         {"eqsim": 5.0},
-        "If two captions swap places, the similarity has to change equally. Meant for Pairs.",
+        (
+            "When two captions are swapped, the similarity has to change by the same amount. "
+            "For near-identical pairs."
+        ),
     ),
     "hardneg": (
         "Hard negatives (EqBen's ablation)",
         {"hardneg": 1.0},
-        "Contrasts each pair only with the mismatches that score highest: the baseline for EqSim.",
+        "Contrasts each pair only with its highest-scoring mismatches. Baseline for EqSim.",
     ),
     "scvc": (
         "SC + VC (RoCOCO)",
         {"sc": 0.05, "vc": 0.2},
-        "Pushes the model away from captions with replaced words and from mixed pictures. Meant for Retrieval; may "
-        "cost R@1.",
+        (
+            "Pushes the model away from captions with replaced words and from mixed pictures. "
+            "For decoys in search; may reduce R@1."
+        ),
     ),
     "lgip": (
         "Consistency + flips (LGIP)",
         {"consistency": 1.0, "flip": 1.0},
-        "A reworded caption keeps its score, a wrong word lowers it. Meant for Edits of captions.",
+        (
+            "Keeps the score of a reworded caption and lowers it for a wrong word. For "
+            "wording and meaning."
+        ),
     ),
 }
 # Variants of EqSim, in the order of EqBen's table 6, and on which pairs of a batch they count.
@@ -141,7 +149,7 @@ def training_form() -> None:
         list(DATASETS),
         format_func=lambda names: DATASETS[names],
         key="train_data",
-        help=("Drawn pictures that no probe uses. A tenth is held out by hash and not trained on."),
+        help=("Drawn pictures that no probe uses. A tenth is held out (chosen by hash)."),
     )
     strength = upper[2].number_input(
         "Strength of the loss",
@@ -152,7 +160,8 @@ def training_form() -> None:
         key="train_strength",
         disabled=kind == "plain",
         help=(
-            "Multiplies its weights relative to CLIP's loss. A higher value repairs more and costs more elsewhere."
+            "Multiplies its weights relative to CLIP's loss. Higher values repair more "
+            "but may hurt other metrics."
         ),
     )
     lower = st.columns(3)
@@ -172,7 +181,7 @@ def training_form() -> None:
         1_000_000,
         0,
         key="train_seed",
-        help="The seed decides the order of the batches.",
+        help="Sets the order of the batches.",
     )
     variant = TrainRequest.eqsim
     if "eqsim" in REPAIRS[kind][1]:
@@ -246,8 +255,8 @@ def _effort(steps: int) -> str:
     if math.isnan(newest):
         return "We can estimate the time after the first steps."
     return (
-        f"About {span(steps * newest)} on one core, at {newest:.2g} s a step as the last training "
-        "here."
+        f"About {span(steps * newest)} on one core, at {newest:.2g} s per step, as in the "
+        "last training run."
     )
 
 
@@ -268,7 +277,7 @@ def trainings(probe: Callable[[str, str], None]) -> None:
     """
     begun = _trainings()
     if not begun:
-        quiet("No training yet. Trainings and their losses appear here while they run.")
+        quiet("No training runs yet. Runs and their losses appear here.")
         return
     options = {
         training.job.id: f"{_summary(training.request)} · "
@@ -292,7 +301,7 @@ def _live(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
         _panel(current, probe)
     st.html(repair.trainings([_row(training) for training in begun[:ROWS]]))
     if len(begun) > ROWS:
-        quiet(f"The newest {ROWS} of {len(begun)}; all can be picked above.")
+        quiet(f"The newest {ROWS} of {len(begun)} runs; select others above.")
 
 
 def _loss(request: TrainRequest) -> str:
@@ -353,14 +362,14 @@ def _panel(training: Training, probe: Callable[[str, str], None]) -> None:
         _curves(request, table)
         with st.expander("Log"):
             st.code(
-                jobs.log(store(), job.id) or "Nothing was printed.", language=None, wrap_lines=True
+                jobs.log(store(), job.id) or "The log is empty.", language=None, wrap_lines=True
             )
 
 
 def _progress(training: Training) -> str:
     """Count how many steps are done, how long one takes, and how long all will take."""
     job = training.job
-    since = f"{span(time.time() - job.created)} since it was started"
+    since = f"{span(time.time() - job.created)} since the start"
     seconds = seconds_per_step(training.request.path)
     if job.state != "running" or job.total <= 1 or math.isnan(seconds):
         return since
@@ -372,21 +381,21 @@ def _progress(training: Training) -> str:
 def _buttons(training: Training, probe: Callable[[str, str], None]) -> None:
     job, tuned = training.job, training.request.tuned
     if job.state == "done":
-        st.markdown("Ready. Its name in every field for a model:")
+        st.markdown("Ready. To use it as a model, enter:")
         st.code(tuned, language=None, wrap_lines=True)
         if any(tuned in going.models for going in jobs.going(store())):
             quiet("Its tests are running: see the top of this page.")
-        elif changes("Install vlprobe to probe it."):
+        elif changes("Install vlprobe to test it."):
             st.button(
                 "Probe it",
                 type="primary",
                 icon=":material/play_arrow:",
                 key="train_probe",
-                help=("Run all tests on it and on the two other models that are picked above."),
+                help=("Run all tests on it and on the two other models selected above."),
                 on_click=attempt,
                 args=(probe, tuned, training.request.loss),
             )
-    elif not changes("Trainings cannot be stopped or started here."):
+    elif not changes("Training runs cannot be started or stopped here."):
         return
     elif not job.ended:
         is_stopping = st.session_state.get("stopping") == job.id
@@ -407,8 +416,8 @@ def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
     """The loss and its parts so far, and a table of the parts that are held out."""
     if table.empty:
         quiet(
-            "No loss yet: the model and the pictures are being read. The first training also draws its pictures, "
-            "which takes a minute."
+            "No losses yet: the model and the pictures are loading. The first training "
+            "run also draws its pictures, which takes a minute."
         )
         return
     weights = objective.weights(request.loss)
@@ -420,9 +429,8 @@ def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
         "Losses step by step, on the training and the held-out pictures; the table has the latter.",
     )
     quiet(
-        "How to read it: down is better. The thin line is each batch before the step that learns "
-        "from it; diamonds are what is held out: where they rise while the line falls, the model "
-        "only learns its pictures by heart. Losses have no unit, no interval, and say little about "
-        "what is repaired: the probes do."
+        "How to read it: lower is better. The thin line shows each batch before its "
+        "update; diamonds show held-out pictures. Where the diamonds rise while the line "
+        "falls, the model overfits. Losses do not show what was repaired; the probes do."
     )
     st.html(repair.held_out(table, weights, objective.PARTS))

@@ -93,14 +93,14 @@ def _ask_one(case: MixedCase, question_set: QuestionSet, name: str) -> None:
         return
     asked_model = load_player(name)
     if asked_model.model.digest != digest or not mixtures.can_ask(asked_model.model):
-        _refused[name] = "other weights, or it looks at pairs"
+        _refused[name] = "other weights, or it scores pairs"
         return
     images = _mixtures.get(key[1:], lambda: _made(case))
     _scores.get(key, lambda: asked_model.share_scores(case.caption, images))
 
 
 def _made(case: MixedCase) -> list[Image.Image]:
-    """The picture at every share. Raises InvalidInput where one of the two is not here."""
+    """The picture at every share. Raises InvalidInput if one of the two is not here."""
     if case.edit is None:
         return []
     images = [_opened(Picture.from_name(name)) for name in (case.right, case.partner)]

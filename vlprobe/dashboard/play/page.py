@@ -123,7 +123,8 @@ def _draw_nothing() -> None:
     st.title("Spot the lie")
     if len(view(views.runs.question_sets)):
         st.info(
-            "The stored runs rank whole galleries; the quiz needs a picture with a true caption and a lie. Run "
+            "The stored runs search galleries, but the quiz needs a picture with a true "
+            "caption and a lie. Run "
             "“Wording and meaning (LGIP)” on the same pictures.",
             icon=":material/info:",
         )

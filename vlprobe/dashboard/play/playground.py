@@ -97,8 +97,8 @@ def _page() -> None:
         "Playground: which captions fool the models?"
     )  # two lines on a phone, as the finding
     st.markdown(
-        "Type a caption that is true of the picture. vlprobe rewords it and makes it wrong in every way it knows, "
-        "and each model scores the results while you type."
+        "Type a caption that is true of the picture. vlprobe rewords it and makes it "
+        "wrong in every way it can, and each model scores the results as you type."
     )
     refused = _refused()
     if refused:
@@ -137,8 +137,10 @@ def _page() -> None:
     )
     if NOT_IN_ENGLISH in dropped:
         st.info(
-            "This caption is not in English, and the rules are for English only. Write your own edit below, or run a "
-            "test with edits from a file.",
+            (
+                "This caption is not in English, but the rules only work for English. Write "
+                "your own edit below, or run a test with edits from a file."
+            ),
             icon=":material/translate:",
         )
     texts = [edited.text for edited in edits]
@@ -271,7 +273,7 @@ def _pick(items: Sequence[str] = ()) -> None:
 
 
 def _refused() -> str:
-    """Decode a new upload, once; why it cannot be read, "" where it can or there is none.
+    """Decode a new upload, once; why it cannot be read, "" if it can or there is none.
 
     It is dropped when its owner removes it or leaves. Nothing is left of an earlier one where this
     one is refused, so that no answer about another picture can be taken for one about it.
@@ -306,7 +308,7 @@ def _caption(picture: PlayPicture) -> str:
         max_chars=LONGEST,
         bind="query-params",
         placeholder="Type what the picture shows",
-        help="Type a caption that is true of the picture. Everything below follows while you type.",
+        help="Type a caption that is true of the picture. Everything below updates as you type.",
     )
     return " ".join(text.split())
 
@@ -329,7 +331,7 @@ def _players() -> list[Player]:
         accept_new_options=not access.read_only(),
         on_change=_chosen,
         help=(
-            "Any model name that the command line accepts, such as openclip:ViT-B-32/openai. You can type one."
+            "Type any model name that the command line accepts, such as openclip:ViT-B-32/openai."
         ),
     )
     ready = st.session_state.setdefault("play_loaded", set())
@@ -415,7 +417,7 @@ def _why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping
                 ).items()
             }
             st.html(coloured_words(*worded(caption, scores)))
-            quiet("A wrong word goes unnoticed most easily where the number is small.")
+            quiet("A wrong word is most likely to go unnoticed where the number is small.")
         else:
             quiet("Unknown: this model has no embedding of a text without a picture.")
     if visibility == "hidden":
@@ -539,10 +541,8 @@ def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.text_input("Name of the dataset", "playground", max_chars=60, key="play_name")
-        is_pressed = st.button("Keep as a dataset", icon=":material/save:", key="play_keep")
-    quiet(
-        "Pictures that you keep under the same name become one dataset. The camera's metadata is not kept."
-    )
+        is_pressed = st.button("Save as a dataset", icon=":material/save:", key="play_keep")
+    quiet("Pictures saved under the same name become one dataset. Camera metadata is removed.")
     if not is_pressed:
         return
     try:
@@ -551,7 +551,7 @@ def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
         st.error(link_docs(str(error)), icon=":material/error:")
         return
     st.success(
-        f"Kept in {plain(str(folder))}. Run all tests on it in a terminal:",
+        f"Saved in {plain(str(folder))}. Run all tests on it in a terminal:",
         icon=":material/check:",
     )
     model_flags = [word for model in models for word in ("--model", model)]
@@ -568,7 +568,7 @@ def _link(complete: bool) -> None:
         quiet(
             "Opens this caption, these models and this picture."
             if complete
-            else "Holds all but your own picture."
+            else "Opens this caption and these models, without your own picture."
         )
         st.code(address(), language=None, wrap_lines=True)
 

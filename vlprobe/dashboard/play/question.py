@@ -31,8 +31,8 @@ from vlprobe.views.quiz import Draw, QuizRound
 DRAWS: dict[str, str] = {"hard": "Hard ones", "fair": "Random"}
 LARGEST_SEED = 10**6
 ABOUT_DRAWS = (
-    "Hard ones fooled at least two models in three. Random: every lie is equally likely, so people can be compared "
-    "with models."
+    "Hard: lies that fooled at least two thirds of the models. Random: every lie is "
+    "equally likely, so people can be compared with models."
 )
 
 

@@ -55,7 +55,7 @@ def secret() -> str:
 
 
 def current() -> str:
-    """The code of the room that the address names, once one is in it; "" where one is in none."""
+    """The code of the room that the address names, once one is in it; "" if one is in none."""
     code = st.query_params.get("room", "")
     if not code:
         return ""
@@ -213,7 +213,7 @@ def _room_score(tally: Tally) -> dict[str, object]:
 def _take(rooms: Rooms, code: str) -> None:
     """Handle the component's message: a vote, the host's next step, or the browser's earlier identity.
 
-    Raises InvalidInput where the room is gone.
+    Raises InvalidInput if the room is gone.
     """
     vote, next_question, voter = (sent_by(KEY, event) for event in EVENTS)
     if is_secret(voter) and voter != secret():

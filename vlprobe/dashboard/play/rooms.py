@@ -43,7 +43,7 @@ class Tally:
     n_people: int
     n_votes: int  # on this question
     votes: tuple[int, int]  # for each caption; (0, 0) until it is turned over
-    rights: tuple[int, ...]  # of this round, the share of right votes at each question, in per cent
+    rights: tuple[int, ...]  # of this round, the share of right votes at each question, in percent
     own_vote: int | None
     own_rights: tuple[bool | None, ...]  # at each question so far; None: no vote
     is_host: bool
@@ -169,9 +169,9 @@ class Rooms:
         person = self._person(room, secret)
         current = room.rounds[-1]
         if type(round_number) is not int or type(question) is not int:
-            raise InvalidInput("A vote names its question with whole numbers.")
+            raise InvalidInput("Invalid vote: question and caption must be whole numbers.")
         if type(caption) is not int or caption not in (0, 1):
-            raise InvalidInput("There are two captions to choose from.")
+            raise InvalidInput("Invalid vote: choose the first or the second caption.")
         if (round_number, question) != (len(room.rounds) - 1, current.current):
             raise InvalidInput("That question is over.")
         if current.revealed > question:
@@ -267,15 +267,13 @@ class Rooms:
     def _room(self, code: str) -> _Room:
         room = self._rooms.get(code)
         if room is None:
-            raise InvalidInput(
-                "There is no such room. Codes are valid for a day; check the letters."
-            )
+            raise InvalidInput("No room has this code. Check the code; it expires after a day.")
         return room
 
     def _person(self, room: _Room, secret: str) -> int:
         _check_secret(secret)
         if secret not in room.people:
-            raise InvalidInput("You are not in this room. Enter its code.")
+            raise InvalidInput("You are not in this room. Enter its code to join.")
         room.people[secret].seen_at = self._clock()
         return room.people[secret].number
 
@@ -334,7 +332,7 @@ def parse_code(typed: str) -> str:
     """
     code = re.sub(r"[\s-]", "", typed[:100]).upper()
     if not _CODE.fullmatch(code):
-        raise InvalidInput(f"A room's code has {CODE_LENGTH} letters and digits, such as K7DP2M.")
+        raise InvalidInput(f"A room code has {CODE_LENGTH} letters and digits, such as K7DP2M.")
     return code
 
 

@@ -46,7 +46,7 @@ def draw_page() -> None:
                 icon=":material/refresh:",
                 on_click=_open_next,
                 args=(talk_story.opener.next,),
-                help="Begins with the next case; cases that fool most models come first.",
+                help="Starts with the next case; cases that fool the most models come first.",
             )
         slides = deck.slides(talk_story, renamed())
         talk = _talk(stored, talk_story, slides)
@@ -129,6 +129,7 @@ def _draw_download(stored: PageSubject, slides: tuple[Slide, ...], talk: values.
         icon=":material/download:",
         on_click="ignore",
         help=(
-            "The slides with their pictures and notes. It opens in any browser, without a network."
+            "One file with slides, pictures and notes that opens in any browser, without "
+            "a network connection."
         ),
     )

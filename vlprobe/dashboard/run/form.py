@@ -39,14 +39,16 @@ from vlprobe.views.durations import NOTHING, UNKNOWN, Duration, expected, in_wor
 from vlprobe.views.records import RunRow
 
 CARDS = tuple(name for name in SHIPPED_MODELS if name.startswith("demo:"))
-DRAWN = "Generated on this computer for each question"
+DRAWN = "Generated on this computer"
 MOST_DATASETS = 10  # that are shown side by side
 UNSPOKEN = re.compile(r"[\\`*_{}\[\]<>!|#~$:]+")  # signs of Markdown, which may load a picture
 OWN_DATA = "coco:/path/to/folder"
 MODELS_HELP = (
-    "Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a file; `hf:FOLDER` for "
+    "Type the name of any OpenCLIP model: `openclip:NAME/TAG`, or "
+    "`openclip:NAME@CHECKPOINT` for a file; `hf:FOLDER` for "
     "one of Hugging Face; `scores:FILE` and `embeddings:FILE` for imported scores and embeddings (`vlprobe ask` "
-    "writes the questions); `http:URL#MODEL` for one on a server that the owner of this page allowed (`--api URL`)."
+    "writes the questions); `http:URL#MODEL` for a model on a server that the owner of "
+    "this dashboard allowed (`--api URL`)."
 )
 COLUMNS = 3
 WIDE_COLUMNS = 2  # of lists, which hold several values in a row
@@ -59,7 +61,7 @@ NO_CHANGES = "Results of earlier runs are on the other pages. Install vlprobe to
 def draw() -> None:
     """Draw the three steps; earlier runs that cannot be read are reported, with the way to repair them below."""
     st.title("Run a test", anchor=False)
-    stays = "Everything stays on this computer"
+    stays = "All data stays on this computer"
     if servers := ", ".join(endpoints.named()):
         stays += f", except requests to models on {servers}"
     quiet(
@@ -196,7 +198,7 @@ def _pick_dataset(chosen_probes: Sequence[str]) -> str:
             "Your pictures (folder or file)",
             key="run_own",
             placeholder=OWN_DATA,
-            help=f"Replaces the dataset. With the path of your file or folder: {forms}.",
+            help=f"Replaces the dataset. Enter the path of your file or folder: {forms}.",
             persist_state="session",
         ).strip()
         name = typed or picked or ""
@@ -534,8 +536,10 @@ def _servers(requests: Sequence[Request]) -> str:
         return ""
     limit = requests[0].max_cost
     return (
-        f"Texts and pictures are sent to {', '.join(sorted(origins))}, at the cost of the owner of this page"
-        f"{f', {limit} at most' if limit else ''}. The first line of the job's log says how many requests that takes."
+        f"Texts and pictures are sent to {', '.join(sorted(origins))}, at the expense of "
+        "the owner of this dashboard"
+        f"{f', {limit} at most' if limit else ''}. The first line of the job's log gives "
+        "the number of requests."
     )
 
 

@@ -192,7 +192,7 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
             _links(job, finished)
         with st.expander("Log"):
             st.code(
-                jobs.log(store(), job.id) or "Nothing was printed.", language=None, wrap_lines=True
+                jobs.log(store(), job.id) or "The log is empty.", language=None, wrap_lines=True
             )
 
 
@@ -260,7 +260,7 @@ def _fooled_so_far(job: Job) -> str:
         if presentation.is_movement:
             return ""
         standing = views.so_far.so_far(store(), job.run_key, job.case_key, kind)
-    except VlprobeError:  # its questions are gone; the job will say so
+    except VlprobeError:  # its question set is missing; the job will say so
         return ""
     if not standing.n_answered:
         return ""

@@ -53,14 +53,15 @@ class Fields:
         for column, value in chosen.items():
             if column not in self.table.columns:
                 raise InvalidInput(
-                    f"'{self.table.file}' has no column '{column}'. Leave '+{column}={value}' out."
+                    f"'{self.table.file}' has no column '{column}'. Remove '+{column}={value}'."
                 )
             values = self.values(column)
             rows = [row for row in rows if values[row] == value]
             if not rows:
                 listing = ", ".join(sorted(set(map(str, values)))[:12])
                 raise InvalidInput(
-                    f"'{self.table.file}' has no rows of the {column} '{value}'. Expected one of: {listing}."
+                    f"'{self.table.file}' has no rows with {column} '{value}'. Expected "
+                    f"one of: {listing}."
                 )
         return rows
 
@@ -176,7 +177,8 @@ class TableReading(Fields):
         votes = self.table.values(self.layout.votes)
         doubtful = [row for row in self.chosen if votes[row] and int(votes[row]) < VOTES]
         why = (
-            f"have a foil that fewer than {VOTES} annotators told from the caption and are left out"
+            f"have a foil that fewer than {VOTES} annotators distinguished from the "
+            "caption and are left out"
         )
         keys = [f"row {row + 1}" for row in doubtful]
         self.notes += sources.count_note(keys, len(self.chosen), why)
@@ -228,7 +230,7 @@ def rows_of(table: Table, layout: Layout, chosen: Mapping[str, str] = MappingPro
             repeated.append(row.item.id)
         else:
             rows.append(row)
-    repetition = "say what an earlier row says and are left out"
+    repetition = "repeat an earlier row and are left out"
     notes = [
         *reading.notes,
         *sources.count_note(repeated, len(rows) + len(repeated), repetition),
@@ -298,7 +300,7 @@ def _statements(reading: TableReading) -> Iterator[Unpictured]:
     """Read MMVP-VLM: two consecutive rows are a pair; a picture is TYPE/ID.jpg."""
     numbers, texts, types = map(reading.role, ("image", "caption", "subset"))
     if len(reading.chosen) % 2:
-        raise reading.fault(reading.chosen[-1], "image", "a second row that forms a pair with it")
+        raise reading.fault(reading.chosen[-1], "image", "a second row to form a pair")
     for row, second in zip(reading.chosen[::2], reading.chosen[1::2], strict=True):
         if types[row] != types[second]:
             raise reading.fault(second, "subset", f"'{types[row]}' as in the row before")
@@ -342,7 +344,7 @@ def _questions(reading: TableReading) -> Iterator[Unpictured]:
                 reading.image(foil_images[row], row, "image2"),
             ]
             yield Unpictured(item, names)
-    predicate = "have one answer for both pictures and are left out"
+    predicate = "have the same answer for both pictures and are left out"
     reading.notes += sources.count_note(same, 2 * len(reading.chosen), predicate, "questions")
 
 
@@ -372,8 +374,9 @@ def _probes_of_verbs(reading: TableReading) -> Iterator[Unpictured]:
         yield Unpictured(item, [images[first], images[row]])
     if n_paired < len(reading.chosen):
         reading.notes.append(
-            f"{len(reading.chosen) - n_paired} of {len(reading.chosen)} rows have no row that tells what their "
-            "second picture shows and are left out; +image=pos_image_id+caption=sentence reads pictures and captions."
+            f"{len(reading.chosen) - n_paired} of {len(reading.chosen)} rows have no row "
+            "for their second picture and are left out; "
+            "+image=pos_image_id+caption=sentence reads pictures and captions."
         )
 
 
@@ -444,7 +447,10 @@ def _true_and_false(reading: TableReading) -> Iterator[Unpictured]:
                 yield Unpictured(item, [name])
         if not wrong or not right:
             unpaired += [f"row {row + 1}" for row in rows]
-    why = "have no statement of the other label that differs in the relation only and are left out"
+    why = (
+        "have no statement with the opposite label that differs only in the relation and are "
+        "left out"
+    )
     reading.notes += sources.count_note(unpaired, len(reading.chosen), why)
 
 

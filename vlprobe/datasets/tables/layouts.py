@@ -202,9 +202,11 @@ def _plain(file: str, present: Collection[str], named: Mapping[str, str]) -> Lay
             columns[role] = column
     if "caption" not in columns or "image" not in columns:
         raise InvalidInput(
-            f"'{file}' fits no layout. {_having(present)} Expected those of one of {', '.join(NAMES)}, or a picture "
+            f"'{file}' does not match any layout. {_having(present)} Expected the columns "
+            f"of {', '.join(NAMES)}, or a picture "
             f"({', '.join(IMAGES[:5])} ...) and a caption ({', '.join(CAPTIONS[:4])} ...); "
-            f"name them: table:{file}@FOLDER+image=COLUMN+caption=COLUMN (FOLDER has the pictures), and "
+            f"to name them: table:{file}@FOLDER+image=COLUMN+caption=COLUMN (FOLDER has "
+            "the pictures), and "
             "+foil=COLUMN if there is one."
         )
     kind: Kind = "captions"

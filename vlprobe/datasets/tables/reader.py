@@ -52,7 +52,7 @@ def rows_of_document(file: Path, content: object) -> list[Row]:
             f"'{file}' does not have the same layout in all rows ({reason[:200]}). Expected {EXPECTED}."
         ) from None
     if not rows:
-        raise InvalidInput(f"'{file}' holds no rows. Expected {EXPECTED}.")
+        raise InvalidInput(f"'{file}' contains no rows. Expected {EXPECTED}.")
     return rows
 
 
@@ -311,8 +311,8 @@ def of_rows(file: Path, rows: Sequence[Row]) -> Table:
     names = list(dict.fromkeys(name for row in rows for name in row))
     if len(names) * len(rows) > MOST_SPARSE + MOST_SPARSITY * sum(map(len, rows)):
         raise InvalidInput(
-            f"'{file}' has {len(names):,} different names in {len(rows):,} rows, and most rows lack many of them. "
-            "Expected the same columns in each row."
+            f"'{file}' has {len(names):,} different column names in {len(rows):,} rows, "
+            "and most rows lack many of them. Every row needs the same columns."
         )
     columns, skipped = {}, []
     for name in names:
@@ -335,7 +335,8 @@ def _refuse_surrogates(file: Path, name: str, values: Sequence[str | list[str] |
         if not text.isascii() and files.SURROGATE.search(text):
             place = f"row {row}, " if row else ""
             raise InvalidInput(
-                f"'{file}', {place}column '{name}': it has half of a character. Write the whole character, in UTF-8."
+                f"'{file}', {place}column '{name}': incomplete character (a lone "
+                "surrogate). Save the file again as UTF-8."
             )
 
 
@@ -376,9 +377,7 @@ def _lower(file: Path, columns: dict[str, Any]) -> dict[str, Any]:
 def _refuse_twins(file: Path, names: Sequence[str]) -> None:
     lower = [name.strip().lower() for name in names if name.strip()]
     if len(set(lower)) < len(lower):
-        raise InvalidInput(
-            f"'{file}' has two columns of one name in {', '.join(names)}. Rename one."
-        )
+        raise InvalidInput(f"'{file}' has duplicate column names: {', '.join(names)}. Rename one.")
 
 
 def header_of(file: Path) -> tuple[str, list[str]]:
@@ -392,7 +391,7 @@ def header_of(file: Path) -> tuple[str, list[str]]:
             f"'{file}', line 1: {error}. Expected the names of columns; check the quotes."
         ) from None
     if not any(name.strip() for name in header):
-        raise InvalidInput(f"'{file}' has no columns. Expected their names in the first line.")
+        raise InvalidInput(f"'{file}' has no columns. The first line must contain their names.")
     return delimiter, header
 
 
@@ -474,7 +473,7 @@ def _columnar(file: Path) -> Table:
         n_rows = sum(opened.row_counts)
         if n_rows > MOST_ROWS:
             raise InvalidInput(
-                f"'{file}' has {n_rows:,} rows. Expected at most {MOST_ROWS:,}; divide it."
+                f"'{file}' has {n_rows:,} rows. The maximum is {MOST_ROWS:,}; split the file."
             )
         _refuse_twins(file, opened.schema.names)
         inside = [name for name in containers.bytes_columns(opened.schema) if name.strip()]
@@ -551,7 +550,8 @@ def _written_out(array: "pa.Array") -> int:
 def _refuse_large(file: Path, n_bytes: int) -> None:
     if n_bytes > MOST_BYTES:
         raise InvalidInput(
-            f"'{file}' has {n_bytes:,} bytes of text when it is unpacked. Expected at most {MOST_BYTES:,}; divide it."
+            f"'{file}' has {n_bytes:,} bytes of text when decompressed. The maximum is "
+            f"{MOST_BYTES:,}; split the file."
         )
 
 

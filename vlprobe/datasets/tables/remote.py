@@ -44,7 +44,7 @@ def split_of(url: str) -> Split:
     """Return the split in a URL. Raises InvalidInput."""
     match = URL.fullmatch(url)
     if match is None:
-        raise InvalidInput(f"'{url}' is not a split of a dataset on the hub. Expected {FORM}.")
+        raise InvalidInput(f"'{url}' is not a dataset split on the hub. Expected {FORM}.")
     return Split(match[1], match[2] or "", match[3])
 
 
@@ -64,8 +64,8 @@ def local_split(url: str, cache: Path) -> Path:
     if Path(split.repository).exists():
         # The library would read the folder instead of the dataset.
         raise InvalidInput(
-            f"The working folder contains '{split.repository}', which hides the dataset on the hub. Run this "
-            "in another folder, or use its table with table:FILE."
+            f"The working folder contains '{split.repository}', which hides the dataset on "
+            "the hub. Use another working folder, or read its table with table:FILE."
         )
     try:
         commit = _commit(split.repository)
@@ -168,7 +168,7 @@ def local_copy(url: str, cache: Path) -> Path:
         if isinstance(error.__cause__, InvalidInput):  # fsspec hides that a redirect was rejected
             raise error.__cause__ from None
         raise InvalidInput(
-            f"There is no '{url}', or it cannot be reached. Check the address and the network."
+            f"'{url}' does not exist or cannot be reached. Check the address and the network."
         ) from None
     return target
 
@@ -196,7 +196,7 @@ def _fetch(url: str, files_there: Any, path: str, facts: dict[str, Any], target:
 def _refuse_large(url: str, n_bytes: int) -> None:
     if n_bytes > MOST_BYTES:
         raise InvalidInput(
-            f"'{url}' has {n_bytes:,} bytes or more. Expected at most {MOST_BYTES:,}; divide it."
+            f"'{url}' has {n_bytes:,} bytes or more. The maximum is {MOST_BYTES:,}; split the file."
         )
 
 

@@ -100,7 +100,7 @@ def draw(split: str, index: int) -> Scene:
         if split_of(scene) == split:
             return scene
     # Unreachable: a tenth of all specifications fits.
-    raise AssertionError(f"no scene for {split}/{index}")
+    raise AssertionError(f"no valid scene for {split}/{index}")
 
 
 def distinct(split: str, n: int) -> list[Scene]:

@@ -43,7 +43,7 @@ FRONT = "no other model is better on both counts"
 # Words of the axes, by the unit of the upward one
 UP_WORDS = {
     "rate": "wrong captions rejected",
-    "cosine": "how far the score falls at a wrong caption",
+    "cosine": "how far a wrong caption lowers the score",
 }
 Frame = tuple[tuple[float, float], tuple[float, float]]
 
@@ -60,7 +60,7 @@ class TradeOffData:
         front: Models that no other beats on both sides.
         fit: Models that are not controls and failed no check.
         printed: Models that a paper prints.
-        chance: What guessing gets on the y axis; NaN where that is not defined.
+        chance: What guessing gets on the y axis; NaN if that is not defined.
         lowest: The leader on the x axis.
         highest: The leader on the y axis.
         shifted_by: What moves a score, which should stay.
@@ -157,7 +157,7 @@ def trade_off_data(
     """Read the trade-off of a question set.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: Question set of a probe with a trade-off.
         up: Name of the metric of the y axis; the first that the probe offers if empty.
         averaging: "macro" or "micro".
@@ -357,7 +357,7 @@ def _draw_mark(
 def described(data: TradeOffData, point: PointRow, name: str) -> str:
     """Return a mark in words: its name, both values with their intervals, and how many pictures they rest on."""
     if math.isnan(point.x + point.y):
-        return f"{name}: not tested on both sides."
+        return f"{name}: not tested on both axes."
     y = with_interval(point.y, point.y_low, point.y_high, data.y_unit)
     x = with_interval(point.x, point.x_low, point.x_high, data.x_unit)
     n_pictures = "" if math.isnan(point.y_n) else f"; {point.y_n:,.0f} pictures"

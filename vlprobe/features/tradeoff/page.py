@@ -87,7 +87,8 @@ HOW_PANELS = (
     "are lower is harder. Click a mark for the wrong captions of that type that fool the model."
 )
 HOW_STRENGTH = (
-    "A model that understands what it reads rises to the right. Strength is half from the type of change (color below "
+    "A model that understands captions rises to the right. Strength is half from the type "
+    "of change (color below "
     "number below object), half from how far apart the model puts the two captions; weak is its lowest quarter, strong "
     "its highest. Click a mark for its wrong captions. "
 )
@@ -205,7 +206,7 @@ def _pick_models(subject: PageSubject) -> None:
     with st.popover(label, key="shown_models"):
         st.session_state["shown"] = list(models)
         st.multiselect(
-            "Models in the picture",
+            "Models in the chart",
             list(every),
             format_func=model_labels(every),
             key="shown",
@@ -395,7 +396,7 @@ def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
             table = tables.all_numbers(subject, trade_off.averaging, trade_off.unit)
             export.download(table, "numbers")
     if subject.probe == "lgip":
-        with fold("paper", "Beside the paper", ":material/menu_book:") as is_open:
+        with fold("paper", "Compared with the paper", ":material/menu_book:") as is_open:
             if is_open:
                 papers.draw_table(subject)
     with fold("details", "Details", ":material/data_object:") as is_open:

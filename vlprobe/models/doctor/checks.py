@@ -36,12 +36,12 @@ COLOR_TOLERANCE = 2e-3  # of mean and std; published figures are rounded
 # checks that a model beats one that knows nothing
 CHANCE = ("matched_auc", "r1_forth", "r1_back")
 NEIGHBOUR = "two red cats on a very small wooden boat in the harbour of a town by the sea on a rainy day in autumn"
-TEXT_BATCH = "A caption gives the same numbers whatever other captions are in its batch."
-IMAGE_BATCH = "A picture gives the same numbers whatever other pictures are in its batch."
-UNKNOWN_WEIGHTS = "Not judged: the name does not say whose published weights these are."
+TEXT_BATCH = "The embedding of a caption does not depend on the other captions in its batch."
+IMAGE_BATCH = "The embedding of a picture does not depend on the other pictures in its batch."
+UNKNOWN_WEIGHTS = "Not judged: the published weights are unknown."
 FROM_A_FILE = "Not judged: scores from a file cannot be computed again."
 LOOKED_UP = "Not judged: a file cannot answer twice."
-PAID = "Not judged: it takes requests to a server beyond those of the run."
+PAID = "Not judged: it would need additional requests to the server."
 NOT_FINITE = "Not judged: its outputs are not finite numbers."
 
 # embeddings of pictures, shape (n, image_dim); None if any of them is not stored
@@ -135,7 +135,7 @@ def _token_encoder(model: Model) -> Callable[[np.ndarray], np.ndarray]:
     """Return the model's `encode_texts`. Raises InvalidInput if it has none."""
     if not embeds_texts(model):
         raise InvalidInput(
-            f"'{model.name}' has no embeddings of texts. Choose data with pictures to examine it on."
+            f"'{model.name}' has no text embeddings. Check it on a dataset with pictures."
         )
     return model.encode_texts
 
@@ -146,7 +146,7 @@ def _picture_encoder(
     """Rows of the pictures to their embeddings. Raises InvalidInput if the model has none."""
     if not embeds_images(model):
         raise InvalidInput(
-            f"'{model.name}' has no embeddings of pictures. Choose a dataset without pictures."
+            f"'{model.name}' has no image embeddings. Choose a dataset without pictures."
         )
 
     def encode(rows: slice) -> np.ndarray:
@@ -175,8 +175,8 @@ def _pair_scores(model: PairScorer, pixels: Sequence[np.ndarray], tokens: np.nda
 
 def finite(similarity: Similarities) -> Check:
     """Check for NaN and infinity: they make every comparison false, and so produce a score."""
-    meaning = "Every embedding, or score of a pair, is made of finite numbers."
-    detail = f"{similarity.not_finite} of {similarity.count} are not."
+    meaning = "All embeddings and pair scores are finite numbers."
+    detail = f"{similarity.not_finite} of {similarity.count} are not finite."
     return Check("finite", meaning, similarity.not_finite == 0, similarity.not_finite, 0, detail)
 
 
@@ -261,7 +261,7 @@ def _moved(
         value <= limit,
         value,
         limit,
-        f"Furthest that one of {len(alone)} {inputs} moved.",
+        f"Largest change among {len(alone)} {inputs}.",
     )
 
 
@@ -269,7 +269,7 @@ def matching(similarity: Similarities) -> list[Check]:
     """Check that matching pairs are more similar than others, against chance: AUC and, in both directions, R@1."""
     n, (rows, columns) = len(similarity.scores), similarity.names
     nearest = "Of all {}, the nearest to one of the {} is its own more often than by chance."
-    alike = f"{rows.capitalize()} are more like their own {columns} than like those of others."
+    alike = f"{rows.capitalize()} are more similar to their own {columns} than to others."
     plan = [
         ("matched_auc", alike),
         ("r1_forth", nearest.format(columns, rows)),
@@ -293,7 +293,7 @@ def matching(similarity: Similarities) -> list[Check]:
             interval.value,
             chance,
             f"95 % interval {interval.low:.3f} to {interval.high:.3f} over {n} items; "
-            "its lower end must be above chance.",
+            "its lower bound must be above chance.",
         )
         for (name, meaning), interval, chance in zip(
             plan, measured, (0.5, 1 / n, 1 / n), strict=True
@@ -348,7 +348,7 @@ def auc(scores: np.ndarray) -> Estimate:
 
 def preprocessing(model: Model) -> Check:
     """Compare the measured preprocessing of a picture with the published settings of the weights."""
-    meaning = "Pictures are resized and normalised as those of the training were."
+    meaning = "Pictures are resized and normalized as in training."
     published = model.published()
     measured = passport.measured_preprocessing(model)
     if not measured or "mean" not in published:
@@ -381,7 +381,7 @@ def preprocessing(model: Model) -> Check:
 
 def activation(model: Model) -> Check:
     """GELU weights under QuickGELU, or the other way round, lose some points in silence."""
-    meaning = "The layers run with the activation (GELU or QuickGELU) that the published weights were trained with."
+    meaning = "The model uses the activation (GELU or QuickGELU) of its published training."
     built, published = model.facts().get("activation"), model.published().get("activation")
     if not published:
         return Check("activation", meaning, None, detail=UNKNOWN_WEIGHTS)

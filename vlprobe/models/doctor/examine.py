@@ -81,14 +81,14 @@ def examine(
     """
     if model.capabilities.asks_server and not model.digest:
         raise InvalidInput(
-            f"'{model.name}' only answers in a run, because each request may cost money. Start a run with it: "
-            "the checks that its answers allow are part of the run."
+            f"'{model.name}' is only queried during runs, because requests may cost money. "
+            "Start a run; it includes the checks that are possible."
         )
     items = [] if looks_up(model) else sample(dataset.items, model)
     if not items and not answers_cases(model) and not looks_up(model):
         raise InvalidInput(
-            f"Dataset '{dataset.name}' has nothing to try '{model.name}' on. Expected items with a picture and a "
-            "caption, or with two captions for a model of texts."
+            f"Dataset '{dataset.name}' cannot be used to check '{model.name}'. Expected "
+            "items with a picture and a caption, or with two captions for a text encoder."
         )
     label = f"Examining {model.name} on {dataset.name}"
     progress(label, 0, 1)

@@ -67,7 +67,7 @@ def _tokenization(model: Model) -> dict[str, str]:
     after, before = (int((line == line[0]).cumprod().sum()) for line in (row[::-1], row))
     side, pad = ("right", row[-1]) if after >= before else ("left", row[0])
     if batched[0, -1] == NO_TEXT:
-        padding = "none that the model sees"
+        padding = "none visible to the model"
     elif alone.shape[1] == batched.shape[1]:
         padding = f"always to {len(row)} tokens, {pad} on the {side}"
     else:

@@ -10,7 +10,7 @@ from vlprobe.errors import InvalidInput, VlprobeError
 
 PRICE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(?:/([0-9]{1,9}(?:\.[0-9]{1,9})?))?")
 AMOUNT = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
-PRICE_FORM = "the price of a million tokens, such as 0.02, or of those sent and those received, such as 2.5/10"
+PRICE_FORM = "a price per million tokens, such as 0.02, or input/output prices, such as 2.5/10"
 MILLION = 1_000_000
 
 
@@ -41,9 +41,11 @@ class Budget:
     def __init__(self, price: str = "", max_cost: str = "") -> None:
         match = PRICE.fullmatch(price)
         if price and not match:
-            raise InvalidInput(f"Price '{price}' is not an amount. Expected {PRICE_FORM}.")
+            raise InvalidInput(f"Price '{price}' is not a valid amount. Expected {PRICE_FORM}.")
         if max_cost and not AMOUNT.fullmatch(max_cost):
-            raise InvalidInput(f"Limit '{max_cost}' is not an amount. Expected one such as 1.50.")
+            raise InvalidInput(
+                f"Limit '{max_cost}' is not a valid amount. Expected an amount such as 1.50."
+            )
         if max_cost and not price:
             raise InvalidInput(f"--max-cost requires --price, {PRICE_FORM}.")
         self.has_price, self.limit = bool(match), float(max_cost) if max_cost else float("inf")
@@ -63,8 +65,10 @@ class Budget:
             amount = self.cost(sent, received) * self._excess
             if self.spent + self._promised + amount > self.limit:
                 raise LimitReached(
-                    f"Stopped before the next request: {self.spent:.4g} of {self.limit:.4g} is spent, and it may cost "
-                    f"{amount:.2g}. Answers are kept and not requested again. Continue with a higher --max-cost."
+                    f"Stopped before the next request: {self.spent:.4g} of "
+                    f"{self.limit:.4g} is spent, and the request may cost "
+                    f"{amount:.2g}. Answers are stored and not requested again. Continue "
+                    "with a higher --max-cost."
                 )
             self._promised += amount
             return amount

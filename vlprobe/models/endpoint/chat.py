@@ -111,7 +111,8 @@ class ServedJudge(ServedModel, CaseAnswerer):
                 pairs[pair] = f"{content_keys[pair.picture]} {text_id(pair.text)}"
         if not pairs:
             raise InvalidInput(
-                f"All cases compare only texts, and '{self.name}' answers questions about pictures. Choose embeddings."
+                f"All cases compare only texts, but '{self.name}' answers questions about "
+                "pictures. Choose a model with text embeddings."
             )
         pair_of_name = {name: pair for pair, name in pairs.items()}
         with self.locked():
@@ -170,7 +171,7 @@ def _log_odds(answer: Reply, label: str) -> float:
     choice = reply.entries(answer.content, "choices", label)[0]
     log_probabilities = choice.get("logprobs")
     if not isinstance(log_probabilities, dict):
-        raise reply.strange(label, "it names no log-probabilities ('logprobs')")
+        raise reply.strange(label, "it has no log-probabilities ('logprobs')")
     token = reply.entries(log_probabilities, "content", label)[0]
     log_probability_of: dict[str, float] = {}
     for entry in (token, *reply.entries(token, "top_logprobs", label)):
@@ -179,7 +180,7 @@ def _log_odds(answer: Reply, label: str) -> float:
             raise reply.strange(label, "one of its tokens is not text")
         log_probability_of[text] = reply.number(value, "a log-probability", label)
         if log_probability_of[text] > 0.001:
-            raise reply.strange(label, f"a log-probability is {value}, and not 0 or less")
+            raise reply.strange(label, f"a log-probability is {value}, but must be 0 or less")
     yes, no = (_log_sum(log_probability_of, word) for word in (YES, NO))
     return yes - no
 

@@ -143,7 +143,7 @@ class Client:
                 if time.monotonic() > deadline:
                     raise self._refused(label, f"the answer took more than {self._seconds:g} s")
         except ProtocolError:
-            raise self._refused(label, "the answer ends in its middle") from None
+            raise self._refused(label, "the answer is truncated") from None
         finally:
             response.close()
         return bytes(content)
@@ -155,7 +155,7 @@ class Client:
         except UnicodeDecodeError:
             raise self._refused(label, "the answer is not text") from None
         if key and _repeats(key, text):
-            raise self._refused(label, "the answer repeats the key, and is not kept")
+            raise self._refused(label, "the answer contains the API key and was discarded")
         return text
 
     def _problem(self, status: int, label: str) -> str:
@@ -166,10 +166,13 @@ class Client:
         if status in BUSY:
             return f"status {status}"
         if 300 <= status < 400:
-            problem = f"it redirects (status {status}), and redirects are not followed: name the address itself"
+            problem = (
+                f"it redirects (status {status}), and redirects are not followed; use the final URL"
+            )
         elif status in (401, 403):
             problem = (
-                f"it refuses the key, or there is none (status {status}): put the key of {self._address.origin} into "
+                f"it rejected the key, or no key is set (status {status}); put the key for "
+                f"{self._address.origin} into "
                 f"{endpoints.KEYS}"
             )
         else:
@@ -185,11 +188,11 @@ class Client:
         except InvalidHeader:
             return 0.0
         if seconds > LONGEST_ASKED_FOR:
-            raise self._refused(label, f"{problem}, and it asks us to wait {seconds:,.0f} s")
+            raise self._refused(label, f"{problem}, and the server asks to wait {seconds:,.0f} s")
         return seconds
 
     def _refused(self, label: str, problem: str) -> InvalidInput:
         return InvalidInput(
-            f"{self._address.origin} gave no answer to {label}: {problem}. Answers are kept; "
-            "the same run continues from there."
+            f"{self._address.origin} did not answer {label}: {problem}. Answers are "
+            "stored; repeat the run to continue."
         )

@@ -142,12 +142,13 @@ class ServedEmbeddings(ServedModel, CosineLookup):
             )
         lengths = np.linalg.norm(vectors, axis=1)
         if not lengths.all():
-            raise reply.strange(question.label, "a vector is 0 throughout")
+            raise reply.strange(question.label, "a vector is all zeros")
         off = np.abs(lengths - 1) > NEAR
         if off.any() and not self.parsed.normalise:
             raise reply.strange(
                 question.label,
-                f"a vector has length {lengths[off][0]:.4g}. Expected 1; for such a model write "
+                f"a vector has length {lengths[off][0]:.4g}. Expected 1; to normalize "
+                "embeddings, write "
                 f"'{self.name}+normalise'",
             )
 
@@ -186,11 +187,11 @@ def _rows(answer: Reply, count: int, label: str) -> np.ndarray:
         raise reply.strange(label, f"{len(listed)} vectors for {count} inputs")
     indices = [entry.get("index", row) for row, entry in enumerate(listed)]
     if sorted(map(str, indices)) != sorted(map(str, range(count))):
-        raise reply.strange(label, "its 'index' numbers are not those of the inputs")
+        raise reply.strange(label, "its 'index' values do not match the inputs")
     entry_of_index = dict(zip(map(int, indices), listed, strict=True))
     vectors = [_vector(entry_of_index[index], label) for index in range(count)]
     if len({len(vector) for vector in vectors}) > 1:
-        raise reply.strange(label, "vectors of several lengths")
+        raise reply.strange(label, "vectors of different lengths")
     return np.array(vectors, dtype=np.float64)
 
 

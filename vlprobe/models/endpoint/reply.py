@@ -38,7 +38,8 @@ class Reply:
 def strange(label: str, problem: str) -> InvalidInput:
     """Return the error about an answer that is none."""
     return InvalidInput(
-        f"The answer to {label} is none: {problem}. It is not kept; the same run continues from there."
+        f"The answer to {label} is invalid: {problem}. It was discarded; repeat the run to "
+        "continue."
     )
 
 
@@ -47,12 +48,12 @@ def parse(body: str, label: str) -> Reply:
     try:
         content = files.parse_json_object(body)
     except ValueError:
-        raise strange(label, f"no JSON object, it begins with '{body[:60]}'") from None
+        raise strange(label, f"not a JSON object; it starts with '{body[:60]}'") from None
     if content.get("error"):
         raise strange(label, f"an error, {str(content['error'])[:200]}")
     model = _name(content, "model", label)
     if not model:
-        raise strange(label, "it does not say which model answered ('model')")
+        raise strange(label, "it does not name the model ('model')")
     fingerprint = _name(content, "system_fingerprint", label)
     usage = content.get("usage")
     counts = {
@@ -70,7 +71,8 @@ def _name(content: Mapping[str, Any], field: str, label: str) -> str:
     name = content.get(field) or ""
     if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
         raise strange(
-            label, f"its '{field}' is not a line of at most {LONGEST_NAME} printable letters"
+            label,
+            (f"its '{field}' is not a single line of at most {LONGEST_NAME} printable characters"),
         )
     return name
 
@@ -90,7 +92,7 @@ def number(value: object, noun: str, label: str) -> float:
     """A finite number. Raises InvalidInput."""
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return float(value)
-    raise strange(label, f"{noun} is {str(value)[:40]}, and not a finite number")
+    raise strange(label, f"{noun} is {str(value)[:40]}, not a finite number")
 
 
 def numbers(values: Sequence[object], noun: str, label: str) -> list[float]:

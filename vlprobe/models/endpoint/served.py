@@ -107,12 +107,12 @@ def parse(name: str) -> EndpointName:
             numbers[number] = int(match["value"])
             if not low <= numbers[number] <= high:
                 raise InvalidInput(
-                    f"'{option}' in '{name}' is out of bounds. Expected {number}={low} to {high}."
+                    f"'{option}' in '{name}' is out of range. Expected {number}={low} to {high}."
                 )
     strays = flags & ({"pictures", "normalise"} if "chat" in flags else {"probability"})
     if strays:
         kind = "chat sees pictures and gives no embeddings" if "chat" in flags else "it takes +chat"
-        raise InvalidInput(f"'+{min(strays)}' in '{name}' means nothing: {kind}. Leave it out.")
+        raise InvalidInput(f"'+{min(strays)}' in '{name}' has no effect: {kind}. Remove it.")
     return EndpointName(
         name, address, *(flag in flags for flag in FLAGS), fingerprint=fingerprint, **numbers
     )
@@ -133,8 +133,8 @@ def refuse_absent(picture: Picture, model: str) -> None:
     """Raise InvalidInput if a picture is not here to be sent."""
     if picture.absent:
         raise InvalidInput(
-            f"Picture '{picture.absent}' is not here, and '{model}' is sent pictures. Write +available in place of "
-            "+unpictured to ask about the others."
+            f"Picture '{picture.absent}' is missing, but '{model}' needs pictures. Use "
+            "+available instead of +unpictured to test the others."
         )
 
 
@@ -185,7 +185,8 @@ class ServedModel(Model):
     def tokenize(self, texts: Sequence[str]) -> NoReturn:
         """Raise InvalidInput: the server reads texts, and only those of a run."""
         raise InvalidInput(
-            f"'{self.name}' only answers in a run, because each request may cost money. Choose another model here."
+            f"'{self.name}' is only queried during runs, because requests may cost money. "
+            "Choose another model here."
         )
 
     @abstractmethod
@@ -220,7 +221,7 @@ class ServedModel(Model):
                     self._ask([question])
         oldest = next(iter(log), None)
         if oldest is None:
-            raise InvalidInput(f"'{log.file}' does not hold what was just written. Check the disk.")
+            raise InvalidInput(f"'{log.file}' differs from what was just written. Check the disk.")
         answer = reply.parse(oldest.body, f"the first request of '{self.name}'")
         self._identity = identity = answer.identity
         self.learn(answer, question)
@@ -233,7 +234,8 @@ class ServedModel(Model):
         """The kept answers. Raises InvalidInput before `open`."""
         if self._log is None:
             raise InvalidInput(
-                f"'{self.name}' only answers in a run, because each request may cost money. Start a run with it."
+                f"'{self.name}' is only queried during runs, because requests may cost "
+                "money. Start a run with it."
             )
         return self._log
 
@@ -265,7 +267,7 @@ class ServedModel(Model):
         line = f"{self.name}: {len(questions):,} requests, about {sent:,} tokens"
         if self._budget.has_price:
             line += f", about {self._budget.cost(sent, received):.4g} by the price"
-        self._reporter.tell(printable(f"{line}. {n_kept:,} answers are here already."))
+        self._reporter.tell(printable(f"{line}. {n_kept:,} answers are already stored."))
         self._ask(questions)
 
     def _ask(self, questions: Sequence[ServedQuestion]) -> None:
@@ -312,12 +314,13 @@ class ServedModel(Model):
             answered = f"{question.label[:1].upper()}{question.label[1:]} was answered by {identity.words}, and"
             if stated and stated not in (identity.model, identity.fingerprint):
                 raise InvalidInput(
-                    f"{answered} '{self.name}' names another fingerprint. Leave +fingerprint out, or name this one."
+                    f"{answered} '{self.name}' requires another fingerprint. Remove "
+                    "+fingerprint or use this one."
                 )
             if self._identity and identity != self._identity:
                 raise InvalidInput(
-                    f"{answered} those before by {self._identity.words}: a run has one model. Answers are "
-                    "kept; start over with the new model as "
+                    f"{answered} earlier requests by {self._identity.words}. A run uses "
+                    "one model. Answers are stored; start over with the new model as "
                     f"'{self.name}+fingerprint={identity.fingerprint or identity.model}'."
                 )
             self.check(answer, question)

@@ -38,7 +38,7 @@ def check_readable(file: Path) -> int:
             return file.stat().st_size
     except OSError as error:
         raise InvalidInput(
-            f"'{file}' cannot be read ({error.strerror}). Check the path and who may read it."
+            f"'{file}' cannot be read ({error.strerror}). Check the path and its permissions."
         ) from None
 
 
@@ -62,13 +62,15 @@ def check_file(
     suffix = file.suffix.lower()
     if suffix not in suffixes:
         raise InvalidInput(
-            f"'{file}' has no known ending. Expected {expected} in {', '.join(suffixes)}, or a folder of .npy files."
+            f"'{file}' has an unknown file extension. Expected {expected} in "
+            f"{', '.join(suffixes)}, or a folder of .npy files."
         )
     size = check_readable(file)
     limit = MAX_TEXT_BYTES if suffix in texts else MAX_BYTES
     if suffix not in unlimited and size > limit:
         raise InvalidInput(
-            f"'{file}' has {size >> 20:,} MiB. Expected at most {limit >> 20} MiB; save {expected} as .npy or .parquet."
+            f"'{file}' has {size >> 20:,} MiB. The maximum is {limit >> 20} MiB; save "
+            f"{expected} as .npy or .parquet."
         )
 
 
@@ -100,7 +102,8 @@ def read_archive(file: Path) -> dict[str, np.ndarray]:
         with zipfile.ZipFile(file) as archive:
             if sum(member.file_size for member in archive.infolist()) > MAX_BYTES:
                 raise InvalidInput(
-                    f"'{file}' unpacks to more than {MAX_BYTES >> 20} MiB. Expected only arrays of numbers and ids."
+                    f"'{file}' unpacks to more than {MAX_BYTES >> 20} MiB. Expected only "
+                    "arrays of numbers or ids."
                 )
         with np.load(file, allow_pickle=False) as members:
             arrays = {name: members[name] for name in members.files}
@@ -121,7 +124,8 @@ def ids_in(file: Path, arrays: Mapping[str, np.ndarray], name: str) -> list[str]
         return None
     if ids.ndim != 1 or ids.dtype.kind not in "USiu":
         raise InvalidInput(
-            f"'{file}': '{name}' holds {ids.dtype} of shape {ids.shape}. Expected a text for each row."
+            f"'{file}': '{name}' has type {ids.dtype} and shape {ids.shape}. Expected one "
+            "string per row."
         )
     return [
         key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)

@@ -98,7 +98,8 @@ class BoundLookup(Lookup):
     def tokenize(self, texts: Sequence[str]) -> NoReturn:
         """Raise InvalidInput: a file reads no text."""
         raise InvalidInput(
-            f"'{self.name}' knows only the pictures and texts in its file and reads no other text. Choose a model."
+            f"'{self.name}' only has embeddings for the pictures and texts in its file. "
+            "Choose a model to embed other texts."
         )
 
     def rows_asked(self) -> tuple[np.ndarray, np.ndarray]:
@@ -154,15 +155,18 @@ class BoundLookup(Lookup):
             row_of[name] = row
         if rows is None and len(place_of) != n_rows:
             raise InvalidInput(
-                f"'{self._file}' has {n_rows:,} {side} without ids, and {len(place_of):,} are asked about. "
-                "Expected one row for each, in the order in which `vlprobe ask` writes them."
+                f"'{self._file}' has {n_rows:,} {side} without ids, but the question set "
+                f"has {len(place_of):,}. Expected one row for each, in the order of "
+                "`vlprobe ask`."
             )
         if place_of and len(missing) == len(place_of):
             key = next(iter(rows or {}), "")
             holds = f"its first key is '{key[:80]}'" if key else "its rows are empty"
             raise InvalidInput(
-                f"'{self._file}' has none of the {len(place_of):,} {side} that are asked about: {holds}, and the first "
-                f"{SIDES[side]} is '{first_name[:80]}'. Expected the ids that `vlprobe ask` writes, or their names."
+                f"'{self._file}' has none of the {len(place_of):,} {side} of the question "
+                f"set: {holds}, but the first "
+                f"{SIDES[side]} is '{first_name[:80]}'. Expected the ids that `vlprobe "
+                "ask` writes, or file names and texts."
             )
         return _Sought(len(place_of), len(missing), first_missing)
 
@@ -175,26 +179,29 @@ class BoundLookup(Lookup):
         )
         if not lacking:
             by_place = [side for side in sought if self._rows[side][0] is None]
-            return f"{' and '.join(by_place)} are found by their place" if by_place else ""
+            return f"{' and '.join(by_place)} are matched by position" if by_place else ""
         side, of_side = next(iter(lacking.items()))
         problem = (
             f"'{self._file}' lacks {counts} (first: {SIDES[side]} '{of_side.first_missing[:80]}')"
         )
         if is_gallery:
-            raise InvalidInput(f"{problem}. A gallery takes them all: `vlprobe ask` writes them.")
+            raise InvalidInput(
+                f"{problem}. A gallery needs all of them; `vlprobe ask` writes the list."
+            )
         if not self._is_partial:
             raise InvalidInput(
-                f"{problem}. Add them, or write '{self.name}+{PARTIAL}' to leave their cases unknown."
+                f"{problem}. Add them, or use '{self.name}+{PARTIAL}' to mark their cases "
+                "as unknown."
             )
         return f"{counts} are missing: their cases are unknown"
 
     def text_vectors(self, texts: Sequence[str]) -> np.ndarray:
-        """Float32 of shape (n, dim), NaN where the file has none."""
+        """Float32 of shape (n, dim), NaN if the file has none."""
         rows = [self._row_of_text.get(text_id(text), -1) for text in texts]
         return self.vectors_of_rows("texts", np.array(rows, dtype=np.int64))
 
     def image_vectors(self, images: Sequence[Picture]) -> np.ndarray:
-        """Float32 of shape (n, dim), NaN where the file has none."""
+        """Float32 of shape (n, dim), NaN if the file has none."""
         rows = [self._row_of_picture.get(picture.name, -1) for picture in images]
         return self.vectors_of_rows("pictures", np.array(rows, dtype=np.int64))
 

@@ -31,8 +31,8 @@ def check(path: Path) -> None:
         arrays.mapped(path / "scores.npy")
     elif path.suffix.lower() not in (".npy", ".npz"):
         raise InvalidInput(
-            f"'{path}' is not a matrix. Expected scores of pictures (rows) with texts (columns) as .npy or .npz, or a "
-            "folder with scores.npy."
+            f"'{path}' is not a score matrix. Expected pictures as rows and texts as "
+            "columns in a .npy or .npz file, or a folder with scores.npy."
         )
     else:
         vector_file.check(path)
@@ -69,7 +69,8 @@ def load(
         wanted = mapping.get("score", "scores")
         if wanted not in members:
             raise InvalidInput(
-                f"'{path}' holds {', '.join(members) or 'nothing'}. Expected '{wanted}', and 'picture_ids' and "
+                f"'{path}' contains {', '.join(members) or 'nothing'}. Expected "
+                f"'{wanted}', and 'picture_ids' and "
                 "'text_ids' for ids."
             )
         matrix = members[wanted]
@@ -94,13 +95,14 @@ def _require_matrix(
 ) -> None:
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or max(matrix.shape) > MOST_PLACES:
         raise InvalidInput(
-            f"'{file}' holds {matrix.dtype} of shape {matrix.shape}. Expected a score of each picture (row) with each "
-            "text (column)."
+            f"'{file}' has type {matrix.dtype} and shape {matrix.shape}. Expected a score "
+            "for each picture (row) and text (column)."
         )
     for (side, ids), size in zip(keys.items(), matrix.shape, strict=True):
         if ids is not None and len(ids) != size:
             raise InvalidInput(
-                f"'{file}' has scores of {size:,} {side} and {len(ids):,} ids. Expected an id for each."
+                f"'{file}' has scores of {size:,} {side} and {len(ids):,} ids. Expected "
+                "one id for each."
             )
     for start, block in arrays.row_blocks(matrix):
         wrong = np.isinf(block)
@@ -159,7 +161,8 @@ class ScoreMatrix(BoundLookup):
         asked_pictures, asked_texts = self.rows_asked()
         if not len(asked_pictures):
             raise InvalidInput(
-                f"All cases compare only texts, and '{self.name}' has scores of pictures. Choose a text encoder."
+                f"All cases compare only texts, but '{self.name}' only has scores with "
+                "pictures. Choose a text encoder."
             )
         n_missing, first_cell = 0, (0, 0)
         for start, block in arrays.row_blocks(self._matrix):
@@ -181,7 +184,8 @@ class ScoreMatrix(BoundLookup):
                 else f"Add them, or write '{self.name}+partial' to leave their cases unknown."
             )
             raise InvalidInput(
-                f"'{self._file}' lacks {count} that may be asked for (first: row {first_cell[0]}, column "
+                f"'{self._file}' lacks {count} that the question set may need (first: row "
+                f"{first_cell[0]}, column "
                 f"{first_cell[1]}). {remedy}"
             )
         return f"{count} are missing: cases that need them are unknown"
@@ -205,7 +209,7 @@ class ScoreMatrix(BoundLookup):
         return scores
 
     def paired(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Score row by row, NaN where one side is not in the file."""
+        """Score row by row, NaN if one side is not in the file."""
         is_known = ~(np.isnan(left[:, 1]) | np.isnan(right[:, 1]))
         scores = np.full(len(left), np.nan, dtype=np.float32)
         images, texts = (side[is_known, 1].astype(np.int64) for side in (left, right))

@@ -26,9 +26,7 @@ def lower_names(file: Path, names: Sequence[str]) -> list[str]:
     """Return the names in lower case. Raises InvalidInput if two are the same then."""
     lowered = [name.strip().lower() for name in names]
     if len(set(lowered)) < len(lowered):
-        raise InvalidInput(
-            f"'{file}' has two columns of one name in {', '.join(names)}. Rename one."
-        )
+        raise InvalidInput(f"'{file}' has duplicate column names: {', '.join(names)}. Rename one.")
     return lowered
 
 
@@ -63,11 +61,11 @@ def read_objects(file: Path, expected: str) -> dict[str, list[object]]:
     objects = [row for row in rows if isinstance(row, dict)]
     if len(objects) < len(rows):
         number = next(number for number, row in enumerate(rows, 1) if not isinstance(row, dict))
-        raise InvalidInput(f"'{file}', row {number}, is not an object. Expected {expected}.")
+        raise InvalidInput(f"'{file}', row {number}, is not a JSON object. Expected {expected}.")
     names = list(dict.fromkeys(name for row in objects for name in row))
     if len(names) > MAX_COLUMNS:
         raise InvalidInput(
-            f"'{file}' has {len(names):,} names in its objects. Expected {expected}."
+            f"'{file}' has {len(names):,} different keys in its objects. Expected {expected}."
         )
     lowered = lower_names(file, names)
     return {
@@ -96,9 +94,7 @@ def read_parquet(
         names = [opened.schema.names[lowered.index(name)] for name in chosen]
         n_rows = sum(opened.row_counts)
         if not 0 <= n_rows <= min(MAX_ROWS, MAX_CELLS // max(len(names), 1)):
-            raise InvalidInput(
-                f"'{file}' says that it has {n_rows:,} rows. Expected at most {MAX_ROWS:,}, of few columns."
-            )
+            raise InvalidInput(f"'{file}' declares {n_rows:,} rows. The maximum is {MAX_ROWS:,}.")
         batches, n_bytes = [], 0
         for batch in opened.batches(names, range(len(opened.row_counts))):
             batches.append(batch)
@@ -150,7 +146,7 @@ def read_separated(
         )
     except (csv.Error, pa.ArrowException) as error:
         raise InvalidInput(
-            f"'{file}' is not a valid table ({first_line(error)}). Expected as many fields as columns in each row; "
-            "check the quotes."
+            f"'{file}' is not a valid table ({first_line(error)}). Every row needs the "
+            "same number of fields; check the quotes."
         ) from None
     return {name: table[name] for name in chosen}

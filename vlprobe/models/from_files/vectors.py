@@ -97,8 +97,9 @@ def read(path: Path, mapping: Mapping[str, str], normalise: bool) -> tuple[dict[
     widths = {side: vectors.array.shape[1] for side, vectors in checked.items()}
     if len(set(widths.values())) > 1:
         raise InvalidInput(
-            f"'{path}' has pictures of {widths['pictures']} numbers and texts of {widths['texts']}. Expected one space "
-            "with equally long vectors."
+            f"'{path}' has {widths['pictures']}-dimensional image and "
+            f"{widths['texts']}-dimensional text embeddings. Both must have the same "
+            "dimension."
         )
     return checked, digest
 
@@ -109,8 +110,8 @@ def check(path: Path) -> None:
     if path.is_dir():
         if not files.is_file(path / "texts.npy"):
             raise InvalidInput(
-                f"Folder '{path}' has no texts.npy. Expected pictures.npy and texts.npy, a row for each that "
-                "`vlprobe ask` wrote."
+                f"Folder '{path}' has no texts.npy. Expected pictures.npy and texts.npy, "
+                "with one row per picture and text that `vlprobe ask` wrote."
             )
         for side in SIDES:
             if files.is_file(path / f"{side}.npy"):
@@ -132,7 +133,8 @@ def ids_beside(folder: Path, side: str) -> list[str] | None:
         if key := next((name for name in KEYS if name in names), ""):
             return [key]
         raise InvalidInput(
-            f"'{table}' has the columns {', '.join(names[:12]) or 'none'}. Expected one that is called id."
+            f"'{table}' has the columns {', '.join(names[:12]) or 'none'}. Expected a "
+            "column named id."
         )
 
     columns = tables.read_columns(table, EXPECTED, key_column)
@@ -155,7 +157,8 @@ def _array(path: Path) -> dict[str, Side]:
     if both.ndim != 3 or len(both) != len(SIDES):
         raise InvalidInput(
             f"'{path}' holds {both.dtype} of shape {both.shape}. Expected (2, n, dim): pictures first, texts "
-            "second. Or name a folder with pictures.npy and texts.npy, or an .npz file with these arrays."
+            "second. A folder with pictures.npy and texts.npy, or an .npz file with these "
+            "arrays, also works."
         )
     return {side: (vectors, None) for side, vectors in zip(SIDES, both, strict=True)}
 
@@ -173,14 +176,15 @@ def _archive(path: Path, mapping: Mapping[str, str]) -> dict[str, Side]:
     }
     if "texts" not in sides:
         raise InvalidInput(
-            f"'{path}' holds {', '.join(members) or 'nothing'}. Expected 'pictures' and "
+            f"'{path}' contains {', '.join(members) or 'nothing'}. Expected 'pictures' and "
             f"'{mapping.get('texts', 'texts')}', and 'picture_ids' and 'text_ids' for ids."
         )
     return sides
 
 
 def read_vectors(path: Path, mapping: Mapping[str, str]) -> tuple[np.ndarray, list[str]]:
-    """Read the vectors of a table, float32 of shape (n, dim) and NaN where there is none, and the key of each.
+    """Read the vectors of a table, float32 of shape (n, dim) and NaN if there is none, and the key
+    of each.
 
     Args:
         path: A table.
@@ -235,7 +239,8 @@ def _keys(path: Path, column: "list[object] | pa.ChunkedArray") -> list[str]:
     for number, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
             raise InvalidInput(
-                f"'{path}', row {number}: no text in the column of keys. Expected what names the picture or text."
+                f"'{path}', row {number}: the key is empty. Expected the id or name of a "
+                "picture or text."
             )
     return list(map(str, values))
 
@@ -261,13 +266,15 @@ def _vector(path: Path, number: int, cells: object) -> np.ndarray:
 
 
 def _stacked(path: Path, vectors: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the vectors as rows, NaN where there is none."""
+    """Return the vectors as rows, NaN if there is none."""
     widths = {len(vector) for vector in vectors} - {0}
     if len(widths) != 1:
         row = next((n for n, v in enumerate(vectors) if len(v) not in (0, len(vectors[0]))), 0)
         raise InvalidInput(
-            f"'{path}', row {row}: vectors of {', '.join(map(str, sorted(widths)[:4])) or 'no'} numbers. Expected "
-            "equally many in each row."
+            f"'{path}', row {row}: vectors have "
+            f"{', '.join(map(str, sorted(widths)[:4])) or 'no'} dimensions. All rows need "
+            "the "
+            "same dimension."
         )
     empty = np.full(widths.pop(), np.nan, dtype=np.float32)
     return np.stack([vector if len(vector) else empty for vector in vectors])
@@ -313,12 +320,13 @@ def _checked(file: Path, array: np.ndarray, keys: Sequence[str] | None, normalis
             length, row = lengths[row], start + row
             key = f" ('{keys[row][:80]}')" if keys else ""
             problem = (
-                "a number of the vector is NaN or infinite. Expected finite numbers, or only NaN where a vector is "
+                "a number of the vector is NaN or infinite. Expected finite numbers, or "
+                "only NaN if a vector is "
                 "missing."
                 if not math.isfinite(length)
                 else f"the vector has length {length:.4g}. Expected 1: normalise the vectors, or add +normalise."
                 if length
-                else "the vector is 0 throughout. Expected a direction."
+                else "the vector is all zeros. Expected a non-zero vector."
             )
             raise InvalidInput(f"'{file}', row {row}{key}: {problem}")
     rows = None if keys is None else row_of_key(file, keys)

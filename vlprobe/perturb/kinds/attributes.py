@@ -79,7 +79,9 @@ def _can_swap(sentence: Sentence, sort: str, left: int, right: int) -> bool:
 
 
 def _head(sentence: Sentence, at: int) -> str:
-    """The last noun of those that follow the attribute, after further adjectives; "" where none does."""
+    """The last noun of those that follow the attribute, after further adjectives; "" if none
+    does.
+    """
     noun = ""
     for index in range(at + 1, min(at + 5, sentence.size)):
         bits = sentence.bits[index]

@@ -108,7 +108,7 @@ def distribution(table: pd.DataFrame, metric: Metric, unit: str, styles: Looks) 
         stepped_line(figure, bins, color, line_dash, "from %{x:.3f}: %{y:.1%} of the cases")
     figure.update_xaxes(title=axis(metric, unit), rangemode="tozero", zeroline=False)
     figure.update_yaxes(
-        title="Share of the cases", tickformat=".0%", rangemode="tozero", zeroline=False
+        title="Share of cases", tickformat=".0%", rangemode="tozero", zeroline=False
     )
     return finished(figure, 380)
 

@@ -33,7 +33,7 @@ def edit_distances(table: pd.DataFrame) -> go.Figure:
         title="Letters to change (edit distance)", rangemode="tozero", zeroline=False
     )
     figure.update_yaxes(
-        title="Share of the triplets", tickformat=".0%", rangemode="tozero", zeroline=False
+        title="Share of triplets", tickformat=".0%", rangemode="tozero", zeroline=False
     )
     return finished(figure, 340)
 
@@ -59,7 +59,7 @@ def agreement(table: pd.DataFrame) -> go.Figure:
     )
     figure.update_xaxes(title="Models that name the same word", type="category")
     figure.update_yaxes(
-        title="Share of the captions", tickformat=".0%", rangemode="tozero", zeroline=False
+        title="Share of captions", tickformat=".0%", rangemode="tozero", zeroline=False
     )
     return finished(figure, 320)
 
@@ -83,7 +83,7 @@ def source_words(table: pd.DataFrame, most: int) -> go.Figure:
     )
     figure.update_xaxes(type="category", tickangle=-60)
     figure.update_yaxes(
-        title="Share of the captions", tickformat=".1%", rangemode="tozero", zeroline=False
+        title="Share of captions", tickformat=".1%", rangemode="tozero", zeroline=False
     )
     return finished(figure, 320)
 

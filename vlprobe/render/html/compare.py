@@ -34,11 +34,9 @@ def how_to_read(compared: pd.DataFrame) -> str:
     """Return the explanation of the table of differences: its content, p, and how many pictures are left out."""
     n_compared = sum(not math.isnan(row.p) for row in records(DifferenceRow, compared))
     sentences = [
-        "Below each value: how far it is from the baseline, with the 95 % interval of that "
-        f"difference from resampling pictures. {INTERVALS} p: how often a difference as large comes "
-        "about by luck, if the models are alike and a fair coin exchanges their two answers to "
-        f"each picture; raised, because {n_compared:,} comparisons are made "
-        "at once (Holm's method). From p = .05 up, these are tied. Intervals are not "
+        "Below each value: its difference from the baseline with a 95 % interval (resampled by "
+        f"picture). {INTERVALS} p: paired permutation test by picture, Holm-corrected for "
+        f"{n_compared:,} comparisons. Models are tied if p is .05 or more. Intervals are not "
         "corrected, so one can exclude 0 although the pair counts as tied."
     ]
     left_out: dict[str, int] = {}
@@ -47,9 +45,9 @@ def how_to_read(compared: pd.DataFrame) -> str:
     counts = ", ".join(f"{model} up to {count:,}" for model, count in left_out.items() if count)
     if counts:
         sentences.append(
-            "Only pictures of which both models answered the same questions are compared, and for a "
-            "drop rate those on which both find the right candidate in the clean gallery. "
-            f"Left out against {counts}."
+            "Only pictures with the same questions for both models are compared; for a "
+            "drop rate, only those for which both find the right candidate in the clean "
+            f"gallery. Excluded: {counts}."
         )
     return " ".join(sentences)
 

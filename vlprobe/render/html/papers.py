@@ -50,7 +50,7 @@ def remade(
     ]
     are_rates = all(
         unit == "rate" for unit in units
-    )  # per cents, without their sign: they are many
+    )  # percentages, without their sign: they are many
     note_numbers = {
         note: number
         for number, note in enumerate(dict.fromkeys(row.note for row in rows if row.note), 1)
@@ -92,7 +92,8 @@ def remade(
             "vp-paper",
         ),
         f"{paper_table.about} Compare your numbers with the published ones only where pictures, captions and edits are "
-        f"the same.{' In per cent.' if are_rates else ''} - = not measured. Below a value: its 95 % interval. "
+        f"the same.{' In percent.' if are_rates else ''} - = not measured. Below a value: "
+        "its 95 % interval. "
         f"{AVERAGED[AS_PAPER]}{draws}",
         tuple(note_numbers),
     )

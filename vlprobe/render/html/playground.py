@@ -20,26 +20,26 @@ NO_NAMES: Mapping[str, str] = MappingProxyType({})
 NO_WORDS: Mapping[str, Set[str]] = MappingProxyType({})
 GROUPS = {
     "flip": (
-        "Made wrong: a colour, a number or a thing",
+        "Wrong color, number or object",
         "It no longer fits, so the score should fall.",
     ),
     "statement": (
-        "Made wrong: a negation, a relation or the word order",
+        "Wrong negation, relation or word order",
         "It no longer fits, so the score should fall.",
     ),
     "substitution": (
-        "A thing exchanged, as RoCOCO does",
+        "Object replaced, as in RoCOCO",
         "It no longer fits, so the score should fall.",
     ),
     "deletion": (
-        "A thing left out, as RoCOCO does",
+        "Object removed, as in RoCOCO",
         "It says less than your caption, so it should score lower.",
     ),
     "combined": ("Reworded and made wrong", "It no longer fits, so the score should fall."),
     "simple": ("Reworded simply", "It means the same, so the score should stay."),
     "advanced": ("Reworded more freely", "It means the same, so the score should stay."),
     "surface": (
-        "Written otherwise: letters, marks, a slip",
+        "Written differently: case, punctuation, typo",
         "It means the same, so the score should stay.",
     ),
 }
@@ -51,8 +51,10 @@ VERDICTS = {  # icon, word, colour class
     "moved": ("◇", "moved", "tied"),
     "stayed": ("◇", "stayed", "held"),
 }
-TEXTS_ALONE = "sees no pictures. The table has how near each edit is to your caption, text to text."
-# Of wrong captions and of rewordings in a line, in per cent: neighbours differ.
+TEXTS_ALONE = (
+    "has no image input. The table has the text-to-text similarity of each edit and your caption."
+)
+# Of wrong captions and of rewordings in a line, in percent: neighbors differ.
 HEIGHTS = {True: (16, 26, 36), False: (64, 74, 84)}
 
 
@@ -200,7 +202,7 @@ def table(
         edits: Edits of the caption.
         answers: Answers of the models.
         styles: What `charts.styles` returns.
-        only_fooling: Only wrong captions that fool one of the models; "" where there are none.
+        only_fooling: Only wrong captions that fool one of the models; "" if there are none.
         names: Display names of models, if different from their stored names.
         unlearned: Words that a model knows nothing of, by the model.
     """

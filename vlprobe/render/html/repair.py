@@ -18,7 +18,7 @@ UNIT = "spread"
 Metrics = Mapping[str, Mapping[str, Metric]]  # by probe and name
 ROLES = ("Before", "Control", "After")
 STEPS = {"loss": "Effect of the repair", "training": "Effect of training without it"}
-OUTCOMES = {"better": "Gained", "worse": "Lost", "tied": "Moved no more than by chance"}
+OUTCOMES = {"better": "Gained", "worse": "Lost", "tied": "No clear change"}
 AGAINST = {"loss": "after − control", "training": "control − before"}
 
 
@@ -192,7 +192,7 @@ def held_out(
         texts = (weight, f"{values[term][0]:.4f}", f"{values[term][-1]:.4f}")
         heading = f"{tag('span', term)}<br>{tag('small', meanings[term])}"
         rows.append(metric_row(heading, "".join(tag("td", text) for text in texts)))
-    return table("Losses on what is held out", column_heads(titles), rows)
+    return table("Losses on held-out pictures", column_heads(titles), rows)
 
 
 def trainings(rows: Sequence[Sequence[str]]) -> str:

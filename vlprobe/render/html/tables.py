@@ -18,9 +18,8 @@ from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionFacts
 
 BOLD = (
-    "Bold: better than every other model here by more than chance. Where models are tied or "
-    "nothing is above chance, none is in bold; controls, and models that failed a check of "
-    "being better than chance, never are."
+    "Bold: significantly better than every other model. No model is bold if models are "
+    "tied or none is above chance; controls and models that failed a check never are."
 )
 ARROWS = {"up": "↑", "down": "↓", "none": ""}
 
@@ -59,7 +58,7 @@ def explained(metric: Metric, unit: str, chance: float, folded: bool) -> str:
     Args:
         metric: Which one.
         unit: What `render.numbers.unit_of` says of it.
-        chance: What guessing gets; NaN where that is not defined.
+        chance: What guessing gets; NaN if that is not defined.
         folded: Whether the meaning is shown when somebody asks for it, by a finger or a key.
     """
     line = f" Example: {symbols.example(metric)}." if symbols.example(metric) else ""
@@ -144,10 +143,10 @@ def facts(questions: QuestionFacts) -> str:
     ]
     tables = [
         _counts(
-            "Left out, because it would not be a fair question",
+            "Excluded, because it would not be a fair question",
             [(reason, f"{count:,}") for reason, count in dropped],
         ),
-        _counts("Found in the data, and to be kept in mind beside every score", defects),
+        _counts("Found in the data; consider it when you read scores", defects),
     ]
     return "".join([*tables, *(tag("p", note) for note in questions["notes"])])
 

@@ -26,8 +26,8 @@ MOST_BARS = 9  # models; the others are counted
 STYLES = {"fooled": "lie", "held": "true", "tied": "tie"}
 LENGTHS = {  # what the length of a bar is
     "share": "",
-    "spread": " Lengths: in each model's own spread.",
-    "side": " Bars are equally long: scores of different models have different scales.",
+    "spread": " Lengths are in units of each model's spread.",
+    "side": " All bars have the same length, because models have different score scales.",
 }
 # From where to where the bar of an answer without a score goes
 SIDES = {"fooled": (0.5, 1.0), "held": (0.0, 0.5), "tied": (0.25, 0.75)}
@@ -62,12 +62,12 @@ def _sides(card: CaseCard) -> tuple[Slide, Slide]:
     changed = f"“{source}” becomes “{target}”. " if source and target else ""
     is_search = card.winner_of(case.answer)
     ranked_by = (
-        f"It is what {case.answer.model} ranks first; others may differ."
+        f"{case.answer.model} ranks it first; other models may differ."
         if is_search and case.answer
         else ""
     )
     truth = _side(card, 0, first, middle[0].text if middle else "")
-    look = "Let everybody look at the picture first." if truth.pictures else ""
+    look = "Let everyone look at the picture first." if truth.pictures else ""
     truth_note, lie_note = card.speaker_notes
     lie = _side(card, 1, last, first.text if last.role is ROLES["mixture"] else "")
     return (

@@ -249,7 +249,7 @@ def _ranking_notes(
             if contestant.n_tied and not standings.is_movement
             else ""
         )
-        remark = " A control: it is meant to fail." if contestant.is_control else ""
+        remark = " A control, which should fail." if contestant.is_control else ""
         remark = remark or (" It failed its checks." if contestant.is_unfit else "")
         value = number(contestant.share, standings.unit)
         lines.append(f"{names[contestant.model]}: {value}{counts}{ties}{between}.{remark}")
@@ -297,8 +297,10 @@ def _mixed(mixture: MixedStory | None, renamed: Mapping[str, str]) -> list[Slide
             notes=(
                 f"Without mixtures the right picture is number {ranks.clean or '?'}, with them number "
                 f"{ranks.whole or '?'}, for {mixture.model}.",
-                f"At this strength it loses {mixture.n_lost:,} of the {mixture.n_found:,} searches "
-                "that it finds without mixtures to their own mixture.",
+                (
+                    f"At this strength it loses {mixture.n_lost:,} of {mixture.n_found:,} "
+                    "successful searches to their own mixture."
+                ),
                 f"{case.share} % of the right picture stay in the mixture.",
             ),
         )
@@ -325,11 +327,14 @@ def _what_next(story: Story, kind: KindPresentation, names: Mapping[str, str]) -
         many = f"{opener.n_fooling_all:,} {kind.lies}"
         if opener.n_fooling_all == 1:
             many = f"the one {kind.lies.removesuffix('s')}"
-        points.append(f"Look at {many} that fooled every model: Explore.")
+        points.append(f"See {many} that fooled every model: Explore.")
     fit = [contestant.model for contestant in story.standings.fit]
     if len(fit) > 1:
         points.append(f"Put {names[fit[0]]} and {names[fit[-1]]} side by side: Compare.")
-    points += ["Ask your own model the same questions: Run.", "Try to do better yourself: Play."]
+    points += [
+        "Test your own model on the same questions: Run.",
+        "Try to do better yourself: Play.",
+    ]
     return Slide(
         id="next",
         heading=(("What next?", ""),),

@@ -32,7 +32,7 @@ def talk_values(
     Args:
         slides: In order.
         model_looks: Model looks of every model that is on them.
-        addresses: Addresses of every picture by its name, a data address; "" where it cannot be read.
+        addresses: Addresses of every picture by its name, a data address; "" if it cannot be read.
         names: Name of each model.
         heading: Above the slides on the page.
         detail: Below it.

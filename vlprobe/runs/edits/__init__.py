@@ -1,1 +1,1 @@
-"""Edits that a language model writes for a dataset's captions, and people's verdicts on them."""
+"""Caption edits written by language models, and human verdicts on them."""

@@ -5,13 +5,13 @@
 `verdict` is one of VERDICTS, or its first letter, or empty. The column `judge` identifies judges, or the file's name
 if it has no such column.
 
-People checked VISLA's edits and a hundred of PRSM's paraphrases; `report` counts the verdicts on any file of edits:
-agreement with the intended meaning, and of the judges with each other. Verdicts that versions before 0.3 stored from a
-page of the dashboard still count:
+As in VISLA and PRSM, whose authors had edits checked by people, `report` counts the verdicts on a
+file of edits: agreement with the intended meaning, and between judges. Verdicts that versions
+before 0.3 stored from a page of the dashboard still count:
 
     mine/verdicts/<digest of the file>.jsonl    one line per verdict; the latest of a judge on an edit counts
 
-The digest is that of the file's content: verdicts hold for this content under any name.
+The digest is that of the file's content, so verdicts do not depend on the file name.
 """
 
 import csv
@@ -63,7 +63,7 @@ class EditVerdict(NamedTuple):
 
 
 class JudgedFile(NamedTuple):
-    """A file of edits, as people judge it."""
+    """A file of edits for people to judge."""
 
     name: str
     digest: str  # of its content
@@ -81,7 +81,7 @@ def open_edits(name: str) -> JudgedFile:
         refuse_outside(path)
         if path.stat().st_size > MAX_EDITS_BYTES:
             raise InvalidInput(
-                f"Edits '{path}' have more than {MAX_EDITS_BYTES >> 20} MiB. Cut them in parts."
+                f"Edits '{path}' have more than {MAX_EDITS_BYTES >> 20} MiB. Split the file."
             )
         content = files.read(path)
     except OSError as error:
@@ -116,7 +116,9 @@ def drawn(edits: Sequence[SheetEdit], sample: int, seed: int) -> list[SheetEdit]
 
 
 def read_sheets(paths: Iterable[Path], judged: JudgedFile) -> list[EditVerdict]:
-    """Return the verdicts of several sheets. Raises InvalidInput, also if a judge has judged an edit on two of them."""
+    """Return the verdicts of several sheets. Raises InvalidInput for a bad sheet, or if a judge has
+    judged an edit on two sheets.
+    """
     sheet_of: dict[tuple[str, str], Path] = {}
     verdicts = []
     for path in paths:
@@ -124,23 +126,26 @@ def read_sheets(paths: Iterable[Path], judged: JudgedFile) -> list[EditVerdict]:
             earlier = sheet_of.setdefault((verdict.judge, verdict.id), path)
             if earlier is not path:
                 raise InvalidInput(
-                    f"Sheets '{earlier}' and '{path}' have verdicts of '{verdict.judge}' on the same edit. Name each "
-                    "file after its judge, or add a column 'judge'."
+                    f"Sheets '{earlier}' and '{path}' have verdicts of '{verdict.judge}' "
+                    "on the same edit. Name each file after its judge or add a column "
+                    "'judge'."
                 )
             verdicts.append(verdict)
     return verdicts
 
 
 def read_verdicts(path: Path, judged: JudgedFile) -> list[EditVerdict]:
-    """Return the verdicts of a filled-in sheet; rows without one are passed over.
+    """Return the verdicts of a completed sheet; rows without a verdict are skipped.
+
+
 
     Raises:
-        InvalidInput: naming row and column of the first thing that is wrong.
+        InvalidInput: with the row and column of the first error.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
             raise InvalidInput(
-                f"Sheet '{path}' has more than {MAX_BYTES >> 20} MiB. Cut it in parts."
+                f"Sheet '{path}' has more than {MAX_BYTES >> 20} MiB. Split the file."
             )
         text = files.read(path).decode("utf-8-sig")
     except OSError as error:
@@ -156,7 +161,8 @@ def read_verdicts(path: Path, judged: JudgedFile) -> list[EditVerdict]:
         rows = list(reader)
     except csv.Error as error:
         raise InvalidInput(
-            f"Sheet '{path}', row {reader.line_num}: no CSV ({error}). Save it as CSV in UTF-8."
+            f"Sheet '{path}', row {reader.line_num}: not valid CSV ({error}). Save it as "
+            "CSV in UTF-8."
         ) from None
     for column in ("id", "verdict"):
         if column not in (reader.fieldnames or ()):
@@ -184,19 +190,21 @@ def _verdicts(
             raise _wrong(path, number, "id", f"'{judged.name}' has no edit '{edit_id[:40]}'")
         earlier = row_of.setdefault((judge, edit_id), number)
         if earlier != number:
-            raise _wrong(path, number, "id", f"'{judge}' judged this edit in row {earlier} already")
+            raise _wrong(path, number, "id", f"'{judge}' already judged this edit in row {earlier}")
         verdicts.append(EditVerdict(judge, edit_id, verdict))
     return verdicts
 
 
 def _wrong(path: Path, row: int, column: str, defect: str) -> InvalidInput:
     return InvalidInput(
-        f"Sheet '{path}', row {row}, column '{column}': {defect}. Mend the row or take it out."
+        f"Sheet '{path}', row {row}, column '{column}': {defect}. Fix or delete the row."
     )
 
 
 def read_stored(store: Store, digest: str) -> list[EditVerdict]:
-    """Return the verdicts on a file of edits that an earlier version stored, by judge, without those withdrawn."""
+    """Return the verdicts on a file of edits that an earlier version stored, by judge, except
+    withdrawn ones.
+    """
     path = mine.path(store.root, "verdicts") / f"{digest}.jsonl"
     try:
         lines = files.read(path).split(b"\n")[:-1]
@@ -306,7 +314,8 @@ def _labels(
     for judge, edit_id, verdict in verdicts:
         if edit_id not in column:
             raise InvalidInput(
-                f"'{judge}' has a verdict on '{edit_id}', no edit of this file. Choose the file that was judged."
+                f"'{judge}' has a verdict on '{edit_id}', which is not in this file. "
+                "Choose the file that was judged."
             )
         labels[judges.index(judge), column[edit_id]] = VERDICTS.index(verdict)
     return labels, judges
@@ -364,7 +373,7 @@ def _said(judges: Sequence[str], labels: np.ndarray) -> dict[str, str]:
 
 
 def sentence(written: AgreementReport) -> str:
-    """Return the numbers of all judges in words, for a person."""
+    """Describe the results of all judges in a sentence."""
     whole = next(row for row in reversed(written.rows) if row.meaning == "all")
     words = f"{whole.judge}: {percent(whole.as_intended)} of {whole.n_edits:,} edits mean what was intended"
     if len(written.judges) > 1:
@@ -376,7 +385,7 @@ def sentence(written: AgreementReport) -> str:
 
 
 def percent(share: Estimate) -> str:
-    """A share with its interval, for a person."""
+    """Format a share with its interval."""
     interval = (
         "" if math.isnan(share.low) else f" ({100 * share.low:.0f} to {100 * share.high:.0f})"
     )

@@ -68,7 +68,7 @@ class Task:
         self.defect, self.is_closed = defect, True
 
     def prompt(self) -> Prompt:
-        """Next prompt."""
+        """Build the next prompt."""
         purpose = f"{self.choice} {self.number} {self.attempt}"
         return Prompt(
             self.messages,
@@ -89,11 +89,13 @@ class Task:
         )
 
     def take(self, answer: WriterAnswer, earlier: Collection[str]) -> bool:
-        """Read an answer; whether rules let it pass.
+        """Read an answer and return whether it passes the rules.
+
+
 
         Args:
-            answer: To `prompt`.
-            earlier: Edits that the caption has, as `replies.plain` gives them.
+            answer: Answer to `prompt`.
+            earlier: Existing edits of the caption, normalized by `replies.plain`.
         """
         self.text, self.day = instructions.text_of(answer.text), answer.day
         self.defect = instructions.defect(
@@ -125,7 +127,7 @@ class Task:
             self.is_closed = True
 
     def line(self, maker: str) -> str:
-        """Format as a line of a file of edits, or with `reason` if it was not accepted."""
+        """Format the task as a line of a file of edits, with `reason` if it was not accepted."""
         row = {"caption": self.caption, "text": self.text, "meaning": self.kind.meaning}
         row |= {"subtype": self.kind.subtype, "rule": self.kind.rule, "maker": maker}
         row |= {"made": self.day}
@@ -213,7 +215,7 @@ class _Lines:
 
 
 def write(order: EditOrder, output: Path, store: Store, progress: Progress) -> Outcome:
-    """Write the edits; if it is stopped, those of all finished captions.
+    """Write the edits; if stopped, the edits of all finished captions.
 
     Raises:
         InvalidInput: the dataset, the model or the file is not valid, or another process uses the same model.
@@ -252,7 +254,7 @@ def _captions(items: Sequence[Item], count: int) -> dict[str, set[str]]:
             if caption.strip():
                 beside.setdefault(caption, set()).update(every)
     if not beside:
-        raise InvalidInput("No item that is chosen has a caption to edit. Choose others.")
+        raise InvalidInput("None of the selected items has a caption to edit. Select other items.")
     return beside
 
 
@@ -320,8 +322,9 @@ def _tell_size(
                 sent += prompt.tokens + task.question().tokens
                 received += prompt.max_tokens // 4 + 4
     line = (
-        f"{order.writer}: {n_edits:,} edits of {len(captions):,} captions, {n_kept:,} of them begun already. The rest "
-        f"takes {2 * (n_edits - n_kept):,} requests or more, about {sent:,} tokens"
+        f"{order.writer}: {n_edits:,} edits of {len(captions):,} captions, {n_kept:,} of "
+        f"them already started. The rest needs at least {2 * (n_edits - n_kept):,} "
+        f"requests, about {sent:,} tokens"
     )
     if budget.has_price:
         line += f", about {budget.cost(sent, received):.4g} by the price"
@@ -339,7 +342,8 @@ def _refuse_foreign_file(output: Path, maker: str) -> None:
         is_ours = False
     if not is_ours:
         raise InvalidInput(
-            f"'{output}' already exists, and {maker} did not write all of it. Name a new file, or remove this one."
+            f"'{output}' already exists, and contains edits that {maker} did not write. "
+            "Choose another file name or delete it."
         )
 
 

@@ -68,7 +68,7 @@ class Callback:
         if every < 1:
             raise InvalidInput(f"`every` must be at least 1 (got {every}).")
         if not name or any(char in name for char in ":@\n"):
-            raise InvalidInput(f"'{name}' cannot name a training. Expected no colon and no @.")
+            raise InvalidInput(f"'{name}' is not a valid name. It must not contain a colon or @.")
         self.module, self.every, self.name, self.cache = module, every, name, cache
         self.probe, self.limit, self.options, self.strict = probe, limit, options, strict
         self.dataset = (
@@ -81,7 +81,7 @@ class Callback:
         self.history: dict[int, Results] = {}  # by step
 
     def __call__(self, step: int) -> Results | None:
-        """Probe the module if it is the turn of this step; None where it is not, or failed."""
+        """Probe the module if it is the turn of this step; None if it is not, or failed."""
         if step % self.every:
             return None
         try:
@@ -131,7 +131,7 @@ class Callback:
 
     def _repr_html_(self) -> str:
         if not self.history:
-            return drawing.frame(drawing.heading("Nothing was probed yet"))
+            return drawing.frame(drawing.heading("No probe results yet"))
         newest = self.history[max(self.history)]
         metrics = newest.question_set.metrics
         rows = [
@@ -145,7 +145,7 @@ class Callback:
             for step, values in self.table.to_dict("index").items()
         ]
         heads = ["step", *(metrics[name].label for name in self.table.columns)]
-        title = f"{self.name} at step {max(self.history):,}: the worst of it"
+        title = f"{self.name} at step {max(self.history):,}: worst cases"
         return drawing.frame(
             drawing.heading(title), newest.failures(limit=4).cards_html, drawing.table(heads, rows)
         )

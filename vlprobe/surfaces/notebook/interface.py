@@ -95,7 +95,9 @@ def edits(
 
 
 def _foreign(captions: Sequence[str]) -> frozenset[str]:
-    """Captions that rules for English do not edit, which are reported. Raises InvalidInput where these are all."""
+    """Captions that rules for English do not edit, which are reported. Raises InvalidInput if these
+    are all.
+    """
     foreign = foreign_captions(captions, None)
     if not foreign:
         return foreign
@@ -103,7 +105,8 @@ def _foreign(captions: Sequence[str]) -> frozenset[str]:
     counted = f"{count:,} of {len(captions):,} captions are not in English"
     if count == len(captions):
         raise InvalidInput(
-            f"{counted}, which the rules are for. Pass captions in English, or bring edits of your own: docs/edits.md."
+            f"{counted}, but the edit rules are for English. Pass English captions or your "
+            "own edits (docs/edits.md)."
         )
     warnings.warn(f"{counted}: rules for English leave these unedited.", stacklevel=3)
     return foreign
@@ -163,7 +166,7 @@ def run(
             loaded[inner.name] = inner
             names.append(inner.name)
     if not names:
-        raise InvalidInput("No model is named. Name one, or several.")
+        raise InvalidInput("No model given. Pass one or more model names.")
     dataset_name = dataset if isinstance(dataset, str) else dataset.name
     registry.allow_typed(*filter(None, (dataset_name, probe)))
     registry.allow_typed(*(value for value in (options or {}).values() if isinstance(value, str)))

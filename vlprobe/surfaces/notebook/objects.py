@@ -157,10 +157,10 @@ class LoadedModel:
     def similarity(self, pictures: Sequence[str | Path], texts: Sequence[str]) -> np.ndarray:
         """Cosines of picture files with texts, float32 of shape (len(pictures), len(texts)).
 
-        Raises InvalidInput where the model has no embeddings of both.
+        Raises InvalidInput if the model has no embeddings of both.
         """
         if not (self.capabilities.embeds_images and self.capabilities.embeds_texts):
-            raise InvalidInput(f"'{self.name}' has no embeddings of pictures and texts.")
+            raise InvalidInput(f"'{self.name}' has no image and text embeddings.")
         encoder = CachedEncoder(self.model)
         try:
             text_vectors = encoder.texts(list(texts))

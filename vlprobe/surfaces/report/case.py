@@ -34,7 +34,7 @@ def case_page(
     again.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         model: The one whose verdict comes first.
         number: The case.
@@ -57,7 +57,7 @@ def case_page(
     nodes = [
         htpy.h1[title],
         htpy.p[kind.question],
-        remark(f"The verdict is that of {model}."),
+        remark(f"The verdict is for {model}."),
         published_line(question_set.runs),
         html.shots(card, large),
         htpy.div(".vp-card")[
@@ -66,8 +66,10 @@ def case_page(
         annotation and html.chips(annotation.tags, annotation.note),
         htpy.h2["Details"],
         embed(html.properties(card, origin)),
-        htpy.h2["How to find it again"],
+        htpy.h2["How to reproduce this"],
         commands(html.command(question_set.run(model).key, card)),
-        remark(f"Made by vlprobe {__version__}. This page fetches and runs nothing."),
+        remark(
+            f"Made by vlprobe {__version__}. This page loads no external content and runs no code."
+        ),
     ]
     return self_contained(title, style(), htpy.main[nodes])

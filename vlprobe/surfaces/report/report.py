@@ -303,7 +303,7 @@ def _published(about: Subject) -> list[htpy.Node]:
                 remark(reproduced.remark),
                 embed(papers.numbered(reproduced.notes)),
             ]
-    return [htpy.h2["Beside the paper"], *nodes] if nodes else []
+    return [htpy.h2["Compared with the paper"], *nodes] if nodes else []
 
 
 def _reproduction(about: Subject) -> list[htpy.Node]:

@@ -103,7 +103,7 @@ def _case(
 
 
 def _number(value: float) -> float | None:
-    """None where it is unknown. Margins and scores are float32: as few digits as name them."""
+    """None if it is unknown. Margins and scores are float32: as few digits as name them."""
     return None if math.isnan(value) else float(str(np.float32(value)))
 
 

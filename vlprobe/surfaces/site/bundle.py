@@ -65,7 +65,7 @@ def contents(store: Store, question_sets: Sequence[QuestionSet], limits: Limits)
     """The content of a site's pages about some question sets.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_sets: In the order of the site; the first is shown first.
         limits: The limits of publication.
     """
@@ -149,7 +149,7 @@ def _about(about: Subject, label: str) -> Values:
     models = counted(len(about.rated), "model")
     notes = []
     if about.shelf.n_held_back:
-        notes.append("Pictures that may be under others’ rights are left out.")
+        notes.append("Pictures that others may hold rights to are left out.")
     if published := published_text(about.question_set.runs):
         notes.append(published)
     if about.credits:
@@ -174,11 +174,11 @@ def check_output(output: Path) -> None:
     """Raise InvalidInput if the target already exists, or no folder can hold the site."""
     if os.path.lexists(output):
         raise InvalidInput(
-            f"'{output}' already exists, and a site overwrites nothing. Remove it or choose another place."
+            f"'{output}' already exists and is not overwritten. Delete it or choose another path."
         )
     if not output.absolute().parent.is_dir():
         raise InvalidInput(
-            f"'{output.absolute().parent}' is not a folder. Create it, or choose another place for the site."
+            f"'{output.absolute().parent}' is not a folder. Create it or choose another path."
         )
 
 
@@ -186,15 +186,16 @@ def check_size(contents: Site, output: Path, max_bytes: int) -> None:
     """Raise InvalidInput where the site is larger than it may be, or than there is space."""
     if contents.n_bytes > max_bytes:
         raise InvalidInput(
-            f"The site takes {contents.n_bytes / 1e6:,.1f} MB, and {max_bytes / 1e6:,.1f} MB are allowed. Take fewer "
-            "cases (--cases) or question sets (--set), or allow more (--max-size)."
+            f"The site takes {contents.n_bytes / 1e6:,.1f} MB, and {max_bytes / 1e6:,.1f} "
+            "MB are allowed. Use fewer cases (--cases) or question sets (--set), or raise "
+            "the limit (--max-size)."
         )
     needed = contents.n_bytes + ALLOWANCE * len(contents.files)
     free = shutil.disk_usage(output.absolute().parent).free
     if free < needed:
         raise InvalidInput(
             f"There is too little space for '{output}': it takes {needed / 1e6:,.1f} MB, and {free / 1e6:,.1f} MB are "
-            "free. Choose another place or free some space."
+            "free. Choose another path or free some space."
         )
 
 
@@ -211,7 +212,7 @@ def write(contents: Site, output: Path) -> None:
         growing.rename(output)
     except OSError as error:
         raise InvalidInput(
-            f"Cannot write '{output}' ({error.strerror}). Choose another place or free some space."
+            f"Cannot write '{output}' ({error.strerror}). Choose another path or free some space."
         ) from None
     finally:
         with contextlib.suppress(OSError):

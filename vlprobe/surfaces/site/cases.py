@@ -122,7 +122,7 @@ def _distinct_answer(card: WallCard, kind: KindPresentation, model: str) -> obje
 
 
 def _number(margin: float) -> float | None:
-    """None where it is unknown. Margins are float32: as few digits as name them."""
+    """None if it is unknown. Margins are float32: as few digits as name them."""
     return None if math.isnan(margin) else float(str(np.float32(margin)))
 
 

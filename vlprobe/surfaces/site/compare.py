@@ -153,7 +153,7 @@ def _contest(
 
 
 def _figure(subject: Subject, kind: KindPresentation, comparison: PairedTests, link: Link) -> str:
-    """The forest plot as markup; "" where no difference is known."""
+    """The forest plot as markup; "" if no difference is known."""
     if all(math.isnan(row.difference) for row in comparison.rows):
         return ""
     baseline = comparison.baseline.model

@@ -83,7 +83,7 @@ def one_file(
         numbers: The page that needs no script.
     """
     links = {page.name: page.title for page in pages} | {NUMBERS: "Numbers"}
-    note = "Without scripts, this page shows the numbers and no other page."
+    note = "This page needs scripts; without them it only shows the numbers."
     nodes = [
         _header("vlprobe", links, "#page={}"),
         htpy.main[htpy.noscript[note]],
@@ -105,7 +105,7 @@ def _header(title: str, links: Mapping[str, str], address: str = "{}.html") -> h
 
 
 def _footer() -> htpy.Element:
-    made = f"Made by vlprobe {__version__}. These pages fetch nothing from anywhere else."
+    made = f"Made by vlprobe {__version__}. These pages load no external content."
     return htpy.footer[htpy.p(".about.vp-quiet.small"), htpy.p(".vp-quiet.small")[made]]
 
 
@@ -146,7 +146,7 @@ def _read(name: str) -> str:
 def classic(text: str) -> str:
     """The body of a function that returns a module's default export.
 
-    Raises ValueError where the module imports something, or exports anything else.
+    Raises ValueError if the module imports something, or exports anything else.
 
     >>> classic("export default function ({ data }) {}")
     '"use strict";\\nfunction exported({ data }) {}\\nreturn exported;'
@@ -155,7 +155,7 @@ def classic(text: str) -> str:
     name = exports[0] or "exported" if exports else ""
     body = EXPORT.sub(f"function {name}(", text)
     if len(exports) != 1 or MODULE.search(body):
-        raise ValueError("A component exports one function, its default, and imports nothing.")
+        raise ValueError("A component must have one default export, a function, and no imports.")
     return f'"use strict";\n{body}\nreturn {name};'
 
 

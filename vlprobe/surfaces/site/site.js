@@ -317,7 +317,7 @@ PAGES.explore = async (page, values, isNew) => {
     .filter(({ entry }) => !words || entry.texts.join("\n").toLowerCase().includes(words))
     .filter(({ at }) => !chosen.length || members.has(at))
     .sort((one, other) => (one.margin ?? Infinity) - (other.margin ?? Infinity));
-  const pictures = new Map(rows.map((row) => [row.entry.picture, []])); // one card a picture: the worst of its cases
+  const pictures = new Map(rows.map((row) => [row.entry.picture, []])); // one card a picture, its worst case
   for (const row of rows) pictures.get(row.entry.picture).push(row);
   const groups = [...pictures.values()];
 

@@ -19,7 +19,9 @@ from vlprobe.surfaces.site.subject import Subject, Values
 
 
 def kind_of_lie(subject: Subject) -> str:
-    """The kind of cases of the metric that should be high; "" where the probe has no trade-off, or no such case."""
+    """The kind of cases of the metric that should be high; "" if the probe has no trade-off, or no
+    such case.
+    """
     sides = subject.presentation.trade_off
     kind = subject.question_set.metrics[sides.ups[0]].kinds[0] if sides else ""
     return kind if kind in subject.kinds else ""

@@ -1,4 +1,4 @@
-"""Searches for a picture among mixed ones: the searches lost to a mixture, and one search at a time."""
+"""Picture searches among mixed pictures: searches lost to a mixture, and single searches."""
 
 from vlprobe.views.mixed import case, outcomes, searches, shares
 

@@ -1,7 +1,7 @@
 """Outcomes of a model's searches for a picture among mixed ones.
 
-A search is found where its right picture comes first among the unmixed pictures, and lost to its
-own mixture where that comes first of all once mixtures are among them.
+A search succeeds if the right picture ranks first among the unmixed pictures, and is lost to its
+own mixture if that ranks first once mixtures are added.
 """
 
 import json
@@ -21,7 +21,9 @@ KIND = "t2i"  # of the cases: searches for a picture
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """The outcomes of one model's searches for a picture; arrays of one length, by the search."""
+    """The outcomes of one model's searches for a picture; arrays of equal length, one entry per
+    search.
+    """
 
     numbers: np.ndarray  # of the cases, rising
     is_found: np.ndarray  # bool: the right picture comes first without mixtures
@@ -31,13 +33,13 @@ class Outcomes:
 
     @property
     def nbytes(self) -> int:
-        """Its size in memory."""
+        """Size in memory (bytes)."""
         arrays = (self.numbers, self.is_found, self.is_lost, self.is_own, self.pictures)
         return sum(array.nbytes for array in arrays)
 
 
 def strength(subtype: str) -> tuple[Literal["mix", "patch"], float]:
-    """Kind and share that stays.
+    """Return the kind and the remaining share.
 
     >>> strength("mix:0.9")
     ('mix', 0.9)

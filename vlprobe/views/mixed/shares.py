@@ -15,9 +15,9 @@ OWN = -1  # in an order of candidates: the right picture's own mixture
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Both galleries' answer where the own mixture has one share."""
+    """Answers in both galleries with the search's own mixture at one share."""
 
-    share: int  # per cent that stays
+    share: int  # percent that stays
     is_won: bool | None  # whether the right picture scores higher than its mixture; None: unknown
     right_rank: int  # among all; 0: unknown
     own_rank: int  # of the mixture, as `order` has it; 0: beyond the first few, or unknown
@@ -34,7 +34,9 @@ class ModelTurn:
 
 
 def others(fronts: Fronts, item: str) -> tuple[Candidate, ...]:
-    """The first candidates of the whole gallery without the item's own mixture, best first."""
+    """Return the first candidates of the whole gallery without the item's own mixture, best
+    first.
+    """
     return tuple(
         candidate
         for candidate in fronts.whole
@@ -49,8 +51,8 @@ def standings(
 
     Args:
         case: The search.
-        model: Whose answers.
-        fronts: The candidate that it ranks first at the run's strength; None: unknown.
+        model: The model.
+        fronts: Its first candidates at the run's strength; None: unknown.
         scores: Its similarities at every share; None: only the run's own share is known.
 
     Returns:
@@ -146,8 +148,8 @@ def model_turn(
 
 
 def by_turn(turns: Sequence[ModelTurn]) -> list[ModelTurn]:
-    """Those that prefer the right picture soonest first; those that never do, then those that were
-    not asked, last.
+    """Sort models by how early they prefer the right picture; models that never do come next,
+    untested models last.
     """
     return sorted(
         turns, key=lambda each: (each.turn is None, -(each.turn.share if each.turn else 0))
