@@ -53,9 +53,8 @@ STYLE = """<style>
 @media (max-width: 640px) {
   [data-testid="stHeader"] [data-testid="stToolbar"] { padding-left: 12px; padding-right: 8px; } }
 /* The search is in the header, which Streamlit keeps for itself; its keys need no room. */
-.st-key-lookup { position: fixed; z-index: 999991; top: 11px; width: auto;
+.st-key-lookup { position: fixed; z-index: 999990; top: 11px; width: auto;
   right: max(72px, (100vw - var(--vp-page)) / 2 + 72px); }
-[data-testid="stApp"]:has([data-testid="stSidebar"][aria-expanded="true"]) .st-key-lookup { display: none; }
 [data-testid="stElementContainer"]:has(.st-key-lookup_keys), .st-key-lookup_keys { position: absolute; height: 0; }
 .st-key-documentation code { overflow-wrap: anywhere; }
 .st-key-home { padding-top: 16px; }
