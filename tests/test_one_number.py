@@ -63,12 +63,12 @@ def rejected(text: str) -> float:
     return 100 - float(text.removesuffix(" %"))
 
 
-def table_row(page: str, label: str, metric: str = "Positive rate") -> Shares:
+def table_row(page: str, label: str, metric: str = "Positive rate (PR)") -> Shares:
     """Models and values of a metric's row in the HTML table with this label."""
     table = page[page.index(f'aria-label="{label}"') :].replace("<wbr>", "")
     head, row = (
         re.search(pattern, table, re.DOTALL)
-        for pattern in ("<thead>.*?</thead>", rf">{metric}</span>.*?</tr>")
+        for pattern in ("<thead>.*?</thead>", rf">{re.escape(metric)}</span>.*?</tr>")
     )
     assert head and row
     names = re.findall(r"([\w: -]+)(?:<br><small>baseline</small>)?</th>", head.group())

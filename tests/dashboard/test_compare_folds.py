@@ -82,7 +82,7 @@ def test_every_number_says_its_unit_direction_chance_meaning_and_source(shown, f
     for text in (words(shown(**ALL, open="measured")), words(overview)):
         for metric in views.runs.metrics("lgip").values():
             assert html.unescape(f"{metric.help} Source: {metric.source}.") in text
-        assert "Positive ratein % · ↑ higher is better · guessing gets 50 %" in text
+        assert "Positive rate (PR)in % · ↑ higher is better · guessing gets 50 %" in text
 
 
 def test_pictures_that_are_left_out_are_counted_and_the_baseline_has_its_own_n(

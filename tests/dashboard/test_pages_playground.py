@@ -54,7 +54,7 @@ def test_it_starts_with_a_picture_a_caption_and_the_verdicts_of_the_demo_models(
     text = words(at)
     for name in ("Tiny CLIP", "Tiny SigLIP", "Half-trained"):
         assert f"{name} · " in text
-    assert at.title[0].value == "Half\\-trained is fooled by 12 of 22 wrong captions."
+    assert at.title[0].value == "Half-trained is fooled by 12 of 22 wrong captions."
     assert "Tiny CLIP · ✗ fooled by 2 of 22 wrong captions" in text
     assert not stored(store)
 
@@ -215,7 +215,7 @@ def test_small_models_that_judge_photographs_say_what_they_know(shown, store: St
     at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
     at.text_input(key="caption").set_value(CAPTION).run()
     assert photographs(at) == [
-        "Half\\-trained was trained on drawings. On photographs it mostly guesses."
+        "Half-trained was trained on drawings. On photographs it mostly guesses."
     ]
     execute(Request(("control:constant",), tiny, "lgip"), store)
     at = shown(caption=CAPTION, models=["demo:weak", "demo:plain"], **{"from": tiny})
