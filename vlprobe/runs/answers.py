@@ -1,4 +1,4 @@
-"""One model's scores on the cases of a run, computed part by part and evaluated block by block."""
+"""Scoring of a run's cases by one model, part by part, and evaluation block by block."""
 
 import contextlib
 import datetime
@@ -101,7 +101,7 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
 
 
 def spread_sample(context: RunContext) -> list[Item]:
-    """Sample items for the similarity spread with the seed, each picture once."""
+    """Sample items for the similarity spread, reproducible by seed, with each picture at most once."""
 
     def rank(item: Item) -> bytes:
         return hashlib.sha256(f"{context.run.seed}/spread/{item.id}".encode()).digest()
@@ -123,7 +123,9 @@ def judge_parts(
     case_ranges: Sequence[CaseRange],
     metrics: Sequence[Metric],
 ) -> Judged:
-    """Evaluate these metrics on the scored parts of a run, and write the score tables and the tables next to them."""
+    """Evaluate these metrics on the scored parts of a run, and write the score tables and the
+    accompanying tables.
+    """
     probe = context.probe
     scored = _ScoredParts(context, executor, case_ranges)
     judge = Judge(metrics, scored.n_units, scored.tag_names)

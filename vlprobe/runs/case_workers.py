@@ -1,5 +1,5 @@
-"""Case generation in chunks of items, by several processes if there are many items; the result is
-byte-identical.
+"""Case generation in chunks of items, by several processes if there are many items, with
+byte-identical results.
 
 Each process makes every n-th chunk and writes it to a pipe. Pipes buffer little, so each process is
 at most one chunk ahead of the reader, and ends when the reader ends.
@@ -56,8 +56,6 @@ def chunks(
     """Yield the cases of all items, CHUNK_ITEMS at a time and in their order.
 
     The processes run until the generator is exhausted or closed.
-
-
 
     Args:
         items: Items of the dataset.
@@ -203,7 +201,7 @@ def _received(process: subprocess.Popen[bytes]) -> Iterator[Chunk]:
 
 
 def work() -> None:
-    """Make the share of one process (main function of the worker process)."""
+    """Make the cases assigned to one process (main function of the worker process)."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not disturb the tables
     try:

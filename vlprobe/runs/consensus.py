@@ -1,4 +1,4 @@
-"""Agreement of encoders on the least influential noun of a caption, with the most frequent nouns.
+"""Agreement of encoders on the least influential noun of a caption, and the most frequent nouns.
 
 Source: RoCOCO, appendix A and figure 11.
 """
@@ -51,8 +51,6 @@ def consensus(
 ) -> Consensus:
     """Find the least influential noun of each caption for each encoder, by 1 - cos(f(C), f(C
     without it)).
-
-
 
     Args:
         captions: Captions of each picture, by item id.

@@ -236,7 +236,7 @@ class LocalExecutor(Executor):
 
     @property
     def scorer(self) -> Scorer:
-        """The probe's scorer for this model: cases to scores."""
+        """The probe's scorer for this model, a function from cases to scores."""
         if self._scorer is None:
             context = self.context
             self._scorer = context.probe.scorer(

@@ -1,5 +1,4 @@
-"""Pictures of the Playground: from a dataset, uploaded, mixed or partly blacked out, and stored
-ones.
+"""Pictures of the Playground: from a dataset, uploaded, mixed, partly blacked out, or stored.
 
 Pictures are kept in memory; only `keep` writes to disk.
 """
@@ -56,7 +55,7 @@ class Exhibit:
 
 
 def shelf(dataset: str, cache: Path) -> tuple[Exhibit, ...]:
-    """Return the first pictures of a dataset; those of the demo are drawn in memory. Raises NotFound or
+    """Return the first pictures of a dataset; demo pictures are drawn in memory. Raises NotFound or
     InvalidInput.
     """
     if dataset == "demo":
@@ -108,15 +107,17 @@ def canvas(image: Image.Image) -> Canvas:
 
 
 def uploaded(content: bytes, name: str) -> Canvas:
-    """Decode an uploaded picture, one at a time in this process: at UPLOAD_PIXELS it takes up to 0.5 GB
-    until it is scaled down. Raises InvalidInput.
+    """Decode an uploaded picture. Raises InvalidInput.
+
+    Only one picture is decoded at a time in this process, because a picture with UPLOAD_PIXELS uses up to
+    0.5 GB until it is scaled down.
     """
     with _decoding:
         return canvas(pictures.decode(content, name, most_pixels=UPLOAD_PIXELS))
 
 
 def without_parts(whole: Canvas) -> list[Canvas]:
-    """Return copies with one grid cell blacked out each, row by row. Raises InvalidInput for
+    """Return copies that each have one grid cell blacked out, row by row. Raises InvalidInput for
     pictures with too few pixels.
     """
     boxes = influence.grid_cells(whole.draw().size, GRID)
@@ -149,8 +150,8 @@ def _key(*fields: bytes) -> bytes:
 
 
 def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
-    """Store a picture and its caption in the format of `folder:`; an existing picture gets another
-    caption.
+    """Store a picture and its caption in the format of `folder:`; add the caption if the picture
+    exists.
 
     The picture is stored as it was scored: upright, RGB, at most MAX_SIDE pixels per side, without
         camera metadata.
@@ -158,7 +159,7 @@ def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
     Args:
         picture: The picture to store.
         caption: One line.
-        name: The name of the dataset, only its letters and digits become the folder name.
+        name: The name of the dataset; only its letters and digits are used for the folder name.
         cache: The folder of the results.
 
     Returns:

@@ -1,7 +1,7 @@
 """Files of a job, validated when they are read: a value of an unexpected type counts as damage.
 
-    cache/jobs/<id>/request.json    the fields of a run or of a training, or those of several runs
-                                    as `requests`; and `created`
+    cache/jobs/<id>/request.json    the fields of a run or a training, or the fields of several
+                                    runs as `requests`; and `created`
                     status.json     its state and progress; absent before its first start
                     process.json    {"pid": ...}
 

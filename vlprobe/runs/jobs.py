@@ -2,13 +2,14 @@
 
     cache/jobs/<id>/request.json    the request
                     status.json     the progress, replaced atomically
-                    process.json    the number of its process
+                    process.json    the id of its process
                     cancel          if it exists, stop at the next batch
                     log.txt         output of the process
 
 Jobs for the same device run one after the other, in order of submission. A process that has ended
-while its status is "running" was killed. It is identified by the job's id on its command line: a
-process that reuses its number has another id, and a change of the clock cannot confuse the two.
+while its status is "running" was killed. It is identified by the job's id on its command line:
+another process that reuses the process id does not have this job id, and a change of the clock
+cannot confuse the two.
 """
 
 import contextlib
@@ -114,7 +115,7 @@ def cancel(store: Store, job_id: str) -> None:
 
 
 def read(store: Store, job_id: str) -> Job:
-    """Read the state of a job; a job whose process has ended without a final status is `dead`."""
+    """Read the state of a job; it is `dead` if its process ended without a final status."""
     folder = _folder(store, job_id)
     for pid, child in list(_children.items()):
         if child.poll() is not None:  # an ended child would stay visible until its status is read
@@ -182,7 +183,7 @@ def jobs(store: Store) -> list[Job]:
 
 
 def going(store: Store) -> list[Job]:
-    """List the jobs that have not ended, among the newest ones; only these are read completely."""
+    """List the unfinished jobs among the newest ones; only these are read completely."""
     current = []
     for folder in job_files.folders(store.root)[-NEWEST:]:
         with contextlib.suppress(InvalidInput, NotFound, FileNotFoundError):

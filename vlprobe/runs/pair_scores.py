@@ -1,4 +1,5 @@
-"""Scores of pictures with texts, a pair at a time, by a model of any family: `vlprobe score`.
+"""Scores of picture-text pairs, computed one pair at a time by a model of any family: `vlprobe
+score`.
 
 Scores of a table are appended to a file in the cache, so that the same command continues after an interruption.
 """
@@ -48,18 +49,19 @@ def pair_scorer(
     progress: Progress,
     budget: Budget | None = None,
 ) -> Iterator[PairScorer]:
-    """Open a function from a range of the items to the scores of each picture with its first caption: float32, NaN if
-    a picture is absent.
+    """Return a function that maps a range of items to the scores of each picture with its first
+    caption: float32, NaN if a picture is absent.
 
     Args:
-        model: A model that compares pictures with texts; it loads or requests what it needs for all items first.
+        model: A model that compares pictures with texts; it first loads or requests all data for
+            the items.
         items: Items with a picture and a caption.
-        store: Its cache holds the answers of servers.
+        store: Store whose cache holds the answers of servers.
         progress: Receives the progress of requests to servers.
         budget: The limit of spending on requests [no limit].
 
     Raises:
-        InvalidInput: The model takes no pictures, or has no answer to some of them.
+        InvalidInput: The model does not accept pictures, or has no answers for some of them.
     """
     if isinstance(model, ServedModel):
         model.open(store.root, budget or Budget(), progress)
@@ -154,10 +156,10 @@ def frame_items(frame: "pd.DataFrame", image: str, caption: str, folder: Path | 
         frame: Any table.
         image: The column of paths.
         caption: The column of texts.
-        folder: What relative paths are relative to.
+        folder: The folder that relative paths start from.
 
     Raises:
-        NotFound: There is no such column.
+        NotFound: A column does not exist.
         InvalidInput: A cell is not a text, or a picture does not exist.
     """
     for name in (image, caption):
@@ -191,10 +193,10 @@ def score_table(
 
     Args:
         name: The table, as for `read_items`.
-        load_model: Loads the model; called after the table is checked.
-        output: A file that does not exist [FILE-scored.SUFFIX].
+        load_model: Function that loads the model; called after the table is checked.
+        output: A file that does not exist yet [FILE-scored.SUFFIX].
         column_name: Name of the new column.
-        store: Its cache holds the scores until all are known.
+        store: Store whose cache holds the scores until all are known.
         progress: Receives the number of scored rows.
         budget: The limit of spending on requests [no limit].
 
@@ -202,7 +204,7 @@ def score_table(
         The file, and the scores: float32 of shape (rows,), NaN if they are unknown.
 
     Raises:
-        InvalidInput: The table or the output is not as expected, or the model takes no pictures.
+        InvalidInput: The table or the output is not valid, or the model does not accept pictures.
     """
     store.require_local_writable()
     table, items = read_items(name)

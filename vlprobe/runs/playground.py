@@ -53,7 +53,7 @@ _EVERY = 1000  # more rewordings than any caption has
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A caption after one edit, and the group in GROUPS that it is shown in."""
+    """A caption after one edit, with its display group from GROUPS."""
 
     group: str
     text: str
@@ -108,9 +108,7 @@ class Player:
         self._pairs = SingleFlightCache(8192)
 
     def isolated(self) -> "Player":
-        """Return the same model with a picture cache that no other session shares; the text cache stays
-        shared.
-        """
+        """Return the same model with a picture cache for one session; the text cache stays shared."""
         player = copy.copy(self)
         player._forget()
         return player
@@ -247,8 +245,8 @@ def influences(players: Sequence[Player], caption: str, spans: Sequence[influenc
 def edits(
     caption: str, *, seed: int = 42, k: int = 1, players: Sequence[Player] = ()
 ) -> tuple[list[Edited], Mapping[str, int]]:
-    """Make all edits of a caption that vlprobe supports: LGIP's, by the strict rules, those of vlprobe's additional
-    kinds, and RoCOCO's.
+    """Make all edits of a caption that vlprobe supports: LGIP's edits by the strict rules,
+    vlprobe's additional kinds, and RoCOCO's edits.
 
     Args:
         caption: One caption; other captions of its picture are unknown, so a flip is only checked against its words.
@@ -258,8 +256,8 @@ def edits(
             the word is random.
 
     Returns:
-        The edits in the order of GROUPS, and counts of the impossible ones by reason; no edits for a caption in a
-        language other than English, because all rules follow English grammar.
+        The edits in the order of GROUPS, and counts of impossible edits by reason; no edits for a
+        caption in a language other than English, because all rules follow English grammar.
     """
     if is_foreign(caption):
         return [], {NOT_IN_ENGLISH: 1}

@@ -1,4 +1,4 @@
-"""The cases of a run, written once and read part by part by every model."""
+"""Cases of a run, which are written once and read part by part by every model."""
 
 import contextlib
 from collections import Counter
@@ -185,8 +185,9 @@ def _language_notes(context: RunContext, findings: Sequence[audit.AuditFinding])
 def part_ranges(case_entry: Entry, size: int) -> list[tuple[int, int]]:
     """Compute the ranges of the parts: the first case and the end of each part.
 
-    A part has at least `size` cases and ends where an item ends. The first has a tenth of all cases,
-    and at least FIRST_PART_CASES of them: the results so far are shown from then on. The last has the remaining cases.
+    A part has at least `size` cases and ends at the end of an item. The first has a tenth of all
+    cases, and at least FIRST_PART_CASES, because partial results are shown once it is scored. The
+    last has the remaining cases.
     """
     counts = np.zeros(case_entry.manifest()["n_items"], dtype=np.int64)
     for block in case_entry.blocks("cases", ["item_code"]):

@@ -109,7 +109,7 @@ class Worker:
 
 @dataclass(frozen=True)
 class Result:
-    """A finished task, or the reason why no more tasks can be finished."""
+    """A finished task, or the reason that no more tasks can be finished."""
 
     task: str = ""  # as JSON
     spread: float = float("nan")

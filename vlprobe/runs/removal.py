@@ -1,4 +1,4 @@
-"""Removal of stored runs, all or none."""
+"""Removal of stored runs: either all of the given runs or none."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,6 @@ def removable(store: Store, keys: Sequence[str]) -> list[dict]:
     Args:
         store: The store of the runs.
         keys: Keys of the runs, or prefixes.
-
-
 
     Raises:
         NotFound: no run has this key.
@@ -32,8 +30,10 @@ def removable(store: Store, keys: Sequence[str]) -> list[dict]:
 
 
 def remove(store: Store, manifests: Sequence[dict]) -> int:
-    """Remove runs, and question sets without runs; tags and notes are kept. Returns the number of
-    removed question sets, which is 0 for a shared store, where another machine may use them.
+    """Remove runs, and question sets without runs; keep tags and notes.
+
+    Returns the number of removed question sets, which is 0 for a shared store because another machine
+    may use them.
 
     Raises InvalidInput if a file or an object cannot be removed.
     """

@@ -1,9 +1,9 @@
 """Planning (names to pinned Runs) and execution of runs.
 
-The stages of a run, each skipped where its output is stored: `check_data`, `write_cases`, `answer`
-(score, then judge) and `examination`. The cases are shared by all models; each model scores them part
-by part. Stored parts are not scored again, so the same call resumes after a crash, a cancellation
-or a full disk.
+The stages of a run, each skipped if its output is stored: `check_data`, `write_cases`, `answer`
+(score, then judge) and `examination`. The cases are shared by all models; each model scores them
+part by part. Stored parts are not scored again, so the same call resumes after a crash, a
+cancellation or a full disk.
 """
 
 import contextlib
@@ -75,8 +75,10 @@ def execute_plan(
     dataset: Dataset | None = None,
     leaves_out: bool = False,
 ) -> Plan:
-    """Run several requests that only differ in probe, options and dataset: each dataset is read, each model loaded,
-    and each picture and text embedded once. Keys and bytes are those of single runs.
+    """Run several requests that only differ in probe, options and dataset.
+
+    Each dataset is read, each model is loaded, and each picture and text is embedded only once. Keys
+    and bytes are the same as for single runs.
 
     Args:
         requests: At least one request.
@@ -192,7 +194,7 @@ class _Execution:
     left_out: list[str] = field(default_factory=list)
 
     def lacks_cases(self, prepared: "Prepared") -> bool:
-        """Return whether a probe is known to make no case of a dataset, and report it as skipped.
+        """Return whether a probe is known to make no cases for a dataset, and report it as skipped.
 
         Raises Misfit if no probe may be skipped.
         """
@@ -261,7 +263,7 @@ class _Execution:
 
 
 class Prepared(NamedTuple):
-    """Questions of a request, independent of the model."""
+    """Questions of a request, which do not depend on the model."""
 
     dataset: Dataset
     items: Sequence[Item]  # of the dataset, those that the request chooses

@@ -1,6 +1,7 @@
 """Selection of the items of a run: by id, by tag, by random sample, and by limit.
 
-The draw of an item depends only on the seed and its id, so larger samples contain smaller ones.
+The random draw for an item depends only on the seed and the item's id, so larger samples contain
+smaller ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ def select(dataset: Dataset, request: Request) -> tuple[Sequence[Item], Selectio
         request: Selects items by `item` and `where`, then samples `sample` of them, then takes the first `limit`.
 
     Raises:
-        InvalidInput: no item has an id, tag or value, or no item remains.
+        InvalidInput: no item has a requested id, tag or value, or no item remains.
     """
     items: Sequence[Item] = dataset.items
     record: dict[str, object] = {}
@@ -61,7 +62,7 @@ def left_out(store: Store, case_key: str, request: Request) -> list[str]:
         request: `without` and `without_tag`.
 
     Raises:
-        InvalidInput: a tag that no case of these questions has.
+        InvalidInput: no case of these questions has one of the tags.
     """
     tagged = annotations.read(store, case_key)
     for tag in request.without_tag:

@@ -1,4 +1,4 @@
-"""The settings of a run with any probe: type, default, allowed values and help of each."""
+"""Settings of a run with any probe, each with its type, default, allowed values and help."""
 
 from vlprobe.models import frozen
 from vlprobe.models.endpoint.budget import AMOUNT, PRICE, PRICE_FORM

@@ -33,9 +33,10 @@ def summary(stored: Usage) -> str:
 
 
 def clean(store: Store) -> int:
-    """Remove unused thumbnails and those of mixed pictures, which are rebuilt on demand; return the
-    number. Nothing is removed if a result cannot be read, because it may use a thumbnail. Raises
-    InvalidInput on a read-only server.
+    """Remove unused thumbnails and thumbnails of mixed pictures, and return their number.
+
+    Thumbnails of mixed pictures are rebuilt on demand. Nothing is removed if a result cannot be read,
+    because it may use a thumbnail. Raises InvalidInput on a read-only server.
     """
     refuse_writing()
     used = _used(store)

@@ -1,4 +1,4 @@
-"""All tables for pages, reports and the command line, and all SQL except the store's.
+"""Tables for pages, reports and the command line, and all SQL except the SQL of the store.
 
 Modules are imported on first use, because a command needs only two or three of them.
 """

@@ -1,4 +1,6 @@
-"""The best guess without the picture on the questions of a kind, to stand next to the models' shares."""
+"""Accuracy of the best guess without the picture on the questions of a kind, shown next to the
+models' shares.
+"""
 
 from vlprobe.metrics import blind
 from vlprobe.metrics.blind import BlindAccuracy, Pair
@@ -10,12 +12,13 @@ def best_guess(store: Store, question_set: QuestionSet, kind: str) -> BlindAccur
     """Compute the accuracy of the best method of `metrics.blind` on the stored texts.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         kind: Kind of the cases.
 
     Returns:
-        None if cases are not one picture with a true and a wrong caption, or if the pictures are too few.
+        None if cases are not one picture with a true and a wrong caption, or if there are too few
+        pictures.
     """
     files = [store.files([question_set.key], "cases")]
     with store.cursor() as cursor:

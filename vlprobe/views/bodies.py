@@ -1,5 +1,5 @@
-"""Behavior of the case views per body of a kind. `case.card.CARDS` draws each body; no other module
-depends on it.
+"""Behavior of the case views for each body of a kind. `case.card.CARDS` draws each body; no other
+module depends on the body.
 """
 
 import difflib
@@ -53,12 +53,12 @@ def _farthest_wording(row: CaseRow, top: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class CaseBody:
-    """How the views treat cases of one body.
+    """Settings of the views for cases of one body.
 
     Attributes:
         texts: Function that selects the two texts to compare.
         uses_answer: Whether the wrong side comes from the model's answer instead of the question.
-        ranks: What the model ranks in a search; "" for comparisons.
+        ranks: The candidates that the model ranks in a search; "" for comparisons.
         is_picture_optional: Whether slides can show a case without its picture.
         is_for_people: Whether a case has one picture and two captions, so that people can answer it.
     """
@@ -89,5 +89,5 @@ def body_of(kind: KindPresentation) -> CaseBody:
 
 
 def stored_body(probe: str, kind: str) -> CaseBody:
-    """Return the body of the cases of a kind, by the names of its probe and of the kind."""
+    """Return the body of the cases of a kind, given the names of the probe and the kind."""
     return body_of(registry.load_probe(probe).presentation.kind(kind))

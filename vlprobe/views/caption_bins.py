@@ -1,4 +1,5 @@
-"""Cases by their caption: its length, and how often its rarest word occurs in the captions of the question set.
+"""Bins of cases by caption: its length, and how often its rarest word occurs in the question set's
+captions.
 
 Neither is stored: both are computed from the texts of the cases, so older runs have these slices
 too. The caption of a case is its first text. A bin is written NAME=VALUE in filters and links:
@@ -50,14 +51,14 @@ def names() -> dict[str, str]:
 
 
 def members(table: CaseTable, binned_by: str, values: Sequence[str]) -> np.ndarray:
-    """Return the numbers of the cases whose caption is in one of these bins, rising."""
+    """Return the numbers of the cases whose caption is in one of these bins, in ascending order."""
     chosen = [VALUES[binned_by].index(value) for value in values]
     return np.flatnonzero(np.isin(bin_codes(table, binned_by), chosen)).astype(np.int32)
 
 
 @remembered
 def bin_codes(table: CaseTable, binned_by: str) -> np.ndarray:
-    """The place in VALUES of each case's bin, int8 of shape (n_cases,), by the case's number."""
+    """Return the index in VALUES of each case's bin: int8 of shape (n_cases,), by case number."""
     codes, captions = table.first_texts()
     tokens = [_WORD.findall(caption.lower()) for caption in captions]
     if binned_by == LENGTH:

@@ -26,7 +26,7 @@ INTERNAL_COLUMNS = ("item_code", "cluster", "group")
 
 
 def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Matches:
-    """Return the cases that pass a filter, and what sorts them."""
+    """Return the cases that pass a filter, with their sort keys."""
     numbers, margins, second_margins = passing(store, question_set, case_filter)
     n_fooled = None
     if case_filter.sort == "models":
@@ -43,11 +43,12 @@ def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Ma
 def passing(
     store: Store, question_set: QuestionSet, case_filter: Filter
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return the cases of `matching` without their order: looking for pictures takes .3 s of SugarCrepe.
+    """Return the cases of `matching` without their order: looking for pictures takes 0.3 s for
+    SugarCrepe.
 
     Returns:
-        Numbers of cases, int32, rising; margins of the filter's model; and of its second model, None unless the
-        filter is `paired`. Shape (n,).
+        Numbers of the cases, int32, ascending; margins of the filter's model; and margins of its
+        second model, None unless the filter is `paired`. All have shape (n,).
     """
     cases = CaseTable(store, question_set.key)
     answers = AnswerTable(store, question_set.run(case_filter.model).key)
@@ -94,8 +95,8 @@ def passing(
 def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
     """Return the correctness of each answer: float64 from 0 to 1, shape (n,).
 
-    A tie is wrong. For a model tested with both orders of the captions, a margin of 0 is an answer
-    that changes with the order, which counts as half right.
+    A tie counts as wrong. For a model tested with both orders of the captions, a margin of 0 means
+    that the answer changes with the order, which counts as half right.
     """
     is_right = (margins > 0).astype(np.float64)
     return np.where(margins == 0, 0.5, is_right) if n_orders == 2 else is_right
@@ -104,14 +105,14 @@ def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
 def margins(
     store: Store, question_set: QuestionSet, models: Sequence[str], numbers: np.ndarray
 ) -> np.ndarray:
-    """Margins of models on these cases, float32 of shape (n_models, n_cases)."""
+    """Return the margins of models on these cases: float32 of shape (n_models, n_cases)."""
     tables = [AnswerTable(store, question_set.run(model).key) for model in models]
     of_models = [table.margins_of(numbers) for table in tables]
     return np.array(of_models, dtype=np.float32).reshape(len(models), len(numbers))
 
 
 def count_fooled(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:
-    """Count how many models each case fools, ties included and controls not: int64 of shape (n,)."""
+    """Count how many models each case fools, including ties but not controls: int64 of shape (n,)."""
     return (margins(store, question_set, question_set.rated_models, numbers) <= 0).sum(axis=0)
 
 
@@ -135,15 +136,16 @@ def failures(
 
 
 def questions(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> pd.DataFrame:
-    """The cases with these numbers, in this order: the columns of `CaseRow`."""
+    """Return the cases with these numbers, in this order: the columns of `CaseRow`."""
     table = CaseTable(store, question_set.key).rows(numbers, excluded=INTERNAL_COLUMNS)
     table["images"] = [_located(store, names) for names in table["images"]]
     return table
 
 
 def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[int, int]:
-    """Count how many cases of a kind have all their pictures on this machine, and how many cases there
-    are; (0, 0) if they have more than MOST_FILES pictures, which are not checked.
+    """Count the cases of a kind that have all their pictures on this machine, and all its cases.
+
+    Both are 0 if the cases have more than MOST_FILES pictures, which are not checked.
     """
     rows = _cases_of_pictures(store, question_set, kind)
     n_pictured = len(pictured(store, question_set, kind))
@@ -151,7 +153,7 @@ def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[i
 
 
 def count_pictures(store: Store, question_set: QuestionSet) -> tuple[int, int]:
-    """Count the pictures of a question set, and those that are on this machine."""
+    """Count the pictures of a question set, and how many are on this machine."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT unnest(images) FROM read_parquet(?)",
@@ -185,7 +187,7 @@ def are_pictured(
     store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
 ) -> np.ndarray | None:
     """Return whether each case has all its pictures on this machine: bool of shape (n,); None if
-    all cases or no cases have them.
+    all or none of the cases have them.
     """
     if not keeps_unpictured(question_set):
         return None

@@ -15,8 +15,8 @@ COMPARED = 400  # words of a caption; the comparison is quadratic, and no one re
 def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
     """Align two captions by runs of words, and yield for each run both texts and whether they differ.
 
-    Case does not count. Punctuation counts only if no word differs: SugarCrepe's wrong captions
-    often add a period.
+    Upper and lower case are not distinguished. Punctuation counts only if no word differs:
+    SugarCrepe's wrong captions often add a period.
 
     >>> [run for run in in_step("a red dog", "A blue dog.") if run[2]]
     [(' red', ' blue', True)]
@@ -41,7 +41,7 @@ def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
 
 
 def word_runs(before: str, after: str, is_after: bool) -> list[tuple[str, bool]]:
-    """Split a caption into runs of words, each with whether it differs from the other caption.
+    """Split a caption into runs of words, and mark the runs that differ from the other caption.
 
     Spaces before differing words form a separate run.
 

@@ -1,4 +1,4 @@
-"""PRSM's measures by the comparisons in its table 1, such as o-c1, the query against its first
+"""PRSM's measures for each comparison in its table 1, such as o-c1, the query against its first
 paraphrase.
 """
 
@@ -31,7 +31,7 @@ def has_comparisons(store: Store, question_set: QuestionSet) -> bool:
 def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.DataFrame:
     """Compute the mean and interval of every comparison in the question set, for each model.
 
-    A query counts once, regardless of its number of versions; queries of one unit are resampled
+    Each query counts once, regardless of its number of versions; queries of one unit are resampled
     together.
 
     Args:
@@ -40,8 +40,8 @@ def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.Da
         tag: "", or NAME=VALUE to use only queries whose item has this tag.
 
     Returns:
-        The columns of `views.estimates.estimates`, `slice` being the comparison; runs that did not
-        store them have no row.
+        The columns of `views.estimates.estimates`, where `slice` is the comparison; runs that did
+        not store comparisons have no row.
     """
     units = CaseTable(store, question_set.key).unit_codes
     counted = np.ones(len(units), dtype=bool)

@@ -1,9 +1,9 @@
-"""Both answers to one triplet: the text side (t2t) against the picture side (i2t).
+"""Joint outcomes of the text side (t2t) and the picture side (i2t) of each triplet.
 
 VISLA's figure 9 shows triplets that a model gets wrong in both ways (in the paper the wrong caption
-is closer than both true ones; here closer than one of them), its figure 10 those that it only gets
-wrong with texts. A case of one kind and its counterpart of another have ids that differ only in the
-kind at their end.
+is closer than both true ones; here closer than one of them), and its figure 10 shows triplets that
+a model gets wrong only with texts. The ids of a case and its counterpart of the other kind differ
+only in the kind at the end.
 """
 
 import itertools
@@ -23,7 +23,7 @@ COLUMNS = ["model", "slice", "texts", "pictures", "n_cases", "share", "low", "hi
 
 
 class Crossing(NamedTuple):
-    """The cases of two kinds that are about the same triplet: int64 of shape (n,), one for one."""
+    """Paired case numbers of two kinds for the same triplets: int64 of shape (n,) each."""
 
     texts: np.ndarray
     pictures: np.ndarray
@@ -31,7 +31,7 @@ class Crossing(NamedTuple):
 
 
 def crossing(store: Store, question_set: QuestionSet) -> Crossing:
-    """Return the triplets of a question set with both sides, in its order."""
+    """Return the triplets of a question set that have both sides, in the order of the question set."""
     with store.cursor() as cursor:
         table = cursor.execute(
             'SELECT left_."case" AS texts, right_."case" AS pictures, left_.subtype AS subtype '
@@ -45,13 +45,13 @@ def crossing(store: Store, question_set: QuestionSet) -> Crossing:
 
 
 def crossed_outcomes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Count how many triplets each model gets right on both sides, on one, on none.
+    """Count how many triplets each model gets right on both sides, on one side and on neither.
 
     Returns:
         model, slice (a subset; "": all), texts and pictures ("held" or "fooled", a tie is a
-        failure), n_cases, share (of the triplets of the slice whose two answers are known), low and
-        high (95 % over resampled items, as of every rate), n_items; models that answered only one
-        side have no row.
+        failure), n_cases, share (of the triplets of the slice with two known answers), low and high
+        (95 % over resampled items, as for every rate), n_items; models that answered only one side
+        have no row.
     """
     both = crossing(store, question_set)
     subtypes = np.array(both.subtypes, dtype=object)

@@ -32,7 +32,7 @@ def expected(
 ) -> Duration:
     """Estimate the time that these models need for one probe on one dataset.
 
-    A model that ran before is expected to take the same time per case as last time. For a new
+    A model that has run before is expected to take the same time per case as last time. For a new
     model, the range is from the fastest to the slowest of the other models.
 
     Args:

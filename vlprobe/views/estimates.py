@@ -49,7 +49,7 @@ def estimates(
         breakdown: "all", "subtype", "rule", "strength_bin", "comparison", "caption_length",
             "word_frequency" or "tag:NAME".
         averaging: "micro" (all cases pooled) or "macro" (mean of each caption's mean, as the papers
-            average); metrics that have only one of them are given in that one.
+            average); metrics with only one kind of average are returned with that one.
         unit: "cosine", or "spread": cosines divided by the model's similarity spread, comparable
             between models.
 
@@ -117,7 +117,7 @@ def _stored(store: Store, question_set: QuestionSet, breakdown: str) -> pd.DataF
 
 
 def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
-    """Return whether macro and micro means differ anywhere; they do not if each group is one
+    """Return whether macro and micro means differ anywhere; they are equal if each group is one
     case.
     """
     of_both = [name for name, metric in question_set.metrics.items() if len(metric.averaging) > 1]
@@ -184,8 +184,8 @@ def _counted(store: Store, question_set: QuestionSet) -> list[tuple[str, str, st
 
 
 def mixed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
-    """List the kinds of cases with edits of `perturb.kinds` in addition to LGIP's; their overall
-    numbers are not comparable with the paper's.
+    """List the kinds of cases that have edits of `perturb.kinds` in addition to LGIP's edits; their
+    overall numbers cannot be compared with the paper's.
     """
     asked = choices(store, question_set)
     return frozenset(asked.loc[asked["subtype"].isin(list(kind_edits.NAMES)), "kind"])

@@ -1,9 +1,10 @@
-"""All stored results in a form that other programs read: one DuckDB file, or a folder of Parquet or CSV.
+"""Export of all stored results for other programs, as one DuckDB file or a folder of Parquet or CSV
+files.
 
-The tables are `runs`, `cases`, `scores`, `estimates`, those that probes store beside their scores,
-and `annotations`, the tags and notes of people;
-`export_schema` describes them and is part of every export: as the tables `schema_about` and
-`schema_columns` of a DuckDB file, as `schema.json` in a folder.
+The tables are `runs`, `cases`, `scores`, `estimates`, tables that probes store with their scores,
+and `annotations` (people's tags and notes). Every export includes the descriptions of
+`export_schema`: as the tables `schema_about` and `schema_columns` in a DuckDB file, and as
+`schema.json` in a folder.
 """
 
 import csv
@@ -37,18 +38,18 @@ BATCH_ROWS = 20_000  # of CSV, at a time in memory
 def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool = True) -> int:
     """Write all results and return how many scores were written.
 
-    The files are written by a connection of its own: the store's can only read the cache folder.
-    Nothing is at `output` until all of it is.
+    A separate connection writes the files, because the store's connection can only read the cache
+    folder. Nothing appears at `output` until the export is complete.
 
     Args:
         store: The store with the results.
-        output: A file (duckdb) or a folder (parquet, csv) that does not exist.
-        form: Form of the files.
-        with_bundled: Whether results that came with vlprobe are included.
+        output: A file (duckdb) or a folder (parquet, csv) that does not exist yet.
+        form: File format.
+        with_bundled: Whether to include bundled results.
 
     Raises:
-        InvalidInput: nothing is stored, or nothing but bundled results; `output` exists or cannot
-            be written, or there is too little space.
+        InvalidInput: nothing is stored, or only bundled results are; `output` exists or cannot be
+            written; or there is not enough disk space.
     """
     import duckdb
 
@@ -137,7 +138,9 @@ def annotation_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
 
 
 def select(name: str, files: dict[str, list[str]]) -> str:
-    """SQL of a table's rows. Columns that an earlier version did not write are NULL."""
+    """Return the SQL that selects a table's rows. Columns that an earlier version did not write are
+    NULL.
+    """
     return " UNION ALL BY NAME ".join(
         f"SELECT {f'{_quoted(key)} AS case_key, ' if name == 'cases' else ''}* "
         f"FROM read_parquet([{', '.join(map(_quoted, paths))}], union_by_name=true)"

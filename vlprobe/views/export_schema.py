@@ -1,4 +1,4 @@
-"""The schema of an export: the version of its layout, and the meaning of each column."""
+"""Schema of an export: layout version and meaning of each column."""
 
 SCHEMA_VERSION = (
     1  # raised when a table or column goes, moves or changes its meaning; not when one is added
@@ -117,11 +117,11 @@ OF_PROBE = "column of the probe {probe}, documented in its file in vlprobe/probe
 
 
 def meaning(table: str, column: str, probes: str) -> str:
-    """The meaning of a column.
+    """Return the meaning of a column.
 
     Args:
-        table: Its table.
-        column: Its name.
-        probes: Whose runs are in the export, for columns that probes add.
+        table: The table of the column.
+        column: The name of the column.
+        probes: Probes with runs in the export, for columns that probes add.
     """
     return TABLES.get(table, {}).get(column) or OF_PROBE.format(probe=probes)

@@ -1,4 +1,4 @@
-"""Facets of the cases that pass a filter: number of cases and of fooled cases per value."""
+"""Facets of the cases that pass a filter: numbers of cases and failures per value."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -25,8 +25,8 @@ class FacetRow:
         value: The value, as in the filter's field.
         n_asked: Cases with the value that the model answered, regardless of the outcomes in the
             filter.
-        n_fooled: Those that pass the outcomes of the filter; without outcomes, those that fool the
-            model. For rewordings, which fool no model, all cases.
+        n_fooled: Cases that pass the outcomes of the filter; without outcomes, cases that fool the
+            model; for rewordings, which fool no model, all cases.
     """
 
     value: str
@@ -36,12 +36,13 @@ class FacetRow:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """The values of one property, highest rate first. Selected values of the same facet do not
-    restrict them.
+    """Values of one property, highest rate first, not restricted by selected values of the same
+    facet.
 
     Attributes:
-        name: "subtype", "rule", "pair", or the name of slices: "tag:NAME", "caption_length", "word_frequency".
-        rows: At least two values, or one that is in the filter.
+        name: "subtype", "rule", "pair", or the name of a kind of slice: "tag:NAME",
+            "caption_length", "word_frequency".
+        rows: At least two values, or one value that is in the filter.
     """
 
     name: str
@@ -49,8 +50,8 @@ class Facet:
 
 
 def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
-    """Return the facets of a kind of cases; see `Facet`. A facet whose values all have a rate of
-    100 % is omitted, unless the filter has one of them.
+    """Return the facets of a kind of cases; see `Facet`. A facet is omitted if all its values have
+    a rate of 100 %, unless the filter has one of them.
     """
     is_movement = question_set.presentation.kind(case_filter.kind).is_movement
     selections: dict[Filter, tuple[np.ndarray, np.ndarray]] = {}
@@ -76,9 +77,10 @@ def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
 
 
 def model_rates(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, float]:
-    """Return the share of the filter's cases that fool each model, ignoring the filter's outcomes;
-    NaN if it answered none. A tie counts; a case that fools it in one of two orders of the captions
-    counts half, as on every page.
+    """Return the share of the filter's cases that fool each model, ignoring the filter's outcomes.
+
+    The share is NaN if the model answered none of them. Ties count as fooled; a case that fools the
+    model in one of two orders of the captions counts half, as on every page.
     """
     numbers, _, _ = cases.passing(store, question_set, case_filter.any_outcome())
     of_models = cases.margins(store, question_set, question_set.models, numbers)
@@ -103,7 +105,7 @@ def without(case_filter: Filter, name: str) -> tuple[tuple[str, ...], Filter]:
 
 
 def choose(case_filter: Filter, name: str, values: Sequence[str]) -> Filter:
-    """Return the filter with these values of a facet."""
+    """Return the filter with these values selected in a facet."""
     _, others = without(case_filter, name)
     if name in ("subtype", "rule", "pair"):
         return replace(others, **{name: tuple(values)})

@@ -37,8 +37,6 @@ def failure_table(
         if it is a mixture, and the paths of A and B; "" if the run did not store it. Also the
         total.
 
-
-
     Raises:
         NotFound: The filter names a subtype, rule or tag that no case of its kind has.
     """

@@ -75,8 +75,9 @@ def severity(store: Store, question_set: QuestionSet, metric: str) -> pd.DataFra
     alteration.
 
     Returns:
-        model, slice, value, low, high, n_items, n_cases; the models of the question set, and each
-        slice once: its own first, then those of the newest question set.
+        model, slice, value, low, high, n_items, n_cases, for the models of the question set. Each
+        slice appears once: slices of this question set first, then slices of the others, newest
+        first.
     """
     conditions = _fixed_conditions(_run_description(store, question_set))
     run_keys = {  # of one run of each such question set, the newest first
@@ -113,7 +114,7 @@ def _fixed_conditions(run: Mapping) -> tuple:
 
 def published_severity(edit: str, metric: str) -> pd.DataFrame:
     """Return the values published in RoCOCO for an edit at each strength (tables 3, 4, 6, 7):
-    model, slice, value; a loss is positive.
+    model, slice, value. A loss is positive.
     """
     if edit in ("mix", "patch"):
         numbers, slices = (4, 7), {f"{edit}_{lam}": f"{edit}:{lam}" for lam in LAMBDAS}
@@ -277,10 +278,9 @@ def edit_distances(
 ) -> pd.DataFrame:
     """Return the distribution of edit distances between the captions of triplets.
 
-
-
-    Returns: model (the pair of captions), left, right, share; the last bin includes all larger
-        values. Source: VISLA, figure 8.
+    Returns:
+        model (the pair of captions), left, right, share; the last bin includes all larger values.
+        Source: VISLA, figure 8.
     """
     table = _triplets(store, question_set)
     texts = table.loc[table["subtype"] == subset, "texts"] if subset else table["texts"]
@@ -306,15 +306,14 @@ def edit_distances(
 
 
 def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Return the text-to-text accuracy by lure, the word overlap of the wrong caption minus that of
-    the true ones.
+    """Return the text-to-text accuracy by lure, the excess word overlap of the wrong caption.
 
-    The lure is the larger Jaccard index of N with a true caption minus that of the two true
-    captions, -1 to 1; from 0 up, counting shared words gives the wrong answer.
+    The lure is the larger Jaccard index of N with a true caption minus the Jaccard index of the two
+    true captions, -1 to 1. From 0 up, counting shared words gives the wrong answer.
 
     Returns:
-        model, slice (a bin of `lure_bins`, its lower edge included), value, low, high, n_items,
-        n_cases; no row for an empty bin.
+        model, slice (a bin of `lure_bins`, including its lower edge), value, low, high, n_items,
+        n_cases; empty bins have no row.
     """
     triplet_cases = _triplets(store, question_set)
     triplet_cases["unit"] = pd.factorize(triplet_cases["unit"])[0]
@@ -356,8 +355,8 @@ def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> 
         subset: One of SIZE_TABLES.
 
     Returns:
-        source ("run" or "published"), model, parameters and samples (millions, of weights and of
-        pairs of pre-training; NaN if unknown), value, low, high (shares), note.
+        source ("run" or "published"), model, parameters (millions of weights) and samples (millions
+        of pre-training pairs), both NaN if unknown, value, low, high (shares), note.
     """
     for name, names in ((metric, ACCURACIES), (subset, SIZE_TABLES)):
         if name not in names:
@@ -431,8 +430,8 @@ def _samples(model: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class FirstLists:
-    """A caption and the first five pictures of two models in the gallery without altered pictures,
-    such as before and after fine-tuning (EqBen, figure 9).
+    """A caption and the first five pictures that two models retrieve from the gallery without
+    altered pictures, such as before and after fine-tuning (EqBen, figure 9).
     """
 
     caption: str
@@ -446,8 +445,8 @@ class FirstLists:
 def first_lists(
     store: Store, question_set: QuestionSet, before: str, after: str, count: int
 ) -> list[FirstLists]:
-    """Return captions whose first five pictures differ between two models, starting with those
-    whose own picture gained most ranks.
+    """Return captions whose first five pictures differ between two models, largest rank gain of the
+    caption's own picture first.
 
     Args:
         store: The store with the results.
@@ -456,9 +455,8 @@ def first_lists(
         after: The second model.
         count: Maximum number of captions.
 
-
-
-    Returns: An empty list if a run did not store its first candidates.
+    Returns:
+        An empty list if a run did not store its first candidates.
     """
     runs = [question_set.run(model).key for model in (before, after)]
     if not all(store.run(key).has_table(rococo_galleries.TABLE) for key in runs):

@@ -1,6 +1,4 @@
-"""Filters for cases: a WHERE clause for the questions, and a condition on the margins, which are in
-memory.
-"""
+"""Filters for cases: a WHERE clause for the questions, and a condition on the margins in memory."""
 
 import itertools
 import math
@@ -43,7 +41,7 @@ MOST_PAIRS = 100
 
 
 def lure_bins() -> dict[str, str]:
-    """Return the bins of lures from left to right, the lower edge included, and their labels."""
+    """Return the bins of lures from left to right, including their lower edges, and their labels."""
     return {
         f"{low:.2f} to {high:.2f}": f"{low:g} to {high:g}"
         for low, high in itertools.pairwise(LURE_EDGES)
@@ -51,7 +49,7 @@ def lure_bins() -> dict[str, str]:
 
 
 class Slice(NamedTuple):
-    """The cases with one value of a property; written NAME=VALUE in links and options."""
+    """Cases with one value of a property, written NAME=VALUE in links and options."""
 
     name: str
     value: str
@@ -79,8 +77,6 @@ class Filter:
     A case passes a field with several values if it has one of them; for slices, it needs one of
     each name.
 
-
-
     Raises:
         NotFound: A field has a value that does not exist.
         InvalidInput: A comparison lacks the second model, or there are too many corners or
@@ -100,8 +96,8 @@ class Filter:
         within: Corners of a polygon: margin of the model, margin of the other.
         tagged: Tag of the case.
         pair: Keys of patterns (`views.pattern_groups`); the case is a member of at least one.
-        lost_to: Only picture searches that succeed without mixtures and are lost to the picture's
-            own mixture.
+        lost_to: Only picture searches that succeed without mixtures but lose to the picture's own
+            mixture.
         bin: Bins of the model's answer: STRENGTH or LURE.
         caption: Bins of the caption (`views.caption_bins`).
         pictured: Only cases with all their pictures on this machine.
@@ -180,7 +176,7 @@ class Filter:
             model: Model whose answers the filter uses.
             kind: Kind of the cases.
             words: The other fields by name: slices as NAME=VALUE, switches as "own" and "here", ""
-                for any; fields in SEVERAL take one string or a sequence.
+                for any value; fields in SEVERAL accept one string or a sequence.
 
         Raises:
             NotFound, InvalidInput: See `Filter`.
@@ -243,8 +239,9 @@ class Filter:
         n_fooled: np.ndarray | None,
         is_pictured: np.ndarray | None,
     ) -> np.ndarray:
-        """Return what cases are sorted by, the smallest first, shape (n,): cases with a picture come
-        before those without, each half in the filter's order.
+        """Return the sort keys of cases, smallest first, shape (n,).
+
+        Cases with a picture come before cases without one, both in the filter's order.
 
         Args:
             margins: Margins of the model, shape (n,).
@@ -263,9 +260,10 @@ class Filter:
         return np.where(is_pictured, ranks, ranks + len(ranks))
 
     def where(self, tagged_cases: Sequence[int], answer_columns: Collection[str]) -> "Where":
-        """Return the SQL condition on `cases`, and for `bin` and `crossed` on `scores`, for all
-        fields except those computed from texts and files: `pair`, `lost_to`, `caption` and
-            `pictured`.
+        """Return the SQL condition on `cases` and, for `bin` and `crossed`, on `scores`.
+
+        It covers all fields except those computed from texts and files: `pair`, `lost_to`, `caption`
+        and `pictured`.
 
         Args:
             tagged_cases: Numbers of the cases with the tag `tagged`.
@@ -368,7 +366,7 @@ class Matches(NamedTuple):
         numbers: Numbers of the cases, int32, ascending.
         margins: Margins of the filter's model, float32.
         second_margins: Margins of its second model, float32; None unless the filter is `paired`.
-        sort_keys: What sorts them: see `Filter.sort_keys`.
+        sort_keys: Sort keys, see `Filter.sort_keys`.
     """
 
     numbers: np.ndarray
@@ -377,13 +375,13 @@ class Matches(NamedTuple):
     sort_keys: np.ndarray
 
     def order(self, start: int, stop: int, positions: np.ndarray | None = None) -> np.ndarray:
-        """Return indices of the cases from `start` to before `stop` in the filter's order; ties stay in the order of
-        cases.
+        """Return the indices of cases `start` to `stop` (exclusive) in the filter's order; ties
+        keep the order of cases.
 
         Args:
             start: Index of the first case.
             stop: Index after the last one.
-            positions: The cases that count, which the indices are of; None: all.
+            positions: The cases to include, which the returned indices refer to; None: all.
         """
         keys = self.sort_keys if positions is None else self.sort_keys[positions]
         stop = min(stop, len(keys))

@@ -16,7 +16,7 @@ Outcome = Literal["passed", "failed", "unjudged"]
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """One check of one model over all datasets."""
+    """Outcome of one check of one model over all datasets."""
 
     outcome: Outcome  # "failed" where it failed on any, "unjudged" where it was judged on none
     failed_on: tuple[str, ...]  # names of datasets

@@ -31,7 +31,7 @@ class Promise:
 
     @property
     def outcome(self) -> str:
-        """Outcome: kept, broken, unknown, or open if the interval includes the limit."""
+        """Outcome: "kept", "broken", "unknown", or "open" if the interval includes the limit."""
         if math.isnan(self.drop) or math.isnan(self.low) or math.isnan(self.high):
             return "unknown"
         if self.low > self.max_drop:
@@ -45,7 +45,7 @@ class Promise:
 
     @property
     def sentence(self) -> str:
-        """The result as one line."""
+        """Result as one line of text."""
         if self.outcome == "unknown":
             reason = "" if math.isnan(self.drop) else f" on fewer than {FEWEST_ITEMS} pictures"
             return (
@@ -71,9 +71,7 @@ def promises(
         question_set: Two runs: the baseline, then the run to check.
         max_drops: Maximum regression by metric, 0 or more.
         averaging: "macro" or "micro".
-        is_strict: Count an inconclusive limit as broken.
-
-
+        is_strict: Whether an inconclusive limit counts as broken.
 
     Raises:
         NotFound: the probe does not have a metric.
@@ -115,7 +113,7 @@ def _promise(row: DifferenceRow, up_is_better: bool, limit: float, is_strict: bo
 
 def probes_with(names: Collection[str]) -> list[str]:
     """Return the probes that have all of these metrics. Raises NotFound for an unknown metric, and
-    InvalidInput if no probe has all.
+    InvalidInput if no probe has all of them.
     """
     by_probe = {probe: runs.metrics(probe) for probe in registry.names("probes")}
     for name in names:

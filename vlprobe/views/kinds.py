@@ -25,7 +25,8 @@ def stored_kinds(store: Store, case_key: str, probe: str) -> list[str]:
 
 
 def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] = ()) -> str:
-    """Return the first kind with a case that every model answered, else the first kind with cases.
+    """Return the first kind with a case that every model answered, or else the first kind with
+    cases.
 
     Args:
         store: The store with the results.
@@ -45,10 +46,10 @@ def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] 
 def choose_kind(
     store: Store, question_set: QuestionSet, kind: str = "", models: Sequence[str] = ()
 ) -> str:
-    """Return the given kind, or the `default_kind`.
+    """Return the given kind, or the `default_kind` if none is given.
 
     Raises:
-        NotFound: No case of the question set is of the named kind.
+        NotFound: The question set has no cases of the given kind.
     """
     if not kind:
         return default_kind(store, question_set, models)

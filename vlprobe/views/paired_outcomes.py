@@ -62,13 +62,14 @@ def scatter(
     kind: str,
     limit: int = POINTS,
 ) -> tuple[pd.DataFrame, int]:
-    """Return the margins of two models on the cases of one kind, and the number of cases with both.
+    """Return the margins of two models on the cases of one kind, and the number of cases with both
+    margins.
 
     With more cases than `limit`, a reproducible uniform sample (smallest hash of the case number)
     is returned.
 
     Returns:
-        case, margin, other_margin, subtype, source, target, by case; and the total.
+        case, margin, other_margin, subtype, source, target, sorted by case; and the total.
     """
     files = [
         store.files([run.key], "scores")

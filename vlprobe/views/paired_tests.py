@@ -1,12 +1,14 @@
-"""Paired tests of models on the items that both answered: which one is better, by how much, and which are tied.
+"""Paired tests of models on the items that both answered: the better model, the difference, and
+ties.
 
-Every claim that one model is better than another rests on this file. Two kinds of numbers are tested alike: the share
-of wrong captions that a model prefers (or its mean movement), from the margins of each case, and metrics, from the sums
-that a run stores for each item. A wrong caption is preferred if it scores at least as high as the true one, so ties
-count as preferred; what a model could not answer counts nowhere. Intervals come from resampled items. p is that of a
-randomization test by item (McNemar's exact test where each item has one answer); it is raised for all tests of a
-table (Holm), and from SIGNIFICANCE up two models are tied. Controls, and models that failed a check of being better
-than chance on the same pictures, are never better than another model.
+Every claim that one model is better than another comes from this file. Two kinds of numbers are
+tested in the same way: the share of wrong captions that a model prefers (or its mean movement),
+from the margins of each case, and metrics, from the sums that a run stores for each item. A wrong
+caption is preferred if it scores at least as high as the true one, so ties count as preferred;
+cases that a model could not answer are not counted. Intervals come from resampled items. p comes
+from a randomization test by item (McNemar's exact test if each item has one answer) and is adjusted
+for all tests of a table (Holm); two models are tied if it is SIGNIFICANCE or higher. Controls, and
+models that failed a chance check on the same pictures, are never better than another model.
 """
 
 import functools
@@ -51,7 +53,7 @@ AtChance = Collection[
 
 @dataclass(frozen=True, slots=True)
 class ModelShare:
-    """One model on all cases of a kind that it answered; unknown numbers are NaN."""
+    """Result of one model on all cases of a kind that it answered; unknown numbers are NaN."""
 
     model: str
     n_lies: int  # answers: two per case if the model ran in both orders
@@ -66,12 +68,14 @@ class ModelShare:
 
     @property
     def is_fit(self) -> bool:
-        """Return whether the model can be called better: not a control, and no check failed."""
+        """Return whether the model can be called better: it is not a control and failed no check."""
         return not self.is_control and not self.is_unfit
 
     @property
     def may_win(self) -> bool:
-        """Return whether a model that passed its checks is also above guessing, if the rate of guessing is known."""
+        """Return whether the model passed its checks and, if the rate of guessing is known, is
+        above guessing.
+        """
         return self.is_fit and self.standing in ("above", "unknown")
 
 
@@ -109,7 +113,7 @@ class PairedTest:
 
 @dataclass(frozen=True, slots=True)
 class SubtypeShare:
-    """One type of edit, over all models that passed their checks; unknown numbers are NaN."""
+    """Results for one type of edit over all models that passed their checks; unknown numbers are NaN."""
 
     subtype: str
     n_answers: int
@@ -121,7 +125,7 @@ class SubtypeShare:
 
 @dataclass(frozen=True)
 class PairedTests:
-    """Models on the cases of one kind: their shares, and the tests between them, corrected together."""
+    """Shares of models on the cases of one kind, and the tests between them, corrected together."""
 
     kind: str
     unit: str  # of shares and differences: "rate", or of movements "cosine" or "spread"
@@ -136,7 +140,7 @@ class PairedTests:
 
     @property
     def baseline(self) -> ModelShare:
-        """The first model."""
+        """Name of the first model."""
         return self.contestants[0]
 
     @property
@@ -182,8 +186,9 @@ class PairedTests:
 
     @property
     def tie_groups(self) -> list[tuple[str, ...]]:
-        """Groups of fit models of which no two can be told apart, those with the lowest share first; see
-        `metrics.tie_groups`. A pair that could not be tested is in no group together.
+        """Groups of comparable models that are all tied with each other, lowest share first; see
+        `metrics.tie_groups`. Two models that could not be tested against each other are never in
+        the same group.
         """
         models = [each.model for each in self.fit if not math.isnan(each.share)]
         tied = {frozenset(pair) for pair, word in self._verdicts.items() if word == "tied"}
@@ -268,7 +273,9 @@ def verdict(metric: Metric, difference: float, p: float) -> str:
 
 
 def standing(share: Estimate, guess: float) -> Standing:
-    """Compare the share of wrong captions preferred with that of guessing, by its whole interval."""
+    """Compare the whole interval of the share of wrong captions preferred with the share for
+    guessing.
+    """
     if np.isnan([share.low, share.high, guess]).any():
         return "unknown"
     if share.high < guess:
@@ -283,14 +290,15 @@ def compare_models(
     kind: str,
     unit: str = "cosine",
 ) -> PairedTests:
-    """Test the first model's share of wrong captions preferred against that of each other one, overall and by type.
+    """Test the first model's share of wrong captions preferred against each other model's, overall
+    and by type.
 
     Args:
         store: The store with the results.
         question_set: The models and their runs.
         models: The baseline, then one or more others.
         kind: Kind of the cases.
-        unit: Of movements that are cosines: "cosine", or "spread" for each model's own.
+        unit: Unit of movements that are cosines: "cosine", or "spread" for each model's own spread.
 
     Raises:
         NotFound: a model is not in the question set.
@@ -314,12 +322,13 @@ def from_counts(
     """Compute the result of `compare_models` from the counts of each subtype and unit of resampling.
 
     Args:
-        counts: What `unit_counts` returns.
+        counts: Output of `unit_counts`.
         runs: Runs of the models, the baseline first.
         kind: Kind of the cases.
-        presented: How the kind is shown: whether it moves, what guessing holds.
-        unit: Of movements that are cosines.
-        at_chance: Digests of models and datasets on which they failed a check.
+        presented: Presentation of the kind: whether it measures movements, and the result of
+            guessing.
+        unit: Unit of movements that are cosines.
+        at_chance: Digests of models, with the datasets on which they failed a check.
     """
     cells = PairedCells(counts, runs, presented, unit)
     subtypes, n_more_subtypes = cells.subtypes()
@@ -328,7 +337,7 @@ def from_counts(
 
 
 def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTests:
-    """Test every pair of the models that passed their checks; all models by name, controls last.
+    """Test every pair of models that passed their checks; list all models by name, controls last.
 
     Args:
         store: The store with the results.
@@ -348,7 +357,9 @@ def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTes
     fit = [run for run in runs if _is_fit(run, at_chance)]
 
     def keys() -> Iterable[Sequence[TestKey]]:
-        """The tests of each model against those after it; the counts of one model are in memory at a time."""
+        """Yield the tests of each model against the models after it, with the counts of only one
+        model in memory at a time.
+        """
         for start in range(len(fit) - 1):
             against = cells if fit[start:] == runs else count(fit[start:])
             yield [(against, "", side) for side in range(1, len(fit) - start)]
@@ -362,10 +373,11 @@ class PairedCells:
     """Counts of answers as arrays over units of resampling, per subtype.
 
     Args:
-        counts: What `unit_counts` returns.
+        counts: Output of `unit_counts`.
         runs: Runs of the models, the baseline first.
-        presented: Whether the values of the kind are movements, and not shares of wrong captions preferred.
-        unit: "spread": movements in each model's own spread.
+        presented: Whether the values of the kind are movements instead of shares of wrong captions
+            preferred.
+        unit: "spread": movements in units of each model's own spread.
     """
 
     def __init__(
@@ -603,30 +615,33 @@ def compare_metrics(
     unit: str = "cosine",
     only: tuple[str, ...] = (),
 ) -> pd.DataFrame:
-    """Test every metric of each model against the first of them, over the items that both answered alike.
+    """Test every metric of each model against the baseline, on the items for which both answered
+    the same cases.
 
-    Both sides rest on the same items: one of which the two models answered different numbers of
-    cases is left out, and so is one that only one of them could answer, or that counts for only one
-    of them (a drop rate counts what a model finds in the clean gallery). Else a model that gives no
-    answer to the harder half would look better than itself. Where both answered as many of an
-    item's cases, they are taken to be the same ones.
+    Both values use the same items. An item is left out if the two models answered different numbers
+    of its cases, if only one of them could answer it, or if it counts for only one of them (a drop
+    rate counts the items that a model finds in the clean gallery). Otherwise, a model that does not
+    answer the harder half would look better than itself. If both answered the same number of an
+    item's cases, these are assumed to be the same cases.
 
     Args:
         store: The store with the results.
         question_set: The models and their runs.
-        models: The baseline, then the models that are compared with it.
-        averaging: One of AVERAGINGS; metrics that have only one of them are given in that one.
-        unit: "cosine" or "spread": each model's cosines divided by its own spread, which counts as
-            known exactly; in spreads of 0 nothing is known.
-        only: Metrics that are compared; without any, all.
+        models: The baseline, then the models to compare with it.
+        averaging: One of AVERAGINGS; metrics with only one kind of average are returned with that
+            one.
+        unit: "cosine" or "spread": each model's cosines divided by its own spread, which is treated
+            as known exactly; with a spread of 0, values are unknown.
+        only: Metrics to compare; if empty, all.
 
     Returns:
         The columns of `DifferenceRow`, one row per metric and model: base (the baseline's value on
         these items), value (the model's), difference (value minus base), low, high (95 %), p
-        (two-sided), p_holm (adjusted for all rows), verdict (of the model, as `verdict`), n_items (that
-        count for both), left_out (items that one of them answered and that do not take part),
-        base_alone and base_items (the baseline's value and items, whatever the model answered),
-        detectable (the smallest difference that is found with 80 % power at that correction).
+        (two-sided), p_holm (adjusted for all rows), verdict (on the model, as in `verdict`),
+        n_items (items that count for both), left_out (items that one of them answered but that are
+        not used), base_alone and base_items (the baseline's value and items, regardless of the
+        model's answers), detectable (the smallest difference that can be detected with 80 % power
+        at that correction).
     """
     baseline, *others = runs = select_runs(question_set, models)
     sums_of_runs = _MetricSums(store, question_set, runs, averaging, unit, only)
@@ -712,7 +727,7 @@ class _MetricSums:
         self._measures = {run.key: sums.measures(store, run.key, wanted) for run in runs}
 
     def measure(self, name: str, run: RunRow) -> Measure:
-        """The sums of a run."""
+        """Return the sums of a run."""
         return self._measures[run.key][name, self.averagings[name]]
 
     def _answers(self, run: RunRow, name: str, averaged: str) -> np.ndarray:
@@ -723,8 +738,10 @@ class _MetricSums:
     def pair(
         self, name: str, run: RunRow, baseline: RunRow
     ) -> tuple[Measure, Measure, tuple[int, float, int]]:
-        """The values of a run and of the baseline on the items that both answered alike; how many items are left out,
-        and the baseline's value and items, whatever the run answered.
+        """Return the values of a run and the baseline on the items for which both answered the same cases.
+
+        Also returns the number of items left out, and the baseline's value and items regardless of the
+        run's answers.
         """
         is_scaled = self._unit == "spread" and self.metrics[name].unit == "cosine"
         scales = {
@@ -749,13 +766,15 @@ class _MetricSums:
 def metric_tie_groups(
     store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
 ) -> dict[str, list[tuple[str, ...]]]:
-    """Group the fit models that cannot be told apart at each metric: see `metrics.tie_groups`.
+    """Group the comparable models that are tied on each metric: see `metrics.tie_groups`.
 
-    Every pair is tested on the items that both answered alike, as in `compare_metrics`; p is adjusted for all
-    pairs of a metric (Holm). A pair with fewer than two items in common is in no group together.
+    Every pair is tested on the items for which both answered the same cases, as in
+    `compare_metrics`; p is adjusted for all pairs of a metric (Holm). Two models with fewer than
+    two items in common are never in the same group.
 
     Returns:
-        By the name of a metric with a better direction, and a value of two models or more: the groups, the best first.
+        The groups, best first, by metric name, for metrics with a better direction and values of at
+        least two models.
     """
     fit = fit_models(store, question_set)
     runs = [question_set.run(model) for model in question_set.ordered_models if model in fit]
@@ -819,12 +838,15 @@ def _mean(measure: Measure) -> float:
 
 @dataclass(frozen=True)
 class Leader:
-    """The best model at one metric, if there is one.
+    """The best model on one metric, if there is one.
 
-    state: "leads": `models` is one model that is better than every other fit one in a paired test; "tied": `models` are
-        the best one and those that may be as good; "chance": no value is above what guessing gets, `models` is the best
-        of them; "alone": one model is fit; "unknown": no value is known, or no interval that could be compared with
-        guessing.
+    Possible values of `state`:
+
+    - "leads": `models` is one model that is better than every other comparable model in a paired test.
+    - "tied": `models` are the best model and the models that may be as good.
+    - "chance": no value is above the result of guessing; `models` is the best model.
+    - "alone": only one model is comparable.
+    - "unknown": no value is known, or no interval that could be compared with guessing.
     """
 
     state: Literal["leads", "tied", "chance", "alone", "unknown"]
@@ -839,13 +861,13 @@ class Leader:
 
 
 def leader(values: Sequence[EstimateRow], direction: str, chance: float) -> Leader:
-    """Find the best of these models, before any test: all others are tied with it.
+    """Find the best of these models before any test; all others count as tied with it.
 
     Args:
-        values: Model, value and interval of each fit model.
-        direction: Which way is better: "up", "down" or "none".
-        chance: The value of a model that guesses; NaN if not defined. Only a model above it with
-            the whole interval leads.
+        values: Model, value and interval of each comparable model.
+        direction: The better direction: "up", "down" or "none".
+        chance: The value of a model that guesses; NaN if not defined. A model can lead only if its
+            whole interval is better than this value.
     """
     sign = {"up": 1.0, "down": -1.0}.get(direction)
     known = [row for row in values if not math.isnan(row.value)]
@@ -869,9 +891,9 @@ def _is_above(chance: float, sign: float, low: float, high: float) -> bool:
 def leaders(
     store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
 ) -> dict[str, Leader]:
-    """Find the leader at each metric of a question set, by the metric's name.
+    """Find the leader on each metric of a question set, by metric name.
 
-    The paired test of the best model against every other fit one on the same items decides
+    The paired tests of the best model against every other comparable model on the same items decide
     (Holm's p over all tests against the same model).
 
     Args:
@@ -916,7 +938,8 @@ def wins(
     unit: str,
     metrics: tuple[str, ...],
 ) -> set[tuple[str, str, str]]:
-    """Find where a model is better than a rival in the paired test on the same items.
+    """Find the metrics on which a model is better than a rival in the paired test on the same
+    items.
 
     Returns:
         Metric, model and rival of each significant test (Holm's p over all of these tests).
@@ -938,20 +961,20 @@ def pareto_front(
     lower: Callable[[str, str], bool],
     higher: Callable[[str, str], bool],
 ) -> pd.Series:
-    """Find the models whose trade-off no other model here beats for certain.
+    """Find the models whose trade-off is not significantly beaten by any other model.
 
-    Such a model passes the checks, is above chance on y, and better than every other fit model on x or
-    on y in the paired test: no other beats it on both.
+    Such a model passes the checks, is above chance on y, and is better than every other comparable
+    model on x or on y in the paired test, so no other model beats it on both.
 
     Args:
         points: The columns of `PointRow`; lower is better on x, higher on y.
-        fit: Names of fit models.
+        fit: Names of the comparable models.
         chance: The value of a model that guesses on y; NaN if not defined.
-        lower: The paired test of two models on x: whether the first is better.
+        lower: The paired test of two models on x: returns whether the first is better.
         higher: The paired test of two models on y.
 
     Returns:
-        bool, by the index of `points`.
+        bool, with the index of `points`.
     """
     rows = records(PointRow, points)
     rivals = [row for row in rows if row.model in fit and not math.isnan(row.x + row.y)]

@@ -1,8 +1,9 @@
-"""The papers' tables filled from a user's runs, and every printed number next to the number of a run.
+"""The papers' tables filled from a user's runs, and each published number next to the number of a
+run.
 
-`published.TABLES` says which number of a run belongs in a column. A cell of a run is filled only where it means the
-same as the published one: the same metric on the same kind of question. The pictures differ unless the paper's own
-were run.
+`published.TABLES` defines which number of a run belongs in a column. A cell is filled only if the
+run's number means the same as the published one: the same metric on the same kind of question. The
+pictures differ unless the run used the paper's own.
 """
 
 import functools
@@ -62,8 +63,8 @@ def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame
 
     Returns:
         source ("run" or "published"), model, column (index in `columns`), value, low, high,
-        n_items, ties, note; sd and n_seeds (over how many draws; NaN and 0 with fewer than two); in
-        the order of the rows. A run without the kind of question of a column has no value there: NaN.
+        n_items, ties, note; sd and n_seeds (the number of draws; NaN and 0 with fewer than two); in
+        the order of the rows. The value is NaN if a run lacks the column's kind of question.
     """
     table = next(table for table in TABLES[question_set.probe] if table.number == number)
     drawn = spread(store, question_set, AS_PAPER)
@@ -133,8 +134,8 @@ def _whole(rows: pd.DataFrame) -> Numbers:
 
 
 def belongs(name: str, slices: tuple[str, ...]) -> bool:
-    """Return whether the name of a slice, or a word in it, is one of the names: a file
-    `eqkubric_counting` is `counting`.
+    """Return whether the name of a slice, or a word in it, is one of the names; a file
+    `eqkubric_counting` matches `counting`.
     """
     return (
         not slices
@@ -254,7 +255,8 @@ def _shared_identity(store: Store, question_set: QuestionSet) -> tuple[object, .
 
 
 def released_file(stem: str, names: Collection[str]) -> str:
-    """Return the released file that a file's name without its ending means; "" if it is none or not certain.
+    """Return the released file that matches a file name without its extension; "" if there is none
+    or the match is ambiguous.
 
     >>> names = ["rand_voca", "danger"]
     >>> [released_file(stem, names) for stem in ("danger", "RoCOCO-Rand-Voca", "danger_rand_voca", "endangered")]
@@ -268,18 +270,19 @@ def released_file(stem: str, names: Collection[str]) -> str:
 def spread(
     store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
-    """Compute mean and spread over seeds of each number that was drawn with more than one (RoCOCO, tables 4, 6 and 7:
-    means over three).
+    """Compute the mean and spread over seeds of each number drawn with more than one seed (RoCOCO,
+    tables 4, 6 and 7: means over three).
 
     Args:
         store: The store with the results.
         question_set: The models and their runs.
-        averaging: As of `estimates`; of the numbers of each seed.
+        averaging: As in `estimates`; applied to the numbers of each seed.
         unit: As in `estimates`.
 
-    Returns: One row per model, metric and slice (a policy, or a strength of mixed pictures):
-        n_seeds (2 or more), mean, sd (of one seed, n - 1 below the line), lowest, highest. Empty
-        where nothing was drawn twice.
+    Returns:
+        One row per model, metric and slice (a policy, or a strength of mixed pictures): n_seeds (2 or
+        more), mean, sd (of one seed, with n - 1 in the denominator), lowest, highest. Empty if no
+        number was drawn with two seeds.
     """
     if "rule" not in estimates.slices(store, question_set):
         return pd.DataFrame(columns=pd.Index(SPREAD_COLUMNS))
@@ -337,7 +340,7 @@ def _places(table: PaperTable, column: Column, start: str) -> list[_Place]:
 
 
 def mark(note: str) -> str:
-    """Return the mark of a note, one of MARKS; "" if it has none.
+    """Return the mark of a note, one of MARKS; "" for an empty note.
 
     >>> mark("suspect: too low"), mark("table 3 prints 0.009"), mark("gallery not stated"), mark("")
     ('doubted', 'differs', 'remark', '')
@@ -386,8 +389,9 @@ def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "")
 
     Returns:
         As `cells`; `run`, `low`, `high` are the run's estimate and interval in the published unit
-        and sign, NaN if the run has no number with the same meaning; for facts about a model, those
-        of the run's model. `same_weights` is true if it is the model of the cell.
+        and sign, NaN if the run has no number with the same meaning; for facts about a model, they
+        are facts about the run's model. `same_weights` is true if the run's model is the model of
+        the cell.
     """
     facts = passport_facts(store, model, question_set.run(model).model_digest)
     paper = paper or question_set.probe
@@ -460,7 +464,7 @@ def _of_group(
 
 
 def printed_names(paper: str, model: str) -> set[str]:
-    """Return a model's name in the tables of a paper: from its presets, in one spelling."""
+    """Return a model's name in the tables of a paper, from its presets, in a uniform spelling."""
     from vlprobe.models import presets  # imports torch
 
     names = {
@@ -506,8 +510,8 @@ def deviations(
     share.
 
     Returns:
-        model, left, right, share (of the model's pairs; the last bin has all beyond); empty without
-        two pictures.
+        model, left, right, share (of the model's pairs; the last bin includes all larger values);
+        empty if cases do not have two pictures.
     """
     by_model = {}
     for run in question_set.runs:
@@ -531,7 +535,7 @@ def histograms(values_by_name: Mapping[str, np.ndarray], edges: np.ndarray) -> p
     values.
 
     Args:
-        values_by_name: Each of shape (n,), n > 0.
+        values_by_name: Arrays of shape (n,), n > 0.
         edges: Edges of the bins, ascending, shape (bins + 1,).
     """
     columns = ["model", "left", "right", "share"]

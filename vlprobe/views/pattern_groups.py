@@ -1,16 +1,15 @@
-"""Groups of cases by pattern: cases in which the same words were exchanged, or of the same
-type or tag.
+"""Groups of cases by pattern: cases with the same word replacement, type or tag.
 
-A pattern is named by its key, as the filter and the parameter `pair` of an address have it:
+A pattern is identified by its key, as in the filter and the URL parameter `pair`:
 
-    four>five        the words that were taken out and put in, in lower case
-    >knife           of altered captions in a gallery: these words in index of any
+    four>five        the removed and the inserted words, in lower case
+    >knife           of altered captions in a gallery: these words instead of any
     type:color       a subtype
     tag:index=sea    a tag of the dataset
 
-The words of an edit are stored with the case, and its type is a pattern, too. Where whole captions
-are stored, one run of at most three words is compared; question sets with more than MOST_TEXTS of
-such cases have only types and tags.
+The words of an edit are stored with the case, and its type is also a pattern. If whole captions are
+stored, a single run of at most three words is compared; question sets with more than MOST_TEXTS
+such cases only have types and tags.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +30,7 @@ MOST_COUNTED = 1 << 24  # possible pairs of words that are counted; of more, sor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PatternGroups:
-    """Members of patterns, one row each; a case may be in several patterns or none."""
+    """Members of patterns, one row per member; a case may be in several patterns or none."""
 
     cases: np.ndarray  # numbers of cases, int32, rising
     codes: np.ndarray  # the pattern of each, int32: its place in `keys`
@@ -55,8 +54,8 @@ def answers(groups: PatternGroups, table: AnswerTable) -> tuple[np.ndarray, np.n
     not a member.
 
     Returns:
-        Whether the row counts, bool of shape (n_rows,): the model answered; and whether it was
-            fooled, ties included.
+        Whether each row counts (the model answered it), bool of shape (n_rows,); and whether the
+        model was fooled, including ties.
     """
     margins = table.margins[groups.cases]
     is_fooled = margins <= 0
@@ -83,7 +82,9 @@ def _rank_first(table: AnswerTable, groups: PatternGroups) -> np.ndarray:
 
 
 def members(groups: PatternGroups, table: AnswerTable, keys: Sequence[str]) -> np.ndarray:
-    """Numbers of the cases that count as members of any of these patterns, for a model: rising."""
+    """Return the numbers of the cases that count as members of any of these patterns for a model,
+    in ascending order.
+    """
     is_chosen = np.isin(np.array(groups.keys, dtype=object), list(keys))
     is_member = is_chosen[groups.codes] if len(groups.keys) else np.empty(0, dtype=bool)
     if groups.captions is not None:
@@ -98,7 +99,7 @@ def keys_of(groups: PatternGroups, case: int) -> tuple[str, ...]:
 
 
 def words_of(key: str) -> tuple[str, str]:
-    """Return the removed and inserted words of a word pattern; ("", "") for other patterns.
+    """Return the removed and the inserted words of a word pattern; ("", "") for other patterns.
 
     >>> words_of("four>five"), words_of("type:color")
     (('four', 'five'), ('', ''))

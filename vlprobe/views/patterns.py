@@ -1,12 +1,12 @@
 """Patterns: word replacements that fool a model far more often than other edits of the same type.
 
 A pattern has at least ASKED answers and fooled models at least LIFT times as often as the average
-edit of the same type (a type itself: as the average of its kind), and that is not an accident: q at
-most Q, of a one-sided test whose cases count by the pictures that they are about
-(`metrics.clustered`: several lies about one picture agree, so they are not as many observations),
-corrected over all patterns with that many answers (Benjamini and Hochberg). That the cases of a
-picture agree is estimated and not left to a normal limit, so that the test holds if a pattern has only three pictures.
-`views.pattern_groups` says what can be a pattern.
+edit of the same type (for a type itself: as the average of its kind). It must also be significant:
+q is at most Q in a one-sided test that is corrected over all patterns with that many answers
+(Benjamini and Hochberg). The test clusters cases by picture (`metrics.clustered`), because several
+wrong captions of one picture agree and are not independent observations. This agreement is
+estimated instead of relying on a normal limit, so the test is valid even if a pattern has only
+three pictures. `views.pattern_groups` defines the possible patterns.
 """
 
 from collections.abc import Sequence
@@ -62,12 +62,14 @@ NOTHING = Patterns((), 0, float("nan"), 0, 0)
 
 
 def patterns(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:
-    """The patterns of a filter's model among the questions that it names, whatever outcome, order,
-    other model or patterns it names. The average edit of a type is that of all questions of the kind.
+    """Return the patterns of a filter's model among the cases that the filter selects.
 
-    Where a filter asks for searches that are lost to the picture's own mixture, these are believed,
-    and the searches that are not lost count as asked. A pattern of all chosen cases, as the type
-    that the filter names, is left out.
+    The filter's outcome, order, other model and patterns are ignored. The average edit of a type is
+    computed over all questions of the kind.
+
+    If the filter selects searches lost to the picture's own mixture, these searches count as fooled,
+    and the searches that are not lost count as answered but not fooled. A pattern that all selected
+    cases have, such as the type in the filter, is omitted.
     """
     everything = candidates(store, question_set, case_filter)
     return replace(
@@ -94,7 +96,9 @@ def _is_clear(pattern: Pattern) -> bool:
 
 
 def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:
-    """Return `patterns` with every pattern of at least ASKED answers, whether it fooled a model or not."""
+    """Return `patterns` with every pattern of at least ASKED answers, even if it did not fool a
+    model.
+    """
     cases = CaseTable(store, question_set.key)
     groups = views_groups.pattern_groups(cases, question_set.probe, case_filter.kind)
     if not case_filter.kind or not len(groups.keys):

@@ -1,4 +1,6 @@
-"""Power of comparisons: the smallest difference that a question set could have shown, and pictures for another."""
+"""Power of comparisons: the smallest difference that a question set can detect, and the pictures
+needed for another difference.
+"""
 
 import math
 from collections.abc import Sequence
@@ -24,22 +26,23 @@ def plan(
     n_tests: int = 0,
     averaging: str = POOLED,
 ) -> pd.DataFrame:
-    """Compute the power of each metric's comparison of the first model with each other one.
+    """Compute the power of each metric's comparison of the first model with each of the others.
 
-    The standard error is that of the paired difference by picture. Of a single model it is the one that another
-    model with the same variance and independent errors would give, which is an upper bound for models
-    that find the same pictures hard.
+    The standard error is computed from the paired differences by picture. For a single model, it
+    assumes another model with the same variance and independent errors, which gives an upper bound
+    for models that find the same pictures hard.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
-        models: The baseline, then the models that are compared with it, if any.
+        models: The baseline, then the models to compare with it, if any.
         detect: The difference to find, in the unit of each metric; NaN: none.
-        n_tests: Tests made at once; 0: the rows of the table.
+        n_tests: Number of tests to correct for; 0: the number of rows of the table.
         averaging: One of AVERAGINGS.
 
     Returns:
-        The columns COLUMNS, a row a metric and model with a known error; `pictures` only with `detect`.
+        The columns COLUMNS, one row per metric and model with a known error; `pictures` only with
+        `detect`.
     """
     metrics = question_set.metrics
     if len(models) > 1:

@@ -1,20 +1,22 @@
-"""The numbers that the result tables of the five papers print, and the tables that a user's run can fill.
+"""Numbers from the result tables of the five papers, and the tables that a user's run can fill.
 
-`published.csv`: one row a printed cell. Cells printed as a dash, and columns of words, have no row.
+`published.csv` has one row per printed cell. Cells printed as a dash and columns of words have no
+row.
 
     paper, table   lgip tables 2-7, rococo 3-7, eqben 2-12, visla 2-9, prsm 1
-    dataset        what was scored; `none` for facts about a model, `row_mean` for the mean of a row's other cells,
+    dataset        the evaluated dataset; `none` for facts about a model,
+                   `row_mean` for the mean of a row's other cells,
                    `eqben` for the mean of the five subsets times three scores
-    split          the part of it, or the edit; `all` for the whole
-    model          as printed, without citations. Rows printed as "+ FT" or "+ EQSIM" carry the model of their block and
-                   the data of the fine-tuning: "FIBER + EQSIM (F30K)". PRSM never says which CLIP
-                   it used.
+    split          the part of the dataset, or the edit; `all` for the whole dataset
+    model          as printed, without citations. Rows printed as "+ FT" or "+ EQSIM" include the model of their block
+                   and the data of the fine-tuning: "FIBER + EQSIM (F30K)". PRSM does not state which CLIP
+                   model it used.
     metric, unit   below
     value          as printed, never rescaled: 400M is 400 with the unit million, a drop rate keeps its minus sign
-    note           why a cell differs from another print of it, or how it was read; a note that holds "suspect:" says
-                   why the number itself is doubted, one that holds "the text says" what contradicts it
+    note           why a cell differs from another publication of it, or how it was read; a note with "suspect:"
+                   gives the reason to doubt the number itself, one with "the text says" cites the contradiction
 
-Metrics (units: percent where none is named):
+Metrics (in percent unless a unit is given):
 
     lgip     invariance_error, sensitivity_gap, combined_gap (cosine); positive_rate, combined_positive_rate (share);
              invariance_increase (from the simple to the advanced paraphrases)
@@ -28,9 +30,10 @@ Metrics (units: percent where none is named):
     prsm     global (rank correlation); local_100, local_1000 (share); n (count).
              split: group / kind of paraphrase / versions compared
 
-`paper_tables.toml` has the papers, and the tables whose numbers a run can have. `paper_columns.csv` has their columns:
-the metric and the slices of a run that belong in each (names of slices are separated by blanks; none: the whole; *: the
-mean of all), and the dataset, split and metric of its cells in `published.csv`.
+`paper_tables.toml` lists the papers, and the tables that a run can fill. `paper_columns.csv` lists
+their columns: the metric and the slices of a run that belong in each (slice names are separated by
+spaces; none: the whole question set; *: the mean of all), and the dataset, split and metric of its
+cells in `published.csv`.
 """
 
 import csv
@@ -130,8 +133,8 @@ TABLES: Mapping[str, tuple[PaperTable, ...]] = _tables(_DESCRIBED["tables"])
 
 
 def load() -> "pd.DataFrame":
-    """Load the published numbers, one row per cell: `table` is int64, `value` float64, the rest
-    text; an empty note is ''.
+    """Load the published numbers, one row per cell: `table` is int64, `value` is float64, and the
+    rest is text; an empty note is ''.
     """
     import pandas as pd
 

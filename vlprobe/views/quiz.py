@@ -1,6 +1,6 @@
 """Quiz questions (a picture, a true caption and a lie), and the results of people and models.
 
-A question is the same one that the models answered: the score of the picture's first caption against the false one.
+People answer the same question as the models: the picture's first caption against the wrong one.
 Kinds in which a model ranks a whole gallery have no such question.
 """
 
@@ -39,7 +39,7 @@ _ASKED = "len(images) >= 1 AND roles[1] <> 'different' AND list_contains(roles, 
 
 @dataclass(frozen=True, slots=True)
 class QuizQuestion:
-    """One picture and two captions, of which one is a lie."""
+    """A picture with two captions, one of which is a lie."""
 
     case: int  # its number
     id: str
@@ -55,13 +55,13 @@ class QuizQuestion:
 
     @property
     def n_fooled(self) -> int:
-        """Count how many models score the lie at least as high, ties included."""
+        """Count how many models score the lie at least as high as the true caption, including ties."""
         return sum(verdict.verdict in ("fooled", "tied") for verdict in self.verdicts)
 
 
 @dataclass(frozen=True, slots=True)
 class QuizRound:
-    """Questions, with the draw and its population."""
+    """Questions of a round, with the draw and its population."""
 
     set_key: str
     kind: str
@@ -98,7 +98,7 @@ class ModelBesidePeople:
 
 @dataclass(frozen=True, slots=True)
 class HumanBaseline:
-    """Share of correct answers of people and of the models."""
+    """Shares of correct answers by people and by the models."""
 
     n_people: int
     n_votes: int
@@ -114,7 +114,7 @@ class HumanBaseline:
 
 
 def quiz_kinds(probe: str) -> tuple[str, ...]:
-    """Return the kinds of a probe that people can answer too."""
+    """Return the kinds of a probe that people can also answer."""
     presentation = registry.load_probe(probe).presentation
     return tuple(name for name, kind in presentation.kinds.items() if _is_asked(kind))
 
@@ -129,9 +129,9 @@ def quiz_round(
 ) -> QuizRound:
     """Draw questions of one kind, reproducible by seed.
 
-    A fair draw samples cases uniformly at random. A hard draw takes only cases that fooled two
-    thirds of the models, one per picture and of varied types; if there are too few, cases that
-    fooled fewer models.
+    A fair draw samples cases uniformly at random. A hard draw only uses cases that fooled two
+    thirds of the models, one per picture and of varied types; if there are too few, it adds cases
+    that fooled fewer models.
 
     Args:
         store: The store with the results.
@@ -195,11 +195,11 @@ def quiz_margins(
     models: Sequence[str],
     numbers: np.ndarray,
 ) -> np.ndarray:
-    """Return the score of the first caption minus that of the wrong one, for the first picture:
-    float64, shape (n_models, n_cases).
+    """Return the first caption's score minus the wrong caption's, for the first picture: float64 of
+    shape (n_models, n_cases).
 
-    If a case has several comparisons, its stored margin is the smallest one, so the scores are read
-    instead.
+    If a case has several comparisons, its stored margin is the smallest one, so the margin is
+    computed from the scores instead.
     """
     presentation = question_set.presentation
     margins = np.full((len(models), len(numbers)), np.nan)

@@ -1,7 +1,7 @@
 """Typed rows of the tables that views return: `records(EstimateRow, table)`.
 
-A table is a DataFrame where it is filtered, joined or printed, and a list of these where each row
-is read by name.
+Code that filters, joins or prints a table uses a DataFrame; code that reads each row by name uses a
+list of these.
 """
 
 import math
@@ -26,7 +26,7 @@ Record = TypeVar("Record", bound=DataclassRow)
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A stored run; `older` and `note` are texts, "" where there is nothing to say."""
+    """A stored run; `older` and `note` are texts, "" if empty."""
 
     key: str
     case_key: str  # of its question set
@@ -56,13 +56,13 @@ class RunRow:
 
     @property
     def is_scored(self) -> bool:
-        """Return whether margins have a size; else answers are right or wrong only."""
+        """Return whether margins have a magnitude; otherwise, answers are only right or wrong."""
         return self.score_type != "verdict"
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionSetRow:
-    """A question set in the list of all of them, `views.runs.question_set_rows`."""
+    """A question set in the list returned by `views.runs.question_set_rows`."""
 
     case_key: str
     label: str
@@ -113,18 +113,18 @@ class AnswerRow:
     is_scored: bool = True  # False: right or wrong only, the margin has no size
 
     def number(self, name: str) -> float:
-        """A column of numbers; NaN where it is unknown or the probe has none."""
+        """Return a column of numbers; NaN if unknown or if the probe does not have it."""
         value = self.columns.get(name)
         return float(value) if isinstance(value, Real) else math.nan
 
     def text(self, name: str) -> str:
-        """A column of texts; "" where the probe has none."""
+        """Return a column of texts; "" if the probe does not have it."""
         return str(self.columns.get(name, ""))
 
 
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
-    """A mean with its 95 % interval, of one model, metric and slice; unknown numbers are NaN."""
+    """Mean of one model, metric and slice, with its 95 % interval; unknown numbers are NaN."""
 
     model: str
     key: str  # of the run
@@ -141,7 +141,7 @@ class EstimateRow:
 
 @dataclass(frozen=True, slots=True)
 class SliceRow:
-    """A model's mean of one slice with its 95 % interval; unknown numbers are NaN."""
+    """Mean of one model in one slice, with its 95 % interval; unknown numbers are NaN."""
 
     model: str
     slice: str
@@ -154,7 +154,7 @@ class SliceRow:
 
 @dataclass(frozen=True, slots=True)
 class PrintedSliceRow:
-    """A model's value of one slice as a paper prints it."""
+    """Published value of one model in one slice."""
 
     model: str
     slice: str
@@ -163,7 +163,7 @@ class PrintedSliceRow:
 
 @dataclass(frozen=True, slots=True)
 class BinRow:
-    """One bin of a model's distribution."""
+    """One bin of the distribution of a model's values."""
 
     model: str
     left: float
@@ -173,7 +173,7 @@ class BinRow:
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
-    """A model's mean of one metric with its 95 % interval, in the form of `views.repair.repair_levels`."""
+    """A row of `views.repair.repair_levels`: a model's mean of one metric, with its 95 % interval."""
 
     probe: str
     metric: str
@@ -186,7 +186,7 @@ class LevelRow:
 
 @dataclass(frozen=True, slots=True)
 class MoveRow:
-    """The difference of two models of a fine-tuning, in the form of `views.repair.repair_moves`."""
+    """A row of `views.repair.repair_moves`: the difference between two models of a fine-tuning."""
 
     probe: str
     metric: str
@@ -203,7 +203,7 @@ class MoveRow:
 
 @dataclass(frozen=True, slots=True)
 class SeedsRow:
-    """A metric's differences by seed of the training, as `views.repair.repair_seeds` has them."""
+    """A row of `views.repair.repair_seeds`: a metric's differences by training seed."""
 
     probe: str
     metric: str
@@ -229,7 +229,7 @@ class PointRow:
 
 @dataclass(frozen=True, slots=True)
 class PrintedRow:
-    """One model in a trade-off as a paper prints it; unknown numbers are NaN."""
+    """Published values of one model in a trade-off; unknown numbers are NaN."""
 
     model: str
     x: float
@@ -239,7 +239,7 @@ class PrintedRow:
 
 @dataclass(frozen=True, slots=True)
 class ScatterRow:
-    """A case in the figure of two models' margins; texts are "" where nothing was edited."""
+    """A case in the figure of two models' margins; texts are "" if nothing was edited."""
 
     case: int
     subtype: str
@@ -249,7 +249,7 @@ class ScatterRow:
 
 @dataclass(frozen=True, slots=True)
 class CellRow:
-    """A cell of a paper's table that is made again; unknown numbers are NaN."""
+    """A cell of a reproduced table of a paper; unknown numbers are NaN."""
 
     source: str  # "run" or "published"
     model: str
@@ -265,7 +265,7 @@ class CellRow:
 
 @dataclass(frozen=True, slots=True)
 class SizeRow:
-    """A model's accuracy with what it is; unknown numbers are NaN."""
+    """A model's accuracy, parameters and pre-training pairs; unknown numbers are NaN."""
 
     source: str  # "run" or "published"
     model: str
@@ -278,9 +278,7 @@ class SizeRow:
 
 @dataclass(frozen=True, slots=True)
 class PrintedCell:
-    """A cell that a paper prints, and the number of a run next to it, in the printed unit; unknown is
-    NaN.
-    """
+    """A published cell with the number of a run, in the published unit; unknown numbers are NaN."""
 
     paper: str
     table: int
@@ -299,11 +297,11 @@ class PrintedCell:
 
 
 def records(row_type: type[Record], table: pd.DataFrame) -> list[Record]:
-    """The rows of a table, from the columns that the fields of `row_type` name.
+    """Return the rows of a table, read from the columns named by the fields of `row_type`.
 
     Args:
         row_type: One of the dataclasses of this module.
-        table: Has at least these columns.
+        table: A table with at least these columns.
     """
     names = [column.name for column in fields(row_type) if column.name != "columns"]
     return [
@@ -316,7 +314,7 @@ def records(row_type: type[Record], table: pd.DataFrame) -> list[Record]:
 
 
 def answer_records(answers: pd.DataFrame) -> dict[int, dict[str, AnswerRow]]:
-    """The rows that `views.cases.answers` returns, by case and model."""
+    """Return the rows of `views.cases.answers` by case and model."""
     by_case: dict[int, dict[str, AnswerRow]] = {}
     for columns in answers.to_dict("records"):
         case, model = int(columns["case"]), str(columns["model"])

@@ -62,12 +62,13 @@ def repair_levels(
 
     Args:
         store: The store with the results.
-        models: The models; only questions that all of them answered count.
+        models: The models; only questions that all of them answered are used.
         numbers: The probes and metrics, in order.
         unit: "cosine" or "spread": fine-tuning changes the range of a model's cosines, so they are
             best given in multiples of its own spread.
 
-    Returns: One row per metric and model: probe, metric, model, value, low, high, n_items.
+    Returns:
+        One row per metric and model: probe, metric, model, value, low, high, n_items.
     """
     keys = repair_sets(store, models)
     tables = []
@@ -95,9 +96,10 @@ def repair_moves(
         numbers: The probes and metrics, in order.
         unit: As in `repair_levels`.
 
-    Returns: One row per metric and step: probe, metric, step ("loss": after minus control;
-        "training": control minus before), base, value, difference (value minus base), low, high (95
-        %), p (two-sided), p_holm (adjusted for all rows), verdict, n_items and left_out (as of
+    Returns:
+        One row per metric and step: probe, metric, step ("loss": after minus control; "training":
+        control minus before), base, value, difference (value minus base), low, high (95 %), p
+        (two-sided), p_holm (adjusted for all rows), verdict, n_items and left_out (as in
         `compare_metrics`).
 
     Raises:
@@ -162,10 +164,9 @@ def training_differences(before: str, control: str, after: str) -> list[str]:
     """Return the differences between the training runs of the control and the repaired model,
     except the loss, from their cards.
 
-
-
-    Returns: Lines such as "steps: 240 in the control, 200 after"; empty if there is no difference
-        or a card is missing.
+    Returns:
+        Lines such as "steps: 240 in the control, 200 after"; empty if there is no difference or a
+        card is missing.
     """
     control_card, after_card = _training_card(control), _training_card(after)
     differences = [
@@ -200,8 +201,7 @@ def loss_curves(path: Path) -> pd.DataFrame:
     """Return the unweighted loss terms logged so far; empty before the first step.
 
     Returns:
-        step, side ("training": of the batch that the step learned from; "held out": after the
-        step), part, value.
+        step, side ("training": on the batch of the step; "held out": after the step), part, value.
     """
     rows = []
     for line in outputs.read_log(path):
@@ -229,13 +229,14 @@ def repair_seeds(
 
     Args:
         store: The store with the results.
-        pairs: For each seed, the control and the model after; only questions that all of them
-            answered count.
+        pairs: For each seed, the control and the repaired model; only questions that all of them
+            answered are used.
         numbers: The probes and metrics, in order.
         unit: As in `repair_levels`.
 
-    Returns: One row per metric: probe, metric, differences (a tuple, after minus control, in the
-        order of the pairs), mean, sd (of one training, over the seeds; NaN with fewer than two).
+    Returns:
+        One row per metric: probe, metric, differences (a tuple, after minus control, in the order
+        of the pairs), mean, sd (of one training, over the seeds; NaN with fewer than two).
     """
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair))
     levels = repair_levels(store, models, numbers, unit)

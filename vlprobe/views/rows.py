@@ -1,8 +1,8 @@
-"""The tables of cases and answers: a few rows or one column of millions, read once, then kept decoded
-as long as there is room.
+"""Access to the tables of cases and answers. A few rows, or one column of millions, are read once
+and then kept decoded in memory while there is room.
 
-A case's number is its row in every table of its question set, so only the row groups are read that
-hold the rows of a page.
+A case's number is its row in every table of its question set, so only the row groups with the rows
+of a page are read.
 """
 
 import contextlib
@@ -51,17 +51,21 @@ FileVersion = tuple[str, int, int]
 
 
 def remember(key: tuple[Hashable, ...], compute: Callable[[], Value]) -> Value:
-    """Return what `compute` returns, computed once while there is room; callers must not change it.
+    """Return the value of `compute`, kept in memory while there is room; callers must not change
+    it.
 
     Args:
-        key: A name of the kind of value, and all that it depends on: the versions of files and the arguments.
-        compute: Called where the value is not in memory.
+        key: A name for the kind of value, and everything that the value depends on: file versions
+            and arguments.
+        compute: Called if the value is not in memory.
     """
     return _cache.get(key, compute)
 
 
 def remembered(compute: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
-    """Keep what a function returns, as `remember` does; its positional arguments are tables and hashable values."""
+    """Cache the results of a function, as `remember` does; its positional arguments are tables and
+    hashable values.
+    """
 
     @functools.wraps(compute)
     def recall(*arguments: Arguments.args, **options: Arguments.kwargs) -> Value:
@@ -74,7 +78,7 @@ def remembered(compute: Callable[Arguments, Value]) -> Callable[Arguments, Value
 
 @contextlib.contextmanager
 def readable() -> Iterator[None]:
-    """Raise StoredDamage where a file goes, or becomes another, while it is read."""
+    """Raise StoredDamage if a file disappears or is replaced while it is read."""
     try:
         yield
     except (OSError, pa.ArrowInvalid) as error:
@@ -82,19 +86,19 @@ def readable() -> Iterator[None]:
 
 
 class TableFile:
-    """One table of a complete entry, looked up and checked once.
+    """A table of a complete entry; located and checked once.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         key: Key of the question set or run.
-        name: Name of the table, as `Store.files` has it.
+        name: Name of the table, as in `Store.files`.
 
     Attributes:
         path: The file.
-        version: Changes with the file.
+        version: A value that changes with the file.
 
     Raises:
-        InvalidInput: Its checksum differs, or it cannot be read; so do all methods.
+        InvalidInput: The checksum differs, or the file cannot be read; all methods raise this too.
     """
 
     @readable()
@@ -107,12 +111,12 @@ class TableFile:
     @property
     @readable()
     def columns(self) -> list[str]:
-        """Names of its columns."""
+        """Names of the columns."""
         return pq.read_schema(self.path).names
 
     @readable()
     def codes(self, column: str) -> tuple[np.ndarray, list[str]]:
-        """A column of texts: codes, int32 of shape (n,), and what they stand for."""
+        """Return a column of texts as codes, int32 of shape (n,), and the text of each code."""
         with pq.ParquetFile(self.path, read_dictionary=[column]) as file:
             texts = file.read([column], use_threads=False).unify_dictionaries()[column]
         codes = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in texts.iterchunks()]
@@ -121,11 +125,11 @@ class TableFile:
 
     @readable()
     def rows(self, numbers: Sequence[int], excluded: tuple[str, ...]) -> pd.DataFrame:
-        """Rows in the order of `numbers`; numbers that the table does not have are left out.
+        """Return rows in the order of `numbers`; numbers that are not in the table are omitted.
 
         Args:
-            numbers: Numbers of the rows: numbers of cases.
-            excluded: Columns that are left out, whether the table has them or not.
+            numbers: Row numbers, which are the numbers of cases.
+            excluded: Columns to omit; they need not exist.
         """
         footer, group_starts, text_columns = _footer(self.version)
         row_numbers = np.asarray(numbers, dtype=np.int64)
@@ -160,7 +164,7 @@ class TableFile:
 
 
 class AnswerTable(TableFile):
-    """The answers of one run, a row a case."""
+    """The answers of one run, one row per case."""
 
     def __init__(self, store: Store, key: str) -> None:
         super().__init__(store, key, "scores")
@@ -169,9 +173,9 @@ class AnswerTable(TableFile):
     @remembered
     @readable()
     def margins(self) -> np.ndarray:
-        """The margin of every case, float32 of shape (n_cases,), by the case's number.
+        """Return the margin of every case: float32 of shape (n_cases,), by case number.
 
-        Raises StoredDamage where the file has its cases in another order.
+        Raises StoredDamage if the file has its cases in a different order.
         """
         with pq.ParquetFile(self.path, metadata=_footer(self.version)[0]) as file:
             table = file.read(["case", "margin"], use_threads=False)
@@ -182,7 +186,7 @@ class AnswerTable(TableFile):
         return table["margin"].to_numpy()
 
     def margins_of(self, numbers: np.ndarray) -> np.ndarray:
-        """Margins of these cases, float32 of shape (n,)."""
+        """Return the margins of these cases: float32 of shape (n,)."""
         margins = self.margins
         if len(numbers) and np.max(numbers) >= len(margins):
             raise StoredDamage(
@@ -201,12 +205,13 @@ class CaseTable(TableFile):
     def numbers(
         self, condition: str, values: Sequence[object], answers: AnswerTable | None = None
     ) -> np.ndarray:
-        """Return the cases that meet an SQL condition: int32 of shape (n,), rising.
+        """Return the numbers of the cases that meet an SQL condition: int32 of shape (n,),
+        ascending.
 
         Args:
-            condition: On the table `cases`; with answers, also on the table `scores`.
-            values: Values of the question marks of the condition; hashable.
-            answers: The answers that the table `scores` stands for.
+            condition: A condition on the table `cases` and, with answers, on the table `scores`.
+            values: Values for the question marks in the condition; hashable.
+            answers: The answers to use as the table `scores`.
         """
         tables: Mapping[str, TableFile] = (
             {"cases": self, "scores": answers} if answers else {"cases": self}
@@ -230,9 +235,9 @@ class CaseTable(TableFile):
     @remembered
     @readable()
     def picture_codes(self) -> np.ndarray:
-        """The picture number of each case: int32 of shape (n_cases,), by the case's number.
+        """Return the picture number of each case: int32 of shape (n_cases,), by case number.
 
-        A case with one picture is about that, any other about its item.
+        Cases with one picture are grouped by that picture, all other cases by their item.
         """
         codes: list[np.ndarray] = []
         code_of: dict[tuple[str, str], int] = {}
@@ -242,25 +247,25 @@ class CaseTable(TableFile):
 
     @property
     def unit(self) -> str:
-        """The unit of resampling of the cases, as an SQL expression on the table.
+        """Return the resampling unit of the cases as an SQL expression on the table.
 
-        Question sets older than the column `cluster` have units of several items only in triplets: the
-        tag `picture`.
+        In question sets without the column `cluster`, which older versions wrote, only triplets
+        have units of several items, given by the tag `picture`.
         """
         return "cluster" if "cluster" in self.columns else "coalesce(tags['picture'], item)"
 
     @property
     @remembered
     def unit_codes(self) -> np.ndarray:
-        """The resampling cluster of each case, such as its picture: int32 of shape (n_cases,), by
-        the case's number.
+        """Return the resampling unit of each case, such as its picture: int32 of shape (n_cases,),
+        by case number.
         """
         return self._unit_names(self.unit)[0]
 
     @remembered
     def unit_ranks(self, by_item: bool) -> np.ndarray:
-        """The place of each case's unit of resampling, or item, among the sorted names of all: int32
-        of shape (n_cases,), by the case's number.
+        """Return the index of each case's resampling unit, or item, among all sorted names: int32
+        of shape (n_cases,), by case number.
         """
         codes, names = self._unit_names("item" if by_item else self.unit)
         _, place = np.unique(np.array(names, dtype=object), return_inverse=True)
@@ -278,8 +283,8 @@ class CaseTable(TableFile):
 
     @readable()
     def first_texts(self) -> tuple[np.ndarray, list[str]]:
-        """The first text of each case: codes, int32 of shape (n_cases,), by the case's number,
-        and the texts that these stand for; a case without a text has the text "".
+        """Return the first text of each case: codes, int32 of shape (n_cases,), by case number, and
+        the text of each code; a case without a text has "".
         """
         codes, code_of = [np.empty(0, np.int32)], {"": 0}
         with pq.ParquetFile(self.path) as file:
@@ -298,8 +303,8 @@ class CaseTable(TableFile):
 
     @readable()
     def judged_blocks(self, answers: AnswerTable, block_cases: int) -> Iterator[pa.Table]:
-        """The answers of a run with the `group` of each case, in the order of cases, `block_cases` or
-        more at a time and whole groups of them.
+        """Yield the answers of a run with the `group` of each case, in the order of cases, in
+        blocks of complete groups with at least `block_cases` cases.
         """
         with self.store.cursor() as cursor:
             starts = cursor.execute(

@@ -1,4 +1,4 @@
-"""The stored runs and question sets, and the question set that all other views are about."""
+"""Stored runs and question sets, and the question set that all other views use."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -38,7 +38,7 @@ class QuestionSet:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Names of the models, the newest run's first."""
+        """Names of the models, newest run first."""
         return tuple(run.model for run in self.runs)
 
     @property
@@ -204,8 +204,8 @@ def _publication(manifest: dict) -> Publication | None:
 
 
 def unread(store: Store) -> list[VlprobeError]:
-    """Return the errors of unreadable runs and examinations, and of unknown probes, which other
-    views omit.
+    """Return the errors of unreadable runs and examinations, and of runs with unknown probes, which
+    other views omit.
     """
     unknown = _of_unknown_probes(store).values()
     return [*store.read_runs()[1].values(), *examine.read_errors(store), *unknown]
@@ -220,13 +220,13 @@ def models(store: Store) -> dict[str, str]:
 
 
 def question_set_rows(store: Store) -> list[QuestionSetRow]:
-    """Return the question sets, the most complete comparison first, which is the default on every
-    surface.
+    """Return the question sets, most complete comparison first; the first is the default
+    everywhere.
 
     Sets are ranked by pictures times models, without controls and models that failed a check on
-    these pictures; ties are ordered by age, newest first. Bundled sets follow: published answers of
-    real models, then drawn scenes, each in the order of probes. Sets with only controls are last.
-    The models are those of `question_set`; the label marks answers of an older version.
+    these pictures; ties are sorted newest first. Bundled sets follow: published answers of real
+    models, then drawn scenes, both in the order of probes. Sets with only controls are last. The
+    models are the same as in `question_set`; the label marks answers of an older version.
     """
     return list(store.listing_fact("question_set_rows", lambda: _question_set_rows(store)))
 
@@ -419,7 +419,7 @@ class Defect(TypedDict):
 
 
 class QuestionFacts(TypedDict):
-    """A manifest's description of its question set."""
+    """Description of a question set in a manifest."""
 
     n_items: int
     n_cases: int

@@ -1,4 +1,4 @@
-"""Runs that the user named for comparison: over the same questions, of one version."""
+"""Runs that the user selected for comparison, on the same questions and of one version."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -23,17 +23,15 @@ def select(
 
     Args:
         store: The store with the runs.
-        names: Run keys, key prefixes or model names. A model stands for its newest
-            run: over the questions of the first key, else over the newest question set that all of these models
-                answered.
+        names: Run keys, key prefixes or model names. A model name selects its newest run on the
+            questions of the first key or, without a key, on the newest question set that all of
+            these models answered.
         probes: Probes to search for models; None: all.
-
-
 
     Raises:
         NotFound: no run has this key prefix.
-        InvalidInput: fewer than two runs, runs over different questions or of different versions,
-            or models without common questions.
+        InvalidInput: fewer than two runs, runs on different questions or of different versions, or
+            models without common questions.
     """
     manifests = runs.known_manifests(store)
     of_version = {manifest["key"]: versions.version(manifest["run"]) for manifest in manifests}

@@ -1,8 +1,8 @@
-"""Failures that Home shows, and how often each model believes which lie.
+"""Failures that Home shows, and how often each type of lie fools each model.
 
-A failure is worth showing where many models are fooled at once; one case per picture, drawn at random among those that
-fool equally many. Of published questions, whose labels may be wrong, cases that strong models reject are left out, and
-those that fool the model that is looked at come first.
+A failure is worth showing if it fools many models. One case per picture is shown, drawn at random
+among cases that fool equally many models. In published questions, whose labels may be wrong, cases
+that strong models reject are omitted, and cases that fool the selected model come first.
 """
 
 import itertools
@@ -29,7 +29,7 @@ _WITH_PICTURES = "kind = ? AND len(images) > 0"
 
 @dataclass(frozen=True, slots=True)
 class Showcase:
-    """A case, and how many models it fools; controls are not counted."""
+    """A case and the number of models that it fools, not counting controls."""
 
     card: WallCard
     n_fooled: int  # ties included
@@ -38,7 +38,9 @@ class Showcase:
 
 @dataclass(frozen=True, slots=True)
 class LieCount:
-    """The result of one model on the wrong captions of one type; in kinds that only move, none can fool it."""
+    """Result of one model on the wrong captions of one type; in kinds that only measure movement,
+    none can fool it.
+    """
 
     model: str
     subtype: str
@@ -49,24 +51,26 @@ class LieCount:
 
     @property
     def share(self) -> float:
-        """The share of lies believed, or the mean movement."""
+        """Share of wrong captions that fool the model, or the mean movement."""
         return self.n_believed / self.n_lies if math.isnan(self.moved) else self.moved
 
 
 def rated_models(question_set: QuestionSet) -> tuple[str, ...]:
-    """The models that count: all but controls, unless there is nothing else."""
+    """Return the models that are not controls; all models if there are only controls."""
     return question_set.rated_models
 
 
 def headline_models(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
-    """The rated models that failed no check of being better than chance on these pictures; without any, all of them."""
+    """Return the rated models that did not fail a chance check on these pictures; all rated models
+    if every one failed.
+    """
     rated, credible = rated_models(question_set), fit_models(store, question_set)
     return tuple(name for name in rated if name in credible) or rated
 
 
 def kinds(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
-    """The kinds of the question set's cases as Home prefers them: those first that can fool a model
-    and have pictures, else in the probe's order.
+    """Return the kinds of the question set's cases in Home's order: kinds that can fool a model and
+    have pictures come first, otherwise in the probe's order.
     """
     presentation = question_set.presentation
     path = store.files([question_set.key], "cases")
@@ -96,15 +100,17 @@ def showcases(
     seed: int = 0,
     count: int = COUNT,
 ) -> tuple[Showcase, ...]:
-    """Cases of a kind that fool models, one a picture, those first that fool most; neighbours differ
-    in type where they can. Of kinds that only move, those that move most; of cases with pictures
-    where there are any, and with pictures that are on this machine.
+    """Return cases of a kind that fool models, one per picture, most fooled models first.
+
+    Neighboring cases differ in type if possible. In kinds that only measure movement, the cases that
+    move most come first. If any cases have pictures, only these cases are used, if possible with
+    pictures on this machine.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         kind: Kind of the cases.
-        model: The one that is looked at, whose answer a card has.
+        model: The selected model, whose answer is on each card.
         seed: Seed of the draw.
         count: Maximum number of cases.
     """
@@ -178,7 +184,9 @@ def _n_fooled(showcase: Showcase) -> int:
 
 
 def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieCount, ...]:
-    """Compute how often every model believes the lies of each type of a kind; types in no order."""
+    """Compute how often each model is fooled by each type of wrong caption of a kind; types are in
+    no particular order.
+    """
     is_movement = question_set.presentation.kind(kind).is_movement
     runs = {run.key: run for run in question_set.runs}
     # isfinite, not isnan: DuckDB 2.0.0 takes isnan() of a Parquet column for false wherever the
@@ -207,8 +215,10 @@ def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieC
 def furthest_models(
     store: Store, question_set: QuestionSet, kind: str, model: str
 ) -> tuple[str, ...]:
-    """The other models, those first that differ most from a model: by the share of lies of each type that they
-    believe, or their mean movement, weighted by the model's answers. Models that are not credible come last.
+    """Return the other models, most different from this model first.
+
+    The difference is in the share of wrong captions of each type that fool them, or in their mean
+    movement, weighted by the model's answers. Models that are not credible come last.
     """
     counts = lie_counts(store, question_set, kind)
     shares = {(count.model, count.subtype): count.share for count in counts}
@@ -227,7 +237,7 @@ def furthest_models(
 
 
 def n_fooling_pictures(store: Store, question_set: QuestionSet, kind: str, model: str) -> int:
-    """Count how many pictures have a lie of this kind that the model believes."""
+    """Count the pictures with a wrong caption of this kind that fools the model."""
     cases = CaseTable(store, question_set.key)
     numbers = cases.numbers("kind = ?", [kind])
     (margins,) = views_cases.margins(store, question_set, [model], numbers)

@@ -1,4 +1,4 @@
-"""Partial results of a run in progress: its finished parts."""
+"""Partial results of a run in progress, from its finished parts."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ PART = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")  # the number of its first cas
 
 
 class SoFar(NamedTuple):
-    """Cases of one kind."""
+    """Partial results on the cases of one kind."""
 
     n_fooled: int  # ties among them
     n_answered: int  # whose margin is known

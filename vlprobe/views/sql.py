@@ -1,4 +1,4 @@
-"""SQL over the tables of an export (`export_schema`), read where they are stored.
+"""SQL queries on the tables of an export (`export_schema`), read from where they are stored.
 
 `query` runs SQL of unknown origin. DuckDB has no access to files there: pyarrow reads them. Its settings
 `allowed_paths` and `allowed_directories` also allow writing, and `WITH t AS (COPY ... TO ...) SELECT` counts as a
@@ -25,10 +25,11 @@ WHERE = "docs/sql.md lists tables and columns."
 
 
 def query(store: Store, statement: str) -> "pd.DataFrame":
-    """Return the rows of a SELECT; lists and maps are Python's, unknown values None or NaN.
+    """Return the rows of a SELECT; lists and maps are Python lists and dicts, unknown values are
+    None or NaN.
 
     Raises:
-        InvalidInput: It is not one SELECT, DuckDB rejects it, or nothing is stored.
+        InvalidInput: The statement is not a single SELECT, DuckDB rejects it, or nothing is stored.
     """
     import duckdb
     import pandas as pd
@@ -75,7 +76,7 @@ def _plain(value: object) -> object:
 
 
 def init_script(store: Store) -> Path:
-    """Write a script with a view per table into the cache and return its path, for `duckdb -init`.
+    """Write a script with one view per table to the cache and return its path, for `duckdb -init`.
 
     Raises:
         InvalidInput: Nothing is stored, or the cache cannot be written.

@@ -1,4 +1,4 @@
-"""The content of a talk about stored results: one case to begin with, the better model, a mixture."""
+"""Content of a talk about stored results: an opening case, the better model, and a mixture."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -98,9 +98,8 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
     used, if there are any. Margins are in each model's own spread over the kind. For published
     questions, suspect labels are excluded, and cases that fool the first model come first.
 
-
-
-    Returns: Case numbers, and the number of cases that fool every headline model.
+    Returns:
+        Case numbers, and the number of cases that fool every headline model.
     """
     models = headline_models(store, question_set)
     cases = CaseTable(store, question_set.key)
@@ -138,7 +137,7 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
 
 
 def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Opener | None:
-    """Return the case with this id, else the first of `order`; None if the kind has no cases."""
+    """Return the case with this id, or else the first of `order`; None if the kind has no cases."""
     numbers, n_fooling_all = order(store, question_set, kind)
     body = stored_body(question_set.probe, kind)
     if body.ranks == "pictures":
@@ -188,7 +187,8 @@ def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory |
         dataset: Dataset of the slides.
         models: Models of the slides.
 
-    Returns: None if no such search is stored or no model loses one.
+    Returns:
+        None if no such search is stored or no model loses one.
     """
     table = question_sets(store)
     columns = (table[name].tolist() for name in ("case_key", "probe", "dataset"))

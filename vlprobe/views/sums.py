@@ -1,4 +1,4 @@
-"""The basis of a run's means: the sums that it stores, one row per metric, averaging and item."""
+"""Stored sums from which a run's means are computed, one row per metric, averaging and item."""
 
 from collections.abc import Collection
 
@@ -19,8 +19,8 @@ Averaged = tuple[str, str]  # a metric and an averaging
 def measures(store: Store, run_key: str, wanted: Collection[Averaged]) -> dict[Averaged, Measure]:
     """Read the measures of one run, one row per item; empty if the run lacks the metric.
 
-    Row groups are read one by one and filtered; DuckDB takes five times as long for files of this
-    size.
+    Row groups are read one by one and filtered, because DuckDB takes five times as long for files
+    of this size.
     """
     pieces: dict[Averaged, list[tuple[np.ndarray, ...]]] = {pair: [] for pair in wanted}
     with pq.ParquetFile(store.files([run_key], "sums")[0], read_dictionary=WORDS) as file:

@@ -1,7 +1,8 @@
-"""Suspect labels: cases that strong models reject, what reviewers say, and what that changes.
+"""Suspect labels: cases that strong models reject, reviewers' verdicts, and their effect on
+accuracy.
 
-A case that every strong model gets wrong is more often mislabeled than hard. Leaving out what models
-get wrong always makes them look better, so only cases that a reviewer rejected are left out.
+A case that every strong model gets wrong is more often mislabeled than hard. Leaving out cases that
+models get wrong always makes them look better, so only cases that a reviewer rejected are left out.
 """
 
 import math
@@ -27,13 +28,13 @@ VERDICT_OF_TAG: dict[str, Verdict] = {tag: verdict for verdict, tag in errata.TA
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Share of cases in which a model is right; ties are wrong, and an answer that changes with the
-    order is half right.
+    """Share of cases that a model gets right; ties count as wrong, and an answer that changes with
+    the order counts as half right.
 
     Attributes:
-        model: Its name.
-        all_cases: Over the cases that it answered, NaN if there are none.
-        without: The same without the cases that reviewers reject.
+        model: Name of the model.
+        all_cases: Accuracy on the cases that the model answered, NaN if there are none.
+        without: Accuracy without the cases that reviewers reject.
     """
 
     model: str
@@ -43,14 +44,14 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A case whose label strong models reject.
+    """A case with a label that strong models reject.
 
     Attributes:
-        case: Its number in the question set.
-        id: Its id.
-        true_text: The caption that is labeled true.
-        wrong_text: The caption that is labeled wrong.
-        n_rejecting: Strong models that do not score the true caption higher.
+        case: Number of the case in the question set.
+        id: Id of the case.
+        true_text: The caption labeled as true.
+        wrong_text: The caption labeled as wrong.
+        n_rejecting: Number of strong models that do not score the true caption higher.
         verdict: Verdict of the reviewers; "" without one.
     """
 
@@ -67,9 +68,9 @@ class Suspects:
     """The suspects of one kind of cases.
 
     Attributes:
-        strong: The models whose rejections count, best first.
-        suspects: Cases that at least two strong models and two thirds of them reject, those with most
-            rejections first; with equal numbers those with a picture first, then by number.
+        strong: The models used to find suspects, best first.
+        suspects: Cases rejected by at least two strong models and by two thirds of them, most
+            rejections first; for equal numbers, cases with a picture first, then by case number.
         accuracies: Accuracies of every model that is not a control, best first.
     """
 
@@ -128,13 +129,13 @@ def are_suspect(
     """Return whether each case is a suspect of its kind: bool of shape (n,).
 
     Only published questions have suspects here: their labels were written by people. Drawn scenes
-    and rules have no wrong labels, and cases that fool every model are what readers look for.
+    and rules have no wrong labels, and readers look for the cases that fool every model.
 
     Args:
         store: The store with the results.
         question_set: The models and their runs.
         kind: Kind of the cases.
-        numbers: Of cases of the kind.
+        numbers: Numbers of cases of the kind.
     """
     runs = [question_set.run(model) for model in question_set.rated_models]
     if not any(run.publication for run in runs):
@@ -148,14 +149,16 @@ def are_suspect(
 def clear_failures(is_suspect: np.ndarray, margins: np.ndarray) -> np.ndarray:
     """Rank cases by how clearly they fool a model, for slides and Home.
 
-    Only published questions have labels that strong models reject; of other questions, all cases are equal.
+    Only published questions have labels that strong models reject; in other questions, all cases
+    are treated alike.
 
     Args:
         is_suspect: bool of shape (n,), as `are_suspect` returns it.
-        margins: The model's margin of each case; NaN is not answered.
+        margins: The model's margin on each case; NaN if not answered.
 
     Returns:
-        int of shape (n,): 2 where the wrong side wins, 1 where the sides tie (of two answers, one is wrong), else 0.
+        int of shape (n,): 2 if the wrong side wins, 1 if the sides tie (one of two answers is
+        wrong), else 0.
     """
     return ((margins < 0).astype(int) + (margins <= 0)) * bool(is_suspect.any())
 
@@ -199,7 +202,7 @@ def _verdicts(store: Store, question_set: QuestionSet) -> dict[int, Verdict]:
 def judge(
     store: Store, question_set: QuestionSet, case: int, case_id: str, verdict: Verdict | Literal[""]
 ) -> None:
-    """Store a verdict as the case's tag in place of an earlier one; "" removes it.
+    """Store a verdict as a tag of the case, replacing an earlier one; "" removes it.
 
     Raises:
         InvalidInput: the case has too many tags, or the cache is read-only.

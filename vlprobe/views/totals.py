@@ -1,9 +1,10 @@
-"""Published totals of known checkpoints on Winoground, SugarCrepe and ARO, and how a run compares.
+"""Published totals of known checkpoints on Winoground, SugarCrepe and ARO, compared with runs.
 
 `totals.csv` holds the results of 49 models that mteb publishes (embeddings-benchmark/results at
 f4cc6c8, CC0): model, revision, task, metric, value as a share, mteb_version. `text_acc` is the share
-of questions whose picture scores the right caption highest, `image_acc` the share whose caption
-scores the right picture highest, `accuracy` both; a task with one picture has only `text_acc`.
+of questions in which the picture scores highest with the right caption, `image_acc` the share in
+which the caption scores highest with the right picture, and `accuracy` the share with both; a task
+with one picture only has `text_acc`.
 """
 
 from collections.abc import Mapping
@@ -60,8 +61,8 @@ class Benchmark:
         label: Display name.
         sizes: Number of questions of the full benchmark, as released and without duplicates; runs
             on a part are not compared.
-        metrics: Per probe that can ask its questions, the probe's metrics to those of mteb. The last
-            one is the share of cases in which a model is not fooled.
+        metrics: For each probe that supports its questions, the mapping from the probe's metrics to
+            mteb's metrics. The last one is the share of cases in which a model is not fooled.
     """
 
     task: str
@@ -70,7 +71,7 @@ class Benchmark:
     metrics: Mapping[str, Mapping[str, str]]
 
     def matches(self, dataset: str) -> bool:
-        """Return whether the name of a dataset contains that of the benchmark."""
+        """Return whether the name of a dataset contains the name of the benchmark."""
         return self.label.split()[0].lower() in dataset.lower()
 
 
@@ -103,7 +104,7 @@ class Comparison:
         published: The published values, shares from 0 to 1, in the order of the benchmark's metrics.
         measured: The run's values.
         agrees: Whether each published value is in the run's 95 % interval.
-        authors: Who published the run's answers, "" if they were computed here.
+        authors: Publisher of the run's answers, "" if they were computed here.
     """
 
     benchmark: Benchmark
@@ -114,7 +115,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """The comparison as one sentence."""
+        """Comparison as one sentence."""
         totals, measured = (
             " / ".join(f"{100 * value:.2f}" for value in values)
             for values in (self.published, self.measured)
@@ -143,8 +144,8 @@ def published_name(model: str) -> str:
     """Return the name under which a model's totals are published, "" if there are none.
 
     Args:
-        model: A name on the hub, or a model as vlprobe types it: `hf:NAME`, `openclip:ARCH/TAG`, or a
-            preset of a paper such as `visla:vit-b-32`.
+        model: A name on the Hugging Face hub, or a vlprobe model name: `hf:NAME`,
+            `openclip:ARCH/TAG`, or a preset of a paper such as `visla:vit-b-32`.
     """
     weights = next(
         (
@@ -171,7 +172,7 @@ def of_model(model: str) -> pd.DataFrame:
     """Return the published totals of a model: columns task, metric, value in percent, mteb_version.
 
     Raises:
-        NotFound: none are published under this name.
+        NotFound: no totals are published under this name.
     """
     table = load()
     known = published_name(model)
@@ -190,11 +191,12 @@ def compare(store: Store, model: str, case_key: str = "") -> list[Comparison]:
 
     Args:
         store: The store with the results.
-        model: Its name as it was run.
+        model: The model name as it was run.
         case_key: Only the question set of this key; "": all.
 
     Returns:
-        A comparison per run of all questions of a benchmark whose name is in the data set's.
+        One comparison per run that covers all questions of a benchmark whose name is part of the
+        dataset's name.
     """
     rows = [
         (row, benchmarks)
@@ -248,17 +250,19 @@ def _compared(
 def of_questions(
     store: Store, question_set: runs.QuestionSet, kind: str, model: str
 ) -> tuple[Total, ...]:
-    """Return the published totals that mean the same as the cases of a kind in which a model is fooled.
+    """Return the published totals that correspond to the share of cases of a kind in which a model
+    is fooled.
 
     Args:
         store: The store with the results.
         question_set: The question set.
         kind: Kind of the cases.
-        model: The model that the totals are shown with.
+        model: The model to show the totals with.
 
     Returns:
-        Every model with a published total on the same questions, the least fooled first; () where the question set is
-        not a benchmark with totals, or the model did not answer all of them.
+        Every model with a published total on the same questions, least fooled first; () if the
+        question set is not a benchmark with totals, or the model did not answer all of its
+        questions.
     """
     for benchmark in benchmarks_of(question_set.probe, question_set.runs[0].dataset):
         name, published_metric = list(benchmark.metrics[question_set.probe].items())[-1]

@@ -1,4 +1,6 @@
-"""LGIP's pictures as tables: invariance error against positive rate, overall, by type and by strength of flip."""
+"""Data for LGIP's figures: invariance error against positive rate, overall, by type and by strength
+of flip.
+"""
 
 import math
 
@@ -36,8 +38,8 @@ def trade_off(
         unit: "cosine" or "spread".
 
     Returns:
-        model, x, x_low, x_high, x_n, y, y_low, y_high, y_n, front (as `paired_tests.pareto_front`), by
-        model.
+        model, x, x_low, x_high, x_n, y, y_low, y_high, y_n, front (as in
+        `paired_tests.pareto_front`), sorted by model.
     """
     sides = trade_off_sides(question_set.probe)
     if up not in sides.ups:
@@ -95,10 +97,12 @@ def trade_off_by_type(
 ) -> pd.DataFrame:
     """Estimate the trade-off for each type of wrong caption or changed picture.
 
-    LGIP's invariance error does not depend on the type of flip; that of changed pictures is of the same change.
+    LGIP's invariance error does not depend on the type of flip; for changed pictures, it is
+    measured for the same change.
 
     Returns:
-        type, model, x, x_low, x_high, x_n, y, y_low, y_high, y_n; types without questions are left out.
+        type, model, x, x_low, x_high, x_n, y, y_low, y_high, y_n; types without questions are
+        omitted.
     """
     down = trade_off_sides(question_set.probe).down
     whole = estimates.estimates(store, question_set, "all", averaging, unit)

@@ -1,12 +1,12 @@
-"""Counts of cases by type and unit of resampling that models answered, were fooled by, tied and moved on.
+"""Counts of answered, fooled, tied and moved cases of models, by type and resampling unit.
 
-Counted from margins that are in memory (`views.rows`), each model and each pair of models once, so
-that another choice of models costs no reading, no grouping and hardly any counting again.
+Each model and each pair of models is counted once, from margins in memory (`views.rows`), so
+another choice of models needs no reading, no grouping and hardly any counting.
 
 A model that ran with both orders of the captions has two answers per case: `answered` and
 `fooled` count answers, and a case in which the order decides adds one to each side. Its share of
-wrong answers is the mean of both orders, whose chance level is that of a model asked once. The
-BUCKETS count cases, in which one wrong answer is enough to be fooled.
+wrong answers is the mean of both orders, with the same chance level as for a model that ran once.
+The BUCKETS count cases; one wrong answer is enough for a case to count as fooled.
 """
 
 import functools
@@ -70,7 +70,7 @@ class KindAnswers:
 
     @property
     def believed(self) -> np.ndarray:
-        """Wrong answers to a case in each of N_STATES."""
+        """Numbers of wrong answers to a case in each of N_STATES."""
         return np.array([0, 2, 1, 0] if self.n_orders == 2 else [0, 1, 1, 0])
 
 
@@ -88,16 +88,17 @@ def unit_counts(
     Args:
         store: The store with the results.
         case_key: Case key of the question set.
-        runs: Runs of the models, the first one compared with each other.
+        runs: Runs of the models; the first one is compared with each of the others.
         kind: Kind of the cases.
-        with_movements: Whether movements are summed: the columns with `moved`.
+        with_movements: Whether to sum movements: the columns with `moved`.
 
     Returns:
-        Columns of one length: subtype, unit (the place of its name among all), n_cases; of model i
-        `answered_i`, `fooled_i`, `tied_i`, `moved_i` (the sum of its movements); of model i beside
-        the first the BUCKETS with `_i`, and of the cases that both answered `both_i`, and what the
-        first and i believed and moved there, an answer of two as half a case. Sorted by subtype,
-        then by how many cases a unit has, then by the unit.
+        Columns of equal length: subtype, unit (the index of its name among all names), n_cases. For
+        model i: `answered_i`, `fooled_i`, `tied_i` and `moved_i` (the sum of its movements). For
+        model i compared with the first model: the BUCKETS with the suffix `_i`, and for the cases
+        that both answered, `both_i` and the wrong answers and movements of the first model and
+        model i, where one of two answers counts as half a case. Sorted by subtype, then by number
+        of cases per unit, then by unit.
     """
     # Items that share a picture are one observation.
     by_item = runs[0].n_units >= runs[0].n_items
@@ -118,7 +119,9 @@ def unit_counts(
         return remember(key, lambda: _of_model(cells, answers(side)))
 
     def of_pair(side: int) -> Columns:
-        """The first model's and another's; counted once, whichever of the two is the first."""
+        """Return the counts of the first model and another one; each pair is counted once in either
+        order.
+        """
         lower, upper = (0, side) if versions[0] < versions[side] else (side, 0)
         key = ("counts", cells_key, versions[lower], versions[upper])
         pair = remember(key, lambda: _of_pair(cells, answers(lower), answers(upper)))

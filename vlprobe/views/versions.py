@@ -1,8 +1,8 @@
-"""Comparable stored runs: those whose probe and metrics have the same versions.
+"""Selection of comparable runs, whose probe and metrics have the same versions.
 
-Versions rise when numbers move. A run of an older version stays in the store and is listed, marked
-as such; no table has it beside a run of another version. `same_version` is that rule, and nothing
-else decides it.
+A version increases when numbers change. A run of an older version stays in the store and is listed
+as older; no table combines it with a run of another version. Only `same_version` implements this
+rule.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,10 @@ LISTED_METRICS = 3  # metrics that are listed by name before the others are coun
 
 
 def version(run: Mapping) -> tuple[int, frozenset[str]]:
-    """The versions of a run's probe and metrics; equal versions can be compared.
+    """Return the versions of a run's probe and metrics; runs with equal versions can be compared.
 
-    Metrics of the order of captions do not count: a model that ran in both orders is compared with one that ran once.
+    Metrics of caption order are ignored, so a model that ran in both orders can be compared with
+    one that ran once.
 
     Args:
         run: The `run` of a manifest.
@@ -40,7 +41,9 @@ def _named(metrics: Sequence[Metric]) -> frozenset[str]:
 
 
 def describe_older(run: Mapping) -> str:
-    """Describe how a run's versions differ from those of the current code; "" if they do not."""
+    """Describe how a run's versions differ from the versions of the current code; "" if they are
+    equal.
+    """
     probe_version, metrics = _current(run)
     changed = sorted(version(run)[1] - metrics)
     words = (
@@ -61,8 +64,8 @@ def same_version(manifests: Sequence[dict], version_of: str = "") -> list[dict]:
 
     Args:
         manifests: Oldest first.
-        version_of: Key of a run with the version; without it the current version, or that of the
-            newest run.
+        version_of: Key of a run whose version to use; by default the current version, or else the
+            version of the newest run.
     """
     if not manifests:
         return []

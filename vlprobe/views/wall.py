@@ -1,7 +1,7 @@
-"""The wall of Explore: cases that pass a filter, one card per picture, with every model's verdict.
+"""Cards of Explore: cases that pass a filter, one card per picture, with every model's verdict.
 
-A question set's margins are in memory, so that a changed filter costs a few passes over arrays;
-texts are read of the cards of one page only.
+A question set's margins are in memory, so a changed filter only needs a few passes over arrays.
+Texts are read only for the cards of one page.
 """
 
 import math
@@ -26,7 +26,7 @@ SAME_PICTURE = 24  # other cases of a picture that the drawer lists
 
 @dataclass(frozen=True, slots=True)
 class ModelVerdict:
-    """One model on one case."""
+    """Verdict of one model on one case."""
 
     model: str
     margin: float  # NaN: unknown
@@ -37,7 +37,7 @@ class ModelVerdict:
 
 @dataclass(frozen=True, slots=True)
 class WallCard:
-    """A case as the wall shows it."""
+    """A case on the wall."""
 
     case: int  # its number
     id: str
@@ -64,13 +64,15 @@ class WallCard:
 
     @property
     def n_believed(self) -> int:
-        """Count how many models score what is wrong at least as high, ties included."""
+        """Count how many models score the wrong side at least as high as the true one, including
+        ties.
+        """
         return sum(verdict.verdict in ("fooled", "tied") for verdict in self.verdicts)
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The position of a case on the wall; ids of cases, "" if there is none."""
+    """Position of a case on the wall, with the ids of its neighbors, "" if there is none."""
 
     place: int  # of its picture, from 1; 0: the case does not pass the filter
     total_pictures: int
@@ -137,8 +139,8 @@ def wall(
             case.
 
     Returns:
-        The cards; how many pictures pass, which is the number of cards on all pages unless every
-        case has its own; and how many cases pass.
+        The cards; the number of pictures that pass, which is the number of cards on all pages
+        unless every case has its own card; and the number of cases that pass.
     """
     passing = _passing(store, question_set, case_filter, grouped)
     start = max(page - 1, 0) * size
@@ -163,7 +165,7 @@ def neighbors(
         store: The store with the results.
         question_set: The models and their runs.
         case_filter: Case filter of the wall.
-        case: The number of any case; one that does not pass the filter has no place.
+        case: The number of any case; a case that does not pass the filter has no position.
         grouped: As on the wall.
         n_same: Maximum number of other cases of the picture.
     """
@@ -316,15 +318,15 @@ def _passing(
 def first_of_each(
     codes: np.ndarray, sort_keys: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return for each code the row with the smallest key, the earliest if there are several.
+    """Return the row with the smallest key for each code, the earliest if there are several.
 
     Args:
         codes: Integers from 0, shape (n,).
         sort_keys: Shape (n,); NaN comes last.
 
     Returns:
-        Positions of these rows, rising, shape (n_groups,); of each row the group, shape (n,);
-        rows in each group, shape (n_groups,).
+        Positions of these rows, ascending, shape (n_groups,); the group of each row, shape (n,);
+        and the number of rows in each group, shape (n_groups,).
     """
     counts = np.bincount(codes)
     keys = (

@@ -1,17 +1,18 @@
-"""A sheet for verdicts on edits that hides the intended meaning: written in random order, read as untrusted input.
+"""Sheets for verdicts on edits, which hide the intended meaning: written in random order, read as
+untrusted input.
 
     id,caption,edit,verdict,note
 
 `verdict` is one of VERDICTS, or its first letter, or empty. The column `judge` identifies judges, or the file's name
 if it has no such column.
 
-As in VISLA and PRSM, whose authors had edits checked by people, `report` counts the verdicts on a
-file of edits: agreement with the intended meaning, and between judges. Verdicts that versions
-before 0.3 stored from a page of the dashboard still count:
+As in VISLA and PRSM, whose authors had people check the edits, `report` counts the verdicts on a
+file of edits: agreement with the intended meaning and between judges. Verdicts that versions before
+0.3 stored from a page of the dashboard still count:
 
     mine/verdicts/<digest of the file>.jsonl    one line per verdict; the latest of a judge on an edit counts
 
-The digest is that of the file's content, so verdicts do not depend on the file name.
+The digest is computed from the file's content, so verdicts do not depend on the file name.
 """
 
 import csv
@@ -72,9 +73,10 @@ class JudgedFile(NamedTuple):
 
 
 def open_edits(name: str) -> JudgedFile:
-    """Load the edits of a file, each text of a caption once.
+    """Load the edits of a file, with each text of a caption once.
 
-    Raises InvalidInput if it cannot or may not be read, or is not a file of edits.
+    Raises InvalidInput if the file cannot be read, reading it is not allowed, or it is not a file
+    of edits.
     """
     path = files.parse_path(name)
     try:
@@ -109,8 +111,9 @@ def edits_of(edits: EditsFile) -> tuple[SheetEdit, ...]:
 
 
 def drawn(edits: Sequence[SheetEdit], sample: int, seed: int) -> list[SheetEdit]:
-    """Return the edits in random order, the first `sample` of them; 0: all. A larger sample begins with a smaller
-    one."""
+    """Return the first `sample` edits in random order (0: all). A larger sample begins with the
+    smaller one.
+    """
     order = sorted(edits, key=lambda edit: (draw(seed, edit.id, 0, "sheet"), edit.id))
     return order[: sample or None]
 
@@ -136,8 +139,6 @@ def read_sheets(paths: Iterable[Path], judged: JudgedFile) -> list[EditVerdict]:
 
 def read_verdicts(path: Path, judged: JudgedFile) -> list[EditVerdict]:
     """Return the verdicts of a completed sheet; rows without a verdict are skipped.
-
-
 
     Raises:
         InvalidInput: with the row and column of the first error.
@@ -285,8 +286,8 @@ def report(edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]) -> Agree
 
 
 def without_wrong(judged: JudgedFile, verdicts: Sequence[EditVerdict]) -> tuple[bytes, int]:
-    """Return the file without edits that people judged wrong, with all other lines unchanged, and the number of
-    removed edits.
+    """Return the file without the edits that people judged wrong, and the number of removed edits;
+    other lines stay unchanged.
 
     An edit is wrong unless more judges confirm the intended meaning than contradict it; "unsure" counts for neither
     side. Edits without a verdict stay.
@@ -329,7 +330,8 @@ def _groups(edits: Sequence[SheetEdit]) -> np.ndarray:
 
 def _majority(edits: Sequence[SheetEdit], labels: np.ndarray) -> np.ndarray:
     """Return the intended meaning if more than half of an edit's judges confirm it, else the most frequent other
-    verdict."""
+    verdict.
+    """
     labels_of_most = np.full(len(edits), agreement.UNJUDGED)
     for number, edit in enumerate(edits):
         counts = Counter(label for label in labels[:, number].tolist() if label >= 0)

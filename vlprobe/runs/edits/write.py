@@ -1,9 +1,11 @@
-"""Request edits of a dataset's captions from a language model, and write them as a file that every probe accepts.
+"""Edits of a dataset's captions requested from a language model and written to a file that every
+probe accepts.
 
-An answer passes rules first (`perturb.instructions`), then a separate prompt checks whether its meaning is the
-requested one. A failed edit is requested again, with the reason, a limited number of times; edits that still fail
-are written to a second file with their reasons, and are never used. Every raw answer is stored in the cache
-(`storage.answer_log`), so that the same command resumes after an interruption and sends no request twice.
+Each answer is first checked against rules (`perturb.instructions`), then a separate prompt checks
+whether it has the requested meaning. A failed edit is requested again, with the reason, a limited
+number of times; edits that still fail are written to a second file with their reasons, and are
+never used. Every raw answer is stored in the cache (`storage.answer_log`), so that the same command
+resumes after an interruption and sends no request twice.
 """
 
 import json
@@ -33,7 +35,7 @@ JUDGE_TOKENS = 16
 
 @dataclass
 class Task:
-    """An edit of a caption that is requested, possibly several times."""
+    """A caption edit to request, if necessary several times."""
 
     caption: str
     choice: str  # of a kind; `instructions.NEGATIVE` draws one
@@ -79,7 +81,7 @@ class Task:
         )
 
     def question(self) -> Prompt:
-        """Return the second question: whether the text means the same."""
+        """Build the prompt that asks whether the text means the same."""
         return Prompt(
             instructions.question(self.caption, self.text),
             temperature=0.0,
@@ -90,8 +92,6 @@ class Task:
 
     def take(self, answer: WriterAnswer, earlier: Collection[str]) -> bool:
         """Read an answer and return whether it passes the rules.
-
-
 
         Args:
             answer: Answer to `prompt`.
@@ -114,7 +114,9 @@ class Task:
         self.is_accepted = self.is_closed = not self.defect
 
     def retry(self, attempts: int) -> None:
-        """Prepare the next request with the reason of the failure, unless `attempts` requests were made."""
+        """Prepare the next request with the reason for the failure, unless `attempts` requests were
+        made.
+        """
         self.attempt += 1
         if self.attempt >= attempts:
             self.is_closed = True
@@ -188,11 +190,11 @@ class _WritingStage:
         self._progress, self.label = progress, ""
 
     def update(self, label: str, done: float, total: float) -> None:
-        """The share of the requests of this stage."""
+        """Report the finished share of this stage's requests."""
         self._progress.update(self.label or label, done, total)
 
     def tell(self, line: str) -> None:
-        """A line that stays."""
+        """Show a permanent line."""
         self._progress.tell(line)
 
 

@@ -1,4 +1,4 @@
-"""One search for a picture with what it is mixed with, and what stands first in both galleries."""
+"""A search for a picture, the picture mixed into it, and the first candidates in both galleries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,13 +35,13 @@ class Candidate:
 
     @property
     def is_mixture(self) -> bool:
-        """Return whether another picture is mixed in."""
+        """Return whether another picture is mixed into this one."""
         return bool(self.partner)
 
 
 @dataclass(frozen=True, slots=True)
 class Fronts:
-    """The candidates that one model ranks first, best first, in both galleries: up to one more than is SHOWN."""
+    """The top candidates of one model in both galleries, best first: at most SHOWN + 1."""
 
     clean: tuple[Candidate, ...]
     whole: tuple[Candidate, ...]
@@ -51,7 +51,9 @@ class Fronts:
 
 @dataclass(frozen=True, slots=True)
 class ModelRanks:
-    """The rank of the right picture for one model; 0: unknown, beyond the stored candidates."""
+    """Ranks of the right picture for one model; 0: unknown, because it is beyond the stored
+    candidates.
+    """
 
     model: str
     clean: int
@@ -61,7 +63,7 @@ class ModelRanks:
 
 @dataclass(frozen=True, slots=True)
 class MixedCase:
-    """A search for a picture, and what it is mixed with."""
+    """A search for a picture, and the picture mixed into it."""
 
     case: int  # its number
     id: str
@@ -83,16 +85,16 @@ class MixedCase:
 
     @property
     def share(self) -> int:
-        """Per cent of the right picture that stay in the run's mixture."""
+        """Percentage of the right picture that remains in the run's mixture."""
         return round(100 * strength(self.subtype)[1])
 
     def ranks_of(self, model: str) -> ModelRanks:
-        """The ranks of one model."""
+        """Return the ranks of one model."""
         return next(ranks for ranks in self.ranks if ranks.model == model)
 
 
 class ItemPicture(NamedTuple):
-    """The picture of an item."""
+    """Picture of an item."""
 
     name: str
     caption: str  # its first case
@@ -112,14 +114,14 @@ class _Gallery:
 
     @property
     def nbytes(self) -> int:
-        """About the size in memory of two texts per picture."""
+        """Approximate size in memory (bytes) of two texts per picture."""
         return 400 * len(self.pictures)
 
 
 def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -> MixedCase:
-    """One search with what it is mixed with, every model's ranks, and what one model ranks first.
+    """Return one search with its mixture, every model's ranks, and one model's first candidates.
 
-    Raises InvalidInput where the case is not a search for a picture.
+    Raises InvalidInput if the case is not a search for a picture.
     """
     row = views_cases.questions(store, question_set, [case]).iloc[0]
     if row["kind"] != KIND:
@@ -183,8 +185,8 @@ def first_candidates(
     """Return the picture that a model ranks first in each of these searches for a picture, mixed
     pictures included.
 
-    A mixture is known from the scores; an unmixed picture only if the run stored its first
-    candidates, else the result is NO_CANDIDATE.
+    A mixture is known from the scores. An unmixed picture is known only if the run stored its first
+    candidates; otherwise, the result is NO_CANDIDATE.
     """
     key = question_set.run(model).key
     pictures = _gallery(CaseTable(store, question_set.key)).pictures
@@ -207,11 +209,11 @@ def first_candidates(
 
 
 def fronts_from(row: Mapping[str, Any], pictures: Mapping[str, ItemPicture], rule: str) -> Fronts:
-    """The galleries' first candidates from a row of `rococo_fronts.SCHEMA`.
+    """Return the galleries' first candidates from a row of `rococo_fronts.SCHEMA`.
 
     Args:
-        row: The columns by name.
-        pictures: By item.
+        row: Values by column name.
+        pictures: Pictures by item.
         rule: Rule of the mixtures: KIND:LAM:seedN.
     """
 
@@ -256,7 +258,7 @@ def _edit(rule: str, item: str, partner: str) -> PictureEdit:
 
 
 def item_pictures(store: Store, question_set: QuestionSet) -> dict[str, ItemPicture]:
-    """The picture of each item with a case, in the order of the items."""
+    """Return the picture of each item that has a case, in the order of the items."""
     return _gallery(CaseTable(store, question_set.key)).pictures
 
 
@@ -284,13 +286,14 @@ def stored_wins(
     """Return whether the right picture scores higher than its own mixture, at the evaluated shares.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
-        case: The search; the same one at other strengths of the same kind and draw counts.
-        models: Which models.
+        case: The search; the same search at other strengths of the same kind and draw is included.
+        models: The models.
 
     Returns:
-        By model, by per cent that stay; a share at which that is not stored is left out.
+        For each model, the results by percentage of the right picture that remains; percentages
+        without a stored result are omitted.
     """
     kind, _ = strength(case.subtype)
     stem = case.id.removesuffix(case.rule)

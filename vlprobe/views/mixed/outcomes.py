@@ -1,7 +1,7 @@
 """Outcomes of a model's searches for a picture among mixed ones.
 
-A search succeeds if the right picture ranks first among the unmixed pictures, and is lost to its
-own mixture if that ranks first once mixtures are added.
+A search succeeds if the right picture ranks first among the unmixed pictures. It is lost to its own
+mixture if the mixture ranks first once mixtures are added.
 """
 
 import json

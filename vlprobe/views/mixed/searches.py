@@ -16,7 +16,7 @@ from vlprobe.views.runs import QuestionSet
 
 @dataclass(frozen=True, slots=True)
 class SearchCounts:
-    """Counts of one model's searches found and lost, at one strength."""
+    """Numbers of searches that one model finds and loses at one strength."""
 
     n_searches: int
     n_found: int
@@ -26,8 +26,8 @@ class SearchCounts:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Position of a search among those lost to their own mixture, most fooled models first; ids of
-    cases, "" if there is none.
+    """Position of a search among the searches lost to their own mixture, most fooled models first.
+    Neighbors are ids of cases, "" if there is none.
     """
 
     place: int  # from 1; 0: it is not among them
@@ -83,9 +83,8 @@ def order(
         subtype: Strength of the mixtures.
         counted: Models to count; empty: all except controls.
 
-
-
-    Returns: Case numbers, and the number of counted models that lose each.
+    Returns:
+        Case numbers, and the number of counted models that lose each.
     """
     of_model = outcomes(store, question_set, model)
     is_chosen = of_model.is_own & np.isin(of_model.numbers, _numbers(store, question_set, subtype))
@@ -119,7 +118,7 @@ def real_models(question_set: QuestionSet) -> tuple[str, ...]:
 def place(
     store: Store, question_set: QuestionSet, model: str, subtype: str, case: int | None
 ) -> Place:
-    """Return the position of a search and its neighbors; without a case, the first is next."""
+    """Return the position of a search and its neighbors; without a case, the first search is next."""
     numbers, n_fooled = order(store, question_set, model, subtype)
     n_models = len(real_models(question_set))
     at = int(np.flatnonzero(numbers == case)[0]) if case in numbers else -1

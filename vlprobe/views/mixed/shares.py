@@ -34,9 +34,7 @@ class ModelTurn:
 
 
 def others(fronts: Fronts, item: str) -> tuple[Candidate, ...]:
-    """Return the first candidates of the whole gallery without the item's own mixture, best
-    first.
-    """
+    """Return the first candidates of the whole gallery, best first, without the item's own mixture."""
     return tuple(
         candidate
         for candidate in fronts.whole
@@ -56,8 +54,8 @@ def standings(
         scores: Its similarities at every share; None: only the run's own share is known.
 
     Returns:
-        One for each of SHARES, or only that of the run's share. The stored answer is kept at the run's share, even if
-        new scores exist.
+        One entry for each of SHARES, or only one for the run's share. At the run's share, the
+        stored answer is kept even if new scores exist.
     """
     ranks = case.ranks_of(model)
     own_scores = {} if scores is None else _shifted(scores, ranks.score)
@@ -134,8 +132,9 @@ def model_turn(
     Args:
         model: Its name.
         scores: Its similarities at every share; None: they were not computed again.
-        stored: Whether the right picture wins, by share, of runs; the stored value of the displayed share is kept.
-        share: Share of the run that is shown.
+        stored: Stored results of runs, by share: whether the right picture wins. The stored value
+            of the displayed share is kept.
+        share: Share of the displayed run.
     """
     if scores is None:
         known: dict[int, bool | None] = {**stored, SHARES[0]: None}
