@@ -1,6 +1,6 @@
-"""Agreement of people on labels: Krippendorff's alpha with its 95 % interval.
+"""Agreement between people on labels: Krippendorff's alpha with its 95 % interval.
 
-The interval is made of percentiles over resampled groups (all edits of a caption are drawn together).
+This is a percentile interval over resampled groups (all edits of a caption are drawn together).
 """
 
 import math
@@ -18,13 +18,13 @@ LOW, HIGH = 2.5, 97.5  # percentiles
 
 
 def alpha(counts: np.ndarray) -> float:
-    """Compute Krippendorff's alpha of unordered labels: 1 is full agreement, 0 is agreement by chance.
+    """Compute Krippendorff's alpha for unordered labels: 1 is full agreement, 0 is chance agreement.
 
     Args:
-        counts: Number of judges per thing and label, integers of shape (things, labels).
+        counts: Number of judges per object and label, integers of shape (objects, labels).
 
     Returns:
-        NaN if no two judges labeled the same thing, or if all gave the same label.
+        Alpha; NaN if no two judges labeled the same object, or if all gave the same label.
 
     Raises:
         MissingDependency: The package `krippendorff` is not installed.
@@ -52,7 +52,7 @@ def estimate(labels: np.ndarray, categories: int, groups: Sequence[int] | np.nda
         groups: Integer codes of shape (n,), from 0; the labels of a group are resampled together.
 
     Returns:
-        An interval of NaN with fewer than FEWEST_ITEMS groups, or if all agree.
+        The estimate; its interval is NaN if there are fewer than FEWEST_ITEMS groups, or if all labels agree.
     """
     counts = np.stack([(labels == label).sum(axis=0) for label in range(categories)], axis=1)
     is_paired = counts.sum(axis=1) > 1

@@ -48,8 +48,8 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BlindAccuracy:
-    """Share of pairs whose true caption one method guesses without the picture; a tie is a
-    failure.
+    """Share of pairs in which one method guesses the true caption without the picture; a tie counts
+    as a failure.
     """
 
     method: str  # one of METHODS
@@ -89,15 +89,16 @@ def check_pairs(pairs: Sequence[Pair]) -> list[BlindAccuracy]:
 
 
 def margins(true: Sequence[str], wrong: Sequence[str], unit: np.ndarray) -> dict[str, np.ndarray]:
-    """Compute by how much each method prefers the true caption of each pair.
+    """Compute how strongly each method prefers the true caption of each pair.
 
     Args:
         true: The true caption of each pair.
         wrong: The wrong caption of each pair.
-        unit: Code of each pair's picture, from 0, shape (n,). No picture is in both the training and the test pairs.
+        unit: Code of each pair's picture, starting at 0, shape (n,). No picture is in both the training and the
+            test pairs.
 
     Returns:
-        By method, float64 of shape (n,): above 0 where the guess is right, 0 for a tie.
+        A float64 array of shape (n,) per method: above 0 if the guess is right, 0 for a tie.
 
     Raises:
         InvalidInput: There are fewer than FEWEST_PICTURES pictures.
@@ -149,7 +150,7 @@ def _cross_validated(
 def _feature_differences(
     true: Sequence[str], wrong: Sequence[str], features: Callable[[str], Iterator[str]]
 ) -> tuple["csr_array", int]:
-    """Count the features of each true caption minus those of the wrong one, shape (n, n_features); and n_features."""
+    """Return each true caption's feature counts minus the wrong one's, shape (n, n_features), and n_features."""
     from scipy.sparse import csr_array
 
     codes: dict[str, int] = {}

@@ -1,11 +1,10 @@
-"""Rates of answers that come in clusters: several cases about one picture are not as many
-observations.
+"""Rates of clustered answers: several cases about one picture are not independent observations.
 
-A group of cases is compared with an average rate by a binomial test whose sample size is the
-effective one: of n cases in clusters of n_c cases, n^2 / sum(n_c (1 + (n_c - 1) r)), where r is how
-much more often two cases of a cluster agree than two cases do. The test needs no normal
-approximation, so it is valid for three pictures as well as for three thousand, and the test and the interval use the
-same number.
+A binomial test compares a group of cases with an average rate at the group's effective sample size.
+For n cases in clusters of n_c cases, this is n^2 / sum(n_c (1 + (n_c - 1) r)), where r is how much
+more often two cases from the same cluster agree than any two cases do. The test does not need a
+normal approximation and is therefore valid for three pictures as well as for three thousand. The test and
+the interval use the same sample size.
 
 Source: Rao and Scott 1992 (effective sample size); Korn and Graubard 1998 (exact interval with it);
 Benjamini and Hochberg 1995.
@@ -29,12 +28,12 @@ class GroupRates:
 
     @property
     def rates(self) -> np.ndarray:
-        """Share of events; NaN without cases."""
+        """Share of events in each group; NaN for a group without cases."""
         n_cases = np.where(self.n_cases > 0, self.n_cases, np.nan)
         return self.n_events / n_cases
 
     def only(self, indices: np.ndarray) -> "GroupRates":
-        """Select some of the groups."""
+        """Return only the groups with these indices."""
         return GroupRates(
             self.n_cases[indices],
             self.n_events[indices],
@@ -50,9 +49,10 @@ def group_rates(group: np.ndarray, cluster: np.ndarray, event: np.ndarray) -> Gr
     group whose cases agree more uses its own estimate.
 
     Args:
-        group: Integer codes from 0, shape (n,).
-        cluster: Integer codes from 0, shape (n,); a cluster may be in several groups.
-        event: Bool of shape (n,).
+        group: Group of each case, integer codes starting at 0, shape (n,).
+        cluster: Cluster of each case, integer codes starting at 0, shape (n,); a cluster may be in
+            several groups.
+        event: Whether the event occurred in each case, bool of shape (n,).
     """
     n_groups = int(group.max()) + 1 if len(group) else 0
     cell_codes = group.astype(np.int64) * (int(cluster.max(initial=0)) + 1) + cluster
@@ -79,8 +79,8 @@ def group_rates(group: np.ndarray, cluster: np.ndarray, event: np.ndarray) -> Gr
 
 
 def chance_of_more(groups: GroupRates, rates: np.ndarray) -> np.ndarray:
-    """Compute the one-sided p: the probability of at least as many events if the true rate of each
-    group is the one in `rates`, shape (n_groups,); 1 if that rate explains as many.
+    """Compute the one-sided p-value of each group: the probability of at least as many events if its
+    true rate is the one in `rates`, shape (n_groups,); 1 if that rate explains as many events.
     """
     from scipy.special import betainc
 
@@ -95,7 +95,7 @@ def chance_of_more(groups: GroupRates, rates: np.ndarray) -> np.ndarray:
 
 def rate_interval(groups: GroupRates) -> tuple[np.ndarray, np.ndarray]:
     """Compute the exact 95 % interval of each group's rate at its effective size: arrays of shape
-    (n_groups,); NaN without cases.
+    (n_groups,); NaN for a group without cases.
     """
     from scipy.special import betaincinv
 
@@ -113,7 +113,7 @@ def rate_interval(groups: GroupRates) -> tuple[np.ndarray, np.ndarray]:
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
     """Adjust p-values so that on average at most 5 % of those below .05 are false discoveries.
 
-    The k-th smallest of m is multiplied by m / k, and capped at the one after it.
+    The k-th smallest of m p-values is multiplied by m / k and capped at the next larger adjusted one.
     """
     m = len(p)
     order = np.argsort(p, kind="stable")

@@ -1,11 +1,11 @@
-"""Means of answers that are clustered in two ways: by person and by picture.
+"""Means of answers that are clustered both by person and by picture.
 
-Answers of one person are correlated, and so are answers about one picture. People and pictures are
-therefore resampled independently, and an answer counts as often as its person was drawn times as
-often as its picture was drawn.
+Answers from one person are correlated, and so are answers about one picture. People and pictures
+are therefore resampled independently, and the weight of an answer is the number of times its person
+was drawn multiplied by the number of times its picture was drawn.
 
-Source: Owen 2007, The pigeonhole bootstrap (its variance is never too small on average); Cameron,
-Gelbach and Miller 2011 have the formula that the tests compare it with.
+Source: Owen 2007, The pigeonhole bootstrap (its variance is never too small on average). The tests
+compare it with the formula of Cameron, Gelbach and Miller 2011.
 """
 
 import math
@@ -22,7 +22,7 @@ RESAMPLE_BLOCK = 500  # resamples held in memory at once
 
 @dataclass(frozen=True, slots=True)
 class CrossedMean:
-    """A mean with its 95 % interval; unknown is NaN."""
+    """A mean with its 95 % interval; NaN if unknown."""
 
     value: float = math.nan
     low: float = math.nan
@@ -35,15 +35,15 @@ def crossed_means(
 ) -> list[CrossedMean]:
     """Compute the mean of each column with an interval that accounts for people and pictures.
 
-    A single person is not resampled, so the interval is then only about that person. There is no
-    interval with fewer than FEWEST_ITEMS pictures. Where all answers agree it is `without_spread`
-    for as many people or pictures as there are, whichever are fewer.
+    A single person is not resampled, so the interval then applies only to that person. The
+    interval is NaN with fewer than FEWEST_ITEMS pictures. If all answers agree, the interval is
+    `without_spread` for the number of people or pictures, whichever is smaller.
 
     Args:
         columns: Values of the same answers, float64 of shape (n,) each, between `lowest` and 1.
-        people: Integer codes from 0, shape (n,).
-        pictures: Integer codes from 0, shape (n,).
-        lowest: 0 of rates, -1 of differences of rates.
+        people: Person who gave each answer, integer codes starting at 0, shape (n,).
+        pictures: Picture of each answer, integer codes starting at 0, shape (n,).
+        lowest: 0 for rates, -1 for differences of rates.
     """
     if not len(people):
         return [CrossedMean() for _ in columns]

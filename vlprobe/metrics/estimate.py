@@ -1,12 +1,13 @@
 """Means, their intervals, and differences between models, computed in the same way for every metric.
 
 A value is a weighted mean over cases. Its interval comes from resampling items, because five
-captions and ten edits of one image are not fifty observations. The same resampling serves every
-metric of a run and, since it depends only on the number of items, every model on the same dataset:
-differences between models are paired.
+captions and ten edits of one image are not fifty observations. The same resamples are used for
+every metric of a run. They depend only on the number of items, so they are also used for every
+model on the same dataset, and differences between models are paired.
 
-The interval of a rate is Wilson's, for the number of items that would give the same spread: near 0
-and 1 resampling shows too little. Fewer than FEWEST_ITEMS items have no interval.
+The interval of a rate is Wilson's, for the number of items that would give the same spread, because
+near 0 and 1 resampling underestimates the spread. With fewer than FEWEST_ITEMS items, the
+interval is NaN.
 """
 
 import functools
@@ -38,15 +39,15 @@ _exchangers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))  # exchange blocks
 def rate_interval(value: float, variance: float, n_items: int) -> tuple[float, float]:
     """Compute Wilson's 95 % interval of a mean of values from 0 to 1, at its effective sample size.
 
-    The design effect is the variance of the mean over value (1 - value) / n_items, the variance of
-    as many single right or wrong answers: below 1 where an item has many independent cases. Near 0
-    and 1 too few items differ to estimate it, so it is shrunk to 1 by the share
-    exp(-2 n_items value (1 - value) / Z^2), the fastest decline at which one more error never
-    lowers the upper end.
+    The design effect is the variance of the mean divided by value (1 - value) / n_items, the
+    variance of the same number of single right or wrong answers. It is below 1 if an item has many
+    independent cases. Near 0 and 1 too few items differ to estimate it, so it is shrunk toward 1 by
+    the share exp(-2 n_items value (1 - value) / Z^2), the fastest decline at which one more error
+    never lowers the upper end.
 
     Args:
         value: The mean.
-        variance: Of the mean, from resampled items.
+        variance: Variance of the mean, from resampled items.
         n_items: Number of items with any weight (1 or more).
 
     Source: Wilson 1927; Korn and Graubard 1998 (effective sample size).
@@ -70,13 +71,14 @@ def rate_interval(value: float, variance: float, n_items: int) -> tuple[float, f
 def without_spread(value: float, n_items: int, lowest: float = 0.0) -> tuple[float, float]:
     """Compute the 95 % interval of a mean that all items agree on, from the number of items.
 
-    At most a share Z^2 / (n_items + Z^2) of all items differs from the drawn ones, which is Wilson's
-    upper end of 0 in n_items. At worst these have the value `lowest`, or 1.
+    At most a share Z^2 / (n_items + Z^2) of all items differs from the drawn ones, which is the upper
+    end of Wilson's interval for 0 of n_items. In the worst case these items have the value `lowest`,
+    or 1.
 
     Args:
         value: The mean, which is the value of every item.
         n_items: Number of items (1 or more); cases of one item count once.
-        lowest: The smallest possible value: 0 of a rate, -1 of a difference of rates.
+        lowest: The smallest possible value: 0 for a rate, -1 for a difference of rates.
 
     Source: Wilson 1927.
 
@@ -89,7 +91,7 @@ def without_spread(value: float, n_items: int, lowest: float = 0.0) -> tuple[flo
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One model's mean minus another's on the same cases; unknown is NaN."""
+    """One model's mean minus another's on the same cases; NaN if unknown."""
 
     value: float = math.nan
     low: float = math.nan
@@ -103,10 +105,10 @@ def macro(value: np.ndarray, weight: np.ndarray, group: np.ndarray, item: np.nda
     LGIP as printed).
 
     Args:
-        value: Float of shape (n,); NaN does not apply.
-        weight: Float of shape (n,), the weight of a row within its group.
-        group: Integer codes of shape (n,).
-        item: Integer codes of shape (n,); a group lies within one item.
+        value: Value of each row, float of shape (n,); NaN if the metric does not apply to it.
+        weight: Weight of each row within its group, float of shape (n,).
+        group: Group of each row, integer codes of shape (n,).
+        item: Item of each row, integer codes of shape (n,); all rows of a group belong to one item.
     """
     weight = np.where(np.isnan(value), 0.0, weight)
     n_groups = int(group.max()) + 1 if len(group) else 0
@@ -120,15 +122,15 @@ def macro(value: np.ndarray, weight: np.ndarray, group: np.ndarray, item: np.nda
 
 
 def micro(value: np.ndarray, weight: np.ndarray, item: np.ndarray) -> Measure:
-    """Pool all rows: a caption with more edits counts more (what LGIP's released code computes)."""
+    """Pool all rows, so that a caption with more edits counts more (as in LGIP's released code)."""
     counts = ~np.isnan(value) & (weight > 0)
     return Measure(value[counts], weight[counts], item[counts])
 
 
 class Sums:
-    """Accumulate the sums of many means and their intervals over consecutive blocks of items.
+    """Sums of many means and their intervals, accumulated over consecutive blocks of items.
 
-    Memory grows by RESAMPLES bytes per item, and does not depend on the number of cases.
+    Memory grows by RESAMPLES bytes per item and does not depend on the number of cases.
     """
 
     def __init__(self, n_items: int) -> None:
@@ -143,15 +145,15 @@ class Sums:
     def add(
         self, names: Sequence[Hashable], total: np.ndarray, weight: np.ndarray, item: np.ndarray
     ) -> None:
-        """Add the sums of a block of items to the measures of these names.
+        """Add the sums of a block of items to the measures with these names.
 
         Args:
             names: Names of the measures, without duplicates.
             total: Weight times value, summed within each item, shape (len(names), items in the
                 block).
             weight: Weight, summed in the same way.
-            item: The codes of the items, each once in a block; an item may come again in a later
-                one.
+            item: The codes of the items, without duplicates; an item may occur again in a later
+                block.
         """
         sums = np.concatenate([total, weight])
         resampled = resampled_sums(sums, self._resample_counts, item)
@@ -164,7 +166,7 @@ class Sums:
             running.counted_items.add(item[weight[index] > 0])
 
     def drop(self, name: Hashable) -> None:
-        """Drop a measure."""
+        """Remove a measure."""
         self._running.pop(name, None)
 
     def count_evenly(self, name: Hashable, strata: Iterable[tuple[Hashable, Hashable]]) -> None:
@@ -172,8 +174,8 @@ class Sums:
 
         Args:
             name: The measure, whose weights are 1 over the size of the stratum.
-            strata: The names of two measures per stratum: its values, and its cases, answered or
-                not.
+            strata: The names of two measures per stratum: its values, and all of its cases,
+                whether answered or not.
         """
         resampled = np.zeros((2, RESAMPLES))
         for values, cases in strata:
@@ -189,9 +191,9 @@ class Sums:
     def estimate(self, name: Hashable, is_rate: bool = False) -> Estimate:
         """Compute the weighted mean of a measure, with a 95 % interval clustered on the item.
 
-        The interval is `rate_interval` for a rate, of values 0 to 1, and the percentile interval
-        otherwise. It is NaN with fewer than FEWEST_ITEMS items. A measure without any weight is
-        unknown: NaN with n_items 0.
+        The interval is `rate_interval` for a rate (values from 0 to 1), and the percentile interval
+        otherwise. It is NaN if there are fewer than FEWEST_ITEMS items. A measure without any weight
+        is unknown: its value is NaN and its n_items is 0.
         """
         running = self._running.get(name)
         if running is None or running.observed[1] == 0:
@@ -209,10 +211,10 @@ class Sums:
 
 
 def resampled_sums(sums: np.ndarray, counts: np.ndarray, item: np.ndarray) -> np.ndarray:
-    """Compute the sums over the items of every resample, float64 of shape (n_sums, RESAMPLES).
+    """Compute the sums over the items in every resample, float64 of shape (n_sums, RESAMPLES).
 
     Args:
-        sums: Sums of each item, shape (n_sums, items).
+        sums: Sums per item, shape (n_sums, items).
         counts: How often each item is drawn in each resample, shape (n_items, RESAMPLES).
         item: The codes of the items in `sums`.
     """
@@ -235,7 +237,7 @@ class RunningMean:
 
 
 class BitSet:
-    """A set of integers from 0 to `size` - 1, stored as bits."""
+    """Set of integers from 0 to `size` - 1, stored as bits."""
 
     __slots__ = ("_bytes",)
 
@@ -255,8 +257,8 @@ def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False
 
     Args:
         measures: Measures to average.
-        n_items: Number of items, including those without a case included.
-        are_rates: Whether their values range from 0 to 1.
+        n_items: Number of items, including items without an included case.
+        are_rates: Whether the values of the measures range from 0 to 1.
     """
     sums, names = Sums(n_items), range(len(measures))
     if measures:
@@ -271,39 +273,38 @@ def differences(
 ) -> list[Difference]:
     """Compute the paired difference of the two models of each pair, with its interval and p-value.
 
-    The interval is the 95 % percentile interval of the difference over resampled items, the draws
-    being those of `estimates`. The p-value is that of a randomization test: the share of exchanges with a difference
-    at least as large in either direction. Each item exchanges its two models' answers with probability 1/2, as if the
-    models were equal. The test keeps its level where the models differ on few items (five items for one and none for
-    the other give 1/16, where resampled items give .01).
+    The interval is the 95 % percentile interval of the difference over resampled items, with the same draws as in
+    `estimates`. The p-value comes from a randomization test: it is the share of exchanges with a difference at least
+    as large in either direction. In an exchange, each item swaps its two models' answers with probability 1/2, as if
+    the models were equal. The test keeps its level even if the models differ on few items (five items in favor of one
+    model and none in favor of the other give 1/16, while resampled items give .01).
 
-    Where both models have the same weights, and the differences of the items' sums are multiples of 1/2, as of counts
+    If both models have the same weights, and the differences of the items' sums are multiples of 1/2, as for counts
     of right answers, all exchanges are counted (`exchange_p`), so that p can be as small as a family of thousands of
-    tests needs. Else EXCHANGES random ones are drawn. If none of these is as large as the observed one, and the weights
-    are the same, p is at most Hoeffding's bound 2 exp(-T^2 / (2 sum d^2)) for the differences d with the sum T: the
-    smaller one of it and 1 / (EXCHANGES + 1). This keeps the level, since the first holds for every level below
-    1 / (EXCHANGES + 1), and from there on p is what the random exchanges give.
+    tests needs. Otherwise, EXCHANGES random ones are drawn. If none of these is as large as the observed difference,
+    and the weights are the same, p is the smaller of 1 / (EXCHANGES + 1) and Hoeffding's bound
+    2 exp(-T^2 / (2 sum d^2)) for the differences d with the sum T. This keeps the level, because the bound is valid
+    for every level below 1 / (EXCHANGES + 1), and above that p comes from the random exchanges.
 
-    Only items that have a row in both measures take part: items that only one model answered
-    would compare questions instead of models. A row of weight 0 is an answer that does not count
-    for that model.
+    Only items with a row in both measures are compared, because items that only one model answered would compare
+    questions instead of models. A row with weight 0 is an answer that does not count for that model.
 
-    With more than GROUPS items, items are pooled into GROUPS random groups, each resampled, and in random exchanges
-    exchanged, as a unit: a hundred thousand items take no more than a thousand, in time
-    or memory, and the estimated standard error is off by about 2 % (1 / sqrt(2 GROUPS)).
+    If there are more than GROUPS items, they are pooled into GROUPS random groups. Each group is resampled, and in
+    random exchanges exchanged, as a unit. A hundred thousand items then need no more time or memory than a thousand,
+    and the estimated standard error is off by about 2 % (1 / sqrt(2 GROUPS)).
 
-    Two models that answered every item alike may still differ on others: where all items have the
-    same difference of rates, the interval is `without_spread` for as many items. Other metrics
-    have no bound, so their interval has no width. The p-value needs no correction: without any difference, p = 1.
+    Two models that gave the same answers on every item may still differ on others, so if all items have the same
+    difference of rates, the interval is `without_spread` for that number of items. Other metrics are unbounded, so
+    their interval has zero width. The p-value needs no correction: without any difference, p = 1.
 
     Args:
         pairs: Two models' measures of one metric; items have the same codes in both.
-        n_items: Number of items, including those without a case included.
-        are_rates: Of each pair, whether its values are 0 to 1; empty: none is.
+        n_items: Number of items, including items without an included case.
+        are_rates: For each pair, whether its values range from 0 to 1; if empty, no pair's values do.
 
     Returns:
-        One Difference per pair; unknown where a model has no value, without interval with fewer than
-        FEWEST_ITEMS items, without p with fewer than two.
+        One Difference per pair. It is unknown if a model has no value; its interval is unknown with fewer than
+        FEWEST_ITEMS items, and its p with fewer than two.
 
     Source: Pitman 1937 (randomization tests); Hoeffding 1963, theorem 2; Wolter, Introduction to Variance Estimation,
         chapter 2 (random groups).
@@ -337,7 +338,7 @@ def differences(
 
 
 def p_values(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> np.ndarray:
-    """Compute the p-values of `differences`, float64 of shape (len(pairs),), for pairs with a value on two items."""
+    """Compute the p-values of `differences` for pairs with a value on two items: float64 of shape (len(pairs),)."""
     pairs = [_common(*pair) for pair in pairs]
     p, others = np.ones(len(pairs)), []
     for index, pair in enumerate(pairs):
@@ -353,7 +354,7 @@ def p_values(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> np.ndarr
 
 
 def _group_sums(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> np.ndarray:
-    """Weight times value, and weight, of each pair's two models in each group, shape (2, pairs, 2, groups)."""
+    """Sum weight times value, and weight, for each pair's two models in each group: shape (2, pairs, 2, groups)."""
     n_groups = min(n_items, GROUPS)
     group = np.arange(n_items)
     if n_items > GROUPS:
@@ -379,15 +380,15 @@ def _of_items(measure: Measure, items: np.ndarray) -> Measure:
 
 
 def _difference(totals: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Shapes (..., pairs, 2) to (..., pairs): the first model's mean minus the second's, NaN
-    where one has none.
+    """Compute the first model's mean minus the second's: shapes (..., pairs, 2) to (..., pairs). NaN if
+    either model has no mean.
     """
     means = np.divide(totals, weights, out=np.full_like(totals, np.nan), where=weights > 0)
     return means[..., 0] - means[..., 1]
 
 
 def _interval(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The middle 95 % of each pair's difference over resampled groups.
+    """Compute the middle 95 % of each pair's difference over resampled groups.
 
     Args:
         sums: Shape (2, pairs, 2, groups): weight times value, and weight, of each pair's two models
@@ -411,8 +412,8 @@ def _interval(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """The share of random exchanges, the observed one included, with at least the observed
-    difference; where only the observed one has it, at most Hoeffding's bound.
+    """Compute the share of random exchanges, including the observed one, with at least the observed
+    difference; if only the observed one has it, at most Hoeffding's bound.
     """
     n_groups = sums.shape[3]
     # What a group's exchange adds to the first model's sums
@@ -426,7 +427,7 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
     )
 
     def n_large(first: int) -> np.ndarray:
-        """Count the exchanges of a block, starting with this one, that give a difference as large."""
+        """Count the exchanges in the block starting at `first` with a difference at least as large."""
         size = min(EXCHANGE_BLOCK, EXCHANGES - first)
         coins = np.frombuffer(
             np.random.default_rng([n_groups, first]).bytes(size * -(-n_groups // 8)), np.uint8
@@ -450,8 +451,8 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def _whole_differences(pair: tuple[Measure, Measure], n_items: int) -> np.ndarray | None:
-    """Return twice the difference of each item's sums, as integers of shape (n_items,); None if
-    these are not whole numbers, the models have other weights, or exchanges are too many to count.
+    """Return twice the difference of each item's sums, as integers of shape (n_items,); None if these
+    are not whole numbers, the models' weights differ, or there are too many exchanges to count.
     """
     first, second = (np.bincount(each.item, each.weight, n_items) for each in pair)
     if not np.array_equal(first, second):
@@ -468,13 +469,13 @@ def _whole_differences(pair: tuple[Measure, Measure], n_items: int) -> np.ndarra
 def exchange_p(differences: np.ndarray) -> float:
     """Compute the exact p-value of the randomization test from integer differences of items.
 
-    The sum of the differences is compared with those under all 2^n choices of their signs. The
+    The sum of the differences is compared with the sums under all 2^n choices of their signs. The
     distribution of these sums is the inverse Fourier transform of the product of the items' transforms,
     which are cosines. If all differences have the same size, this is McNemar's exact test and is
-    computed as such; else the smallest p is LEAST_P.
+    computed as such; otherwise the smallest possible p is LEAST_P.
 
     Args:
-        differences: Integers of shape (n_items,), such as right answers of one model minus those of the other.
+        differences: Integers of shape (n_items,), such as one model's number of right answers minus the other's.
 
     Source: Pagano and Tritchler 1983.
 
@@ -500,7 +501,8 @@ def exchange_p(differences: np.ndarray) -> float:
 def mcnemar(only_first: int, only_second: int) -> float:
     """Compute McNemar's exact p-value from the cases that only one of two models gets wrong.
 
-    Twice the lower tail of a binomial, capped at 1. For independent cases only: one case per item.
+    This is twice the lower tail of a binomial, capped at 1. It is valid only for independent cases,
+    that is, one case per item.
 
     Source: McNemar 1947, in its exact form.
     """
@@ -514,10 +516,10 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 def holm(p: Sequence[float]) -> np.ndarray:
-    """Adjust p-values so that any false positive below .05 has a chance of at most .05.
+    """Adjust p-values so that the probability of any false positive below .05 is at most .05.
 
-    The k-th smallest of m is multiplied by m - k + 1, and raised to at least the one before it. NaN
-    stays NaN and is not counted.
+    The k-th smallest of m p-values is multiplied by m - k + 1, and raised to at least the previous
+    adjusted one. NaN stays NaN and is not counted.
 
     Source: Holm 1979.
     """

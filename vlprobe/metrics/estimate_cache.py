@@ -1,8 +1,8 @@
 """In-memory cache of `estimate.estimates` and `estimate.differences`.
 
-A page that compares four models requests the same measures for each selection of models. The
-result of a measure, or of a pair of measures, does not depend on the others. The keys are digests of the numbers
-themselves, so entries never become invalid.
+A page that compares four models requests the same measures for each selection of models. The result
+for a measure, or for a pair of measures, does not depend on the others. The keys are digests of the
+numbers themselves, so entries never become invalid.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _differences = SingleFlightCache(MOST_KEPT)
 
 
 def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False) -> list[Estimate]:
-    """Return `estimate.estimates`, computed once per measure."""
+    """Return the result of `estimate.estimates`; each measure is computed once."""
 
     def compute(indices: list[int]) -> list[Estimate]:
         return estimate.estimates([measures[index] for index in indices], n_items, are_rates)
@@ -34,7 +34,7 @@ def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False
 def differences(
     pairs: Sequence[tuple[Measure, Measure]], n_items: int, are_rates: Sequence[bool] = ()
 ) -> list[Difference]:
-    """Return `estimate.differences`; a pair and its reverse are computed once."""
+    """Return the result of `estimate.differences`; a pair and its reverse are computed once."""
     rates = list(are_rates) or [False] * len(pairs)
     digests = [(_digest(first), _digest(second)) for first, second in pairs]
     are_turned = [first > second for first, second in digests]
@@ -58,7 +58,7 @@ def differences(
 
 
 def _turned(difference: Difference) -> Difference:
-    """The second model's mean minus the first's."""
+    """Reverse a difference: the second model's mean minus the first's."""
     value, low, high = -difference.value, -difference.high, -difference.low
     return replace(difference, value=value, low=low, high=high)
 

@@ -1,7 +1,7 @@
 """Metrics of half-truths: preference of a short true caption over the same caption with a wrong detail.
 
 Rows are cases with `score_0` (the short caption), `score_2` (the caption with the true detail) and `margin` (the short
-caption's score minus that of the caption with a wrong detail).
+caption's score minus the score of the caption with a wrong detail).
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ def longer_preferred(rows: pd.DataFrame) -> np.ndarray:
 
 
 def true_detail_preferred(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the true detail raises the score: the caption with it scores strictly above the short one.
+    """Return 1 if the true detail raises the score: the caption with it scores strictly higher than the short one.
 
     >>> true_detail_preferred(pd.DataFrame({"score_0": [0.2, 0.2], "score_2": [0.3, 0.2]})).tolist()
     [1.0, 0.0]

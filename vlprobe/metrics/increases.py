@@ -1,4 +1,4 @@
-"""Relative increase from one mean of a model to another, with its interval."""
+"""Relative increase between two means of a model, with its interval."""
 
 import math
 from collections.abc import Sequence
@@ -13,16 +13,17 @@ from vlprobe.types import Estimate, Measure
 def increases(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Estimate]:
     """Compute the share by which the first mean of each pair exceeds the second: 0.1 is 10 % more.
 
-    The interval is the 95 % percentile interval over the resamples of items that every estimate has:
-    each draws both means at once, so that what an item adds to both does not widen it.
+    The interval is the 95 % percentile interval over the same resamples of items as for every
+    estimate. Each resample draws both means at once, so the part that an item adds to both means
+    does not widen the interval.
 
     Args:
         pairs: Two measures of one model; items have the same codes in both.
-        n_items: Number of items, including those without a case included.
+        n_items: Number of items, including items without an included case.
 
     Returns:
-        One estimate per pair, of the items that count for either; unknown where a mean is unknown or
-        the second is 0, without interval with fewer than FEWEST_ITEMS items.
+        One estimate per pair, over the items that count for either mean. It is unknown if a mean is
+        unknown or the second mean is 0; the interval is unknown with fewer than FEWEST_ITEMS items.
 
     Source: LGIP, table 4 (Adv %); the interval is ours.
     """
@@ -48,8 +49,8 @@ def increases(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Es
 
 
 def _shares(sums: np.ndarray) -> np.ndarray:
-    """Totals and weights of both measures of pairs, shape (n, 2, 2, m), to increases of shape (n, m);
-    NaN if a mean is unknown or the second is 0.
+    """Compute increases, shape (n, m), from the totals and weights of both measures of each pair, shape
+    (n, 2, 2, m); NaN if a mean is unknown or the second is 0.
     """
     means = np.divide(
         sums[:, :, 0],

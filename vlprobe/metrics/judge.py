@@ -21,9 +21,7 @@ Slices = dict[str, dict[str, np.ndarray]]
 
 
 def metrics_on(scale: str, metrics: Sequence[Metric]) -> list[Metric]:
-    """Return the metrics; metrics in cosines have no value if the scale of the scores is
-    unknown.
-    """
+    """Return the metrics; if the scale of the scores is unknown, metrics in cosines have no value."""
     if scale not in ("unknown", "verdict"):
         return list(metrics)
     return [
@@ -35,12 +33,11 @@ def metrics_on(scale: str, metrics: Sequence[Metric]) -> list[Metric]:
 
 
 class Judge:
-    """Means and intervals of every metric over a run's cases and over each slice of them, with
-    their counts.
+    """Means, intervals and counts of every metric, over all cases of a run and over each slice.
 
     Args:
         metrics: Metrics to compute, each on the rows of its kinds.
-        n_items: Number of items, including those without any case included.
+        n_items: Number of items, including items without an included case.
         tags: Names of tags to slice by.
     """
 
@@ -65,9 +62,9 @@ class Judge:
         Args:
             rows: One row per case with `item_code`, `group_code` (integers, which may differ
                 between blocks), `kind`, `subtype`, `rule`, `margin`, the columns that the metrics
-                use, and one column `tag:NAME` for each tag. A margin of NaN marks a case that the
-                model cannot answer; only `model_free` metrics count it. All cases of a group are in
-                one block.
+                use, and one column `tag:NAME` per tag. A margin of NaN marks a case that the model
+                cannot answer; only `model_free` metrics count it. All cases of a group must be in
+                the same block.
         """
         for metric, slices in zip(self.metrics, self._slices, strict=True):
             of_kinds = rows.loc[rows["kind"].isin(metric.kinds), :]
@@ -131,7 +128,7 @@ class Judge:
         item: np.ndarray,
         items: np.ndarray,
     ) -> None:
-        """Add rows to the strata of a metric that counts the values of a column alike."""
+        """Add rows to the strata of a metric that weights all values of a column equally."""
         code, names = pd.factorize(column)
         cell = code * len(items) + item
         is_known = ~np.isnan(value)
@@ -168,8 +165,8 @@ class Judge:
 
         Returns:
             `metric`, `averaging`, `by`, `slice`, `value`, `low`, `high`, `n_items`, `n_cases`
-            (those with a weight above 0), `ties` (of these, cases in which what this metric
-            compares is equal).
+            (cases with a weight above 0), `ties` (cases among them in which the scores that this
+            metric compares are equal).
         """
         for metric in self.metrics:
             for averaging in metric.averaging if metric.name in self._strata else ():
@@ -207,8 +204,8 @@ class Judge:
         """Return one row per metric, averaging and item, so that models can be compared by item.
 
         Returns:
-            `metric`, `averaging`, `item_code`, `total` (of weight times value), `weight`; the value
-            of a metric is the sum of totals over the sum of weights.
+            `metric`, `averaging`, `item_code`, `total` (sum of weight times value), `weight`; the
+            value of a metric is the sum of its totals divided by the sum of its weights.
         """
         tables = []
         for (metric, averaging), (total, weight) in self._by_item.items():

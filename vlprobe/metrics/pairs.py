@@ -1,12 +1,13 @@
-"""EqBen's metrics, on samples of two pictures and two captions, each caption true of its own
-picture only.
+"""EqBen's metrics, on samples of two pictures and two captions, where each caption is true only of
+its own picture.
 
-Rows carry `score_0` to `score_3`: s11, s12, s21, s22, where s12 is the similarity of the first
-picture to the second caption. All comparisons are strict: a tie is a failure. `probability` says
-whether these are probabilities. `order_12` and `order_21` are about the order of the two captions
-in the question, the true caption (of a pair: the left picture's) listed first and listed second,
-NaN for a model evaluated in one order only: for a pair the probability that a generative model
-matches both captions correctly, for a caption and its foil whether it chose the caption, 1 or 0.
+Rows have the columns `score_0` to `score_3`: s11, s12, s21, s22, where s12 is the similarity of the
+first picture to the second caption. All comparisons are strict, so a tie is a failure. The column
+`probability` marks scores that are probabilities. `order_12` and `order_21` are a generative
+model's results for the two orders of the captions in the question, with the true caption (for a
+pair, the left picture's caption) listed first or second. For a pair they are the probability that
+the model matches both captions correctly; for a caption and its foil they are 1 if it chose the
+caption, else 0. They are NaN for a model evaluated in only one order.
 """
 
 import math
@@ -28,15 +29,15 @@ def _scores(rows: pd.DataFrame) -> tuple[np.ndarray, ...]:
 
 
 def margins(rows: pd.DataFrame) -> np.ndarray:
-    """Return the smallest of the four differences that should be positive; above 0, the sample is
-    solved.
+    """Return the smallest of the four differences that should be positive; if it is above 0, the sample
+    is solved.
     """
     s11, s12, s21, s22 = _scores(rows)
     return np.minimum.reduce([s11 - s12, s22 - s21, s11 - s21, s22 - s12])
 
 
 def _differences(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """The smaller of the two differences that the text score needs above 0, and that of the
+    """Compute the smaller of the two differences that must be positive, for the text score and for the
     image score.
     """
     s11, s12, s21, s22 = _scores(rows)
@@ -44,14 +45,14 @@ def _differences(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 def text_tied(rows: pd.DataFrame) -> np.ndarray:
-    """Return whether only a tie costs a sample its text score (the smaller of its two differences
-    is 0).
+    """Return whether a sample fails the text score only because of a tie (the smaller of its two
+    differences is 0).
     """
     return _differences(rows)[0] == 0
 
 
 def image_tied(rows: pd.DataFrame) -> np.ndarray:
-    """Return whether only a tie costs a sample its image score."""
+    """Return whether a sample fails the image score only because of a tie."""
     return _differences(rows)[1] == 0
 
 
@@ -89,7 +90,7 @@ def equivariance_deviation(rows: pd.DataFrame) -> np.ndarray:
     """Compute how unequally the score responds to equal changes: |(s11-s12) - (s22-s21)| + |(s11-s21) -
     (s22-s12)|.
 
-    Source: EqBen, figure 6, without a formula; this is the deviation that equation 6 (EqSim v2)
+    Source: EqBen, figure 6, which has no formula; this is the deviation that equation 6 (EqSim v2)
         minimizes.
     """
     s11, s12, s21, s22 = _scores(rows)
@@ -97,7 +98,7 @@ def equivariance_deviation(rows: pd.DataFrame) -> np.ndarray:
 
 
 def foil_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if a picture prefers its caption to a foil; for a model with answers in both orders, the mean of both.
+    """Return 1 if a picture prefers its caption to a foil; for a model evaluated in both orders, the mean of both.
     Source: VALSE; EqBen table 8.
 
     >>> foil_accuracy(pd.DataFrame({"margin": [0.2, 0.0]})).tolist()
@@ -112,7 +113,7 @@ def foil_accuracy(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _orders(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """`order_12` and `order_21`, float64; NaN if the rows lack them."""
+    """Return `order_12` and `order_21` as float64; NaN if the rows lack them."""
     first, second = (
         rows[name].to_numpy(np.float64) if name in rows else np.full(len(rows), math.nan)
         for name in ("order_12", "order_21")
@@ -127,13 +128,13 @@ def _foil_tied(rows: pd.DataFrame) -> np.ndarray:
 
 
 def right_in_both_orders(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the model chose the caption in both orders; NaN for a model with one order."""
+    """Return 1 if the model chose the caption in both orders; NaN if it was evaluated in one order."""
     first, second = _orders(rows)
     return np.where(np.isnan(first + second), math.nan, np.minimum(first, second))
 
 
 def order_flips(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the answer changes with the order of the captions; NaN for a model with one order.
+    """Return 1 if the answer changes with the order of the captions; NaN if the model was evaluated in one order.
 
     >>> asked_twice = pd.DataFrame({"order_12": [1.0, 0.0, 0.0], "order_21": [1.0, 1.0, 0.0]})
     >>> order_flips(asked_twice).tolist()
@@ -152,7 +153,7 @@ def _evenly_over_subsets(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _of_probabilities(rows: pd.DataFrame, outcome: np.ndarray) -> np.ndarray:
-    """The outcomes of cases whose scores are probabilities; NaN of others."""
+    """Return the outcomes of cases whose scores are probabilities; NaN for other cases."""
     is_probability = (
         rows["probability"].to_numpy(bool)
         if "probability" in rows
@@ -162,12 +163,12 @@ def _of_probabilities(rows: pd.DataFrame, outcome: np.ndarray) -> np.ndarray:
 
 
 def caption_accepted(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if a caption fits with a probability above one half: p_c. Source: VALSE; EqBen table 2."""
+    """Return 1 if the model gives the caption a probability above one half: p_c. Source: VALSE; EqBen table 2."""
     return _of_probabilities(rows, rows["score_0"].to_numpy() > 0.5)
 
 
 def foil_rejected(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if a foil fits with a probability below one half: p_f. Source: VALSE; EqBen table 2."""
+    """Return 1 if the model gives the foil a probability below one half: p_f. Source: VALSE; EqBen table 2."""
     return _of_probabilities(rows, rows["score_1"].to_numpy() < 0.5)
 
 
@@ -202,19 +203,19 @@ def weaker_side(rows: pd.DataFrame) -> np.ndarray:
     """Return p_c or p_f, whichever is lower over all cases of a run: min(p_c, p_f). Source: VALSE;
     EqBen table 2.
 
-    Every slice uses the same side, so a slice can be above its own minimum.
+    Every slice uses the same side, so the value of a slice can be above its own minimum.
     """
     return np.where(rows["captions_are_weaker"], caption_accepted(rows), foil_rejected(rows))
 
 
 def matched(rows: pd.DataFrame, *orders: str) -> np.ndarray:
-    """Return 1 if two captions are matched to two pictures side by side in each of the given orders.
+    """Return 1 if the model matches two captions to two pictures side by side in each of the given orders.
 
     >>> matched(pd.DataFrame({"order_12": [0.9, 0.9], "order_21": [0.6, 0.1]}), "order_12", "order_21").tolist()
     [1.0, 0.0]
 
-    Source: EqBen, section 5.5, where people read LLaVA's free-form answers; here the probability of
-        the first word of the answer is used.
+    Source: EqBen, section 5.5, where people read LLaVA's free-form answers; here we use the
+        probability of the first word of the answer.
     """
     lowest = _lowest(rows, orders)
     return np.where(np.isnan(lowest), math.nan, lowest > 0.5)

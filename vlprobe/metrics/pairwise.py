@@ -1,8 +1,8 @@
 """LGIP's metrics: the change of a caption's similarity to its image when the caption is edited.
 
 Rows are cases with the columns `kind`, `subtype`, `strength` and `margin` (similarity of the
-original minus that of the edit; for a paraphrase minus its absolute value), and for the erased
-share `erased` and `text_01` (the cosine of original and edit).
+original minus similarity of the edit; for a paraphrase, the negative of its absolute value). The
+erased share also uses `erased` and `text_01` (the cosine of the original and the edit).
 """
 
 import math
@@ -19,8 +19,8 @@ def invariance_error(rows: pd.DataFrame) -> np.ndarray:
     """Compute how far a caption's similarity to its image moves when only its wording changes: |s(I, c) -
     s(I, c')|.
 
-    Averaged over all paraphrases, as in the paper: a paraphrase with the embedding of its original counts as 0.
-    `erased_share` is their share.
+    It is averaged over all paraphrases, as in the paper: a paraphrase with the same embedding as its original counts
+    as 0. `erased_share` is the share of these paraphrases.
 
     Source: LGIP, equation 2.
 
@@ -31,8 +31,8 @@ def invariance_error(rows: pd.DataFrame) -> np.ndarray:
 
 
 def erased_share(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if a paraphrase has the embedding of its original, so that the model cannot see it; NaN if the model
-    embeds no texts.
+    """Return 1 if a paraphrase has the same embedding as its original, so that the model cannot see the edit; NaN if
+    the model does not embed texts.
 
     >>> erased_share(pd.DataFrame({"erased": [True, False, False], "text_01": [1.0, 0.98, math.nan]})).tolist()
     [1.0, 0.0, nan]
@@ -74,28 +74,28 @@ def scores_higher(rows: pd.DataFrame, column: str, other: str) -> np.ndarray:
 
 
 def strength(subtype: np.ndarray, text_similarity: np.ndarray) -> np.ndarray:
-    """Compute how strongly a flip contradicts its caption, 0 to 1: half a prior for its type, half
-    the distance between the two captions for the model.
+    """Compute how strongly a flip contradicts its caption, from 0 to 1: half from a prior for its type,
+    half from the model's distance between the two captions.
 
     `clip01(0.5 * prior + 0.5 * clip01(1 - cos(caption, flip)))` with the priors color .25, number
     .55, object 1.
 
-    Source: LGIP, section 4.3; the formula and the priors are in its released code only.
+    Source: LGIP, section 4.3; the formula and the priors are only in its released code.
     """
     prior = np.array([PRIORS.get(name, math.nan) for name in subtype])
     return np.clip(0.5 * prior + 0.5 * np.clip(1 - text_similarity.astype(np.float64), 0, 1), 0, 1)
 
 
 def quartiles(values: np.ndarray) -> tuple[float, float]:
-    """Compute the first and third quartile of the known values; NaN if none is known."""
+    """Compute the first and third quartiles of the known values; NaN if there are none."""
     finite = values[~np.isnan(values)]
     low, high = np.quantile(finite, [0.25, 0.75]) if len(finite) else (math.nan, math.nan)
     return float(low), float(high)
 
 
 def strength_bins(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Name the bins: weak (up to the first quartile of the model's flips), medium, strong
-    (above the third); "" where unknown.
+    """Return the bin of each strength: weak (up to the first quartile of the model's flips), medium, or
+    strong (above the third); "" if unknown.
     """
     names = np.full(len(values), "", dtype=object)
     names[values <= low] = "weak"

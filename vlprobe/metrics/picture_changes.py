@@ -1,7 +1,7 @@
 """Metrics of changed pictures: the change of scores and the share of flipped decisions when a picture is changed.
 
 Rows are cases with `score_0` and `score_1` (similarity of the picture to the true and to the wrong caption),
-`score_2` and `score_3` (the same of the changed picture), and `margin` (`score_2 - score_3`).
+`score_2` and `score_3` (the same for the changed picture), and `margin` (`score_2 - score_3`).
 """
 
 import math
@@ -30,7 +30,7 @@ def invariance_error(rows: pd.DataFrame) -> np.ndarray:
 
 
 def unchanged_positive_rate(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the picture itself scores higher with the true caption; a tie is a failure.
+    """Return 1 if the unchanged picture scores higher with the true caption; a tie is a failure.
 
     >>> unchanged_positive_rate(pd.DataFrame({"score_0": [0.5, 0.5], "score_1": [0.25, 0.5]})).tolist()
     [1.0, 0.0]
@@ -39,7 +39,7 @@ def unchanged_positive_rate(rows: pd.DataFrame) -> np.ndarray:
 
 
 def decision_flips(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the change of the picture changes which caption wins; a tie is a failure on either side.
+    """Return 1 if changing the picture changes which caption wins; a tie counts as a failure before and after.
 
     >>> rows = pd.DataFrame({"score_0": [0.5, 0.5], "score_1": [0.25, 0.25], "margin": [0.1, -0.1]})
     >>> decision_flips(rows).tolist()

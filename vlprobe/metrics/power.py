@@ -1,8 +1,8 @@
-"""Power of paired tests: the smallest difference that a set could have shown, and the pictures for a smaller one.
+"""Power of paired tests: the smallest difference that a set can detect, and the pictures needed for a smaller one.
 
-A difference is found with 80 % power if it is at least (z + z_80) standard errors, where z is the quantile of the
-level. The level is divided by the number of tests made at once. On few pictures a test needs more: no exchange test
-rejects unless so many pictures differ that all of them on one side have a p below the level.
+A difference is detected with 80 % power if it is at least (z + z_80) standard errors, where z is the quantile of the
+level. The level is divided by the number of simultaneous tests. With few pictures a larger difference is needed: an
+exchange test rejects only if enough pictures differ that p is below the level when all of them favor one model.
 
 Source: Bloom 1995 (minimum detectable effects); Miller 2024, arXiv 2411.00640, section 5 (clustered, paired).
 """
@@ -19,7 +19,7 @@ MOST_PICTURES = 2**40
 
 
 def standard_error(low: float, high: float) -> float:
-    """Compute the standard error of a 95 % interval.
+    """Compute the standard error from a 95 % interval.
 
     >>> round(standard_error(-0.0196, 0.0196), 3)
     0.01
@@ -28,16 +28,17 @@ def standard_error(low: float, high: float) -> float:
 
 
 def detectable(error: float, n_items: int, n_tests: int = 1, is_rate: bool = True) -> float:
-    """Compute the smallest true difference that a paired test of this set finds with 80 % power.
+    """Compute the smallest true difference that a paired test on this set detects with 80 % power.
 
     Args:
         error: Standard error of the difference, by picture.
-        n_items: Pictures that both models answered.
-        n_tests: Tests made at once: the level is .05 divided by it, the first step of Holm's method.
-        is_rate: Whether values are 0 to 1, so that a difference needs pictures that differ.
+        n_items: Number of pictures that both models answered.
+        n_tests: Number of simultaneous tests; the level is .05 divided by it, the first step of Holm's method.
+        is_rate: Whether values range from 0 to 1, so that there is a difference only if pictures differ.
 
     Returns:
-        In the metric's unit; infinite if no difference on so few pictures is significant, NaN if the error is unknown.
+        The difference in the metric's unit; infinite if there are too few pictures for any difference to be
+        significant, NaN if the error is unknown.
 
     >>> round(detectable(0.01, 1000), 4), round(detectable(0.0, 1000), 4)
     (0.028, 0.0079)
@@ -54,14 +55,14 @@ def detectable(error: float, n_items: int, n_tests: int = 1, is_rate: bool = Tru
 def pictures_needed(
     difference: float, error: float, n_items: int, n_tests: int = 1, is_rate: bool = True
 ) -> int:
-    """Compute the number of pictures on which a paired test finds this difference with 80 % power.
+    """Compute the number of pictures that a paired test needs to detect this difference with 80 % power.
 
     Args:
-        difference: The true difference to find, above 0.
-        error: Standard error of the difference on `n_items` pictures; it falls with their square root.
-        n_items: Pictures that the error rests on.
-        n_tests: Tests made at once.
-        is_rate: Whether values are 0 to 1.
+        difference: The true difference to detect, above 0.
+        error: Standard error of the difference on `n_items` pictures; it falls with the square root of their number.
+        n_items: Number of pictures from which the error was estimated.
+        n_tests: Number of simultaneous tests.
+        is_rate: Whether values range from 0 to 1.
 
     >>> pictures_needed(0.014, 0.01, 1000)
     4005
@@ -79,17 +80,17 @@ def pictures_needed(
 
 
 def _quantiles(n_tests: int) -> float:
-    """The sum of the quantiles of the level and of the power: 2.80 for a single test."""
+    """Compute the sum of the quantiles of the level and of the power: 2.80 for a single test."""
     return _QUANTILE(1 - ALPHA / (2 * n_tests)) + _QUANTILE(POWER)
 
 
 def _least_pictures(n_tests: int) -> int:
-    """The fewest pictures, all with one model ahead, that are significant: p is 2 / 2^n, and 6 for a single test."""
+    """Compute the fewest pictures that are significant if one model is ahead on all: p is 2 / 2^n; 6 for one test."""
     return math.floor(math.log2(2 * n_tests / ALPHA)) + 1
 
 
 def _least_share(least: int, n_items: int) -> float:
-    """The share of pictures with one model ahead of which a sample has `least` with 80 % probability."""
+    """Compute the share of pictures with one model ahead at which a sample has `least` with 80 % probability."""
     from scipy.special import betaincinv
 
     return float(betaincinv(least, n_items - least + 1, POWER))

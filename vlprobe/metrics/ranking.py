@@ -1,7 +1,7 @@
-"""PRSM's measures of the similarity of two rankings of the same gallery.
+"""PRSM's measures of agreement between two rankings of the same gallery.
 
-A higher similarity ranks first. Tied candidates share their average rank, and every order of them
-counts equally: a model that gives all candidates the same score is at chance.
+Candidates with higher similarity rank first. Tied candidates share their average rank, and every
+order of them counts equally, so a model that gives all candidates the same score is at chance.
 """
 
 import math
@@ -17,7 +17,7 @@ OVERLAPS = (10, 100, 1000)  # top candidates compared; the last two are the pape
 
 @dataclass(frozen=True, slots=True)
 class Rankings:
-    """The same n candidates ranked several times."""
+    """Several rankings of the same n candidates."""
 
     order: np.ndarray  # int64 (n_versions, n): numbers of the candidates, best first, ties in the order of the numbers
     # Float64 of the same shape: average rank of each candidate less the mean rank
@@ -27,8 +27,7 @@ class Rankings:
 
 
 class Ranker:
-    """Ranks queries one after another in reused memory, because allocating memory takes as long as
-    ranking.
+    """Ranker of queries that reuses its memory, because allocating memory takes as long as ranking.
 
     >>> Ranker()(np.float32([[0.1, 0.9, 0.5]])).order.tolist()
     [[1, 2, 0]]
@@ -39,10 +38,10 @@ class Ranker:
         self._centred: np.ndarray = np.empty((0, 0), np.float64)
 
     def __call__(self, values: np.ndarray) -> Rankings:
-        """The rankings of similarities of shape (n_versions, n), float32, or float64 at several
-        times the time.
+        """Rank similarities of shape (n_versions, n), float32 or float64; float64 takes several times as
+        long.
 
-        They are overwritten by the next call.
+        The next call overwrites the rankings.
         """
         n_versions, n = len(values), values.shape[1]
         if self._order.shape[0] < n_versions or self._order.shape[1] != n:
@@ -71,11 +70,11 @@ class Ranker:
         return rankings
 
     def _sort(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
-        """Sort as `_sort` does: the bits of a float, in an order that integers have, above the
-        candidate's number.
+        """Sort like `_sort`, with integers that hold the bits of a float, in the order of integers, above
+        the candidate's number.
 
-        One sort of integers then gives the order, several times as fast as sorting floats by their
-        numbers.
+        One sort of these integers gives the order, several times as fast as sorting the candidate
+        numbers by float.
         """
         raw = (values + np.float32(0)).view(np.int32)  # -0 becomes 0
         np.right_shift(raw, 31, out=self._bits)
@@ -93,8 +92,8 @@ class Ranker:
 
 
 def _sort(values: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Write the numbers of the candidates, best first, into `order`; return the places at
-    which the next one ties.
+    """Write the candidate numbers, best first, to `order`, and return the positions that tie with the
+    next one.
     """
     order[:] = np.argsort(-values, kind="stable")
     ranked = values[order]
@@ -102,7 +101,7 @@ def _sort(values: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 
 def _tie_groups(ties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First and last place of each run of ties."""
+    """Return the first and last position of each run of ties."""
     ends = np.flatnonzero(np.diff(ties) > 1)
     return ties[np.append(0, ends + 1)[: len(ties)]], ties[np.append(ends, -1)[: len(ties)]] + 1
 
@@ -139,9 +138,9 @@ def list_correlations(rankings: Rankings) -> np.ndarray:
     """Correlate the two ranked lists of candidate ids for each pair of versions; not a measure of
     stability (see below). Float64 of shape (n_pairs,); NaN if either version is constant.
 
-    Rankings that differ by one insertion at the top disagree at every later position, and the ids
-    of candidates are arbitrary. It is included because the correlations that PRSM prints (.02 to
-    .04, with overlaps of .64 to .89) match this quantity and are unlikely to be rank correlations.
+    Rankings that differ by one insertion at the top disagree at every later position, and candidate
+    ids are arbitrary. It is included because the correlations published in PRSM (.02 to .04, with
+    overlaps of .64 to .89) match this quantity and are unlikely to be rank correlations.
     """
     rows, n = rankings.order, rankings.order.shape[1]
     is_ranked = [bool(row.any()) for row in rankings.centred]
@@ -163,12 +162,13 @@ def top_overlaps(rankings: Rankings, k: int) -> np.ndarray:
     """Compute the overlap of the first k candidates for each pair of versions: float64 of shape
     (n_pairs,).
 
-    A candidate tied at the cutoff counts with the probability that a random order of the tie ranks
-    it among the first k.
+    A candidate that is tied at the cutoff is weighted by the probability that a random order of the
+    tied candidates ranks it among the first k.
 
     Args:
         rankings: Rankings of the versions.
-        k: Less than n_candidates; otherwise the overlap is always 1, and NaN is returned.
+        k: Number of candidates to compare, less than n_candidates; otherwise the overlap is always 1,
+            and NaN is returned.
 
     Source: PRSM, section 3 (local).
     """
@@ -189,13 +189,13 @@ def top_overlaps(rankings: Rankings, k: int) -> np.ndarray:
 
 
 def _mean(values: np.ndarray) -> float:
-    """Compute the mean; NaN without values, and where one of them is NaN."""
+    """Compute the mean; NaN if there are no values or one of them is NaN."""
     return float(np.mean(values)) if len(values) else math.nan
 
 
 def _border(starts: np.ndarray, ends: np.ndarray, k: int) -> tuple[int, int, float]:
-    """First and last place of the candidates that tie across the border, and the chance of each
-    to be inside.
+    """Return the first and last position of the candidates that tie across the cutoff, and the
+    probability that each is above it.
     """
     group = np.searchsorted(ends, k)
     if group < len(ends) and starts[group] < k:
@@ -205,7 +205,7 @@ def _border(starts: np.ndarray, ends: np.ndarray, k: int) -> tuple[int, int, flo
 
 
 def _inside(rank: np.ndarray, start: int, end: int, chance: float) -> np.ndarray:
-    """The chance of candidates to be inside, by their ranks from 0 and the `_border`."""
+    """Compute the probability that candidates are above the cutoff, from their ranks from 0 and the `_border`."""
     return np.where(rank < start, 1.0, np.where(rank <= end, chance, 0.0))
 
 

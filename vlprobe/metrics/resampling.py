@@ -13,7 +13,7 @@ def resample_counts(n_items: int, start: int, stop: int) -> np.ndarray:
     """Count how often each item is drawn in resamples `start` to `stop`, float32 of shape (stop - start,
     n_items).
 
-    Depends only on the number of items and the number of the resample.
+    The counts depend only on the number of items and the number of the resample.
     """
     counts = np.empty((stop - start, n_items), dtype=np.float32)
     for row, number in enumerate(range(start, stop)):
@@ -23,8 +23,8 @@ def resample_counts(n_items: int, start: int, stop: int) -> np.ndarray:
 
 
 def every_resample(n_items: int) -> np.ndarray:
-    """Return `resample_counts` for all resamples, uint8 of shape (n_items, RESAMPLES); no item is
-    drawn more than 255 times.
+    """Return `resample_counts` for all resamples as uint8 of shape (n_items, RESAMPLES); no item is drawn
+    more than 255 times.
     """
     return _kept_resamples(n_items) if n_items <= MOST_KEPT else _count_resamples(n_items)
 

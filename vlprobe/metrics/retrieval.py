@@ -1,11 +1,12 @@
 """RoCOCO's measures: retrieval in a clean gallery, and in the same gallery with altered captions or
 pictures added.
 
-Rows carry `rank_clean` and `rank` (1 is best; a tie with a wrong candidate counts against the right
-one; NaN: beyond the 10 or more candidates of an approximate search, which versions before 0.3.0
-had), and `top_altered` (1 where no original scores strictly above the best altered candidate).
-`least_rank_clean` and `least_rank` are the ranks if no tie counted against the right candidate,
-`top_tied` is 1 where the best original and the best altered candidate are equal.
+Rows have the columns `rank_clean` and `rank` (1 is best; a tie with a wrong candidate counts against
+the right one; NaN if it ranks below the 10 or more candidates of an approximate search, which
+versions before 0.3.0 had), and `top_altered` (1 if no original scores strictly higher than the best
+altered candidate). `least_rank_clean` and `least_rank` are the ranks if ties did not count against
+the right candidate. `top_tied` is 1 if the best original and the best altered candidate score the
+same.
 """
 
 import math
@@ -22,7 +23,7 @@ Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value per row
 
 
 def recall(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
-    """Return 1 if the right candidate is among the first k, k up to 10; 0 for an unknown rank.
+    """Return 1 if the right candidate is among the first k (up to 10); 0 if its rank is unknown.
 
     >>> recall(pd.DataFrame({"rank": [1, 6, math.nan]}), "rank", 5).tolist()
     [1.0, 0.0, 0.0]
@@ -31,7 +32,7 @@ def recall(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
 
 
 def recall_tied(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
-    """Return whether only ties keep the right candidate out of the first k.
+    """Return whether the right candidate misses the first k only because of ties.
 
     >>> ranks = pd.DataFrame({"rank": [1, 6, 6], "least_rank": [1, 5, 6]})
     >>> recall_tied(ranks, "rank", 5).tolist()
@@ -45,10 +46,9 @@ def _drop_tied(rows: pd.DataFrame) -> np.ndarray:
 
 
 def drop(rows: pd.DataFrame) -> np.ndarray:
-    """Compute the loss of the clean R@1; averaged with the clean hits as weights, it is (R@1 -
-    R_new@1) / R@1. A query that is right only in the altered gallery does not count as a gain. This
-    only happens with a matching head, when altered candidates push a preferred original off the
-    short list.
+    """Compute the loss of clean R@1. Averaged with the clean hits as weights, it is (R@1 - R_new@1) / R@1.
+    A query that is right only in the altered gallery does not count as a gain. This happens only with
+    a matching head, if altered candidates push a preferred original off the short list.
 
     Source: RoCOCO, section 4. Undefined if no query is found in the clean gallery.
     """
@@ -68,8 +68,8 @@ def _metric(
     weight: Column | None = None,
     clean: bool = False,
 ) -> Metric:
-    """A metric of one direction of search; `clean`: of the clean gallery, which is also known in
-    runs without altered candidates.
+    """Create a metric for one direction of search; `clean` marks a metric of the clean gallery, which is
+    also known in runs without altered candidates.
     """
     return Metric(
         name=f"{kind}_{name}",
@@ -89,7 +89,7 @@ def _metric(
 
 
 def _recall_metric(kind: str, query: str, target: str, *, k: int, altered: bool) -> Metric:
-    """R@k in the clean gallery, or in the altered one."""
+    """Create the metric R@k in the clean gallery or in the altered one."""
     column, gallery = ("rank", "altered") if altered else ("rank_clean", "clean")
     return _metric(
         kind=kind,
@@ -106,8 +106,8 @@ def _recall_metric(kind: str, query: str, target: str, *, k: int, altered: bool)
 
 
 def _kind_metrics(kind: str, query: str, target: str) -> tuple[Metric, ...]:
-    """The metrics of one direction of search; `query` names the queries, in plural, and `target`
-    the right candidate.
+    """Create the metrics for one direction of search; `query` is the plural name of the queries, and
+    `target` is the name of the right candidate.
     """
     return (
         *(

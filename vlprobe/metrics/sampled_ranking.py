@@ -1,10 +1,10 @@
 """PRSM's rank correlation, estimated from a sample of the candidates for galleries that are too
 large to rank.
 
-The correlation within a random sample estimates that of all candidates (Spearman's rho of m of them has a
-standard error of about sqrt((1 + rho^2 / 2) / (m - 3)); Bonett and Wright 2000). Each query draws its own
-sample, so its error is independent of all others and adds to the variance between queries: the interval over queries
-covers it.
+The correlation in a random sample estimates the correlation over all candidates (Spearman's rho of
+m candidates has a standard error of about sqrt((1 + rho^2 / 2) / (m - 3)); Bonett and Wright 2000).
+Each query draws its own sample, so its error is independent of all others and adds to the variance
+between queries. The interval over queries therefore covers it.
 """
 
 import math
@@ -20,8 +20,8 @@ COLUMN = "global_sampled"
 
 
 def sampled_numbers(seed: int, case_id: str, n_candidates: int, n_sampled: int) -> np.ndarray:
-    """Return the candidates sampled for a query, ascending; all candidates if there are not
-    more.
+    """Return the candidates sampled for a query, in ascending order; all of them if there are no more
+    than `n_sampled`.
     """
     if n_sampled >= n_candidates:
         return np.arange(n_candidates)
@@ -45,7 +45,7 @@ def counted_overlaps(values: np.ndarray, k: int) -> np.ndarray:
 
     Args:
         values: Similarities, shape (n_versions, n_candidates).
-        k: Less than n_candidates.
+        k: Number of candidates to compare, less than n_candidates.
     """
     border = np.partition(values, -k, axis=1)[:, -k, None]
     above, level = values > border, values == border

@@ -1,11 +1,11 @@
 """Metrics for ordered pictures: the boundary between two captions of a video, and the agreement
-between the rankings of a model and people.
+between the rankings of a model and of people.
 
-Rows of kind `boundary` carry `seconds_off`, the distance between the predicted and the true
-boundary (seconds; the farthest of several equally good ones), and `boundary_tied`. Rows of kind
-`order` carry rank correlations: `agreement` (model and people, for the query), `agreement_edit`
+Rows of kind `boundary` have the columns `seconds_off`, the distance between the predicted and the
+true boundary (seconds; the farthest of several equally good ones), and `boundary_tied`. Rows of
+kind `order` have rank correlations: `agreement` (model and people, for the query), `agreement_edit`
 (the same for the edited query), `kept` (the model's order before and after the edit) and
-`kept_people`.
+`kept_people` (the same for people).
 """
 
 from collections.abc import Callable
@@ -40,8 +40,8 @@ def boundary_scores(scores: np.ndarray) -> np.ndarray:
 
 
 def rank_correlation(scores: np.ndarray, other_scores: np.ndarray) -> float:
-    """Compute Spearman's correlation of two lists of scores for the same candidates, with average
-    ranks for ties; NaN if all scores of a list are equal.
+    """Compute Spearman's correlation between two lists of scores for the same candidates, with average
+    ranks for ties; NaN if all scores in a list are equal.
 
     >>> rank_correlation(np.array([3.0, 2.0, 1.0]), np.array([0.9, 0.1, 0.5]))
     0.5

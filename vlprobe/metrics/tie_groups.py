@@ -1,7 +1,7 @@
-"""Groups of models that cannot be told apart, and their letters.
+"""Groups of tied models, and their letters.
 
-Being tied is not transitive: A may be tied with B and B with C where A is better than C. A group is therefore a
-clique: each of its models is tied with each other one, and a model can be in several groups.
+Ties are not transitive: A may be tied with B, and B with C, although A is better than C. A group is therefore a
+clique: all of its models are tied with each other, and a model can be in several groups.
 """
 
 import string
@@ -9,17 +9,17 @@ from collections.abc import Collection, Sequence
 
 
 def tie_groups(models: Sequence[str], tied: Collection[frozenset[str]]) -> list[tuple[str, ...]]:
-    """Group models so that two of them share a group exactly if they are tied.
+    """Group models so that two models share a group if and only if they are tied.
 
-    No group can be extended by another model. A model that is tied with no other one is a group of its
-    own.
+    No group can be extended by another model. A model that is not tied with any other forms its own
+    group.
 
     Args:
-        models: All models, the best first.
-        tied: The pairs of models that no test tells apart.
+        models: All models, best first.
+        tied: The pairs of models without a significant difference.
 
     Returns:
-        The groups, each in the order of the models, those with the best models first.
+        The groups, each in the order of the models; groups with the best models come first.
 
     Source: Piepho 2004 (compact letter displays).
 
@@ -45,7 +45,7 @@ def tie_groups(models: Sequence[str], tied: Collection[frozenset[str]]) -> list[
 
 
 def group_letters(groups: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Return the letters of each model's groups: two models share a letter exactly if they share a group.
+    """Return the letters of each model's groups: two models share a letter if and only if they share a group.
 
     >>> group_letters([("A", "B"), ("B", "C"), ("D",)])
     {'A': 'a', 'B': 'ab', 'C': 'b', 'D': 'c'}
@@ -59,6 +59,6 @@ def group_letters(groups: Sequence[Sequence[str]]) -> dict[str, str]:
 
 
 def group_names(n_groups: int) -> list[str]:
-    """Return a letter for each group, or numbers where the letters are too few."""
+    """Return a letter for each group, or numbers if there are more groups than letters."""
     names = string.ascii_lowercase
     return list(names[:n_groups]) if n_groups <= len(names) else [*map(str, range(1, n_groups + 1))]

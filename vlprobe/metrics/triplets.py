@@ -1,10 +1,10 @@
-"""VISLA's metrics, on triplets of two captions with the same meaning (P1, P2) and one with another
-meaning (N).
+"""VISLA's metrics, on triplets of two captions with the same meaning (P1, P2) and one with a
+different meaning (N).
 
-Rows of kind `i2t` carry `score_0`, `score_1`, `score_2`: similarity of the picture to P1, P2, N.
-Rows of kind `t2t` carry `text_01`, `text_02`, `text_12`: cos(P1, P2), cos(P1, N), cos(P2, N), and
-`overlap_01`... for shared words. P1 is the positive with the smaller edit distance to N. All
-comparisons are strict.
+Rows of kind `i2t` have the columns `score_0`, `score_1`, `score_2`: similarity of the picture to P1,
+P2, N. Rows of kind `t2t` have the columns `text_01`, `text_02`, `text_12`: cos(P1, P2), cos(P1, N),
+cos(P2, N), and `overlap_01`... for shared words. P1 is the positive with the smaller edit distance
+to N. All comparisons are strict.
 """
 
 from collections.abc import Callable
@@ -18,13 +18,13 @@ Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value per row
 
 
 def _beats(rows: pd.DataFrame, winner: str, loser: str) -> np.ndarray:
-    """Return 1 if one column is strictly above another; NaN if either is NaN."""
+    """Return 1 if one column is strictly greater than another; NaN if either is NaN."""
     winners, losers = rows[winner].to_numpy(np.float64), rows[loser].to_numpy(np.float64)
     return np.where(np.isnan(winners) | np.isnan(losers), np.nan, winners > losers)
 
 
 def _level(*comparisons: tuple[str, str]) -> Column:
-    """Return whether only a tie makes a case fail: the smallest difference of winner and loser is 0."""
+    """Return whether a case fails only because of a tie: the smallest winner-loser difference is 0."""
 
     def tied(rows: pd.DataFrame) -> np.ndarray:
         gaps = [
@@ -37,7 +37,7 @@ def _level(*comparisons: tuple[str, str]) -> Column:
 
 
 def i2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the picture scores both true captions above the wrong one. Source: VISLA, section
+    """Return 1 if the picture scores both true captions higher than the wrong one. Source: VISLA, section
     3.
     """
     return _beats(rows, "score_0", "score_2") * _beats(rows, "score_1", "score_2")
@@ -59,7 +59,7 @@ def words_t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
-    """Compute the Jaccard index: shared words over all words, 0 to 1; NaN if both sets are empty.
+    """Compute the Jaccard index: shared words divided by all words, 0 to 1; NaN if both sets are empty.
 
     >>> jaccard(frozenset({"a", "cat"}), frozenset({"a", "dog"}))
     0.3333333333333333

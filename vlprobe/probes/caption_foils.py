@@ -1,5 +1,5 @@
-"""Captions of an item altered by RoCOCO's policies, and the encoders that vote on the word
-to alter (papers/rococo.txt).
+"""Item captions altered by RoCOCO's policies, and the encoders that vote on the word to alter
+(papers/rococo.txt).
 """
 
 import functools
@@ -26,7 +26,7 @@ PRECISION = "fp32"  # that votes are counted in
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Rules for choosing the word of a caption to replace and its replacement."""
+    """Rules for choosing which word of a caption to replace, and its replacement."""
 
     voters: tuple[str, ...] = ()  # names of the encoders that vote on the word taken out
     seed: int = 42  # the run's
@@ -43,11 +43,11 @@ class Draws:
 def altered_in_order(
     item: Item, policy: str, draws: Draws, seed: int
 ) -> tuple[list[substitution.Altered | None], dict[str, int]]:
-    """Return a policy's alteration of each of the item's captions, or None if that is impossible,
-    and the number of captions not altered, by reason.
+    """Return a policy's alteration of each of the item's captions, or None if it cannot be altered, and
+    the number of captions that were not altered, by reason.
 
     Raises:
-        InvalidInput: an unknown policy, or a voter without text embeddings.
+        InvalidInput: The policy is unknown, or a voter has no text embeddings.
     """
     name, _, detail = policy.partition(":")
     votes = _votes(item.captions, draws.voters) if draws.voters else None
@@ -89,8 +89,8 @@ def altered_captions(
     seed: int,
     foreign: Collection[str] = (),
 ) -> tuple[list[str], Mapping[str, int]]:
-    """Alter the item's captions by a policy, and count by reason those that could not be
-    altered; captions in another language, `foreign`, are skipped.
+    """Alter the item's captions by a policy, and count the captions that could not be altered, by
+    reason. Captions in another language, `foreign`, are skipped.
     """
     if policy == RELEASED:
         return list(item.foils), {}
@@ -111,9 +111,9 @@ def caption_cases(
     draws: Draws,
     foreign: frozenset[str],
 ) -> tuple[list[Case], Counter[str]]:
-    """Return the query of a picture in each gallery (one per policy and seed), and the number of
-    captions that could not be altered, by reason. If rules alter captions, a picture without an
-    English caption has no query.
+    """Return the query of a picture for each gallery (one per policy and seed), and the number of
+    captions that could not be altered, by reason. If rules alter the captions, there is no query for a
+    picture without an English caption.
     """
     cases, dropped = [], Counter[str]()
     for policy in policies:
@@ -126,16 +126,14 @@ def caption_cases(
 
 
 def file_foils(item: Item, edits: EditsFile) -> list[str]:
-    """Return the altered captions of an item from a file."""
+    """Return the altered captions that a file has for an item."""
     return [row.text for text in item.captions for row in edits.of(item, text, "different")]
 
 
 def file_caption_cases(
     item: Item, image: Picture, edits: EditsFile
 ) -> tuple[list[Case], Counter[str]]:
-    """Return the query of a picture in the gallery with a file's altered captions, one per
-    subtype.
-    """
+    """Return the queries of a picture in the galleries with a file's altered captions, one per subtype."""
     by_policy: dict[str, list[str]] = {}
     for text in item.captions:
         for row in edits.of(item, text, "different"):
@@ -170,7 +168,7 @@ def load_voter(name: str) -> TextEncoder:
 
 @functools.cache  # called for each item: loading takes a second or more
 def _loaded_voter(name: str) -> tuple[TextEncoder, int]:
-    """The encoder, and when loading it began, in ns since 1970."""
+    """Return the encoder, and the time when its loading started, in ns since 1970."""
     began = time.time_ns()
     model = registry.load_model(name)
     if not embeds_texts(model):
@@ -182,9 +180,9 @@ def _loaded_voter(name: str) -> tuple[TextEncoder, int]:
 
 
 def voter_digest(name: str, cache: Path) -> str:
-    """Return the digest of a voting encoder, which is loaded if the cache lacks the digest.
+    """Return the digest of a voting encoder; the encoder is loaded if its digest is not in the cache.
 
-    Raises InvalidInput as `load_voter` does.
+    Raises InvalidInput like `load_voter`.
     """
     parsed = registry.parse_name("models", name)
     parsed.check()
@@ -196,5 +194,5 @@ def voter_digest(name: str, cache: Path) -> str:
 
 
 def text_encoder(model: TextEncoder) -> Callable[[Sequence[str]], np.ndarray]:
-    """Return the function that embeds texts with a model."""
+    """Return a function that embeds texts with a model."""
     return lambda texts: model.encode_texts(model.tokenize(texts))

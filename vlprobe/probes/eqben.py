@@ -1,6 +1,6 @@
 """EqBen: match two near-identical pictures with two captions (papers/eqben.txt).
 
-A case is a sample (I1, I2; T1, T2), or a picture with a caption and a foil if it has no second picture.
+A case is a sample (I1, I2; T1, T2) or, without a second picture, a picture with a caption and a foil.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -85,7 +85,7 @@ PRESENTATION = Presentation(
 
 
 class EqBen(Probe):
-    """Text, image and group score on visually minimal pairs, and how evenly the similarity changes."""
+    """Text, image and group scores on visually minimal pairs, and how evenly the similarity changes."""
 
     name = "eqben"
     version = 1
@@ -111,7 +111,7 @@ class EqBen(Probe):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Return the case of the item; items without a picture or a foil are counted."""
+        """Return the case of the item, and count items without a picture or a foil."""
         edits = file_options.load_edits(options)
         if edits and item.image:
             return _foils_of_file(item, item.image, edits)
@@ -140,25 +140,25 @@ class EqBen(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "MinimalPairScorer":
-        """Score the smallest of the differences that should be positive; for a generative model,
-        the answers in both orders.
+        """Return a scorer for the smallest of the differences that should be positive; for a generative
+        model, it also returns the answers in both orders.
         """
         check_fit(encoder.model, self)
         return MinimalPairScorer(encoder, score_type(encoder.model, self) == "probability")
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
-        """Return notes on the size of each subset, and on the weaker side of a pair of caption and foil."""
+        """Return the size of each subset, and the weaker side of the pairs of caption and foil."""
         return pairs.survey(blocks)
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-        """Add both to the rows."""
+        """Add the results of the survey to the rows."""
         return pairs.prepare(rows, survey_facts)
 
 
 def _foils_of_file(
     item: Item, image: Picture, edits: EditsFile
 ) -> tuple[list[Case], Mapping[str, int]]:
-    """A picture, each of its captions and each edit of it that means something else."""
+    """Return one case per edit that changes the meaning of one of the picture's captions."""
     rows = [row for text in item.captions for row in edits.of(item, text, "different")]
     roles = ("original", "different")
     cases = [
@@ -177,12 +177,11 @@ def _foils_of_file(
 
 
 class MinimalPairScorer:
-    """Scores slices of the run's cases, which evaluates a generative model in both orders of the
-    captions.
+    """Scorer for slices of the run's cases; it evaluates a generative model in both orders of the captions.
 
     Args:
         encoder: The model.
-        gives_probabilities: Whether its scores are probabilities.
+        gives_probabilities: Whether the scores of the model are probabilities.
     """
 
     def __init__(self, encoder: Encoder, gives_probabilities: bool) -> None:
@@ -190,7 +189,7 @@ class MinimalPairScorer:
         self._score = scoring_cases.case_scorer(encoder, _margins)
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """The table of scores, with `probability`, `order_12` and `order_21`."""
+        """Return the table of scores, with `probability`, `order_12` and `order_21`."""
         table = self._score(cases)
         table = table.append_column(
             "probability", pa.array(np.full(len(cases), self.gives_probabilities))
@@ -203,7 +202,7 @@ class MinimalPairScorer:
 
 
 def _orders(encoder: Encoder, cases: pa.Table) -> np.ndarray:
-    """Return the model's answers with the first caption in first and in second place, in the form of `metrics.pairs`:
+    """Return the model's answers with the first caption listed first and second, in the form that `metrics.pairs` uses:
     float32 of shape (2, n).
     """
     model = encoder.model

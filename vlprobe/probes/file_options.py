@@ -1,7 +1,7 @@
 """Files in the options of probes: read once, identified by digest.
 
-edits of every probe: edits in place of those from its rules or its dataset
-vocabulary    of the probe `rococo`: words that rand-voca inserts
+edits         every probe: edits that replace the ones from its rules or its dataset
+vocabulary    only `rococo`: words that rand-voca inserts
 """
 
 import functools
@@ -25,8 +25,8 @@ class FileOption:
 
     Args:
         name: Name of the option; the digest is stored under this name plus `_digest`.
-        kind: Kind of file, within a sentence.
-        called: Kind of file at the start of a sentence.
+        kind: Name of the kind of file, within a sentence.
+        called: Name of the kind of file, at the start of a sentence.
         is_plural: Whether `called` is plural, such as "Edits".
         max_bytes: Maximum file size.
         when_large: Message for a larger file.
@@ -85,7 +85,7 @@ _EDITS = FileOption(
 
 
 def edits_option(uses: str) -> Option:
-    """Create the option `edits` of a probe; `uses` is a sentence on how the edits are used."""
+    """Create the option `edits` of a probe; `uses` is a sentence about how the edits are used."""
     return Option(
         name="edits",
         default="",
@@ -96,9 +96,7 @@ def edits_option(uses: str) -> Option:
 
 
 def pin_edits(options: Mapping[str, object]) -> dict[str, object]:
-    """Add the digest of the file; without a file, remove the option, so that the run keeps its
-    key.
-    """
+    """Add the digest of the file; if there is no file, remove the option, so that the run keeps its key."""
     if not options["edits"]:
         return {name: value for name, value in options.items() if name != "edits"}
     return with_edits_digest(options)
@@ -125,7 +123,7 @@ def load_edits(options: Mapping[str, object]) -> EditsFile | None:
 
 
 def is_lgip_form(options: Mapping[str, object]) -> bool:
-    """Return whether the file in pinned options is in LGIP's format, with one picture per line."""
+    """Return whether the file in pinned options has LGIP's format, with one picture per line."""
     return _edits_of(str(options["edits"]), str(options.get("edits_digest", ""))) is None
 
 
@@ -137,7 +135,7 @@ def check_edits(items: Sequence[Item], options: Mapping[str, object]) -> None:
 
 @functools.lru_cache(maxsize=2)  # called for each item with the edits of the whole file
 def _edits_of(path: str, digest: str) -> EditsFile | None:
-    """Read the file's edits, None in LGIP's form; a changed file raises InvalidInput."""
+    """Read the edits in the file; None if it has LGIP's format. Raises InvalidInput if the file has changed."""
     content = _EDITS.content(path, digest)
     return None if edits_file.is_lgip_form(content) else edits_file.read(content, path)
 
@@ -189,7 +187,7 @@ def load_vocabulary(options: Mapping[str, object]) -> substitution.Vocabulary | 
 
 @functools.lru_cache(maxsize=2)  # called for each item: 1,764 words take 3 ms
 def _vocabulary_of(path: str, digest: str) -> substitution.Vocabulary:
-    """Read the file's words; a changed file raises InvalidInput."""
+    """Read the words in the file. Raises InvalidInput if the file has changed."""
     content = _WORDS.content(path, digest)
     try:
         words = content.decode("utf-8").splitlines()

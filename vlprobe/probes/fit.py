@@ -1,4 +1,4 @@
-"""Compatibility of models with probes, and the kind of their scores."""
+"""Compatibility of models with probes, and the kind of scores that models return."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from vlprobe.types import Capabilities, Item, Model, Probe
 
 
 def score_type(model: Model, probe: Probe) -> str:
-    """Return the kind of the model's scores in the probe: "cosine", or a pair scorer's own.
+    """Return the kind of scores that the model has in the probe: "cosine", or the pair scorer's own kind.
 
-    A pair scorer ranks a gallery in two steps: a short list by cosine, re-ranked by the logit of
-        the pair.
+    A pair scorer ranks a gallery in two steps: it selects a short list by cosine, and re-ranks it by
+        the logit of each pair.
     """
     declared = model.capabilities.score_type
     if model.capabilities.looks_up:
@@ -20,7 +20,7 @@ def score_type(model: Model, probe: Probe) -> str:
 
 
 def check_name_fits(name: ModelName, probe: Probe) -> None:
-    """Run `check_fit` before loading a model, if its name tells the supported tasks."""
+    """Run `check_fit` before loading a model, if its name determines the supported tasks."""
     if name.capabilities:
         _refuse_misfit(name.text, name.capabilities, probe, ())
 
@@ -93,7 +93,7 @@ def _refuse_server(
 
 
 def _pairs(items: Sequence[Item]) -> str:
-    """Describe the number of pairs in the clean gallery of these items, in parentheses; "" without any."""
+    """Describe the number of pairs in the clean gallery of these items, in parentheses; "" if there are none."""
     n_pictures = len({item.image.name for item in items if item.image})
     n_captions = len({caption for item in items for caption in item.captions})
     if not n_pictures:

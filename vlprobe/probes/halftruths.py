@@ -1,4 +1,4 @@
-"""Half-truths: does a short true caption score above the same caption with a wrong detail? (arXiv 2602.23906)
+"""Half-truths: does a short true caption score higher than the same caption with a wrong detail? (arXiv 2602.23906)
 
 A case is a picture, a short true caption, the caption with a wrong detail, and the caption with the true detail.
 """
@@ -43,7 +43,7 @@ PRESENTATION = Presentation(
 
 
 class HalfTruths(Probe):
-    """Preference of a short true caption over a longer one with a wrong detail."""
+    """Preference for a short true caption over a longer one with a wrong detail."""
 
     name = "halftruths"
     version = 1
@@ -55,8 +55,8 @@ class HalfTruths(Probe):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Return up to three cases per caption of the item, and the number of captions without a
-        case, by type.
+        """Return up to three cases per caption of the item, and the number of captions without a case, by
+        type.
         """
         if item.image is None:
             return [], {"no picture": 1}
@@ -88,8 +88,8 @@ class HalfTruths(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
-        """Score the similarity of the short caption minus that of the caption with a wrong
-        detail.
+        """Return a scorer whose margin is the similarity of the short caption minus the similarity of the
+        caption with a wrong detail.
         """
         check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)

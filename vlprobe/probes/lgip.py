@@ -1,8 +1,8 @@
-"""LGIP: similarity should stay when a caption is reworded and fall when it becomes wrong
+"""LGIP: similarity should not change when a caption is reworded, and should fall when it becomes wrong
 (papers/lgip.txt).
 
-A case is one image, a caption of it and one edit of that caption. In a combined case the third text
-is the paraphrase that was flipped; the margin is still relative to the original caption, as in
+A case is an image, one of its captions and one edit of that caption. In a combined case the third
+text is the paraphrase that was flipped; the margin is still relative to the original caption, as in
 equation 3.
 """
 
@@ -164,8 +164,8 @@ class Lgip(Probe):
     metrics = pairwise.METRICS
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Raise a VlprobeError if the plug-in of the rules is missing, not allowed, or cannot make
-        a chosen kind.
+        """Raise a VlprobeError if the plug-in with the rules is missing, not allowed, or cannot make one of
+        the chosen kinds of edits.
         """
         if options["rules"] in lgip.RULES:
             return
@@ -179,7 +179,7 @@ class Lgip(Probe):
             )
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digest of a plug-in's rules, or of a file of edits."""
+        """Add the digest of a plug-in's rules or of a file of edits."""
         if options["rules"] not in lgip.RULES:
             rules = registry.load_rules(str(options["rules"]))
             options = {**options, "rules": rules.name, "rules_digest": rules.digest}
@@ -191,7 +191,7 @@ class Lgip(Probe):
             file_options.check_edits(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """Return all captions, unless the edits come from a file or the rules from a plug-in."""
+        """Return all captions, unless the edits come from a file or the rules come from a plug-in."""
         return () if options["edits"] or options["rules"] not in lgip.RULES else item.captions
 
     def cases(
@@ -228,8 +228,8 @@ class Lgip(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
-        """Score the similarity of the original minus that of the edit; for a paraphrase, minus the
-        absolute change.
+        """Return a scorer whose margin is the similarity of the original minus the similarity of the edit;
+        for a paraphrase, the negative of its absolute value.
         """
         check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
@@ -250,7 +250,7 @@ class Lgip(Probe):
 
 
 def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits:
-    """Edits of the item's captions by the rules."""
+    """Make edits of the item's captions by the rules."""
     if options["rules"] in lgip.RULES:
         return lgip.edits(
             item.captions,
@@ -278,7 +278,7 @@ def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits
 
 
 def _listed_edits(item: Item, edits: EditsFile, kinds: Sequence[str]) -> lgip.CaptionEdits:
-    """Edits of the chosen kinds for the item's captions in a file from any source."""
+    """Return the edits of the chosen kinds that a file of edits from any source has for the item's captions."""
     every, n_without = [], 0
     for caption in item.captions:
         of_caption = []
@@ -296,16 +296,16 @@ def _listed_edits(item: Item, edits: EditsFile, kinds: Sequence[str]) -> lgip.Ca
 
 
 def _is_chosen(edit: Edit, kinds: Sequence[str]) -> bool:
-    """Return whether an edit of a file has a chosen kind, or a subtype that is one of vlprobe's own kinds."""
+    """Return whether an edit in a file has a chosen kind, or a subtype that is one of vlprobe's own kinds."""
     return edit.kind in kinds or edit.subtype in kinds
 
 
 def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip.CaptionEdits:
-    """The edits that the file has for the item's picture and captions, of the chosen kinds.
+    """Return the edits of the chosen kinds that the file has for the item's picture and captions.
 
     Raises:
-        InvalidInput: The file has no line for them, or several that differ and share as many
-            folders with the picture.
+        InvalidInput: The file has no line for them, or several different lines that share the same
+            number of folders with the picture.
     """
     image_path = Path(picture.name)
     lines = _lines_by_file_name(options["edits"], options.get("edits_digest", ""))
@@ -340,9 +340,9 @@ def _shared_folders(path: Path, image_path: Path) -> int:
 
 @functools.lru_cache(maxsize=2)  # called for each item with the lines of the whole file
 def _lines_by_file_name(path: str, digest: str) -> dict[str, list[lgip_format.ImageEdits]]:
-    """The lines of a file of edits, by the name of the picture's file without its folders.
+    """Return the lines of a file of edits, by the file name of the picture without its folders.
 
-    `digest` is the file's: a changed file is read again.
+    `digest` is the digest of the file, so that a changed file is read again.
     """
     lines: dict[str, list[lgip_format.ImageEdits]] = {}
     try:
@@ -357,8 +357,8 @@ def _lines_by_file_name(path: str, digest: str) -> dict[str, list[lgip_format.Im
 
 
 def _strengths(rows: pd.DataFrame) -> np.ndarray:
-    """Return the strength of each flip, float64 of shape (n,); NaN in rows of another kind, and where cosines
-    of texts were not kept, as in the shipped results.
+    """Return the strength of each flip, float64 of shape (n,); NaN for rows of other kinds, and if cosines of texts
+    were not stored, as in the bundled results.
     """
     if "text_01" not in rows:
         return np.full(len(rows), np.nan)

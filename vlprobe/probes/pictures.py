@@ -1,10 +1,10 @@
-"""Changed pictures: a picture should keep its score, and the true caption its lead, when the
-picture is changed.
+"""Changed pictures: when a picture is changed, it should keep its score, and the true caption should
+still score higher than the wrong one.
 
-A case is a picture and its changed copy, a true caption and a wrong one. The change either keeps
-the content of the picture (noise, blur, JPEG, rotation, ...) or writes the word of the wrong
-caption on it (a typographic attack). Sources: LGIP (equations 2, 4 and 5) with the picture instead
-of the caption; MMRB (arXiv 2212.08044) for the changes.
+A case is a picture, its changed copy, a true caption and a wrong one. The change either keeps the
+content of the picture (noise, blur, JPEG, rotation, ...) or writes the word of the wrong caption on
+it (a typographic attack). Sources: LGIP (equations 2, 4 and 5) with the picture in place of the
+caption; MMRB (arXiv 2212.08044) for the changes.
 """
 
 import difflib
@@ -123,8 +123,8 @@ class ChangedPictures(Probe):
     ) -> tuple[list[Case], Mapping[str, int]]:
         """Return one case per change and severity, with the first caption that has a wrong version.
 
-        A change that may make a caption wrong (a mirror and "left", gray and "red") and one that changes no pixel are
-        dropped and counted.
+        Changes that may make a caption wrong (a mirror and "left", gray and "red") and changes that leave every pixel
+        the same are dropped and counted.
         """
         if item.image is None:
             return [], {"no picture": 1}
@@ -169,20 +169,20 @@ class ChangedPictures(Probe):
         return cases, dropped
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """Return all captions, unless the dataset has wrong ones."""
+        """Return all captions, unless the dataset provides wrong ones."""
         return () if item.foils else item.captions
 
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
-        """Score the changed picture's similarity to the true caption minus that to the wrong
-        one.
+        """Return a scorer whose margin is the changed picture's similarity to the true caption minus its
+        similarity to the wrong one.
         """
         check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-        """Add the severity as the bin for curves."""
+        """Add the severity as the bin for the curves."""
         return rows.assign(strength_bin=picture_changes.BIN + rows["rule"].str.rpartition(":")[2])
 
 
@@ -193,7 +193,7 @@ def _margins(rows: pd.DataFrame) -> np.ndarray:
 def _captions(
     item: Item, seed: int, foreign: frozenset[str]
 ) -> tuple[tuple[str, str], Edit] | None:
-    """Return a true and a wrong caption of an item, and the words that differ; None if it has no wrong caption.
+    """Return a true and a wrong caption of an item and the words that differ; None if it has no wrong caption.
 
     The wrong caption is the dataset's own foil, or the first flip that LGIP's strict rules make.
     """
@@ -212,7 +212,7 @@ def _captions(
 
 
 def _different_words(true_caption: str, wrong_caption: str) -> tuple[str, str]:
-    """The words in which the two captions differ."""
+    """Return the words that differ between the two captions."""
     true_words, wrong_words = true_caption.split(), wrong_caption.split()
     blocks = difflib.SequenceMatcher(None, true_words, wrong_words, autojunk=False).get_opcodes()
     changed = [block for block in blocks if block[0] != "equal"]
@@ -223,7 +223,7 @@ def _different_words(true_caption: str, wrong_caption: str) -> tuple[str, str]:
 
 
 def _word(name: str, wording: Edit) -> str | None:
-    """Return the word that a change writes: "" for a change without a word, None if no word is available."""
+    """Return the word that a change writes on the picture: "" for a change without a word, None if there is none."""
     if picture_changes.KINDS[name].function:
         return ""
     word = wording.target if name == picture_changes.FALSE_WORD else wording.source
@@ -231,7 +231,7 @@ def _word(name: str, wording: Edit) -> str | None:
 
 
 def _sample(picture: Picture) -> Image.Image:
-    """A small copy of a picture, on which changes are tried."""
+    """Return a small copy of a picture to try changes on."""
     image = pictures.open_picture(picture)
     image.thumbnail((SAMPLE_SIDE, SAMPLE_SIDE))
     return image

@@ -1,9 +1,9 @@
 """PRSM: a reworded query should rank the same pictures first (papers/prsm.txt).
 
-A case is one query in several versions, P1: any paraphrases (the captions of one picture, or a
-file's), P2: prefixes ("a photo of"...), P3: synonyms. The gallery is the dataset's own pictures, or
-those of the dataset named by the option `gallery`; with the option `group`, a tag, each query searches only the
-pictures of its own group.
+A case is one query in several versions. P1: any paraphrases (the captions of one picture, or from a
+file), P2: prefixes ("a photo of"...), P3: synonyms. The gallery consists of the dataset's own
+pictures, or the pictures of the dataset in the option `gallery`. With the option `group`, a tag,
+each query searches only the pictures in its own group.
 """
 
 from collections.abc import Mapping, Sequence
@@ -131,7 +131,7 @@ class Prsm(Probe):
         )
 
     def metrics_of(self, options: Mapping[str, object], n_orders: int = 1) -> tuple[Metric, ...]:
-        """Return the metrics, with the estimate if candidates are sampled."""
+        """Return the metrics, including the estimate if candidates are sampled."""
         return (*self.metrics, *self.optional_metrics) if options.get("sampled") else self.metrics
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
@@ -145,7 +145,7 @@ class Prsm(Probe):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Return the query sets of an item, from its dataset or made from its captions."""
+        """Return the query sets of an item, either from its dataset or made from its captions."""
         cases, dropped = [], {}
         query_sets: Mapping[str, Sequence[str]]
         if edits := file_options.load_edits(options):
@@ -182,10 +182,10 @@ class Prsm(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> RankingScorer:
-        """Score each query's rankings; the margin is the top overlap minus 1.
+        """Return a scorer for each query's rankings; the margin is the top overlap minus 1.
 
-        The overlap is over the first 100 pictures, or the first 10 in a gallery of at most 100;
-        smaller galleries use the rank correlation.
+        The overlap covers the first 100 pictures, or the first 10 in a gallery of at most 100; smaller
+        galleries use the rank correlation.
         """
         check_fit(encoder.model, self)
         options = cast(PrsmOptions, run.options)
@@ -216,7 +216,7 @@ class Prsm(Probe):
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> tuple[Sequence[Picture], Sequence[str]]:
-        """Return the pictures of a gallery from another dataset."""
+        """Return the pictures of the gallery if it comes from another dataset."""
         name = str(run.options["gallery"])
         return [
             item.image for item in registry.load_dataset(name, cache).items if item.image
@@ -226,13 +226,13 @@ class Prsm(Probe):
 def grouped_pictures(
     items: Sequence[Item], group_tag: str, dataset: str
 ) -> dict[str, list[Picture]]:
-    """Return the pictures of each group, in the order of the items; without a tag, all form one
+    """Return the pictures of each group, in the order of the items; without a tag, all pictures form one
     group, "".
 
     Args:
-        items: Items of the gallery; those without a picture are skipped.
+        items: Items of the gallery; items without a picture are skipped.
         group_tag: The tag whose values are the groups.
-        dataset: Name of the dataset in errors.
+        dataset: Name of the dataset in error messages.
 
     Raises:
         InvalidInput: No item has a picture, or no item with a picture has the tag.
@@ -256,8 +256,8 @@ def grouped_pictures(
 
 
 def _listed_sets(item: Item, edits: EditsFile) -> dict[str, list[str]]:
-    """Each caption with the edits that mean the same, by setting: P2 and P3 where the subtype names
-    them, else P1; after the first caption with the caption's number before it.
+    """Return each caption with its edits that mean the same, by setting: the setting that the subtype
+    names, else P1. After the first caption, the setting is prefixed with the caption's number.
     """
     query_sets: dict[str, list[str]] = {}
     for index, caption in enumerate(item.captions):
@@ -269,7 +269,7 @@ def _listed_sets(item: Item, edits: EditsFile) -> dict[str, list[str]]:
 
 
 def _query_sets(item: Item, seed: int) -> dict[str, Sequence[str]]:
-    """The versions of the item's first caption by setting, each with the caption itself."""
+    """Return the versions of the item's first caption by setting, each including the caption itself."""
     caption = item.captions[0]
     paraphrases = lgip.edits(
         [caption], item.id, seed=seed, kinds=["paraphrase"], k_same=1000

@@ -1,16 +1,15 @@
-"""Rankings of a gallery's pictures for every version of a query, and measures of their
-agreement.
+"""Rankings of a gallery's pictures for every version of a query, and measures of their agreement.
 
 Comparisons of two versions of a query, as in PRSM's table 1, are stored next to the scores:
 
     comparisons.parquet has one row per case: names of comparisons, and the measures of each
 
-P1: the query against its first and second paraphrase. P2: "an image of" against "a picture of" and
-against no prefix. P3: the query against its first, second, and both attributes replaced. A query
-that lacks one of the two versions, or has the same text for both, lacks the comparison. Where no
-tag names the versions (captions of a picture, a file of edits), those of P1 are numbered in order,
-without duplicates: of "a dog", "a dog", "one dog" the last is c1. Source: PRSM, section 3 and table
-1.
+P1: the query compared with its first and second paraphrases. P2: "an image of" compared with "a
+picture of" and with no prefix. P3: the query compared with versions in which the first, the second,
+or both attributes are replaced. If a query lacks one of the two versions, or both have the same
+text, it has no such comparison. If no tag names the versions (captions of a picture, a file of
+edits), the versions of P1 are numbered in order, without duplicates: for "a dog", "a dog", "one
+dog", the last is c1. Source: PRSM, section 3 and table 1.
 """
 
 import functools
@@ -58,7 +57,7 @@ def version_texts(item: Item, setting: str, texts: Sequence[str]) -> dict[str, s
     """Return the text of each version of a query that the paper names, by name.
 
     Args:
-        item: The item; its tag `versions` names its captions if the dataset provides the versions.
+        item: The item; if the dataset provides the versions, the tag `versions` names the item's captions.
         setting: P1, P2 or P3.
         texts: The versions of the case.
 
@@ -75,7 +74,7 @@ def version_texts(item: Item, setting: str, texts: Sequence[str]) -> dict[str, s
 
 
 def _prefix(text: str) -> str:
-    """The name of a version by its prefix."""
+    """Return the name of a version by its prefix."""
     return next((name for lead, name in _LEADS.items() if text.lower().startswith(lead)), "np")
 
 
@@ -88,7 +87,7 @@ def measured(
         item: Item of the query.
         setting: P1, P2 or P3.
         texts: The distinct versions of the case, two or more.
-        pairs: Measures of each pair of them, as `metrics.ranking.pair_measures` returns them.
+        pairs: Measures of each pair of versions, as returned by `metrics.ranking.pair_measures`.
     """
     versions = version_texts(item, setting, texts)
     place_of = {text: number for number, text in enumerate(texts)}
@@ -112,7 +111,7 @@ TOP_PICTURES = 5  # stored candidates of each version's ranking
 
 
 class QueryRanking(NamedTuple):
-    """The ranking of one query: the measures over its versions, and the first candidates of each version."""
+    """Ranking results of one query: the measures over its versions, and the first candidates for each version."""
 
     measures: dict[str, float]
     pairs: dict[str, np.ndarray]  # the measures of each two versions, (n_pairs,)
@@ -120,10 +119,10 @@ class QueryRanking(NamedTuple):
 
 
 class GroupGallery:
-    """Pictures that the queries of one group rank.
+    """Pictures that are ranked for the queries of one group.
 
     Args:
-        encoder: The encoder of pictures and texts.
+        encoder: The encoder for pictures and texts.
         pictures: The candidates.
     """
 
@@ -132,7 +131,7 @@ class GroupGallery:
 
     @functools.cached_property  # one search for all parts of a run
     def index(self) -> Gallery:
-        """Gallery to search, built at the first query."""
+        """Gallery to search, built for the first query."""
         encoder, pictures = self.encoder, self.pictures
         return Gallery.encode(
             lambda block: encoder.images(pictures[block]),
@@ -151,7 +150,7 @@ class GroupGallery:
 
         Args:
             queries: The versions of each query.
-            samples: Candidate numbers per query whose ranks are correlated; None: all candidates.
+            samples: For each query, the numbers of the candidates whose ranks are correlated; None: all candidates.
         """
         gallery, samples, ranker = self.index, iter(samples), ranking.Ranker()
         for block in query_blocks(queries, gallery.product_queries):
@@ -171,14 +170,14 @@ class GroupGallery:
 
 
 class RankingScorer:
-    """Scores slices of the run's cases: one case is a query in several versions.
+    """Scorer for slices of the run's cases; each case is a query in several versions.
 
     Args:
-        encoder: Embeds pictures and texts.
-        galleries: By group, the pictures that its queries rank.
+        encoder: The encoder for pictures and texts.
+        galleries: The pictures that are ranked for the queries of each group, by group.
         items: Items of the queries, by id.
-        group_tag: The tag that defines the groups, for an error; "": one group.
-        n_sampled: Number of candidates whose ranks each query correlates; 0: all.
+        group_tag: The tag that defines the groups, for error messages; "": one group.
+        n_sampled: Number of candidates whose ranks are correlated for each query; 0: all.
         seed: Seed of the samples.
     """
 
@@ -197,8 +196,8 @@ class RankingScorer:
         self.group_tag = group_tag
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """The table of scores of a slice of cases. Raises InvalidInput if a query's group has
-        no picture.
+        """Return the table of scores for a slice of cases. Raises InvalidInput if a query's group has no
+        picture.
         """
         queries, case_ids = cases["texts"].to_pylist(), cases["id"].to_pylist()
         item_ids, settings = cases["item"].to_pylist(), cases["subtype"].to_pylist()
@@ -256,7 +255,7 @@ class RankingScorer:
 
 
 def group_of(item: Item, group_tag: str) -> str:
-    """Return the group of an item, its value of the tag; "" without a tag."""
+    """Return the group of an item, which is its value of the tag; "" if there is no tag."""
     return item.tags.get(group_tag, "") if group_tag else ""
 
 
@@ -277,7 +276,7 @@ def ranking_table(measures: Sequence[Mapping[str, float]], tops: Sequence[str]) 
 
 
 def margin_measure(gallery_size: int) -> str:
-    """Name the measure behind the margin, the same for all cases of a run with one gallery.
+    """Return the name of the measure behind the margin, which is the same for all cases of a run with one gallery.
 
     >>> margin_measure(5000), margin_measure(100), margin_measure(10)
     ('local_100', 'local_10', 'global')
@@ -289,7 +288,7 @@ def margin_measure(gallery_size: int) -> str:
 def query_blocks(
     queries: Sequence[Sequence[str]], max_versions: int
 ) -> Iterator[list[Sequence[str]]]:
-    """Yield blocks of queries with at most this many versions in total, or one query with more.
+    """Yield blocks of queries with at most `max_versions` versions in total, or a single query with more.
 
     >>> list(query_blocks(["abc", "def", "gh"], 6))
     [['abc', 'def'], ['gh']]
@@ -310,7 +309,7 @@ def _ranked(versions: ranking.Rankings) -> QueryRanking:
 
 
 def _sampled(scores: np.ndarray, sample: np.ndarray) -> QueryRanking:
-    """Compute `_ranked` with the rank correlation of sampled candidates: no row is sorted."""
+    """Compute `_ranked` with the rank correlation of sampled candidates, without sorting any row."""
     n_versions, n_candidates = scores.shape
     unknown = np.full(math.comb(n_versions, 2), math.nan)
     pairs = {"global": unknown, "global_idlist": unknown}

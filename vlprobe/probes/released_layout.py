@@ -1,7 +1,8 @@
 """Altered captions of a run in RoCOCO's release format.
 
-A JSON list with one entry per picture: `image`, and `caption`, a list of its five or six original
-captions followed by five altered ones; the j-th is made from the j-th original.
+A file is a JSON list with one entry per picture: `image`, and `caption`, a list of its five or six
+original captions followed by five altered ones. The j-th altered caption is made from the j-th
+original.
 `datasets/rococo.py` reads it.
 """
 
@@ -24,7 +25,7 @@ LONGEST_NAME = 80  # characters of a file's name, without its ending
 
 
 class ReleasedEntry(TypedDict):
-    """A picture's entry in the file."""
+    """Entry of one picture in the file."""
 
     image: str
     caption: list[str]
@@ -32,26 +33,24 @@ class ReleasedEntry(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ReleasedLayout:
-    """One file: its entries, and the number of omitted pictures by reason."""
+    """One file: its entries and the number of omitted pictures, by reason."""
 
     entries: list[ReleasedEntry] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
     def encoded(self) -> bytes:
-        """Encode the file as ASCII JSON with a space after commas and colons, as in the released
-        files.
-        """
+        """Encode the file as ASCII JSON with a space after commas and colons, as in the released files."""
         return json.dumps(self.entries).encode()
 
 
 def layouts(
     cases: Reader, image_names: Mapping[str, str], rule: str = ""
 ) -> dict[str, ReleasedLayout]:
-    """Return the files of a run's altered captions by rule (a policy, or one of its seeds).
+    """Return the files with a run's altered captions, by rule (a policy, or one of its seeds).
 
     Args:
         cases: Function that reads the cases of a `rococo` run.
-        image_names: Name of each picture in the file, by its stored name.
+        image_names: The name that each picture gets in the file, by its stored name.
         rule: The rule to write; "": all rules.
     """
     by_rule: dict[str, ReleasedLayout] = {}
@@ -73,7 +72,7 @@ def layouts(
 
 
 def _misfit(originals: Sequence[str], altered: Sequence[str], rule: str) -> str:
-    """Return the reason why the layout has no place for a picture; "" if it has one."""
+    """Return the reason why a picture does not fit the layout; "" if it does."""
     if len(originals) not in N_ORIGINALS:
         return f"{len(originals)} captions where the layout has 5 or 6"
     is_whole = len(altered) == (N_ALTERED if rule == RELEASED else len(originals))
@@ -81,7 +80,7 @@ def _misfit(originals: Sequence[str], altered: Sequence[str], rule: str) -> str:
 
 
 def file_names(rules: Iterable[str]) -> dict[str, str]:
-    """Return a unique file or folder name for each rule, of letters, digits, dots and underscores.
+    """Return a unique file or folder name for each rule, with only letters, digits, dots and underscores.
 
     >>> list(file_names(["rand-voca:2:seed1", "mix:0.9:seed10", "edits:../a b", "edits:a-b"]).values())
     ['rand_voca_2_seed1', 'mix_0.9_seed10', 'edits_a_b', 'edits_a_b_2']
@@ -99,10 +98,10 @@ def file_names(rules: Iterable[str]) -> dict[str, str]:
 
 
 def image_names(pictures: Iterable[Picture]) -> tuple[Path | None, dict[str, str]]:
-    """Return the folder that contains all pictures, and the relative path of each picture by its
-    stored name.
+    """Return the folder that contains all pictures, and the relative path of each picture by its stored
+    name.
 
-    None if no picture is on this machine; pictures then keep their names from the dataset.
+    The folder is None if no picture is on this machine; pictures then keep their names from the dataset.
     """
     listed = [picture for picture in pictures if not picture.absent]
     absolute = {picture.name: picture.path.absolute() for picture in listed}
@@ -114,7 +113,7 @@ def image_names(pictures: Iterable[Picture]) -> tuple[Path | None, dict[str, str
 
 
 def _common(folders: Iterable[Path]) -> Path | None:
-    """The innermost folder with all of these paths."""
+    """Return the innermost folder that contains all of these paths."""
     common: Path | None = None
     for folder in folders:
         common = folder if common is None else common

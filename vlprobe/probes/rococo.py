@@ -1,12 +1,12 @@
 """RoCOCO: retrieval with altered captions or mixed pictures in the gallery
 (papers/rococo.txt).
 
-Kind `i2t`, one case per picture and policy: the gallery is every item's captions and, altered by that
-policy, every caption once more. Kind `t2i`, one case per caption, strength and seed: the gallery is
-every picture and each mixed with a partner. A patch or mixture that changes no pixel is neither a query nor in the
-gallery, and is counted as dropped. The clean gallery is always scored with the altered one; without policies and
-pictures only the clean gallery is used, as kinds `clean_i2t` and `clean_t2i`, and metrics of altered galleries are
-unknown. A dataset with its own altered captions (released files) is used unchanged.
+Kind `i2t` has one case per picture and policy; the gallery contains every item's captions, plus every caption as
+altered by that policy. Kind `t2i` has one case per caption, strength and seed; the gallery contains every picture,
+plus each picture mixed with a partner. A patch or mixture that does not change any pixel is not used as a query or in
+the gallery, and is counted as dropped. The clean gallery is always scored along with the altered one. Without policies
+and pictures, only the clean gallery is used, as kinds `clean_i2t` and `clean_t2i`, and metrics of altered galleries
+are unknown. A dataset with its own altered captions (released files) is used unchanged.
 """
 
 import copy
@@ -147,8 +147,8 @@ OPTIONS = (
 
 
 def check_settings(settings: RococoOptions) -> None:
-    """Check that votes have voters, altered pictures have a seed, a vocabulary has its policy, and
-    edits have unique names. Raises InvalidInput.
+    """Check that votes have voters, altered pictures have a seed, a vocabulary has a policy that uses it,
+    and edits have unique names. Raises InvalidInput.
     """
     needing_votes = [policy for policy in settings["policies"] if policy in VOTED_POLICIES]
     if needing_votes and not settings["influence"]:
@@ -170,8 +170,8 @@ def check_settings(settings: RococoOptions) -> None:
 
 
 def pinned_options(options: Mapping[str, object]) -> dict[str, object]:
-    """Return the options with the vocabulary's digest and without unused options, so that runs
-    without it keep their key. Raises InvalidInput if the vocabulary cannot be read.
+    """Return the options with the vocabulary's digest and without unused options, so that runs without a
+    vocabulary keep their key. Raises InvalidInput if the vocabulary cannot be read.
     """
     left_out = [name for name in ("caption_seeds", "vocabulary") if not options.get(name)]
     asked_for = {name: value for name, value in options.items() if name not in left_out}
@@ -181,7 +181,7 @@ def pinned_options(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def make_draws(settings: RococoOptions, seed: int) -> Draws:
-    """Return the rules for choosing words, from pinned options and the seed of a run."""
+    """Create the rules for choosing words from the pinned options and the seed of a run."""
     return Draws(
         voters=tuple(settings["influence"]),
         seed=seed,
@@ -191,16 +191,16 @@ def make_draws(settings: RococoOptions, seed: int) -> Draws:
 
 
 def parse_strength(name: str) -> tuple[Literal["mix", "patch"], float]:
-    """Split a strength KIND:LAM into its kind and the remaining share; the option's pattern allows
-    no other form.
+    """Split a strength KIND:LAM into its kind and the remaining share; the pattern of the option does not
+    allow any other form.
     """
     kind, lam = name.split(":")
     return cast(Literal["mix", "patch"], kind), float(lam)
 
 
 def _refuse_synonyms(option: str, meanings: Mapping[str, object]) -> None:
-    """Raise InvalidInput where two values of an option mean the same, so that it would be in
-    the gallery twice.
+    """Raise InvalidInput if two values of an option have the same meaning, so that the gallery would
+    contain the same edit twice.
     """
     for value, meaning in meanings.items():
         synonym = next(name for name, same in meanings.items() if same == meaning)
@@ -254,9 +254,7 @@ PRESENTATION = Presentation(
 
 
 class Rococo(Probe):
-    """Recall with and without altered captions and mixed pictures, and how often these rank
-    first.
-    """
+    """Recall with and without altered captions and mixed pictures, and how often these rank first."""
 
     name = "rococo"
     version = 2
@@ -270,14 +268,11 @@ class Rococo(Probe):
     partners: Mapping[int, Mapping[str, Path]] = {}
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Check that votes have voters, altered pictures have a seed, and edits have unique
-        names.
-        """
+        """Check that votes have voters, altered pictures have a seed, and edits have unique names."""
         check_settings(cast(RococoOptions, options))
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digests of the encoders that vote and of the vocabulary; leave out unused
-        options.
+        """Add the digests of the voting encoders and of the vocabulary, and remove unused options.
 
         Raises:
             InvalidInput: A file cannot be read.
@@ -295,12 +290,12 @@ class Rococo(Probe):
         file_options.check_edits(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """Return all captions of a picture, unless its dataset or a file has altered ones."""
+        """Return all captions of a picture, unless its dataset or a file provides altered ones."""
         has_edits = item.foils or options.get("edits") or not item.image
         return item.captions if options["policies"] and not has_edits else ()
 
     def loads_models(self, options: Mapping[str, object]) -> bool:
-        """Whether encoders vote on the words to replace."""
+        """Return whether encoders vote on the words to replace."""
         return bool(options["influence"])
 
     def for_items(self, items: Sequence[Item], options: Mapping[str, object]) -> "Rococo":
@@ -329,8 +324,8 @@ class Rococo(Probe):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Return the queries of an item in every altered gallery; without partners, all edits of
-        its picture are included.
+        """Return the queries of an item in every altered gallery; without partners, all edits of its picture
+        are included.
         """
         if item.image is None:
             return [], {"no picture": 1}
@@ -373,7 +368,7 @@ class Rococo(Probe):
     def _unchanged(
         self, item: Item, picture: Picture, strengths: Sequence[str]
     ) -> set[tuple[str, int]]:
-        """The strengths and seeds whose mixture has the pixels of the item's own picture."""
+        """Return the strengths and seeds whose mixture has the same pixels as the item's own picture."""
         if not self.partners:
             return set()
         unchanged = set()
@@ -392,8 +387,8 @@ class Rococo(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> RetrievalScorer:
-        """Rank in both galleries; the margin is the right candidate's similarity minus the best
-        altered one's.
+        """Return a scorer that ranks in both galleries; the margin is the similarity of the right candidate
+        minus the similarity of the best altered one.
         """
         check_fit(encoder.model, self)
         options = cast(RococoOptions, run.options)
@@ -407,7 +402,7 @@ class Rococo(Probe):
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> tuple[Sequence[Picture], Sequence[str]]:
-        """Return the mixed pictures, and released captions normalized for comparison."""
+        """Return the mixed pictures, and the released captions normalized for comparison."""
         pictures_by_id = _pictures(items)
         changed = changed_items(cases, item_numbers(pictures_by_id))
         mixed = [
@@ -424,7 +419,7 @@ class Rococo(Probe):
 
 
 def _pictures(items: Sequence[Item]) -> dict[str, Picture]:
-    """The pictures by item id, in the order of the items."""
+    """Return the pictures by item id, in the order of the items."""
     return {item.id: item.image for item in items if item.image}
 
 

@@ -1,12 +1,12 @@
 """RoCOCO's search: galleries with altered captions or mixed pictures, and the scores of its cases.
 
-In the clean gallery nothing is altered, and the right candidate competes with the best of all others. The first
+The clean gallery contains nothing altered, and the right candidate competes with the best of all others. The first
 candidates of a query in both galleries are stored next to the scores:
 
-    fronts.parquet has one row per case: the first candidates of the clean and of the whole gallery
+    fronts.parquet has one row per case: the first candidates of the clean gallery and of the whole gallery
 
-A candidate is named by its item; a caption also by its text, a mixed picture also by the item whose
-picture was mixed in. Lists are best first and have up to `retrieval.FIRST` candidates.
+A candidate is identified by its item; a caption also by its text, and a mixed picture also by the item
+whose picture was mixed in. Lists are best first and have up to `retrieval.FIRST` candidates.
 """
 
 import re
@@ -110,7 +110,7 @@ def table(ranks: RetrievalRanks, names: CandidateNames, partners: Sequence[str])
     Args:
         ranks: The ranks of the candidates.
         names: Names of the gallery's candidates.
-        partners: Item that each query's picture is mixed with; "" for captions.
+        partners: The item that each query's picture is mixed with; "" for captions.
     """
     clean, whole = ranks.first_clean, ranks.first
     columns = {
@@ -130,14 +130,14 @@ def table(ranks: RetrievalRanks, names: CandidateNames, partners: Sequence[str])
 
 
 def _named(names: pa.Array | None, numbers: np.ndarray) -> pa.ListArray:
-    """The names of each query's candidates, as lists; empty ones where these have no such name."""
+    """Return the names of each query's candidates, as lists; empty lists if the candidates have no such name."""
     if names is None:
         return pa.array([[]] * len(numbers), _WORDS)
     return _listed(names.take(pa.array(numbers[numbers >= 0])), numbers)
 
 
 def _listed(values: pa.Array, numbers: np.ndarray) -> pa.ListArray:
-    """Values of all queries' candidates, one list per query."""
+    """Return the values of all queries' candidates, one list per query."""
     lengths = (numbers >= 0).sum(axis=1)
     return pa.ListArray.from_arrays(pa.array(np.append(0, np.cumsum(lengths)), pa.int32()), values)
 
@@ -160,7 +160,7 @@ class GallerySearch(NamedTuple):
 
 
 class RuleGallery(NamedTuple):
-    """Gallery of one rule, built at its first query."""
+    """Gallery of one rule, built for its first query."""
 
     gallery: Gallery
     owners: np.ndarray  # the number of each candidate's item
@@ -179,11 +179,11 @@ class RuleGallery(NamedTuple):
         """Rank the candidates for queries.
 
         Args:
-            queries: Float32 of shape (n_queries, width).
-            query_items: The numbers of their items.
+            queries: Embeddings of the queries, float32 of shape (n_queries, width).
+            query_items: The item number of each query.
             match: Function that returns the logit of a query and a candidate, for models that score
                 pairs.
-            partners: Item whose picture is mixed into each query's picture; "" for captions.
+            partners: The item whose picture is mixed into each query's picture; "" for captions.
         """
         if self.is_clean:
             ranks = retrieve_clean(queries, query_items, self.gallery, self.owners, match)
@@ -197,7 +197,7 @@ class RuleGallery(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """The captions of one policy's gallery; three lists of one length."""
+    """Captions of one policy's gallery, as three lists of equal length."""
 
     texts: list[str] = field(default_factory=list)
     item_numbers: list[int] = field(default_factory=list)
@@ -209,7 +209,7 @@ class TextGalleries:
     seeds).
 
     Args:
-        encoder: Embeds pictures and texts.
+        encoder: The encoder for pictures and texts.
         cases: Function that reads all cases of the run.
         item_number: Number of each item, by id.
         normalise: Whether to ignore case and punctuation in released captions.
@@ -237,8 +237,8 @@ class TextGalleries:
     def search(
         self, queries: Sequence[Picture], query_items: np.ndarray, rule: str
     ) -> GallerySearch:
-        """Rank all captions and those altered by a rule for each picture; `query_items` are the
-        numbers of their items.
+        """Rank all captions, and the captions altered by a rule, for each picture; `query_items` has the
+        item numbers of the pictures.
         """
         if rule not in self._galleries:
             self._galleries[rule] = self._made(rule), self._texts(rule)
@@ -264,15 +264,15 @@ class TextGalleries:
         )
 
     def _texts(self, rule: str) -> list[str]:
-        """The candidates of a gallery, in the form in which they are compared."""
+        """Return the candidates of a gallery in the form in which they are compared."""
         texts = self._candidates[rule].texts
         if (rule == RELEASED or rule.startswith(FROM_FILE)) and self.normalise:
             return [normalised(text) for text in texts]
         return texts
 
     def _gallery(self, rule: str) -> Gallery:
-        """The gallery of a rule; originals are kept, as are all in several blocks:
-        one text is then the same vector in each of them.
+        """Return the gallery of a rule. Embeddings of originals are stored, and embeddings of all texts if
+        there are several blocks, so that a text has the same vector in each block.
         """
         encoder, texts = self.encoder, self._texts(rule)
         is_altered = self._candidates[rule].is_altered
@@ -294,9 +294,9 @@ class PictureGalleries:
     seed.
 
     Args:
-        encoder: Embeds pictures and texts.
-        pictures: By item id, in the order of the items.
-        changed: By rule, the numbers of the items whose mixed picture is in the gallery.
+        encoder: The encoder for pictures and texts.
+        pictures: The pictures by item id, in the order of the items.
+        changed: The numbers of the items whose mixed picture is in the gallery, by rule.
     """
 
     def __init__(
@@ -310,8 +310,8 @@ class PictureGalleries:
         self._galleries: dict[str, tuple[RuleGallery, list[Picture], pa.Array]] = {}
 
     def search(self, queries: Sequence[str], query_items: np.ndarray, rule: str) -> GallerySearch:
-        """Rank all pictures and those mixed by a rule for each caption; `query_items` are the
-        numbers of their items.
+        """Rank all pictures, and the pictures mixed by a rule, for each caption; `query_items` has the item
+        numbers of the captions.
         """
         if rule not in self._galleries:
             self._galleries[rule] = self._made(rule)
@@ -357,12 +357,12 @@ class PictureGalleries:
 
 
 class RetrievalScorer:
-    """Scores slices of the run's cases: one case is a query in one altered gallery.
+    """Scorer for slices of the run's cases; each case is a query in one altered gallery.
 
     Args:
-        pictures: By item id, in the order of the items.
-        texts: The galleries of captions, searched by the cases of kind `i2t`.
-        images: The galleries of pictures, searched by those of kind `t2i`.
+        pictures: The pictures by item id, in the order of the items.
+        texts: The galleries of captions, for cases of kind `i2t`.
+        images: The galleries of pictures, for cases of kind `t2i`.
     """
 
     def __init__(
@@ -375,8 +375,8 @@ class RetrievalScorer:
         self.texts, self.images = texts, images
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """The table of scores: similarity of the best candidate that is right and of the best
-        altered one; and the columns of `rococo_fronts.SCHEMA`.
+        """Return the table of scores: the similarities of the best right candidate and of the best altered
+        one, and the columns of `SCHEMA`.
         """
         n_cases = len(cases)
         similarities = np.full((n_cases, 2), np.nan, dtype=np.float32)
@@ -411,7 +411,7 @@ class RetrievalScorer:
         )
 
     def _rows_by_gallery(self, cases: pa.Table) -> dict[tuple[str, str], list[int]]:
-        """The rows of the cases by kind and gallery, which a rule names."""
+        """Return the rows of the cases by kind and gallery; a gallery is named after its rule."""
         rows: dict[tuple[str, str], list[int]] = {}
         names = (cases[name].to_pylist() for name in ("kind", "rule"))
         for row, (kind, rule) in enumerate(zip(*names, strict=True)):
@@ -430,7 +430,7 @@ class RetrievalScorer:
 
 
 def item_numbers(pictures: Mapping[str, Picture]) -> dict[str, int]:
-    """Return the number of each item by its id."""
+    """Return the number of each item, by its id."""
     return {item_id: number for number, item_id in enumerate(pictures)}
 
 
@@ -447,7 +447,7 @@ def changed_items(cases: Reader, item_number: Mapping[str, int]) -> dict[str, np
 def mixed_pictures(
     pictures: Mapping[str, Picture], rule: str, changed: np.ndarray
 ) -> list[Picture]:
-    """Mix the pictures with these numbers with their partners, by the rule KIND:LAM:seedN."""
+    """Return the pictures with these numbers, mixed with their partners by the rule KIND:LAM:seedN."""
     kind, lam, seed = rule.split(":")
     paths = {item_id: picture.path for item_id, picture in pictures.items()}
     edits = mix.picture_edits(

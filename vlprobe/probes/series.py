@@ -1,9 +1,9 @@
 """Ordered pictures: find the change in a video, and rank candidates as people do (papers/eqben.txt,
 table 12, figures 1 and 7).
 
-An item with a `series` gives a case: of kind `boundary`, the frames of a video and the captions before
-and after a boundary, or of kind `order`, candidates as people ranked them for a query, and an edit
-of the query if there is one.
+An item with a `series` has one case. A case of kind `boundary` has the frames of a video and the
+captions before and after a boundary. A case of kind `order` has candidates in the order in which
+people ranked them for a query, and an edit of the query if there is one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -82,9 +82,7 @@ class SeriesProbe(Probe):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Return the case of the item's series; items without a series or with too few pictures are
-        counted.
-        """
+        """Return the case of the item's series, and count items without a series or with too few pictures."""
         if item.series is None:
             return [], {"no series of pictures": 1}
         if len(item.series.pictures) < LEAST:
@@ -107,19 +105,19 @@ class SeriesProbe(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "SeriesScorer":
-        """Score the true boundary, or the candidate that people rank first, minus the best other
-        one.
+        """Return a scorer whose margin is the score of the true boundary, or of the candidate that people rank
+        first, minus the score of the best other one.
         """
         check_fit(encoder.model, self)
         return SeriesScorer(encoder, {item.id: item.series for item in items if item.series})
 
 
 class SeriesScorer:
-    """Scores slices of the run's cases.
+    """Scorer for slices of the run's cases.
 
     Args:
         encoder: The model.
-        series_of_item: Series by item id.
+        series_of_item: The series, by item id.
     """
 
     def __init__(self, encoder: Encoder, series_of_item: Mapping[str, Series]) -> None:
@@ -127,7 +125,7 @@ class SeriesScorer:
         self._score = scoring_cases.case_scorer(encoder, lambda rows: np.full(len(rows), np.nan))
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """The table of scores with COLUMNS, each float64."""
+        """Return the table of scores with COLUMNS, each float64."""
         table = self._score(cases)
         rows = []
         for item_id, texts, scores in zip(
@@ -151,10 +149,10 @@ class SeriesScorer:
 
 
 def _boundary(series: Series, scores: np.ndarray) -> dict[str, float]:
-    """Margin and columns of a video; of equally good moments the farthest from the truth counts.
+    """Compute the margin and columns of a video; of equally good moments, the farthest from the truth counts.
 
     Args:
-        series: With times.
+        series: A series with times.
         scores: Scores of each frame with both captions, shape (n_frames, 2).
     """
     if np.isnan(scores).any():
@@ -174,10 +172,11 @@ def _boundary(series: Series, scores: np.ndarray) -> dict[str, float]:
 
 
 def _order(series: Series, scores: np.ndarray) -> dict[str, float]:
-    """Margin and columns of candidates; columns that need an edit, or people's order for it, are NaN without one.
+    """Compute the margin and columns of candidates; columns that need an edit, or people's order for it, are NaN
+    without it.
 
     Args:
-        series: Without times.
+        series: A series without times.
         scores: Scores of each candidate with the query, and with its edit, shape (n, 1) or (n, 2).
     """
     people = -np.arange(len(scores), dtype=np.float64)

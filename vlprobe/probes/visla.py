@@ -1,8 +1,8 @@
 """VISLA and SugarCrepe++: two captions with the same meaning and a hard negative, also for text
 encoders (papers/visla.txt).
 
-An item has a case of kind `t2t` (the three texts) and, if it has a picture, one of kind `i2t`. With
-one true caption (SugarCrepe) it only has a case of kind `i2t-pair`.
+An item has a case of kind `t2t` (the three texts) and, if it has a picture, a case of kind `i2t`. If
+it has only one true caption (SugarCrepe), it has only a case of kind `i2t-pair`.
 """
 
 import itertools
@@ -78,7 +78,7 @@ PRESENTATION = Presentation(
 
 
 class Visla(Probe):
-    """Distinguishing two captions with the same meaning from a third that only looks similar."""
+    """Ability to distinguish two captions with the same meaning from a third that only looks similar."""
 
     name = "visla"
     version = 1
@@ -103,7 +103,7 @@ class Visla(Probe):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Return the cases of a triplet; items without a foil are counted."""
+        """Return the cases of a triplet, and count items without a foil."""
         if edits := file_options.load_edits(options):
             return _triplets_of_file(item, edits)
         if not item.foils:
@@ -128,8 +128,8 @@ class Visla(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "TripletScorer":
-        """Score the smaller of the two differences that should be positive, and the word overlap of
-        the texts.
+        """Return a scorer for the smaller of the two differences that should be positive and for the word
+        overlap of the texts.
         """
         return TripletScorer(encoder)
 
@@ -137,7 +137,7 @@ class Visla(Probe):
 def _triplet(
     item: Item, positives: Sequence[str], negative: str, subset: str, number: str = ""
 ) -> list[Case]:
-    """The cases of one triplet; the positive that looks more like the negative comes first."""
+    """Return the cases of one triplet; the positive that looks more like the negative comes first."""
     near, far = sorted(positives, key=lambda caption: Levenshtein.distance(caption, negative))
     texts = (near, far, negative)
     roles: tuple[Role, ...] = ("original", "same", "different")
@@ -148,7 +148,7 @@ def _triplet(
 
 
 def _triplets_of_file(item: Item, edits: EditsFile) -> tuple[list[Case], Mapping[str, int]]:
-    """One triplet per caption and n: the n-th edit with the same meaning and the n-th with another."""
+    """Return one triplet per caption and n: the n-th edit with the same meaning and the n-th with another."""
     cases: list[Case] = []
     for index, caption in enumerate(item.captions):
         same, different = (edits.of(item, caption, meaning) for meaning in MEANINGS)
@@ -159,13 +159,13 @@ def _triplets_of_file(item: Item, edits: EditsFile) -> tuple[list[Case], Mapping
 
 
 class TripletScorer:
-    """Scores slices of the run's cases, with the word overlap of each triplet."""
+    """Scorer for slices of the run's cases, with the word overlap of each triplet."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._score = scoring_cases.case_scorer(encoder, _margins)
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """The table of scores, with the Jaccard index of each two texts' words; NaN if the case has a picture."""
+        """Return the table of scores, with the Jaccard index of each pair of texts; NaN if the case has a picture."""
         table = self._score(cases)
         overlaps = np.full((len(cases), 3), np.nan, dtype=np.float32)
         for row, (kind, texts) in enumerate(
@@ -202,8 +202,8 @@ def _case(
 
 
 def _margins(rows: pd.DataFrame) -> np.ndarray:
-    """The margin of each case, float of shape (n,), of columns as `scoring.cases.columns` names
-    them.
+    """Compute the margin of each case, float of shape (n,), from columns named as by
+    `scoring.cases.score_columns`.
     """
     names = ("score_0", "score_1", "score_2", "text_01", "text_02", "text_12")
     column = {

@@ -1,1 +1,1 @@
-"""Scoring of cases: embeddings of pictures and texts, and search in galleries."""
+"""Scoring of cases: embeddings of pictures and texts, and gallery search."""

@@ -1,7 +1,6 @@
-"""Batches of sizes that suit a model: padded to a multiple, without pictures that already have an
-embedding.
+"""Batches sized for a model: padded to a multiple, without pictures that already have an embedding.
 
-The next batch is prepared in advance, so that neither the device nor the CPU waits for the other.
+The next batch is prepared in advance, so that the device and the CPU do not wait for each other.
 """
 
 import itertools
@@ -43,8 +42,8 @@ class PixelEncoder(Protocol):
 
 
 def fill_up(rows: list[Row], multiple: int, batch_size: int) -> list[Row]:
-    """Return the rows of a batch, the last one repeated up to a multiple of `multiple` or of a smaller
-    `batch_size`.
+    """Return the rows of a batch, with the last one repeated until their number is a multiple of
+    `multiple`, or of `batch_size` if that is smaller.
     """
     return rows + rows[-1:] * (-len(rows) % min(multiple, batch_size))
 
@@ -64,15 +63,15 @@ def stacked(pixels: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class PixelBatches:
-    """Groups opened pictures into batches of pixels, without duplicates and without pictures that
-    have an embedding.
+    """Batches of pixels from opened pictures, without duplicates and without pictures that already have
+    an embedding.
 
     Args:
-        encoder: The encoder of the batches.
+        encoder: The encoder that the batches are for.
         images: Distinct pictures.
         opened: The opened pictures, in the same order.
 
-    `keys` holds the content key of each picture that was passed so far.
+    `keys` contains the content key of each picture processed so far.
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class PixelBatches:
         self._batched: set[bytes] = set()
 
     def __iter__(self) -> Iterator[tuple[tuple[list[bytes], int], np.ndarray]]:
-        """Yield the keys of a batch and how many pictures are passed by then; their pixels, filled up."""
+        """Yield the keys of each batch and the number of pictures processed by then, with the padded pixels."""
         while len(self.keys) < self._n_images:
             keys, pixels = self._gather()
             if pixels is not None:
@@ -96,7 +95,7 @@ class PixelBatches:
                 self._encoder.progress("images", len(self.keys), self._n_images)
 
     def _gather(self) -> tuple[list[bytes], np.ndarray | None]:
-        """Return the keys and the stacked pixels of the next batch of pictures; None if all are stored."""
+        """Return the keys and the stacked pixels of the next batch; no pixels (None) if all are stored."""
         batch: dict[bytes, np.ndarray] = {}
         for count, (picture, opened) in enumerate(self._opened, start=1):
             self.keys[picture] = opened.key
@@ -118,18 +117,17 @@ Output = TypeVar("Output")
 def pipelined(
     process: Callable[[Source], Output], batches: Iterator[tuple[Label, Source]], overlap: bool
 ) -> Generator[tuple[Label, Output], None, None]:
-    """Process labeled batches in order while the caller makes the next one and stores the previous
-    one.
+    """Process labeled batches in order while the caller makes the next one and stores the previous one.
 
     Args:
-        process: Called with one batch at a time, in one worker thread.
+        process: Function that is called with one batch at a time, in one worker thread.
         batches: Labels and batches; at most two are made before the first is processed. No
-            reference to a processed batch is held.
+            reference to a processed batch is kept.
         overlap: Whether to use the worker thread; without it, and for a single batch, the caller's
             thread does all the work.
 
     Yields:
-        The label and the output of each batch. Errors of `process` are raised here.
+        The label and the output of each batch. Errors from `process` are raised here.
     """
     if not overlap:
         yield from ((label, process(batch)) for label, batch in batches)
@@ -157,11 +155,11 @@ class Prefetcher(Generic[Source, Output]):
     """Iterator over the outputs of a function, in order, computed ahead by threads; must be closed.
 
     Args:
-        process: Makes an output.
+        process: Function that computes an output.
         sources: The sequence to map over.
-        workers: Threads.
-        depth: Called with the latest output, or None at first: how many outputs may be computed
-            ahead.
+        workers: Number of threads.
+        depth: Function that returns how many outputs may be computed ahead; called with the latest
+            output, or None at first.
     """
 
     def __init__(

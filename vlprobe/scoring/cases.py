@@ -1,4 +1,4 @@
-"""Scoring of cases: turns a slice of the case table into a slice of the score table."""
+"""Scoring of cases: from a slice of the case table to a slice of the score table."""
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -15,14 +15,14 @@ Scorer = Callable[[pa.Table], pa.Table]
 def pair_matcher(
     encoder: Encoder, images: Sequence[Picture], texts: Sequence[str], query_side: str
 ) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
-    """Return a function that computes the logit of a query and a candidate, for a PairScorer; None
-    for other models.
+    """Return a function that computes the logit of a query and a candidate for a PairScorer; None for
+    other models.
 
     Args:
         encoder: The model.
-        images: Queries, or candidates.
+        images: The queries or the candidates.
         texts: The other side.
-        query_side: Which side the queries are: "images" or "texts".
+        query_side: The side of the queries: "images" or "texts".
     """
     if not encoder.scores_pairs:
         return None
@@ -35,15 +35,16 @@ def pair_matcher(
 
 
 def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray]) -> Scorer:
-    """Score cases by comparing their pictures and texts with each other.
+    """Return a function that scores cases by comparing their pictures and texts with each other.
 
     Unsupported scores are NaN: scores of pictures without image input, text cosines without text
         embeddings, and margins that need them.
 
     Args:
         encoder: The model.
-        margins: Rows with `kind`, `subtype`, `rule` and the columns of `score_columns` (image by
-            image, texts within an image) to the expected winner minus the expected loser.
+        margins: Function from rows with `kind`, `subtype`, `rule` and the columns of `score_columns`
+            (image by image, texts within an image) to the score of the expected winner minus the
+            score of the expected loser.
 
     Returns:
         A function from cases to a table with `scores` (float32 of length n_images * n_texts), `text_scores` (cosines
@@ -116,8 +117,8 @@ def score_columns(table: pa.Table) -> dict[str, np.ndarray]:
     """Flatten the scores to one column per number: `score_0`, `score_1`..., `text_01`, `text_02`..., then the columns
     that are already flat.
 
-    Columns of a case with fewer texts than the widest are NaN. Cosines of texts are named by their texts if a table
-    holds cases of at most three texts, or if all have the same number.
+    If a case has fewer texts than the widest one, its remaining columns are NaN. Columns of text cosines are named
+    after their two texts if the cases in the table have at most three texts, or if all have the same number of texts.
     """
     columns = {}
     for name in table.column_names:
@@ -158,8 +159,8 @@ def distinct_strings(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np
 def cosines(
     left: np.ndarray, left_row: np.ndarray, right: np.ndarray, right_row: np.ndarray
 ) -> np.ndarray:
-    """Compute row-wise products, summed in one order independent of the neighbors: equal vectors give equal scores to
-    the bit.
+    """Compute row-wise products, summed in an order that does not depend on neighboring rows, so that equal vectors
+    give bitwise equal scores.
     """
     products = np.empty(len(left_row), dtype=np.float32)
     for start in range(0, len(left_row), 8192):

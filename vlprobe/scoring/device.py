@@ -16,7 +16,7 @@ Output = TypeVar("Output")
 
 
 class _Clock:
-    """Seconds that models took to answer, of all threads of this process."""
+    """Seconds spent in model calls, over all threads of this process."""
 
     def __init__(self) -> None:
         self.seconds, self._lock = 0.0, threading.Lock()
@@ -30,15 +30,15 @@ _clock = _Clock()
 
 
 def model_seconds() -> float:
-    """Total time that this process has spent in model calls (seconds)."""
+    """Return the total time that this process has spent in model calls (seconds)."""
     return _clock.seconds
 
 
 class DeviceBatches:
-    """Calls a model with batches, in pieces that fit the memory of its device.
+    """Calls to a model in batches, split into pieces that fit in the memory of its device.
 
     Args:
-        model_name: Name of the model in errors.
+        model_name: Name of the model in error messages.
     """
 
     def __init__(self, model_name: str) -> None:
@@ -52,12 +52,12 @@ class DeviceBatches:
         """Return the outputs of the pieces, in order.
 
         Args:
-            stage: "texts", "images", "pictures" or "pairs": the stage that runs out of memory at one size.
-            call: Called with slices of each of `batch`.
+            stage: "texts", "images", "pictures" or "pairs"; each stage runs out of memory at its own batch size.
+            call: Function that is called with slices of each sequence in `batch`.
             batch: Sequences of equal length.
 
         Raises:
-            InvalidInput: not even a single row fits.
+            InvalidInput: Not even a single row fits.
         """
         outputs: list[Output] = []
         start, n_rows = 0, len(batch[0])
@@ -90,7 +90,7 @@ class DeviceBatches:
         shape: tuple[int, ...],
         *batch: Sequence | np.ndarray,
     ) -> np.ndarray:
-        """Return the outputs as one array. Raises InvalidInput if it is not finite float32 of this shape."""
+        """Return the outputs as one array. Raises InvalidInput if it is not a finite float32 array of this shape."""
         output = np.concatenate(self.run(stage, call, *batch))
         noun = "scores" if stage == "pairs" else stage
         if output.shape != shape or output.dtype != np.float32:
@@ -108,7 +108,7 @@ class DeviceBatches:
 
 
 def _call_or_none(call: Callable[..., Output], *batch: Sequence | np.ndarray) -> Output | None:
-    """Return the model's output, or None if its device is out of memory."""
+    """Return the model's output, or None if its device runs out of memory."""
     try:
         return call(*batch)
     except (MemoryError, RuntimeError) as error:

@@ -1,12 +1,12 @@
-"""Encoding of each distinct picture and text once, in batches that suit the model.
+"""Encoding of each distinct picture and text once, in batches sized for the model.
 
-A text is identified by its tokens, a picture by its bytes and its edit: inputs that are equal to
+A text is identified by its tokens, a picture by its bytes and its edit. Inputs that are identical to
 the model share one embedding, so an edit that the tokenizer undoes is an exact tie. The rest of
 a batch changes an embedding by less than a millionth, and not at all on a CPU with AVX-512 and one
 thread: texts are batched by length, and batches are padded to a multiple of BATCH_MULTIPLES,
 because CPUs sum small batches in a different order than large ones. Texts with the same beginning
-are consecutive: OpenCLIP's towers compute a beginning once per batch. Embeddings that are needed
-again (`keep`) are stored in `cache/embeddings/<model digest>/`.
+are consecutive, because OpenCLIP's towers compute a shared beginning once per batch. Embeddings that
+are needed again (`keep`) are stored in `cache/embeddings/<model digest>/`.
 """
 
 import contextlib
@@ -39,15 +39,15 @@ PAD = -1  # in a row of tokens: after the end of the text
 
 
 def token_counts(tokens: np.ndarray, pad: np.ndarray | int = PAD) -> np.ndarray:
-    """Count the columns of each row before the trailing ones that equal `pad`, shape (n,); a row with only `pad`
-    counts in full.
+    """Count the columns of each row before the trailing ones that equal `pad`, shape (n,); for a row with only
+    `pad`, count all columns.
     """
     return tokens.shape[1] - np.argmax(tokens[:, ::-1] != pad, axis=1)
 
 
 def text_keys(tokens: np.ndarray, counts: np.ndarray) -> list[bytes]:
-    """Return 16 bytes per row, independent of the number of PAD columns; `counts` are the rows'
-    `token_counts`.
+    """Return a 16-byte key per row, which does not depend on the number of PAD columns; `counts` are the
+    `token_counts` of the rows.
     """
     width = tokens.shape[1] * tokens.itemsize
     content = np.ascontiguousarray(tokens).data.cast("B")
@@ -60,9 +60,9 @@ def text_keys(tokens: np.ndarray, counts: np.ndarray) -> list[bytes]:
 
 
 def content_lengths(tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Compute for each row its token count, and the count without the model's own padding (repeats of its final token).
+    """Compute each row's token count, and its count without the model's own padding (repeats of its final token).
 
-    Returns int64 of shape (n, 2); texts with equal rows may share a batch.
+    Returns int64 of shape (n, 2); texts with equal rows can share a batch.
     """
     final = tokens[np.arange(len(tokens)), np.maximum(counts - 1, 0), None]
     has_pad = counts.min(initial=tokens.shape[1]) < tokens.shape[1]
@@ -71,10 +71,10 @@ def content_lengths(tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def alphabetical_ranks(texts: Sequence[str], rows: np.ndarray) -> np.ndarray:
-    """Return the position of each row in the case-insensitive alphabetical order of their texts;
-    int64 of shape (rows,).
+    """Return the position of each row in the case-insensitive alphabetical order of the texts, int64 of
+    shape (rows,).
 
-    Texts with the same beginning are then consecutive, so a model can compute the beginning once.
+    In this order, texts with the same beginning are consecutive, so a model can compute the beginning once.
 
     >>> alphabetical_ranks(["a red car", "two dogs", "A red bus"], np.array([0, 1, 2])).tolist()
     [1, 2, 0]
@@ -88,9 +88,7 @@ def alphabetical_ranks(texts: Sequence[str], rows: np.ndarray) -> np.ndarray:
 def equal_length_batches(
     rows: np.ndarray, lengths: np.ndarray, max_rows: int
 ) -> Iterator[np.ndarray]:
-    """Yield the rows in order, in batches of consecutive rows of equal length, at most `max_rows`
-    per batch.
-    """
+    """Yield the rows in order, in batches of at most `max_rows` consecutive rows of equal length."""
     for group in np.split(rows, 1 + np.flatnonzero(np.diff(lengths[rows], axis=0).any(axis=1))):
         yield from (group[start : start + max_rows] for start in range(0, len(group), max_rows))
 
@@ -114,14 +112,14 @@ class CachedEncoder:
     Args:
         model: The model that encodes.
         folder: The folder of stored embeddings; None: a temporary file that is deleted with this encoder.
-        batch_size: The number of images per batch; batches of texts have four times as many. Changes speed, and
-        scores by less than 1e-6. Batches of images are smaller if `memory` does not hold four of them, and batches of
-        any stage are halved if the device is out of memory.
-        workers: Threads that read and preprocess pictures.
-        progress: Called with (stage, done, total) after each batch; may raise to stop.
+        batch_size: The number of images per batch; batches of texts have four times as many. It affects the speed, and
+            scores by less than 1e-6. Image batches are smaller if four of them do not fit in `memory`, and batches of
+            any stage are halved if the device runs out of memory.
+        workers: Number of threads that read and preprocess pictures.
+        progress: Function that is called with (stage, done, total) after each batch; it may raise to stop.
         memory: Bytes for pictures and tokens that wait for the model, in addition to the returned
             arrays.
-        on_read: Called in a worker thread with each picture that is read and its files' bytes.
+        on_read: Function that is called in a worker thread with each picture that is read and the bytes of its files.
         recurs: Function that marks texts that are needed again later, bool of shape (n,); their
             embeddings are stored.
     """
@@ -221,7 +219,7 @@ class CachedEncoder:
     def _token_batches(
         self, texts: Sequence[str], tokens: np.ndarray | None, rows: np.ndarray, lengths: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Rows and their tokens, filled up; tokenized again if there are too many for the memory."""
+        """Yield rows and their padded tokens; texts are tokenized again if all tokens do not fit in memory."""
         for batch_rows in equal_length_batches(rows, lengths, 4 * self.batch_size):
             filled: list[int] = fill_up(
                 batch_rows.tolist(), BATCH_MULTIPLES["texts"], self.batch_size
@@ -242,8 +240,8 @@ class CachedEncoder:
         )
 
     def images(self, images: Sequence[Picture]) -> np.ndarray:
-        """Return the embeddings of the pictures, which are always stored; float32 of shape
-        (len(images), image_dim), rows L2-normalized.
+        """Return the embeddings of the pictures, float32 of shape (len(images), image_dim), rows
+        L2-normalized. They are always stored.
         """
         if looks_up(self.model):
             return self.model.image_vectors(images)
@@ -261,7 +259,7 @@ class CachedEncoder:
         return self._images.get([batches.keys[picture] for picture in images])
 
     def stored_images(self, images: Sequence[Picture]) -> np.ndarray | None:
-        """Return the same as `images` if each of them already has an embedding; else None."""
+        """Return the result of `images` if every picture already has an embedding, else None."""
         keys = self._keys_of(images)
         return self._images.get(keys) if all(map(self.stores_image, keys)) else None
 
@@ -274,8 +272,8 @@ class CachedEncoder:
         )
 
     def _prefetch_depth(self, latest: OpenedPicture | None) -> int:
-        """Two batches, or as many pictures as the memory holds; as many as workers before the
-        size of one is known.
+        """Return the number of pictures in two batches, or that fit in memory; until the size of a picture
+        is known, the number of workers.
         """
         if latest is not None and latest.pixels is not None:
             self._pixel_bytes = latest.pixels.nbytes
@@ -286,8 +284,8 @@ class CachedEncoder:
 
     @property
     def image_batch_size(self) -> int:
-        """Number of pictures in a batch; memory holds the batch being gathered, its stacked copy
-        and the previous one.
+        """Number of pictures in a batch. The batch being gathered, its stacked copy and the previous batch
+        must fit in memory.
         """
         multiple = BATCH_MULTIPLES["images"]
         fit = self.memory // 4 // max(self._pixel_bytes, 1)
@@ -319,14 +317,14 @@ class CachedEncoder:
         right: np.ndarray,
         logits: bool = False,
     ) -> np.ndarray:
-        """Score images[left] with texts[right] by a PairScorer, each distinct pair once.
+        """Score images[left] with texts[right] using a PairScorer, each distinct pair once.
 
         Args:
             images: Pictures.
             texts: Texts.
-            left: Index of a picture for each pair, shape (n,).
-            right: Index of a text for each pair, shape (n,).
-            logits: Return the logit of the matching head instead of the model's score.
+            left: Index of the picture of each pair, shape (n,).
+            right: Index of the text of each pair, shape (n,).
+            logits: Whether to return the logit of the matching head instead of the model's score.
 
         Returns:
             float32 of shape (n,).
@@ -363,7 +361,7 @@ class CachedEncoder:
         return np.array([score_of_key[key] for key in pair_keys], dtype=np.float32)
 
     def _keys_of(self, images: Sequence[Picture]) -> list[bytes]:
-        """Return the content key of each picture; a picture is read once."""
+        """Return the content key of each picture; each picture is read only once."""
         unread = [image for image in dict.fromkeys(images) if image not in self._content_keys]
         # Files are read and hashed side by side: 150 photographs in 36 instead of 85 ms.
         with ThreadPoolExecutor(self.workers) as pool:
@@ -393,11 +391,11 @@ class CachedEncoder:
         return key in self._images
 
     def flush(self) -> None:
-        """Write embeddings that wait to be stored."""
+        """Write all embeddings that have not been stored yet."""
         self._images.flush()
         self._texts.flush()
 
     def close(self) -> None:
-        """Write embeddings that wait to be stored; the encoder cannot be used afterwards."""
+        """Write all embeddings that have not been stored yet; the encoder cannot be used afterward."""
         self._images.close()
         self._texts.close()

@@ -1,12 +1,12 @@
 """Exact similarities of queries to the candidates of a gallery, in bounded memory on one machine.
 
-Similarities are matrix products of fixed shape: PRODUCT_BYTES of candidates, a few hundred queries.
-The candidates of a product do not depend on the available memory, so similarities are bitwise
-reproducible. Candidates with equal embeddings share one column of a product, so candidates that the
-model cannot distinguish tie exactly. A gallery larger than its share of the memory, and rows of
-similarities that span several products, are memory-mapped from an unnamed file.
+Similarities are matrix products of fixed shape: PRODUCT_BYTES of candidates by a few hundred
+queries. The candidates of a product do not depend on the available memory, so similarities are
+bitwise reproducible. Candidates with equal embeddings share one column of a product, so candidates
+that the model cannot distinguish tie exactly. A gallery larger than its share of the memory, and
+rows of similarities that span several products, are memory-mapped from an unnamed file.
 
-A model that scores pairs re-ranks a query's short list, its best candidates by cosine.
+A model that scores pairs re-ranks the short list of a query, that is, its best candidates by cosine.
 """
 
 import hashlib
@@ -25,17 +25,17 @@ def reranked(cosines: np.ndarray, match: Match) -> np.ndarray:
     """Re-rank a query's SHORT_LIST best candidates by the head's logit plus the cosine; all others
     rank below them.
 
-    Candidates that tie with the last one of the short list are on it. The others keep the order of
-    their cosines.
+    Candidates that tie with the last one of the short list are included. The others keep the order
+    of their cosines.
 
     Args:
         cosines: Shape (queries, candidates).
         match: Function that returns the logit of a query and a candidate.
 
     Returns:
-        Float64 of the same shape.
+        Scores, float64 of the same shape.
 
-    Source: the released retrieval of BLIP, which RoCOCO follows; where all others score -100.
+    Source: BLIP's released retrieval code, which RoCOCO follows; there, all others score -100.
     """
     listed = short_listed(cosines)
     logits = np.zeros_like(cosines)
@@ -44,14 +44,14 @@ def reranked(cosines: np.ndarray, match: Match) -> np.ndarray:
 
 
 def short_listed(cosines: np.ndarray) -> np.ndarray:
-    """Mark the SHORT_LIST best candidates of each query, including ties with the last of them; the same shape."""
+    """Mark the SHORT_LIST best candidates of each query, including ties with the last one; the same shape."""
     k = min(SHORT_LIST, cosines.shape[1])
     return cosines >= np.partition(cosines, -k, axis=1)[:, -k, None]
 
 
 def raised(cosines: np.ndarray, listed: np.ndarray, logits: np.ndarray) -> np.ndarray:
-    """Return cosine plus logit on the short list, float64; all others are below, in the order of
-    their cosines.
+    """Return cosine plus logit for the short list, float64; all others score lower, in the order of their
+    cosines.
     """
     scores = cosines.astype(np.float64)
     scores[listed] += logits[listed]
@@ -73,7 +73,7 @@ class Gallery:
 
     Args:
         vectors: The embeddings.
-        similarity: Function that compares queries with candidates; None: matrix product.
+        similarity: Function that compares queries with candidates; None: the matrix product.
     """
 
     def __init__(self, vectors: np.ndarray, similarity: Similarity | None = None) -> None:
@@ -99,9 +99,8 @@ class Gallery:
                 results must not depend on the slice.
             n: The number of candidates.
             width: Embedding dimension.
-            memory: Memory limit of the entire run (bytes); a gallery of more than 1 / MEMORY_SHARES
-                of them is written to
-            a file.
+            memory: Memory limit of the entire run (bytes); a gallery larger than 1 / MEMORY_SHARES
+                of this limit is written to a file.
             similarity: As in the constructor.
         """
         if 4 * n * width <= memory // MEMORY_SHARES:
@@ -116,7 +115,7 @@ class Gallery:
 
     @property
     def block(self) -> int:
-        """Number of complete rows of similarities that fit BLOCK_BYTES."""
+        """Number of complete rows of similarities that fit in BLOCK_BYTES."""
         return max(1, BLOCK_BYTES // (4 * max(self.n, 1)))
 
     @property
@@ -130,7 +129,7 @@ class Gallery:
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield blocks of queries and their similarities to every candidate, of shape (block, n).
 
-        Float32 cosines, or with `match` the scores of `reranked`.
+        The similarities are float32 cosines, or with `match`, the scores of `reranked`.
         """
         for block, cosines in self._cosines(queries):
             if match:
@@ -140,18 +139,19 @@ class Gallery:
     def similarities_within(
         self, queries: np.ndarray, among: np.ndarray, match: Match | None = None
     ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Yield the blocks of `similarities`, with the similarities in a smaller gallery of some
-        candidates.
+        """Yield the blocks of `similarities`, together with the similarities in a smaller gallery with only
+        some of the candidates.
 
         Args:
-            queries: Shape (q, width).
-            among: The candidates of the smaller gallery, bool of shape (n,), at least one.
-            match: The logit of a query and a candidate. Each gallery has its own short-list; a pair on both is
-            matched once. The score of a candidate in the smaller gallery does not depend on the others.
+            queries: Embeddings of the queries, shape (q, width).
+            among: Mask of the candidates in the smaller gallery, bool of shape (n,), at least one.
+            match: Function that returns the logit of a query and a candidate. Each gallery has its own short list; a
+                pair on both lists is matched once. The score of a candidate in the smaller gallery does not depend on
+                candidates outside of it.
 
         Yields:
-            Queries, similarities, and those in the smaller gallery, of which only the columns of its candidates are
-            valid; without `match` the same array.
+            Queries, similarities, and similarities in the smaller gallery. In the last array, only the columns of its
+            candidates are valid; without `match`, both arrays are the same.
         """
         # A column is matched as the lowest number of the smaller gallery that it has, if any
         smaller = np.flatnonzero(among)[::-1]
@@ -209,8 +209,8 @@ class Gallery:
 
 
 def distinct_rows(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
-    """Return the first index of each distinct row, and the distinct row of each row; slice(None) if
-    no two rows are bitwise equal.
+    """Return the index of the first occurrence of each distinct row, and the number of each row's distinct
+    row; slice(None) if no two rows are bitwise equal.
     """
     width = vectors.shape[1] * vectors.itemsize
     return _distinct(np.ascontiguousarray(vectors).view(np.dtype((np.void, width))).ravel())
@@ -224,8 +224,8 @@ def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
 
 
 def _columns(vectors: np.ndarray, one_product: bool) -> tuple[np.ndarray, np.ndarray | slice]:
-    """Find distinct rows like `distinct_rows`; for several products in the order of the candidates, by digests of the
-    rows, so that only one product is in memory.
+    """Find distinct rows like `distinct_rows`. For several products, they are in the order of the candidates and found
+    by digests of the rows, so that only one product is in memory.
     """
     if one_product:
         return distinct_rows(vectors)
@@ -238,7 +238,7 @@ def _columns(vectors: np.ndarray, one_product: bool) -> tuple[np.ndarray, np.nda
 
 
 def _on_disk(arrays: Iterable[np.ndarray]) -> np.ndarray:
-    """Write float32 arrays one after the other to an unnamed file, and map it as one flat array."""
+    """Write float32 arrays consecutively to an unnamed file, and map it as one flat array."""
     with tempfile.TemporaryFile() as file:
         for array in arrays:
             file.write(np.ascontiguousarray(array).data)
@@ -247,12 +247,12 @@ def _on_disk(arrays: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def _numbered(match: Match, block: slice, candidate_of: np.ndarray) -> Match:
-    """`match` for the rows of a block and the columns of distinct candidates."""
+    """Return `match` for the rows of a block and the columns of distinct candidates."""
     return lambda query, column: match(block.start + query, candidate_of[column])
 
 
 def similarity_matrix(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Compute the similarity of all pairs of rows; the best one if a row is several vectors.
+    """Compute the similarity of all pairs of rows; if a row consists of several vectors, the best one.
 
     >>> two_in_a_row, one = np.array([[1.0, 0.0, 0.6, 0.8]]), np.array([[0.0, 1.0], [1.0, 0.0]])
     >>> similarity_matrix(two_in_a_row, one).tolist(), similarity_matrix(one, two_in_a_row).tolist()

@@ -1,9 +1,9 @@
-"""The distinct pictures and texts that a run shows to a model, in the order in which `vlprobe ask`
-writes them, with the keys that each can have in an imported file.
+"""Distinct pictures and texts that a run shows to a model, in the order in which `vlprobe ask` writes
+them, with the keys that each can have in an imported file.
 
-    p-16 hex digits         a picture by its content and edit; t-16 hex digits: a text by its letters
-    ITEM_i0 ITEM_c0         the pictures and the texts (captions, then foils) of an item, from 0
-    ITEM, path, name, stem  of a picture that is not edited; a name that two pictures share is not a key
+    p-16 hex digits         a picture, by its content and edit; t-16 hex digits: a text, by its letters
+    ITEM_i0 ITEM_c0         the pictures and texts (captions, then foils) of an item, numbered from 0
+    ITEM, path, name, stem  a picture without an edit; a name shared by two pictures is not a key
     the text itself
 """
 
@@ -17,7 +17,7 @@ from vlprobe.types import Item, Picture, Reader
 
 
 def text_id(text: str) -> str:
-    """Compute the id of a text, the same in every run.
+    """Compute the id of a text, which is the same in every run.
 
     >>> text_id("a red dog")
     't-74a0998d2d47fc91'
@@ -26,8 +26,8 @@ def text_id(text: str) -> str:
 
 
 def picture_id(picture: Picture, digest_of: Mapping[Path, str]) -> str:
-    """Compute the id of a picture from the digests of its file and, if it is edited, of its partner's; for a missing
-    picture, from its identifying fields.
+    """Compute the id of a picture from the digest of its file and, if it is edited, the digest of its partner's file;
+    for a missing picture, from its identifying fields.
     """
     files = " ".join(digest_of[path] for path in picture.paths)
     content = f"{files} {picture.edit_key}" if picture.edit_key else files
@@ -38,11 +38,11 @@ class RunInputs:
     """Implementation of `types.Inputs` for a run.
 
     Args:
-        items: The items of the run; all their pictures and captions are inputs.
+        items: The items of the run; all of their pictures and captions are inputs.
         cases: Function that reads the cases of the run; their additional texts and changed pictures
             come next.
-        candidates: Additional pictures and texts of galleries.
-        cache: The folder of the stored digests of pictures.
+        candidates: Additional pictures and texts from galleries.
+        cache: The folder with stored digests of pictures.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class RunInputs:
         self._items, self._cases, self._candidates, self._cache = items, cases, candidates, cache
 
     def pictures(self) -> Iterator[tuple[Picture, Sequence[str]]]:
-        """Distinct pictures, by path and edit."""
+        """Yield the distinct pictures, by path and edit, with the keys of each."""
         item_pictures = [
             (picture, f"{item.id}_i{number}", item.id if number == 0 else "")
             for item in self._items
@@ -78,7 +78,7 @@ class RunInputs:
                 yield picture, _keys(picture, (), digests, n_of_name)
 
     def _changed_pictures(self) -> list[Picture]:
-        """Return the pictures of cases that are changed versions of a file, each once."""
+        """Return the distinct pictures of cases that are changed versions of a file."""
         names: dict[str, None] = {}
         for block in self._cases(["images"]):
             asked = block["images"].combine_chunks().flatten().unique().to_pylist()
@@ -86,7 +86,7 @@ class RunInputs:
         return [picture for picture in map(Picture.from_name, names) if picture.change]
 
     def _digests(self, asked: Iterable[Picture]) -> dict[Path, str]:
-        """Return the digest of each picture's file and of its partner's; of one that is not here, its name."""
+        """Return the digest of each picture's file and of its partner's file; for a missing file, its name."""
         digests: dict[Path, str] = {}
         paths: dict[Path, None] = {}
         for picture in asked:
@@ -102,7 +102,7 @@ class RunInputs:
         )
 
     def texts(self) -> Iterator[tuple[str, Sequence[str]]]:
-        """Distinct texts."""
+        """Yield the distinct texts, with the keys of each."""
         yielded: set[str] = set()
         for text, label in self._all_texts():
             key = text_id(text)
@@ -141,7 +141,7 @@ def _keys(
     digests: Mapping[Path, str],
     n_of_name: Mapping[str, int],
 ) -> tuple[str, ...]:
-    """Return the keys that a picture may go by, the surest first."""
+    """Return the possible keys of a picture, most reliable first."""
     key = picture_id(picture, digests)
     if picture.edit_key:
         return (key,)

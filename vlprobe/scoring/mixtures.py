@@ -1,7 +1,7 @@
 """Mixtures of one picture with its partner at every share, and a model's scores for them.
 
-Mixtures are identical to those of a run, pixel by pixel, unless a picture has a side above MAX_SIDE
-and is shrunk first. All shares are scored in one batch.
+The mixtures are identical to the ones in a run, pixel by pixel, unless a picture has a side above
+MAX_SIDE and is shrunk first. All shares are scored in one batch.
 """
 
 import itertools
@@ -25,7 +25,7 @@ MAX_SIDE = 1024  # pixels, of a picture that is mixed at every share
 
 @dataclass(frozen=True, slots=True)
 class ShareScores:
-    """Scores of a picture and of its mixtures, for one caption."""
+    """Scores of a picture and its mixtures for one caption."""
 
     right: float  # similarity of the caption and the unchanged picture
     mixtures: tuple[float, ...]  # of each mixture, in the order of SHARES
@@ -38,14 +38,14 @@ class ShareScores:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Share below which a model begins to prefer the right picture."""
+    """Share at which a model begins to prefer the right picture."""
 
     share: int  # the highest share from which the right picture wins down to the last; 0: never
     n_changes: int  # how often the winner changes on the way; 0 or 1, or more than once
 
     @property
     def is_never(self) -> bool:
-        """Return whether the mixture also wins at the lowest share."""
+        """Return whether the mixture still wins at the lowest share."""
         return self.share == 0
 
 
@@ -53,7 +53,7 @@ def turn(wins: Sequence[bool], shares: Sequence[int] = SHARES) -> Turn:
     """Find the share at which the right picture begins to win.
 
     Args:
-        wins: The results of the right picture by share, True if it wins.
+        wins: The result at each share, True if the right picture wins.
         shares: The shares, in descending order.
 
     >>> turn([False, False, True, True], [100, 98, 96, 94])
@@ -73,22 +73,22 @@ def turn(wins: Sequence[bool], shares: Sequence[int] = SHARES) -> Turn:
 
 
 def can_ask(model: Model) -> bool:
-    """Return whether a model scores pictures only by their embeddings, so that each share takes one
+    """Return whether a model scores pictures only by their embeddings, so that each share takes a single
     forward pass.
     """
     return embeds_images(model) and not model.capabilities.scores_pairs
 
 
 def share_scores(model: Model, caption: str, pictures: Sequence[Image.Image]) -> ShareScores:
-    """Compute the similarity of a caption with a picture and with its mixture at every share.
+    """Compute the similarity of a caption to a picture and to its mixture at every share.
 
     Args:
         model: A model for which `can_ask` is true.
         caption: The query.
-        pictures: The picture at every share, as `pictures_by_share` makes them.
+        pictures: The picture at every share, as returned by `pictures_by_share`.
 
     Raises:
-        InvalidInput: the model scores pairs, or has no image embeddings.
+        InvalidInput: The model scores pairs, or has no image embeddings.
     """
     if not embeds_images(model) or not can_ask(model):
         raise InvalidInput(f"Model '{model.name}' only has scores at the shares of its runs.")
@@ -103,14 +103,15 @@ def share_scores(model: Model, caption: str, pictures: Sequence[Image.Image]) ->
 def pictures_by_share(
     image: Image.Image, partner: Image.Image, edit: PictureEdit
 ) -> list[Image.Image]:
-    """Make a picture's mixtures at every share, beginning with the picture itself: identical to those of `mix.apply`.
+    """Make a picture's mixtures at every share, starting with the picture itself, identical to the results of
+    `mix.apply`.
 
-    Blends are looked up by the values of both pictures, because the rounded blend of two bytes only depends on them:
-    several times as fast as arithmetic on every pixel.
+    Blends are looked up by the values of both pictures, because the rounded blend of two bytes depends only on them.
+    This is several times as fast as arithmetic on every pixel.
 
     Args:
-        image: RGB; one with a side above MAX_SIDE is shrunk, so that many are made at once.
-        partner: RGB, of any size.
+        image: RGB image; if a side is above MAX_SIDE it is shrunk, so that many mixtures are made at once.
+        partner: RGB image of any size.
         edit: Kind and seed of the mixture; its own share is ignored.
     """
     if max(image.size) > MAX_SIDE:
@@ -128,8 +129,8 @@ def pictures_by_share(
 
 
 def boxes(size: tuple[int, int], edit: PictureEdit) -> list[tuple[float, float, float, float]]:
-    """Compute the position of a patch at every share: left, top, right and bottom as shares of the width and the
-    height; for WHOLE a box without area.
+    """Compute the position of a patch at every share: left, top, right and bottom as fractions of the width and
+    height; for WHOLE, a box with zero area.
     """
     width, height = size
     bounds = [mix.box(width, height, share / WHOLE, edit.seed) for share in SHARES[1:]]

@@ -1,4 +1,4 @@
-"""Reading of pictures, with all checks of image files."""
+"""Functions that read pictures, with all checks of image files."""
 
 import functools
 import hashlib
@@ -42,7 +42,7 @@ MOST_DIGESTS = 200_000  # cached files, the most recently used; or all of one ca
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read the file's bytes; those of a drawn scene in bundled results are drawn.
+    """Read the bytes of a file; a drawn scene in bundled results is drawn instead.
 
     Raises InvalidInput if the file does not exist, is empty, or may not be read.
     """
@@ -89,7 +89,7 @@ def _cropped(path: Path, box: tuple[int, int, int, int]) -> bytes:
 
 
 def encode(image: Image.Image, file_format: Literal["PNG", "BMP"]) -> bytes:
-    """Encode the image in a lossless file format."""
+    """Encode an image in a lossless file format."""
     buffer = io.BytesIO()
     image.save(buffer, file_format)
     return buffer.getvalue()
@@ -98,20 +98,20 @@ def encode(image: Image.Image, file_format: Literal["PNG", "BMP"]) -> bytes:
 def decode(
     content: bytes, name: str, least_side: int = 0, most_pixels: int = MAX_PIXELS
 ) -> Image.Image:
-    """Decode an image file to an upright RGB image, first frame only; transparent areas become
-    white, 16 bits are scaled to 8.
+    """Decode the first frame of an image file to an upright RGB image; transparent areas become white,
+    and 16 bits are scaled to 8.
 
     Only thumbnails are decoded at a reduced scale, because that changes pixels and scores.
 
     Args:
-        content: The file's bytes.
-        name: Name of the file in errors.
+        content: Bytes of the file.
+        name: Name of the file in error messages.
         least_side: Minimum side (pixels) of a JPEG decoded at a reduced scale;
             0: full size.
         most_pixels: Maximum number of pixels.
 
     Raises:
-        InvalidInput: not an image, damaged, or more than `most_pixels` pixels.
+        InvalidInput: The file is not an image, is damaged, or has more than `most_pixels` pixels.
     """
     try:
         image = Image.open(io.BytesIO(content), formats=FORMATS)
@@ -140,8 +140,7 @@ def decode(
 def _orientation(image: Image.Image) -> object:
     """Read EXIF's orientation, 1 to 8; None if the EXIF has none or is damaged.
 
-    `ImageOps.exif_transpose` is not used because it writes the entire EXIF block again, and fails on odd tags of
-    cameras.
+    `ImageOps.exif_transpose` is not used because it rewrites the entire EXIF block and fails on unusual camera tags.
     """
     try:
         return image.getexif().get(ExifTags.Base.Orientation)
@@ -150,7 +149,7 @@ def _orientation(image: Image.Image) -> object:
 
 
 def _rgb(image: Image.Image, name: str) -> Image.Image:
-    """Convert an image to RGB, a block of rows at a time: the steps in between take up to 20 bytes a pixel."""
+    """Convert an image to RGB in blocks of rows, because the intermediate steps take up to 20 bytes per pixel."""
     if image.mode.startswith(("I", "F")):
         convert = functools.partial(_eight_bit, name=name)
     elif image.has_transparency_data:
@@ -181,14 +180,14 @@ def _eight_bit(image: Image.Image, name: str) -> Image.Image:
 
 
 def read(picture: Picture) -> tuple[bytes, ...]:
-    """Read the bytes of the picture's file and, if it is edited, of its partner's. Raises
+    """Read the bytes of the picture's file and, if it is edited, of its partner's file. Raises
     InvalidInput.
     """
     return tuple(map(read_bytes, picture.paths))
 
 
 def compose(picture: Picture, contents: tuple[bytes, ...]) -> Image.Image:
-    """Compose the picture from the return value of `read`, with its edit. Raises InvalidInput."""
+    """Compose the picture, with its edit, from the return value of `read`. Raises InvalidInput."""
     image = decode(contents[0], str(picture.path))
     if picture.change:
         return picture_changes.apply(image, picture.change)
@@ -198,7 +197,7 @@ def compose(picture: Picture, contents: tuple[bytes, ...]) -> Image.Image:
 
 
 def content_key(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
-    """Return 16 bytes that identify the picture by its file contents and edit, not by path."""
+    """Return 16 bytes that identify the picture by its file contents and edit, not by its path."""
     hasher = hashlib.blake2b(digest_size=16)
     for content in contents:
         hasher.update(hashlib.blake2b(content).digest())
@@ -217,15 +216,15 @@ def digest(content: bytes) -> str:
 
 
 def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
-    """Return the digest of each file's bytes. A file that is unchanged since an earlier call
-    (`storage.memo`) is not read again.
+    """Return the digest of each file's bytes. Files that have not changed since an earlier call
+    (`storage.memo`) are not read again.
 
     Args:
-        paths: Files that exist.
-        cache: Folder with the digests of earlier calls; a damaged memo is rebuilt.
+        paths: Existing files.
+        cache: Folder with the digests from earlier calls; a damaged memo is rebuilt.
 
     Raises:
-        InvalidInput: a file cannot be read.
+        InvalidInput: A file cannot be read.
     """
     began = time.time_ns()
     file = cache / DIGEST_MEMO
@@ -264,5 +263,5 @@ def _file_digest(path: Path) -> str:
 
 
 def _is_row(row: object) -> bool:
-    """Return whether it is a valid row of a memo: a file's stamp, and the digest of its bytes."""
+    """Return whether this is a valid row of a memo: the stamp of a file and the digest of its bytes."""
     return isinstance(row, list) and len(row) == 5 and isinstance(row[-1], str)

@@ -1,6 +1,6 @@
 """Ranks of the right candidates of queries in a gallery, and the top candidates for display.
 
-A tie is a failure: every other candidate with at least the similarity of the best correct one ranks
+A tie is a failure: every other candidate that is at least as similar as the best correct one ranks
 before it.
 """
 
@@ -17,7 +17,7 @@ _CHUNK = 32  # candidates whose highest similarity decides whether one of them c
 
 
 class FirstFew(NamedTuple):
-    """The best candidates of some queries, best first."""
+    """First few candidates of some queries, best first."""
 
     numbers: np.ndarray  # int64 of shape (n_queries, FIRST); -1: there are no more
     scores: np.ndarray  # float32 of the same shape; NaN: there are no more
@@ -27,7 +27,7 @@ def best_first(
     numbers: np.ndarray, scores: np.ndarray, is_own: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the candidates of queries and their similarities, best first, shape (n_queries, k).
-    Among ties, the query's own candidates come last, then lower numbers first.
+    Among ties, the query's own candidates come last; otherwise, lower numbers come first.
     """
     own_last = (is_own,) if is_own is not None else ()
     order = np.lexsort((numbers, *own_last, -scores))
@@ -35,7 +35,7 @@ def best_first(
 
 
 def padded(numbers: np.ndarray, scores: np.ndarray) -> FirstFew:
-    """Pad or cut the candidates of queries, best first, of shape (n_queries, k), to FIRST columns."""
+    """Pad or cut the candidates of queries, shape (n_queries, k), best first, to FIRST columns."""
     missing = ((0, 0), (0, max(0, FIRST - numbers.shape[1])))
     return FirstFew(
         np.pad(numbers[:, :FIRST].astype(np.int64), missing, constant_values=-1),
@@ -44,9 +44,9 @@ def padded(numbers: np.ndarray, scores: np.ndarray) -> FirstFew:
 
 
 def best_columns(scores: np.ndarray, k: int) -> np.ndarray:
-    """Find the k best columns of each row, lower index first for ties; shape (n_queries, k).
+    """Find the k best columns of each row, with the lower index first for ties; shape (n_queries, k).
 
-    The k best columns lie in the k chunks with the highest maxima, so the matrix is read only once.
+    The k best columns are in the k chunks with the highest maxima, so the matrix is read only once.
     """
     n_queries, n_candidates = scores.shape
     n_chunks = n_candidates // _CHUNK
@@ -61,8 +61,8 @@ def best_columns(scores: np.ndarray, k: int) -> np.ndarray:
 
 
 def _highest(values: np.ndarray, k: int) -> np.ndarray:
-    """Find the positions of the k highest values of each row, best first and the lower first if equal: k searches are
-    faster than sorting.
+    """Find the positions of the k highest values of each row, best first; among equal values, the lower position comes
+    first. k searches are faster than sorting.
     """
     remaining = np.where(np.isnan(values), np.finfo(values.dtype).min, values)
     rows, order = np.arange(len(values)), np.empty((len(values), k), dtype=np.int64)
@@ -74,8 +74,8 @@ def _highest(values: np.ndarray, k: int) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRanks:
-    """Result of retrieval for each query: arrays of shape (n_queries,); those of the first few
-    candidates of shape (n_queries, FIRST), as in `FirstFew`.
+    """Retrieval results per query: arrays of shape (n_queries,). Arrays of the first few candidates have
+    shape (n_queries, FIRST), as in `FirstFew`.
     """
 
     best_own: np.ndarray  # similarity of the query's own best candidate, among all
@@ -107,7 +107,7 @@ def retrieve(
     candidates.
 
     Args:
-        queries: Shape (q, dim).
+        queries: Embeddings of the queries, shape (q, dim).
         query_item: The item of each query, shape (q,); every item has an original in the gallery.
         gallery: The n candidates.
         owner: The item of each candidate, shape (n,).
@@ -116,9 +116,9 @@ def retrieve(
             pairs.
 
     Returns:
-        Ranks from 1; every other candidate with at least the similarity of the best own one ranks
-        before it. The clean rank does not depend on the altered candidates: with `match`, each of
-        the two galleries has a separate short-list.
+        Ranks from 1; every other candidate that is at least as similar as the query's best own one
+        ranks before it. The clean rank does not depend on the altered candidates: with `match`, each
+        of the two galleries has a separate short list.
     """
     if not altered.any():
         raise InvalidInput(
@@ -135,7 +135,7 @@ def retrieve_clean(
     owner: np.ndarray,
     match: Match | None = None,
 ) -> RetrievalRanks:
-    """Rank like `retrieve`, in a gallery without altered candidates: both ranks are the clean rank.
+    """Rank like `retrieve` in a gallery without altered candidates; both ranks are the clean rank.
 
     Raises InvalidInput if all candidates belong to one item.
     """
@@ -164,7 +164,7 @@ def _retrieve(
 def _block_ranks(
     scores: np.ndarray, clean: np.ndarray, items: np.ndarray, owner: np.ndarray, altered: np.ndarray
 ) -> RetrievalRanks:
-    """Rank in complete rows of similarities, of shape (queries, n); `clean` has those among originals."""
+    """Rank in complete rows of similarities, shape (queries, n); `clean` has the similarities among originals."""
     is_own = owner == items[:, None]
     own = np.nonzero(is_own & ~altered)
     best, best_clean = _best(scores, own), _best(clean, own)
@@ -210,12 +210,12 @@ def _block_ranks(
 
 
 def _best(scores: np.ndarray, pairs: tuple[np.ndarray, ...]) -> np.ndarray:
-    """Return the highest similarity of each query among these pairs of row and column; -inf: no pair."""
+    """Return the highest similarity of each query among these (row, column) pairs; -inf if it has no pair."""
     best = np.full(len(scores), -np.inf, scores.dtype)
     np.maximum.at(best, pairs[0], scores[pairs])
     return best
 
 
 def _count(mask: np.ndarray) -> np.ndarray:
-    """Count how many of each row are true; faster than a sum."""
+    """Count the true values in each row; faster than a sum."""
     return np.fromiter(map(np.count_nonzero, mask), np.int64, len(mask))

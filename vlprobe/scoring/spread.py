@@ -13,8 +13,8 @@ PICTURE_BLOCK = 256  # pictures whose similarities to all captions are held at o
 def similarity_spread(
     encoder: Encoder, images: Sequence[Picture], captions: Sequence[Sequence[str]]
 ) -> float:
-    """Compute the standard deviation of a model's similarity over mismatched pairs, the unit for
-    comparing margins.
+    """Compute the standard deviation of a model's similarity over mismatched pairs, which is the unit
+    for comparing margins.
 
     Args:
         encoder: The model.
@@ -23,8 +23,9 @@ def similarity_spread(
 
     Returns:
         The population standard deviation over every pair of a picture and another picture's
-        caption, in the units of the model's scores; over SPREAD_PAIRS of these pairs for a model
-        that scores pair by pair; NaN with fewer than two items or for a model without image input.
+        caption, in the units of the model's scores. For a model that scores pair by pair, only
+        SPREAD_PAIRS of these pairs are used. NaN with fewer than two items or for a model without
+        image input.
     """
     is_matrix = encoder.model.capabilities.has_matrix
     if len(images) < 2 or not (encoder.embeds_images or encoder.scores_pairs or is_matrix):

@@ -1,7 +1,7 @@
 """Thumbnails of pictures for pages: complete, never cropped, without camera metadata.
 
-They are stored (`storage.thumbnails`) under the digest of the file's bytes, or for a mixed picture under those of
-both files and the edit. A picture is opened with the same checks as for a model.
+They are stored (`storage.thumbnails`) under the digest of the file's bytes or, for a mixed picture, the digests of
+both files and the edit. Pictures are opened with the same checks as for a model.
 """
 
 import base64
@@ -37,8 +37,8 @@ def encode(
     max_bytes: int = stored.MAX_BYTES,
     qualities: Sequence[int] = QUALITIES,
 ) -> bytes:
-    """Encode a picture as WebP within a maximum side and file size, keeping its proportions;
-    smaller pictures keep their size. The defaults are those of thumbnails.
+    """Encode a picture as WebP within a maximum side and file size, keeping its proportions; smaller
+    pictures keep their size. The defaults are the limits for thumbnails.
     """
     small = image.copy()
     while True:
@@ -60,7 +60,7 @@ def make(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
 
 
 def keep(root: Path, picture: Picture, contents: tuple[bytes, ...]) -> None:
-    """Make and store the thumbnail of a picture that a run has read, unless it is stored, the
+    """Make and store the thumbnail of a picture that a run has read, unless it is already stored, the
     picture is mixed, or it cannot be opened.
     """
     if picture.edit_key:
@@ -72,14 +72,14 @@ def keep(root: Path, picture: Picture, contents: tuple[bytes, ...]) -> None:
 
 
 def thumbnail(root: Path, name: str) -> bytes:
-    """Return the thumbnail of a picture as WebP from the store, or make it now and store it if possible.
+    """Return the thumbnail of a picture as WebP from the store, or make it and store it if possible.
 
     Args:
-        root: The store's folder.
-        name: The picture's name in the tables of cases and answers.
+        root: The folder of the store.
+        name: The name of the picture in the tables of cases and answers.
 
     Raises:
-        InvalidInput: the picture is missing, damaged or outside the readable folders.
+        InvalidInput: The picture is missing, damaged or outside the readable folders.
     """
     picture = Picture.from_name(name)
     paths = picture.paths
@@ -98,12 +98,12 @@ def thumbnail(root: Path, name: str) -> bytes:
 
 
 def address(root: Path, name: str) -> str:
-    """Return the thumbnail as a data URL for an <img>. Raises InvalidInput as `thumbnail` does."""
+    """Return the thumbnail as a data URL for an <img>. Raises InvalidInput like `thumbnail`."""
     return data_address(thumbnail(root, name))
 
 
 def data_address(content: bytes) -> str:
-    """Encode a WebP as a data URL for an <img>."""
+    """Encode a WebP image as a data URL for an <img>."""
     return f"data:image/webp;base64,{base64.b64encode(content).decode()}"
 
 
@@ -119,9 +119,7 @@ def addresses(root: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def digests_of(root: Path, paths: Sequence[Path]) -> list[str]:
-    """Return the digest of each file's bytes; a file is only read if it is new or has changed. Raises
-    InvalidInput.
-    """
+    """Return the digest of each file's bytes; only new or changed files are read. Raises InvalidInput."""
     for path in paths:
         try:
             containers.status(path)

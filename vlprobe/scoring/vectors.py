@@ -1,9 +1,9 @@
-"""Storage of embeddings: a bounded number in memory, the others in immutable files.
+"""Storage of embeddings: a bounded number in memory, the rest in immutable files.
 
-A file's name is the digest of its bytes. Small files are merged when an encoder is closed: the
-merged one is written before they are deleted, and a process that has them open can continue to read.
-In the mirror of an object store every file is uploaded when it is written, all are fetched when the
-folder is opened, and none are merged.
+The name of a file is the digest of its bytes. Small files are merged when an encoder is closed: the
+merged file is written before the small ones are deleted, and a process that has them open can
+continue to read. If the folder mirrors an object store, every file is uploaded when it is written,
+all files are fetched when the folder is opened, and none are merged.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ _digest = functools.partial(hashlib.blake2b, digest_size=16)
 
 
 def is_intact(file: Path) -> bool:
-    """Return whether an embedding file is intact."""
+    """Return whether a file of embeddings is intact."""
     return has_digest(file, file.stem)
 
 
@@ -55,7 +55,7 @@ def _refuse_damaged(file: Path) -> None:
 
 
 class _Rows(NamedTuple):
-    """Rows on disk: their start in an open file."""
+    """Rows on disk, starting at an offset in an open file."""
 
     handle: BinaryIO
     offset: int
@@ -64,7 +64,7 @@ class _Rows(NamedTuple):
 class VectorStore:
     """Embeddings by 16-byte key, stored in a folder or in an unnamed temporary file.
 
-    Memory holds at most FILE_BYTES of embeddings, and all keys with their row numbers.
+    At most FILE_BYTES of embeddings are in memory, along with all keys and their row numbers.
     """
 
     def __init__(self, dim: int, folder: Path | None) -> None:
@@ -114,7 +114,7 @@ class VectorStore:
         return key in self._number
 
     def get(self, keys: Sequence[bytes]) -> np.ndarray:
-        """Return the embeddings of these keys, float32 of shape (len(keys), dim)."""
+        """Return the embeddings for these keys, float32 of shape (len(keys), dim)."""
         out = np.empty((len(keys), self.dim), dtype=np.float32)
         numbers = np.fromiter(map(self._number.__getitem__, keys), np.int64, len(keys))
         order = np.argsort(numbers, kind="stable")
@@ -132,7 +132,7 @@ class VectorStore:
         return out
 
     def _read(self, source: _Rows, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Read rows of a file, given in ascending order: adjacent rows are read at once, if memory allows."""
+        """Read rows of a file, given in ascending order; adjacent rows are read at once if memory allows."""
         size = max(1, FILE_BYTES // self._row.itemsize)
         breaks = np.flatnonzero(np.diff(rows) > 1) + 1
         for run_start, run_stop in zip([0, *breaks], [*breaks, len(rows)], strict=True):
@@ -144,7 +144,7 @@ class VectorStore:
                 yield block, content["vector"][rows[block] - lowest]
 
     def put(self, keys: Sequence[bytes], vectors: np.ndarray) -> None:
-        """Add embeddings; they are on disk after FLUSH_SECONDS or FILE_BYTES, or when `flush` is called."""
+        """Add embeddings; they are written to disk after FLUSH_SECONDS or FILE_BYTES, or by `flush`."""
         if not keys:
             return
         block = np.empty(len(keys), dtype=self._row)
@@ -156,7 +156,7 @@ class VectorStore:
             self.flush()
 
     def flush(self) -> None:
-        """Write the embeddings that wait in memory; they appear on disk atomically."""
+        """Write the embeddings in memory that are not on disk yet; the write is atomic."""
         blocks = [
             source for source in self._sources[self._written :] if isinstance(source, np.ndarray)
         ]
@@ -184,7 +184,7 @@ class VectorStore:
         return self._handles.enter_context(tempfile.TemporaryFile())
 
     def close(self) -> None:
-        """Write the embeddings that wait in memory, close the files, and merge small ones if there are many."""
+        """Write the embeddings that are not on disk yet, close the files, and merge small ones if there are many."""
         self.flush()
         self._handles.close()
         if self.folder and self.folder.is_dir() and not self._mirror:
@@ -193,8 +193,8 @@ class VectorStore:
 
 
 def _exchange(mirror: Mirror, folder: Path) -> None:
-    """Fetch the files that are missing here, and upload those that are missing there, such as
-    after a failure.
+    """Fetch files that are missing in the folder, and upload files that are missing in the mirror, for
+    example after a failure.
     """
     object_names = mirror.names(mirror.name(folder))
     uploaded = {
