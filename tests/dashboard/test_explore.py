@@ -154,7 +154,10 @@ def test_a_case_that_does_not_pass_opens_all_the_same(shown, compared: Store, ke
     assert "Not among the cases that pass the filters" in words(at)
     assert other["rule"] in words(at)
     assert not at.error
-    assert "no such case" in shown(compared, "explore", model=ONE, case="../<b>").info[-1].value
+    assert (
+        "This case is not in the question set"
+        in shown(compared, "explore", model=ONE, case="../<b>").info[-1].value
+    )
 
 
 def test_a_tag_and_a_note_are_stored_when_entered_and_shown_and_filter(shown, own: Store, key: str):
@@ -195,7 +198,7 @@ def test_what_is_too_much_is_said_in_the_drawer(
     at = shown(own, "explore", model=ONE, case=first["id"])
     monkeypatch.setattr(annotations, "NOTE_LENGTH", 3)
     at.text_area[0].set_value("too long").run()
-    assert "has 8 letters" in at.error[0].value
+    assert "has 8 characters" in at.error[0].value
     assert "✓ Saved" not in words(at) and at.text_area[0].value == ""
     assert annotations.read(own, key).current == ()
 

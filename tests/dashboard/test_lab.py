@@ -243,7 +243,7 @@ def test_a_model_is_renamed_everywhere_and_back(shown, key, every_probe):
         at = shown("breakdown", set=key["lgip"])
         assert "<b>Dice</b> & co" in at.selectbox(key="model").options
         at = rename(shown("models"), CONSTANT, " <b>Dice</b>  & co ")
-        assert "is the name of 'control:random'" in at.error[0].value.replace("\\", "")
+        assert "is already the name of 'control:random'" in at.error[0].value.replace("\\", "")
         at = rename(shown("models"), CONSTANT, "‮evil")
         assert "is not a valid display name" in at.error[0].value
     finally:

@@ -115,7 +115,7 @@ def test_models_are_asked_once_and_each_ones_turn_is_shown(
         assert row["segments"] and not row["dots"]
     last = data["steps"][-1]
     assert last["style"] in ("true", "lie") and len(last["order"]) == 5
-    assert "asks again; 80 % stay in all others" in data["note"]
+    assert "tests it again; 80 % stay in all others" in data["note"]
     again = shown(model=ONE)  # somebody else
     assert not values(again)["pending"] and len(at_hand) == 4
 

@@ -219,7 +219,7 @@ def test_rankings_move_and_nobody_is_fooled_by_them(shown, every_probe, key):
     answer = next(some_cases(every_probe, key["prsm"], "ranking").itertuples())
     at = details(shown, key["prsm"], "ranking", answer.id)
     assert "Fooled" not in words(at) and "fooled" not in words(at)
-    assert "Change after" in words(at)
+    assert "moved by" in words(at)
     strips = re.findall(r'<div class="vp-strip">(.*?)</div>', bodies(at))
     assert strips
     assert all(strip.count("data:image/") == 5 for strip in strips)

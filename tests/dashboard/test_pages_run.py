@@ -213,7 +213,7 @@ def test_a_dataset_that_goes_before_the_press_starts_nothing(
         ("rococo", "run_rococo_picture_seeds", ["one"], "Expected whole numbers"),
         ("rococo", "run_rococo_caption_seeds", ["one"], "Expected whole numbers"),
         ("rococo", "run_rococo_vocabulary", "/nope.txt", "'/nope.txt' does not exist"),
-        ("rococo", "run_rococo_influence", ["st:/nope"], "does not exist '/nope'"),
+        ("rococo", "run_rococo_influence", ["st:/nope"], "folder '/nope' does not exist"),
         ("lgip", "run_lgip_edits", "/nope.jsonl", "'/nope.jsonl' does not exist"),
     ],
 )

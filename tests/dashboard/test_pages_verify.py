@@ -208,7 +208,7 @@ def test_a_stale_press_leaves_what_another_machine_has_mended_in_a_bucket(
     remote = store.mirror
     remote.remove([name for name in remote.names("runs") if "scores" in name])
     found = tuple(runs_verify.damages(store))
-    assert [damage.why for damage in found] == ["it is gone"]
+    assert [damage.why for damage in found] == ["it is missing"]
     runs_verify.repair(list(found))
     execute(asked, store)
     whole = remote.names("index")

@@ -79,7 +79,9 @@ def test_a_captions_file_can_be_named_where_there_are_two(make: Callable, tmp_pa
     root = make()
     (root / "annotations" / "captions_train2017.json").write_text("{}")
     refused(
-        root, tmp_path, r"holds 2 captions files \(captions_train2017.json, captions_val2017.json\)"
+        root,
+        tmp_path,
+        r"contains 2 captions files \(captions_train2017.json, captions_val2017.json\)",
     )
     named = coco.load(f"coco:{root}/annotations/captions_val2017.json", tmp_path / "cache")
     assert len(named.items) == 3
@@ -89,7 +91,7 @@ def test_what_is_not_there_is_one_line(make: Callable, tmp_path: Path):
     refused(tmp_path / "nowhere", tmp_path, r"COCO folder '.*nowhere' does not exist")
     refused(tmp_path / "x.json", tmp_path, r"x.json' does not exist")
     (tmp_path / "annotations").mkdir()
-    refused(tmp_path, tmp_path, r"holds 0 captions files \(none\)")
+    refused(tmp_path, tmp_path, r"contains 0 captions files \(none\)")
     refused(
         make(drop=2),
         tmp_path,
@@ -115,7 +117,7 @@ def test_what_is_not_there_is_one_line(make: Callable, tmp_path: Path):
         (
             IMAGES,
             [*ANNOTATIONS, {"id": 99, "image_id": 77, "caption": "x"}],
-            "lacks 77 (a field, or the id of",
+            "lacks 77, as a field or as the id of",
         ),
         (IMAGES, [{"id": 1, "image_id": 9, "category_id": 3}], "lacks 'caption'"),
         ([{"id": 9, "file_name": "x.jpg"}], ANNOTATIONS[:2], "lacks 'width'"),

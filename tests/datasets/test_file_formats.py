@@ -34,7 +34,7 @@ def test_a_dataset_that_loads_has_nothing_wrong_with_its_name(probe: str, tmp_pa
     "form", ["coco", "csv", "folder", "pairs", "triplets", "rococo", "queries"]
 )
 def test_a_path_that_is_not_there_is_told(form: str, tmp_path: Path):
-    with pytest.raises(VlprobeError, match=r"does not exist|holds 0 captions files") as caught:
+    with pytest.raises(VlprobeError, match=r"does not exist|contains 0 captions files") as caught:
         registry.check_name("datasets", f"{form}:{tmp_path / 'nope'}")
     assert str(tmp_path / "nope") in str(caught.value)
 
@@ -94,9 +94,9 @@ def test_an_unknown_dataset_is_told_with_what_there_is(name: str):
         ("demo:softmax@/nope.safetensors", "nope.safetensors"),
         ("openclip:ViT-B-32@/nope.pt", "'/nope.pt' does not exist"),
         ("openclip:local-dir:/nope", "open_clip_config.json"),
-        ("hf:/nope", "no folder '/nope'"),
-        ("st:/nope", "no folder '/nope'"),
-        ("hf-itm:a b", "no folder 'a b'"),
+        ("hf:/nope", "folder '/nope' does not exist"),
+        ("st:/nope", "folder '/nope' does not exist"),
+        ("hf-itm:a b", "folder 'a b' does not exist"),
         ("lgip:clip", "No model named 'lgip:clip'"),
         ("opnclip:x", "No model named"),
     ],

@@ -209,7 +209,7 @@ def test_columns_that_are_not_read_are_named(tmp_path):
         ([row(0, "A"), row(1, "B")], "+youcook2", r"2 of 2 rows .*vlprobe has no face detector"),
         ([row(0, "A", faces=0), row(1, "B", faces="")], "+youcook2", r"1 of 2 rows .*first: 3\)"),
         ([row(0, "A")], "", "has no pair of frames"),
-        ([row(0, "A"), row(1, "A")], "", "no pair of frames. 1 of 1 pairs say the same"),
+        ([row(0, "A"), row(1, "A")], "", "no pair of frames. 1 of 1 pairs have the same caption"),
         ([row(0, "A"), row(1, "B")], "+ag+gebc", "2 filters: ag, gebc"),
     ],
 )

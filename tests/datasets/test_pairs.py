@@ -133,7 +133,7 @@ def test_foils_that_annotators_did_not_validate_are_left_out_unless_asked_for(pi
     name = write(pictures, rows, "v.json")
     loaded = pairs.load(name, pictures)
     assert [item.id for item in loaded.items] == ["v/a", "v/b", "v/e"]
-    assert "2 of 5 rows have a foil that fewer than 2 annotators told" in loaded.notes[1]
+    assert "2 of 5 rows have a foil that fewer than 2 annotators distinguished" in loaded.notes[1]
     assert "(first: v/c)" in loaded.notes[1]
     assert len(pairs.load(f"{name}+unvalidated", pictures).items) == 5
 
@@ -189,8 +189,8 @@ def test_a_frame_is_written_once_and_a_changed_frame_is_another_dataset(tmp_path
 @pytest.mark.parametrize(
     "array, said",
     [
-        (np.zeros((2, 2), np.uint8), r"uint8 numbers of shape \(2, 2\)"),
-        (np.zeros((2, 2, 3), np.float32), "float32 numbers"),
+        (np.zeros((2, 2), np.uint8), r"uint8 values of shape \(2, 2\)"),
+        (np.zeros((2, 2, 3), np.float32), "float32 values"),
         (np.array([{"a": 1}], dtype=object), "cannot|not a readable array"),
     ],
 )
@@ -211,7 +211,7 @@ def test_an_array_that_is_no_frame_is_refused(tmp_path: Path, array: np.ndarray,
         ([eqben(caption0=[3])], "1 of 1 rows"),
         ([{**eqben(), "id": 1}, {**eqben(), "id": 1}], "1 duplicate ids"),
         ({"a": valse(foil=None)}, r"first: a\)"),
-        ({"a": valse(0)}, r"Nothing is left .*\+unvalidated keeps them"),
+        ({"a": valse(0)}, r"No items of .* remain.*\+unvalidated keeps them"),
     ],
 )
 def test_bad_input_is_counted_and_named_in_one_line(pictures: Path, content: object, said: str):

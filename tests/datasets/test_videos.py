@@ -141,7 +141,7 @@ def test_too_many_or_too_large_frames_are_refused(tmp_path, monkeypatch):
     for limit, value, said in (
         ("MOST_PIXELS", 1000, "have 1,024 pixels"),
         ("MOST_DECODED", 3, "more than 3 frames"),
-        ("MOST_FRAMES", 0, "takes 1 frames of"),
+        ("MOST_FRAMES", 0, "requests 1 frames of"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(frames, limit, value)

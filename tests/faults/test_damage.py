@@ -130,7 +130,7 @@ def test_a_table_that_is_gone_is_said_so(copied):
     next(copied.root.glob("runs/*/estimates.parquet")).unlink()
     with pytest.raises(InvalidInput, match=r"estimates\.parquet' cannot be read \(No such file"):
         views.estimates.estimates(copied, views.runs.question_set(copied, manifest["case_key"]))
-    assert "it is gone" in verify(copied)[1][0]
+    assert "it is missing" in verify(copied)[1][0]
 
 
 def test_a_damaged_embedding_gives_no_score(made, copied):

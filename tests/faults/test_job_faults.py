@@ -238,7 +238,7 @@ def test_a_job_whose_word_is_damaged_counts_as_stopped_hides_no_other_and_is_men
     assert job.state == "dead"
     assert "Resume it" in job.error
     assert {one.id for one in jobs.jobs(store)} == {"abc", "def"}
-    assert repaired(store) == [f"{folder / 'status.json'}: it is not what was written"]
+    assert repaired(store) == [f"{folder / 'status.json'}: it differs from what was written"]
     assert jobs.read(store, "abc").error == "The job never started. Resume it."
 
 
@@ -255,7 +255,7 @@ def test_a_job_whose_request_is_damaged_is_named_hides_no_other_and_goes(store, 
         jobs.read(store, "abc")
     assert [one.id for one in jobs.jobs(store)] == ["def"]
     assert [str(folder / "request.json") in str(error) for error in jobs.damaged(store)] == [True]
-    assert repaired(store) == [f"{folder / 'request.json'}: it is not what was written"]
+    assert repaired(store) == [f"{folder / 'request.json'}: it differs from what was written"]
     assert jobs.damaged(store) == []
 
 
@@ -280,7 +280,7 @@ def test_a_job_whose_process_is_not_told_counts_as_stopped_and_is_mended(store, 
         assert jobs.read(store, "abc").state == "dead"
         assert "process.json" in jobs.read(store, "abc").error
         assert jobs.before(store, jobs.read(store, "def")) == []
-    assert repaired(store) == [f"{folder / 'process.json'}: it is not what was written"]
+    assert repaired(store) == [f"{folder / 'process.json'}: it differs from what was written"]
     assert jobs.read(store, "abc").request == Request(("control:random",), "demo", "lgip")
 
 

@@ -95,12 +95,12 @@ QUADRATIC = {  # JSON whose names are many, and what it is refused with
     "a name of its own in each row": (
         "table:{}",
         lambda: json.dumps([{f"n{number}": 1} for number in range(MANY)]),
-        "60,000 different names in 60,000 rows, and most rows lack many of them",
+        "60,000 different column names in 60,000 rows, and most rows lack many of them",
     ),
     "names of objects within": (
         "table:{}",
         lambda: json.dumps([{"a": {f"n{number}": 1}} for number in range(MANY)]),
-        "60,000 different names",
+        "60,000 different column names",
     ),
     "a name twice, after many": (
         "folder:{.parent}",

@@ -38,7 +38,7 @@ FILES = {
     ),
     "an archive that is none": ("a.npz", b"PK\x03\x04", "cannot be read as numbers"),
     "an archive that is cut": ("a.npz", ZIPPED[: len(ZIPPED) // 2], "cannot be read as numbers"),
-    "an archive of other arrays": ("a.npz", archive(x=saved(UNIT)), "holds x. Expected 'pictures' and 'texts'"),
+    "an archive of other arrays": ("a.npz", archive(x=saved(UNIT)), "contains x. Expected 'pictures' and 'texts'"),
     "another width": (
         "a.npz",
         archive(texts=saved(UNIT), pictures=saved(np.eye(4))),
@@ -49,7 +49,7 @@ FILES = {
         archive(texts=saved(UNIT), text_ids=saved(np.array(["a"]))),
         "has 3 rows and 1 ids",
     ),
-    "ids that are none": ("a.npz", archive(texts=saved(UNIT), text_ids=saved(UNIT)), "'text_ids' holds float32"),
+    "ids that are none": ("a.npz", archive(texts=saved(UNIT), text_ids=saved(UNIT)), "'text_ids' has type float32"),
     "ids twice": (
         "a.npz",
         archive(texts=saved(UNIT), text_ids=saved(np.array(["a", "a", "b"]))),
@@ -71,7 +71,7 @@ FILES = {
     "vectors of two lengths": (
         "a.parquet",
         parquet(id=["a", "b"], embedding=[[1.0], [1.0, 0.0]]),
-        "row 1: vectors of 1, 2 numbers",
+        "row 1: vectors have 1, 2 dimensions",
     ),
     "a key that is none": (
         "a.parquet",
@@ -83,7 +83,7 @@ FILES = {
     "a truth in a vector": ("a.jsonl", lines(GOOD | {"embedding": [True, 0]}), "is not a vector"),
     "a list in a vector": ("a.jsonl", lines(GOOD | {"embedding": [[1], 0]}), "is not a vector"),
     "a giant in a vector": ("a.jsonl", b'{"id": "a", "embedding": [1' + b"0" * 400 + b"]}", "is not a vector"),
-    "rows of two lengths": ("a.jsonl", lines(GOOD, {"id": "b", "embedding": [1, 0, 0]}), "row 1: vectors of 2, 3"),
+    "rows of two lengths": ("a.jsonl", lines(GOOD, {"id": "b", "embedding": [1, 0, 0]}), "have 2, 3 dimensions"),
     "no object": ("a.jsonl", lines(GOOD, 3), "row 2, is not a JSON object"),
     "a key twice": ("a.jsonl", lines(GOOD, GOOD), "'a' more than once"),
     "nested too deeply": ("a.jsonl", b"[" * 100_000, "nested too deeply"),
@@ -92,7 +92,7 @@ FILES = {
         json.dumps({"id": "a", "embedding": "[" * 100_000}).encode(),
         "[[[[' is not a vector",
     ),
-    "a table without rows": ("a.csv", b"id,embedding\n", "vectors of no numbers"),
+    "a table without rows": ("a.csv", b"id,embedding\n", "vectors have no dimensions"),
     "a table of nothing": ("a.csv", b"", "has the columns none"),
     "fields that are missing": ("a.csv", b"id,e0,e1\na,1\n", "Expected 3 columns, got 2: a,1"),
     "a word for a number": ("a.csv", b"id,e0,e1\na,1,0\nb,x,0\n", "Row #3: CSV conversion error"),

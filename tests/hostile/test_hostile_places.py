@@ -50,14 +50,14 @@ def request(dataset: str) -> Request:
 
 
 def test_a_file_name_that_is_not_utf8_is_refused_in_one_line(tmp_path):
-    assert "incomplete character (a lone surrogate)" in refused(
+    assert "incomplete character (a lone surrogate" in refused(
         "check", red(tmp_path / "data", f"a{BYTE}")
     )
 
 
 def test_a_dataset_in_a_folder_whose_name_is_not_utf8_is_refused_in_one_line(tmp_path, monkeypatch):
     dataset = red(tmp_path / f"data{BYTE}")
-    assert "is not UTF-8" in refused(
+    assert "is not valid UTF-8" in refused(
         "--cache", str(tmp_path / "c"), "run", "--model", "control:random", "--dataset", dataset
     )
     monkeypatch.chdir(tmp_path / f"data{BYTE}")
@@ -159,7 +159,7 @@ def coco(folder: Path, ids: list[object]) -> str:
 
 @pytest.mark.parametrize("keys", [["b", "a"], ["b", 7], [None], [1.5], [True]])
 def test_ids_of_coco_that_are_no_whole_numbers_are_refused_in_one_line(tmp_path, keys):
-    with pytest.raises(InvalidInput, match=r"is not a COCO captions file .*not a whole number"):
+    with pytest.raises(InvalidInput, match=r"is not a COCO captions file .*not an integer"):
         registry.load_dataset(coco(tmp_path / "a", keys), tmp_path)
 
 

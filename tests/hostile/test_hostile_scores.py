@@ -29,7 +29,7 @@ FILES = {
     "one number": ("a.npy", saved(np.array(1.0)), "Expected shape"),
     "an infinite number": ("a.npy", saved(np.array([[1, np.inf]])), "item 0: a score is infinite"),
     "an archive that is none": ("a.npz", b"PK\x03\x04", "cannot be read as numbers"),
-    "an archive of other arrays": ("a.npz", archive(x=saved(np.eye(2))), "holds x. Expected"),
+    "an archive of other arrays": ("a.npz", archive(x=saved(np.eye(2))), "contains x. Expected"),
     "ids of another length": (
         "a.npz",
         archive(scores=saved(np.eye(2)), ids=saved(np.array(["a"]))),
@@ -51,7 +51,7 @@ FILES = {
     "a caption of no room": (
         "a.jsonl",
         lines(*(GOOD | {"label": f"{n}_c99999_i99999"} for n in range(9))),
-        "Expected at most",
+        "The maximum is 50,000,000 scores",
     ),
     "a number of many digits": ("a.jsonl", lines(GOOD | {"label": "a_c123456_i0"}), "is not a valid label"),
     "a score twice": ("a.jsonl", lines(GOOD, GOOD), "row 2: 'a_c0_i0' has more than one score"),
@@ -64,7 +64,7 @@ FILES = {
     "an empty label": ("a.jsonl", lines(GOOD | {"label": None}), "row 1: 'label' is empty"),
     "the same name twice": ("a.jsonl", lines({"Score": 1, **GOOD}), "duplicate column names"),
     "nested too deeply": ("a.jsonl", b"[" * 100_000, "nested too deeply"),
-    "too many names": ("a.jsonl", lines({str(n): n for n in range(10_001)}), "10,001 names"),
+    "too many names": ("a.jsonl", lines({str(n): n for n in range(10_001)}), "10,001 different keys"),
     "a table without rows": ("a.csv", b"label,score\n", "has the columns none"),
     "no UTF-8": ("a.csv", b"label,score\n\xff,1\n", "is not UTF-8"),
     "a line that is none": ("a.csv", b"label,score\na_c0_i0,x\n", "line 2: 'x' in 'score'"),
@@ -113,7 +113,7 @@ def test_a_file_of_more_than_is_read_is_refused_before_it_is(tmp_path: Path, mon
         monkeypatch.setattr(arrays, limit, 10 << 20)
         with (tmp_path / name).open("wb") as handle:
             handle.truncate((10 << 20) + 1)
-        with pytest.raises(InvalidInput, match=r"has 10 MiB\. Expected at most 10 MiB"):
+        with pytest.raises(InvalidInput, match=r"has 10 MiB\. The maximum is 10 MiB"):
             registry.load_model(f"scores:{tmp_path / name}")
 
 

@@ -57,7 +57,7 @@ def test_half_a_character_in_a_tar_is_one_line(tmp_path: Path):
             info = tarfile.TarInfo(name)
             info.size = len(content)
             tar.addfile(info, BytesIO(content))
-    assert "incomplete character (a lone surrogate)" in told(
+    assert "incomplete character (a lone surrogate" in told(
         f"table:{tmp_path / 'a.tar'}", tmp_path / "cache"
     )
 
@@ -70,7 +70,7 @@ def test_a_name_of_a_tar_that_is_not_utf8_is_one_line(tmp_path: Path):
             info = tarfile.TarInfo(name)
             info.size = len(content)
             tar.addfile(info, BytesIO(content))
-    assert "incomplete character (a lone surrogate)" in told(
+    assert "incomplete character (a lone surrogate" in told(
         f"table:{tmp_path / 'a.tar'}", tmp_path / "cache"
     )
 

@@ -271,7 +271,7 @@ def test_other_words_and_another_question_set_are_refused_in_one_line(tiny, tmp_
     model = embeddings.load(name)
     with pytest.raises(InvalidInput, match="cannot score new words"):
         Player(model)
-    with pytest.raises(InvalidInput, match="to score other texts"):
+    with pytest.raises(InvalidInput, match="to embed other texts"):
         model.tokenize(["a dog"])
     with pytest.raises(InvalidInput, match=r"lacks \d+ of \d+ texts"):
         run(name, tiny, "lgip", store)

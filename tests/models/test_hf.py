@@ -315,10 +315,10 @@ def damage(kind: str, folder: Path) -> str:
         ("cut weights", "cannot be opened"),
         ("no tokenizer", "has no tokenizer. Expected one of: tokenizer.json"),
         ("no image processor", "cannot be opened"),
-        ("weights of another model", "holds no CLIPModel"),
+        ("weights of another model", "is not a CLIPModel checkpoint"),
         ("pictures of another size", "cannot be opened"),
         ("a vocabulary of another model", "cannot be opened"),
-        ("half of a model", "holds no CLIPModel|cannot be opened"),
+        ("half of a model", "is not a CLIPModel checkpoint|cannot be opened"),
     ],
 )
 def test_a_folder_that_is_not_as_expected_is_one_line(kind, said, tmp_path):
@@ -368,7 +368,7 @@ def test_a_repository_is_fetched_without_what_is_not_needed(monkeypatch, tmp_pat
 def test_a_missing_package_is_named_with_the_file_that_installs_it(monkeypatch):
     monkeypatch.setattr(hub.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(
-        MissingDependency, match=r"'transformers', not installed here.*vlprobe\[models\]"
+        MissingDependency, match=r"'transformers', which is not installed.*vlprobe\[models\]"
     ):
         registry.load_model("hf:openai/clip-vit-base-patch32", "cpu")
 

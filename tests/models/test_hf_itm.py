@@ -340,7 +340,9 @@ def test_a_checkpoint_without_the_head_is_refused(tmp_path):
     made = transformers.ViltForMaskedLM.from_pretrained(tmp_path)
     (tmp_path / "model.safetensors").unlink()
     made.save_pretrained(tmp_path)
-    with pytest.raises(InvalidInput, match="holds no ViltForImageAndTextRetrieval: 2 of"):
+    with pytest.raises(
+        InvalidInput, match="is not a ViltForImageAndTextRetrieval checkpoint: 2 of"
+    ):
         registry.load_model(f"hf-itm:{tmp_path}", "cpu")
 
 

@@ -254,5 +254,5 @@ def test_a_second_picture_that_a_log_does_not_score_is_missing(tmp_path: Path):
     (tmp_path / "x_samples_pairs.jsonl").write_text(json.dumps(line))
     dataset = f"pairs:{tmp_path}/winoground.jsonl@{tmp_path}/photos"
     model = f"scores:{tmp_path}/x_samples_pairs.jsonl+verdict"
-    with pytest.raises(InvalidInput, match="lacks 2 of 4 scores"):
+    with pytest.raises(InvalidInput, match="lacks 2 of 4 required scores"):
         execute(Request((model,), dataset, "eqben"), Store(tmp_path / "cache"))

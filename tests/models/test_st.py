@@ -109,7 +109,9 @@ def test_weights_that_are_missing_are_not_drawn_by_lot(folder):
     state = safetensors.torch.load_file(folder / "model.safetensors")
     del state["encoder.layer.3.output.dense.weight"]
     safetensors.torch.save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(InvalidInput, match=r"holds no BertModel: 1 of .* tensors are missing"):
+    with pytest.raises(
+        InvalidInput, match=r"is not a BertModel checkpoint: 1 of .* tensors are missing"
+    ):
         registry.load_model(f"st:{folder}", "cpu")
 
 

@@ -160,11 +160,11 @@ def test_embeddings_are_cut_to_the_length_that_the_settings_say(tmp_path):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        (f"st:{MINILM}+prompt_name=query", "no prompt 'query'. Expected .prompt=TEXT: they have"),
+        (f"st:{MINILM}+prompt_name=query", "no prompt 'query'. Expected .prompt=TEXT "),
         (f"st:{MINILM}+instruction=x", "an unknown option. Expected st:MODEL.prompt=TEXT"),
         (f"st:{MINILM}+prompt=a\nb", r"an unknown option. .* with \\n for a new line"),
         (f"st:{MINILM}+prompt=data:image/png;base64,aa", "looks like the path or URL of a picture"),
-        ("st:/nowhere+prompt=a", "does not exist '/nowhere'"),
+        ("st:/nowhere+prompt=a", "folder '/nowhere' does not exist"),
     ],
 )
 def test_an_option_that_says_nothing_is_one_line(name, told):

@@ -98,15 +98,27 @@ def test_one_checkpoint_by_cosine_and_by_head_is_two_models_with_the_same_embedd
 @pytest.mark.parametrize(
     ("prefix", "kind", "told"),
     [
-        ("hf", "bridgetower", "holds no BridgeTowerForContrastiveLearning: .* are missing"),
+        (
+            "hf",
+            "bridgetower",
+            "is not a BridgeTowerForContrastiveLearning checkpoint: .* are missing",
+        ),
         (
             "hf",
             "bridgetower without its size",
             "no contrastive encoders.*Load its matching head as hf",
         ),
         ("hf", "vilt", "of type 'vilt'. Expected one of.*Load it as hf-itm:"),
-        ("hf-itm", "bridgetower-itc", "holds no BridgeTowerForImageAndTextRetrieval: 2 of"),
-        ("hf-itm", "towers of flava", r"holds no FlavaForPreTraining: \d+ of .*itm_head"),
+        (
+            "hf-itm",
+            "bridgetower-itc",
+            "is not a BridgeTowerForImageAndTextRetrieval checkpoint: 2 of",
+        ),
+        (
+            "hf-itm",
+            "towers of flava",
+            r"is not a FlavaForPreTraining checkpoint: \d+ of .*itm_head",
+        ),
         ("hf-itm", "metaclip_2", "of type 'metaclip_2'.*Dual encoders are loaded as hf:"),
         ("hf", "metaclip_2 with another tokenizer", "does not end texts with token 2, which"),
     ],

@@ -63,7 +63,7 @@ GOOD = {"image_path": "a.jpg", "orig_captions": ["a dog"]}
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{", "not JSON"),
+        ("{", "not valid JSON"),
         ("[1]", "a list"),
         (json.dumps({"image_path": "a.jpg"}), "orig_captions"),
         (json.dumps(GOOD | {"same_caps": ["a cat"]}), "same_caps is a list"),

@@ -89,7 +89,7 @@ def test_one_item_alone_is_refused_in_one_line(tiny, store):
 def test_pictures_that_are_not_here_cannot_be_mixed_and_the_remedy_is_named(tmp_path, store):
     (tmp_path / "d.csv").write_text("image,caption\na.png,a red dog\nb.png,a blue car\n")
     data = f"csv:{tmp_path}/d.csv+unpictured"
-    with pytest.raises(InvalidInput, match=r"2 of 2 pictures are not here .*--option pictures="):
+    with pytest.raises(InvalidInput, match=r"2 of 2 pictures are missing .*--option pictures="):
         ask(Request((), data, "rococo"), tmp_path / "out", store)
     assert (
         ask(Request((), data, "rococo", {"pictures": []}), tmp_path / "out", store)["n_pictures"]

@@ -72,7 +72,7 @@ def test_data_without_any_english_caption_is_refused_with_the_reason_and_the_cou
 ):
     with pytest.raises(InvalidInput) as caught:
         run(dataset(tmp_path / "german", GERMAN), store, probe)
-    assert "2 of its captions are not in English" in str(caught.value)
+    assert "2 captions are not in English" in str(caught.value)
     assert "--option edits=FILE" in str(caught.value) and "\n" not in str(caught.value)
     assert not list((store.root / "runs").glob("*/manifest.json"))
 

@@ -52,7 +52,7 @@ def test_lines_that_nothing_tells_apart_are_refused_unless_they_say_the_same(tmp
     chosen = options(
         tmp_path / "edits", [("1.jpg", "A pet.", "Pet 1."), ("1.jpg", "A pet.", "Pet 2.")]
     )
-    with pytest.raises(InvalidInput, match="2 lines for item 'dogs' that differ"):
+    with pytest.raises(InvalidInput, match="2 different lines for item 'dogs'"):
         paraphrase("dogs", "A pet.", chosen)
     twice = options(
         tmp_path / "same", [("1.jpg", "A pet.", "Pet 1."), ("1.jpg", "A pet.", "Pet 1.")]

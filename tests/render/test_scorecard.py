@@ -95,7 +95,7 @@ def test_a_guess_without_the_picture_is_the_last_row():
     html = scorecard(ranking("AB", {"AB"}), LIES, charts.styles.styles(models), models, guess)
     last = re.sub("<[^>]+>", " ", html.split("<tr>")[-1])
     words = " ".join(last.split())
-    assert words == "No picture The caption with fewer words is true. 30.0 % 25.0 to 35.0 %"
+    assert words == "No picture Picks the caption with fewer words. 30.0 % 25.0 to 35.0 %"
 
 
 def test_controls_are_in_no_bracket_and_the_pairs_are_counted():

@@ -102,7 +102,7 @@ def test_a_slide_divides_margins_by_each_models_own_spread():
     assert begins.opener is not None
     *_, said = case_slides(begins, begins.opener, kind, NAMES)
     assert [bar.end - bar.start for bar in said.bars] == pytest.approx([0.5, 0.25, 0.25])
-    assert "in each model's own spread" in said.note
+    assert "in units of each model's spread" in said.note
 
 
 def test_words_are_marked_only_where_they_are_few():

@@ -104,7 +104,7 @@ def test_a_killed_job_is_never_shown_as_running(tiny, store):
         psutil.wait_procs([killed], timeout=120)
         job = wait(store, job_id)
     assert job.state == "dead"
-    assert "Resume it" in job.error
+    assert "Resume the job" in job.error
 
 
 def test_a_job_that_is_not_there_is_said_so(store):

@@ -363,6 +363,6 @@ def test_a_cluster_that_has_no_room_for_long_is_told(joined, tiny, store, monkey
             assert time.monotonic() < deadline, "they do not take what there is"
             time.sleep(0.05)
         said = refused(request, store, JobFailed)
-        assert "no room for a worker for 1 s" in said and "the same command continues" in said
+        assert "could not place a worker for 1 s" in said and "the same command continues" in said
         for other in others:
             ray.cancel(other, force=True)

@@ -155,7 +155,7 @@ def test_a_choice_that_no_item_meets_is_one_line(choices, said):
     [
         ({"sample": -1}, "'sample' is '-1'. Expected a whole number, 0 or more"),
         ({"where": ("dog",)}, "'where' is 'dog'. Expected TAG=VALUE"),
-        ({"item": ("a", "a")}, "'item' names 'a' more than once"),
+        ({"item": ("a", "a")}, "'item' contains 'a' more than once"),
     ],
 )
 def test_a_run_refuses_bad_values_before_it_reads_anything(store, choices, said):

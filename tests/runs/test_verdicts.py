@@ -167,7 +167,7 @@ def test_verdicts_that_an_earlier_version_stored_count_where_no_sheet_is_named(
         ("id,verdict\nID,sane\n", "row 2, column 'verdict': 'sane'"),
         (
             "id,verdict\nID,same\nID,different\n",
-            "row 3, column 'id': 'bad' judged this edit in row 2",
+            "row 3, column 'id': 'bad' already judged this edit in row 2",
         ),
         ("id;note\nID;x\n", "no column 'verdict'"),
         ("", "no column 'id'"),

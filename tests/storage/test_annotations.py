@@ -95,9 +95,9 @@ def test_a_line_that_was_cut_off_by_a_crash_spoils_no_later_one(store: Store):
 @pytest.mark.parametrize(
     ("given", "word"),
     [
-        ({"tags": ("x" * 31,)}, "30 letters"),
+        ({"tags": ("x" * 31,)}, "30 characters"),
         ({"tags": ("a\x07b",)}, "one line"),
-        ({"tags": tuple("abcdefghi")}, "at most 8"),
+        ({"tags": tuple("abcdefghi")}, "The maximum is 8"),
         ({"note": "x" * 2001}, "2,000"),
     ],
 )

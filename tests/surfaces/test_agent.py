@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,8 @@ def ask(server: object, use: Callable[[Any], Awaitable[Any]]) -> Any:
         async with mcp.Client(server) as client:
             return await use(client)
 
-    return asyncio.run(connect())
+    with ThreadPoolExecutor(1) as pool:  # a browser test of the same process keeps its loop running
+        return pool.submit(asyncio.run, connect()).result()
 
 
 def answer(cache: Path, tool: str, allow_run: bool = False, **arguments: object) -> Any:

@@ -161,7 +161,7 @@ def test_items_of_one_picture_fall_on_one_side(items):
 
 
 def test_too_few_pictures_and_items_without_one_are_refused(items):
-    with pytest.raises(InvalidInput, match=r"batch of 13 .* 12 pictures"):
+    with pytest.raises(InvalidInput, match=r"batch of 13 .* 12 training pictures"):
         make(items, size=13)
     with pytest.raises(InvalidInput, match="3 pictures are too few"):
         batches.split(items[:3])

@@ -23,7 +23,7 @@ def test_a_formula_gives_the_weight_of_each_part(formula, expected):
     "formula", ["", "clip+", "clip+eqism", "clip+clip", "clip+0*sc", "clip-sc", "clip+1e3*sc"]
 )
 def test_a_formula_that_makes_no_sense_is_refused(formula):
-    with pytest.raises(InvalidInput, match=r"not valid.*Known: clip"):
+    with pytest.raises(InvalidInput, match=r"not valid.*Terms: clip"):
         objective.weights(formula)
 
 

@@ -239,7 +239,7 @@ def test_two_models_are_needed_and_units_have_names(filled: Store, key: str):
     question_set = views.runs.question_set(filled, key)
     with pytest.raises(InvalidInput, match="two models"):
         compare_models(filled, question_set, MODELS[:1], "flip")
-    with pytest.raises(InvalidInput, match="Unit"):
+    with pytest.raises(InvalidInput, match="Unknown unit"):
         compare_models(filled, question_set, MODELS, "flip", "inch")
     with pytest.raises(NotFound):
         compare_models(filled, question_set, ("x", *MODELS), "flip")

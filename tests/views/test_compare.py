@@ -218,7 +218,7 @@ def test_two_different_models_are_needed_and_they_must_be_known(filled: Store, k
         compare_metrics(filled, views.runs.question_set(filled, key), (MODELS[1], MODELS[1]))
     with pytest.raises(NotFound, match="dealt:2"):
         compare_metrics(filled, views.runs.question_set(filled, key), (MODELS[0], "dealt 2"))
-    with pytest.raises(InvalidInput, match="Unit"):
+    with pytest.raises(InvalidInput, match="Unknown unit"):
         compare_metrics(filled, views.runs.question_set(filled, key), MODELS, unit="metre")
 
 

@@ -267,5 +267,5 @@ def test_a_run_in_another_form_is_left_out_with_the_way_out(every_probe, tmp_pat
     path.write_text(json.dumps(manifest | {"schema": 1}))
     answer = call(store.root, "export", str(tmp_path / "out.duckdb"))
     line = next(line for line in answer.stderr.splitlines() if key in line)
-    assert line.startswith("Left out: ") and "format 1" in line and "vlprobe run" in line
+    assert line.startswith("Left out: ") and "format 1" in line and "Repeat the run" in line
     assert "format 1" in call(store.root, "show", key[:10], code=1).stderr

@@ -141,7 +141,7 @@ def test_words_and_another_model_go_together(compared: Store, key: str):
     ids=str,
 )
 def test_a_comparison_without_another_model_is_refused(compared: Store, key: str, given: dict):
-    with pytest.raises(InvalidInput, match="other"):
+    with pytest.raises(InvalidInput, match="second model"):
         views.cases.failures(
             compared, views.runs.question_set(compared, key), views.filter.Filter(ONE, **given)
         )

@@ -242,7 +242,7 @@ def test_a_case_has_its_partner_its_mixture_and_every_models_ranks(
 def test_a_search_for_a_caption_is_refused(mixed_store: Store, asked: QuestionSet):
     cases = mixed_store.cases(asked.key).table("cases").to_pandas()
     number = int(cases.loc[cases["kind"] == "i2t", "case"].iloc[0])
-    with pytest.raises(InvalidInput, match="is not a picture search"):
+    with pytest.raises(InvalidInput, match="is not a search for a picture"):
         mixed.mixed_case(mixed_store, asked, number, ONE)
 
 

@@ -304,5 +304,5 @@ def test_an_answer_in_one_order_only_is_missing(data, tmp_path, store):
     ]
     name = f"{write(tmp_path / 'half.csv', rows)}+verdict"
     dataset = f"pairs:{data / 'valse'}@{data}+unpictured"
-    with pytest.raises(InvalidInput, match=r"lacks 2 of 120 scores .*plurals/k3/0_c0_i0"):
+    with pytest.raises(InvalidInput, match=r"lacks 2 of 120 required scores .*plurals/k3/0_c0_i0"):
         execute(Request((name,), dataset, "eqben"), store)

@@ -76,7 +76,7 @@ def test_a_split_that_is_not_there_is_one_line(repository: Path, tmp_path: Path)
 
 def test_a_hub_that_cannot_be_reached_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(InvalidInput, match="cannot be downloaded from the hub") as refusal:
+    with pytest.raises(InvalidInput, match="cannot be fetched from the hub") as refusal:
         table.load(NAME, tmp_path / "cache")
     assert "\n" not in str(refusal.value)
 

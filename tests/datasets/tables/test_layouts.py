@@ -296,10 +296,10 @@ def test_a_shared_picture_that_is_not_here_is_not_said_to_be_equal_byte_for_byte
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "x.csv").write_text(rows)
     for name, how in (
-        (f"table:{tmp_path / 'x.csv'}", "byte for byte: the items"),
+        (f"table:{tmp_path / 'x.csv'}", "(byte for byte), so the items"),
         (
             f"table:{tmp_path / 'elsewhere' / 'x.csv'}+unpictured",
-            "byte for byte, or by name if the file is missing: the items",
+            "(byte for byte, or by name if the file is missing), so the items",
         ),
     ):
         items = table.load(name, tmp_path / "cache").items
@@ -359,7 +359,7 @@ def test_a_path_without_a_prefix_gets_the_right_one_offered(tmp_path: Path):
     (tmp_path / "coco" / "annotations" / "captions_val2017.json").write_text("{}")
     for path, prefix in ((file, "table"), (tmp_path, "folder"), (tmp_path / "coco", "coco")):
         for name in (str(path), f"{path}@{tmp_path}+available"):
-            with pytest.raises(InvalidInput, match=f"Write '{prefix}:{path}"):
+            with pytest.raises(InvalidInput, match=f"write '{prefix}:{path}"):
                 registry.check_name("datasets", name)
     with pytest.raises(NotFound):
         registry.check_name("datasets", "nothing-here")

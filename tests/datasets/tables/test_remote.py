@@ -98,7 +98,7 @@ def test_a_bucket_of_google_is_read_as_any_other_place(
     assert [item.foils for item in loaded.items] == [("A blue bus.",), ("Two dogs.",)]
     copy = remote.local_copy("gs://bucket/folder/x.csv", tmp_path / "cache")
     assert copy.read_bytes() == content
-    with pytest.raises(InvalidInput, match=r"There is no 'gs://bucket/none\.csv'"):
+    with pytest.raises(InvalidInput, match=r"'gs://bucket/none\.csv' does not exist"):
         remote.local_copy("gs://bucket/none.csv", tmp_path / "cache")
 
 
@@ -107,10 +107,10 @@ def test_what_is_not_there_or_too_large_is_one_line_and_leaves_nothing(
 ):
     folder, url = served
     (folder / "x.csv").write_text("image,caption\na.png,x\n")
-    with pytest.raises(InvalidInput, match=r"There is no 'http.*/y\.csv'"):
+    with pytest.raises(InvalidInput, match=r"'http.*/y\.csv' does not exist"):
         table.load(f"table:{url}/y.csv", tmp_path / "cache")
     monkeypatch.setattr(remote, "MOST_BYTES", 10)
-    with pytest.raises(InvalidInput, match="Expected at most 10; divide it"):
+    with pytest.raises(InvalidInput, match="The maximum is 10; split the file"):
         table.load(f"table:{url}/x.csv", tmp_path / "cache")
     assert not list((tmp_path / "cache").rglob("*.csv"))
 

@@ -137,7 +137,7 @@ def test_a_limit_of_the_cost_stops_it_and_the_rest_is_asked_later(
     with pytest.raises(Exception, match="is spent, and the request may cost") as error:
         execute(replace(request, max_cost="0.7"), store, told)
     n_answered = len(server.requests())
-    assert 4 <= n_answered <= 7 and "kept" in str(error.value)
+    assert 4 <= n_answered <= 7 and "Answers are stored" in str(error.value)
     assert "13 requests" not in told.lines[0] and "by the price" in told.lines[0]
     assert execute(request, store, told)
     bodies = [str(request["body"]) for request in server.requests()]

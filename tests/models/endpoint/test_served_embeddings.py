@@ -250,6 +250,6 @@ def test_a_gallery_and_a_picture_take_embeddings_of_pictures(
     server: Server, store: Store, tmp_path: Path
 ):
     request = Request((server.name("demo:softmax"),), make_tiny(tmp_path / "data"), "lgip")
-    with pytest.raises(InvalidInput, match=r"write .*\+pictures"):
+    with pytest.raises(InvalidInput, match=r"If the server accepts pictures, use .*\+pictures"):
         execute(request, store)
     assert server.requests() == []

@@ -56,7 +56,7 @@ def test_one_damaged_entry_keeps_nobody_from_looking_working_or_repairing(memory
         on(name, memory).require_writable()
     assert ANOTHER in call(memory, "show", "--format", "csv")
     assert call(memory, "verify", "--repair").startswith(
-        f"{memory}/{INDEX}: it is not what was written"
+        f"{memory}/{INDEX}: it differs from what was written"
     )
     assert call(memory, "verify") == ""
     assert INDEX not in one.mirror.names("index")
@@ -145,11 +145,11 @@ def test_a_shared_folder_that_is_not_mounted_is_not_taken_for_an_empty_one(on, t
     assert len(one.runs()) == 1
     (tmp_path / "shared").rename(tmp_path / "away")
     assert len(one.runs()) == 1
-    assert f"is empty but had{url}', where 1 entries were" in one.connection_error
+    assert f"'{url}' is empty but had 1 entries" in one.connection_error
     assert one.connection_error in caplog.text
     with pytest.raises(InvalidInput, match="Mount it again"):
         one.require_writable()
-    with pytest.raises(InvalidInput, match=r"The folder .* is gone"):
+    with pytest.raises(InvalidInput, match=r"The folder .* is not available"):
         finish(one, ANOTHER)
     assert not (tmp_path / "shared").exists()
     (tmp_path / "away").rename(tmp_path / "shared")

@@ -20,6 +20,6 @@ def test_a_table_in_a_bucket_is_fetched_again_once_it_has_changed(bucket: str, t
 
 
 def test_a_table_that_is_not_in_the_bucket_is_one_line(bucket: str, tmp_path: Path):
-    with pytest.raises(InvalidInput, match=r"There is no 's3://.*/y.csv'") as refusal:
+    with pytest.raises(InvalidInput, match=r"'s3://.*/y.csv' does not exist") as refusal:
         table.load(f"table:{bucket}/y.csv", tmp_path / "cache")
     assert "\n" not in str(refusal.value)

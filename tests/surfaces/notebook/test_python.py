@@ -201,7 +201,7 @@ def test_a_picture_that_is_gone_is_said_so(tmp_path: Path):
     found = vlprobe.run(CONTROLS, tiny, cache=tmp_path / "cache", examine=False)
     for path in [*(tmp_path / "tiny").glob("*.png"), *(tmp_path / "cache").glob("thumbnails/*/*")]:
         path.unlink()
-    assert "Picture missing" in html_of(found.failures(CONTROLS[1]))
+    assert "No picture here: " in html_of(found.failures(CONTROLS[1]))
 
 
 @pytest.mark.parametrize(
