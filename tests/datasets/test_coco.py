@@ -117,7 +117,7 @@ def test_what_is_not_there_is_one_line(make: Callable, tmp_path: Path):
         (
             IMAGES,
             [*ANNOTATIONS, {"id": 99, "image_id": 77, "caption": "x"}],
-            "lacks 77, as a field or as the id of",
+            r"lacks 77 \(a field, or the id of",
         ),
         (IMAGES, [{"id": 1, "image_id": 9, "category_id": 3}], "lacks 'caption'"),
         ([{"id": 9, "file_name": "x.jpg"}], ANNOTATIONS[:2], "lacks 'width'"),
