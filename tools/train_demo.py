@@ -34,6 +34,7 @@ from vlprobe.datasets.world.scene import COLORS, OBJECTS, draw, pick, stream
 from vlprobe.errors import InvalidInput
 from vlprobe.models.demo_weights import CONTEXT, IMAGE_SIZE, build, tokenizer, write_checkpoint
 from vlprobe.models.modules import OpenClipModel
+from vlprobe.perturb import templates
 from vlprobe.training.learner import HIGHEST_SCALE, keep_scale, optimizer, schedule
 
 LOSSES = ("softmax", "sigmoid")
@@ -62,17 +63,7 @@ _FUNCTION_WORDS = """
     partly hidden covered followed following side left right
 """
 
-TEMPLATES = (
-    "a photo of {c}",
-    "an image of {c}",
-    "a picture of {c}",
-    "{c}",
-    "{c} in the scene",
-    "a scene showing {c}",
-    "In this image, {c}",
-    "In the picture, {c}",
-    "This image shows {c}",
-)
+TEMPLATES = tuple(f"{each.before}{{c}}{each.after}" for each in templates.TEMPLATES)
 CAPTIONS = 8  # of each scene
 _SHIFT = 3  # pixels of 64 that a picture may move
 _BRIGHTNESS = 0.15  # share by which a picture may get brighter or darker

@@ -29,7 +29,6 @@ from vlprobe.errors import InvalidInput
 if TYPE_CHECKING:
     from vlprobe.storage.store import Store
 
-MOST = 4  # runs in one comparison, as on the page Compare
 LEADING = ("metric", "subtype", "model", "verdict", "difference", "low", "high", "base", "value")
 
 
@@ -77,10 +76,12 @@ def compare(
     from vlprobe.render.findings import power_of_ties, verdict
     from vlprobe.render.model_lookup import find_model
     from vlprobe.storage import display_names
-    from vlprobe.views.paired_tests import compare_metrics, compare_models
+    from vlprobe.views.paired_tests import MOST_COMPARED, compare_metrics, compare_models
 
-    if len(names) > MOST:
-        raise InvalidInput(f"{len(names)} runs are too many to compare. Choose two to {MOST}.")
+    if len(names) > MOST_COMPARED:
+        raise InvalidInput(
+            f"{len(names)} runs are too many to compare. Choose two to {MOST_COMPARED}."
+        )
     names = [find_model(store, name) for name in names]
     question_set = views.selection.select(store, names, [probe] if probe else None)
     kind = views.kinds.choose_kind(store, question_set, kind)

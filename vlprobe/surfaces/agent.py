@@ -25,6 +25,8 @@ from vlprobe.scoring import thumbnails
 from vlprobe.storage import display_names, shipped
 from vlprobe.types import POOLED
 from vlprobe.views.filter import Filter
+from vlprobe.views.paired_tests import MOST_COMPARED
+from vlprobe.views.runs import QuestionSet
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -54,6 +56,19 @@ class _Tools:
     @property
     def _store(self) -> shipped.Store:
         return shipped.opened(self._cache)
+
+    def _subject(self, key: str, kind: str) -> tuple[shipped.Store, QuestionSet, str, str]:
+        """Return the store, and the question set, the model and the kind of cases that a run's key and a kind name."""
+        store = self._store
+        manifest = find_run(store, key)
+        model = manifest["run"]["model"]
+        question_set = views.runs.question_set(store, manifest["case_key"], model=model)
+        return (
+            store,
+            question_set,
+            model,
+            views.kinds.choose_kind(store, question_set, kind, (model,)),
+        )
 
     def question_sets(self) -> Rows:
         """List the question sets: key, dataset, probe, models, number of cases, and whether they ship with vlprobe."""
@@ -94,11 +109,7 @@ class _Tools:
 
         if not 1 <= size <= MOST_FAILURES or page < 1:
             raise InvalidInput(f"Expected a size from 1 to {MOST_FAILURES}, and a page from 1.")
-        store = self._store
-        manifest = find_run(store, key)
-        model = manifest["run"]["model"]
-        question_set = views.runs.question_set(store, manifest["case_key"], model=model)
-        kind = views.kinds.choose_kind(store, question_set, kind, (model,))
+        store, question_set, model, kind = self._subject(key, kind)
         case_filter = Filter.parse(model, kind, subtype=subtype, outcome=outcome)
         table, total = views.failure_table.failure_table(
             store, question_set, case_filter, page, size
@@ -116,7 +127,7 @@ class _Tools:
         """Compare two to four models on the same questions: the finding in words, and paired differences by type of
         edit with p adjusted by Holm. The first model is the baseline.
         """
-        if not 2 <= len(models) <= 4:
+        if not 2 <= len(models) <= MOST_COMPARED:
             raise InvalidInput(f"{len(models)} models are named. Name two to four.")
         store = self._store
         names = [find_model(store, name) for name in models]
@@ -136,11 +147,7 @@ class _Tools:
 
     def link(self, key: str, kind: str = "", subtype: str = "") -> str:
         """Return the address of the failures of a run in the dashboard that `vlprobe dashboard` starts."""
-        store = self._store
-        manifest = find_run(store, key)
-        model = manifest["run"]["model"]
-        question_set = views.runs.question_set(store, manifest["case_key"], model=model)
-        kind = views.kinds.choose_kind(store, question_set, kind, (model,))
+        _, question_set, model, kind = self._subject(key, kind)
         words = {"set": question_set.key, "model": model, "kind": kind, "type": subtype}
         return (
             f"{DASHBOARD}/explore?{urlencode({name: word for name, word in words.items() if word})}"

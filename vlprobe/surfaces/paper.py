@@ -19,6 +19,7 @@ from vlprobe.render.sentences import sentence_names
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
+from vlprobe.views.paired_tests import MOST_COMPARED
 from vlprobe.views.runs import QuestionSet
 
 Width = Literal["column", "text"]
@@ -26,7 +27,6 @@ WIDTHS: Mapping[str, int] = {"column": 336, "text": 672}  # pixels of 1/96 inch:
 FORMATS = (".svg", ".png", ".pdf")
 PNG_SCALE = 4  # 384 dpi
 HEIGHT = 420  # pixels, of a figure whose height does not follow from its rows
-MOST_CONTESTANTS = 4  # models of a comparison, as on the page
 LINK = " Click a row for its pictures."  # ends a sentence of the page
 
 
@@ -43,7 +43,7 @@ def trade_off(store: Store, question_set: QuestionSet) -> tuple[go.Figure, str]:
 def comparison(store: Store, question_set: QuestionSet) -> tuple[go.Figure, str]:
     """Draw the paired differences of Compare between the first models, and return them with the caption's facts."""
     kind = views.kinds.choose_kind(store, question_set, "")
-    models = question_set.rated_models[:MOST_CONTESTANTS]
+    models = question_set.rated_models[:MOST_COMPARED]
     if len(models) < 2:
         raise InvalidInput(
             "A comparison needs two models with the same questions. Name another --set: vlprobe show lists them."

@@ -35,6 +35,7 @@ from vlprobe.views.runs import QuestionSet
 from vlprobe.views.unit_counts import BUCKETS, Counts, unit_counts
 
 SIGNIFICANCE = 0.05  # Holm's p must stay below it, or the two models are tied
+MOST_COMPARED = 4  # models of one comparison on pages, in commands and in figures
 NOT_OF_MODELS = ("words_t2t_accuracy",)  # a property of the texts: the same for every model
 MOST_SUBTYPES = 12  # types of edit with tests of their own; of more, those with the most cases
 # A model's share against that of guessing; "unknown" where guessing, or its interval, is unknown.

@@ -24,7 +24,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.registry import is_control
 from vlprobe.render.html.elements import SHAPES, tag
 
-MOST = 3  # models beside the baseline
+MOST = views.paired_tests.MOST_COMPARED - 1  # models beside the baseline
 # Pixels of a letter, of the rest of a tag, of the elements at the right of the picker.
 LETTER, TAG, ARROW = 7.6, 58, 84
 NARROWEST, WIDEST = 150, 440
