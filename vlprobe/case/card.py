@@ -306,10 +306,7 @@ class CaseCard:
     @property
     def changed_words(self) -> tuple[str, str]:
         """The removed and inserted words, without the capital that only begins a caption."""
-        sides = (
-            (self.case.source, self.case.true_text),
-            (self.case.target, self.case.wrong_text),
-        )
+        sides = ((self.case.source, self.case.true_text), (self.case.target, self.case.wrong_text))
         source, target = (_without_capital(shorten(words, 80), text) for words, text in sides)
         return source, target
 
@@ -916,7 +913,6 @@ def case_card(
 
     Args:
         case: The case, with the answer of the filter's model.
-        kind: Kind of the case.
         answers: Answers by model, for tables of scores.
     """
     return card_type(kind)(case, kind, answers or {})

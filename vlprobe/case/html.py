@@ -268,7 +268,6 @@ def shots(
     """The pictures of a case side by side, each with its credit and the caption that is true of it.
 
     Args:
-        card: The case.
         source: Gives the address of a picture by its name.
         absence: Gives the text in the place of a picture without an address.
     """

@@ -2,14 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from vlprobe.case.card import (
-    CHANGES,
-    VERDICT_WORDS,
-    CaseCard,
-    Run,
-    Shot,
-    verdict_word,
-)
+from vlprobe.case.card import CHANGES, VERDICT_WORDS, CaseCard, Run, Shot, verdict_word
 from vlprobe.render.attribution import credit_values
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
@@ -51,7 +44,6 @@ def wall_card(
     """One card as the component `wall` draws it.
 
     Args:
-        card: The case.
         source: Gives a thumbnail by the picture's name.
         tags: Tags of the case.
         renamed: Names that people gave to models.

@@ -11,11 +11,6 @@ from vlprobe.views.runs import QuestionSet
 def best_guess(store: Store, question_set: QuestionSet, kind: str) -> BlindAccuracy | None:
     """Compute the accuracy of the best method of `metrics.blind` on the stored texts.
 
-    Args:
-        store: The store with the results.
-        question_set: The models and their runs.
-        kind: Kind of the cases.
-
     Returns:
         None if cases are not one picture with a true and a wrong caption, or if there are too few
         pictures.

@@ -38,8 +38,7 @@ def _first_caption(row: CaseRow, top: str) -> tuple[str, str]:
         text for text, role in zip(row.texts, row.roles, strict=True) if role != "different"
     ]
     nearest = max(
-        true_texts,
-        key=lambda text: difflib.SequenceMatcher(None, text.split(), words).ratio(),
+        true_texts, key=lambda text: difflib.SequenceMatcher(None, text.split(), words).ratio()
     )
     return nearest, top
 

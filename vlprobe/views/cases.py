@@ -253,9 +253,6 @@ def answers(
     of the probe, the model, and whether its answers have scores.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
-        numbers: Numbers of cases.
         models: Models to read; empty: all.
     """
     tables = [

@@ -35,7 +35,6 @@ def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.Da
     together.
 
     Args:
-        store: The store with the results.
         question_set: A question set of PRSM.
         tag: "", or NAME=VALUE to use only queries whose item has this tag.
 
@@ -62,9 +61,7 @@ def _of_run(
     """The rows of one run.
 
     Args:
-        store: The store with the results.
         key: Key of the run.
-        model: Its model.
         units: Codes of the units of resampling, by the number of the case.
         counted: The cases that count, in the same format.
     """

@@ -37,9 +37,6 @@ def expected(
 
     Args:
         runs: Stored runs, newest first.
-        models: Names of models.
-        dataset: The name of a dataset.
-        probe: The name of a probe.
         limit: Number of items to evaluate; 0: all.
 
     Returns:

@@ -44,8 +44,6 @@ def estimates(
     slices.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
         breakdown: "all", "subtype", "rule", "strength_bin", "comparison", "caption_length",
             "word_frequency" or "tag:NAME".
         averaging: "micro" (all cases pooled) or "macro" (mean of each caption's mean, as the papers
@@ -135,8 +133,7 @@ def slices(store: Store, question_set: QuestionSet) -> list[str]:
     with store.cursor() as cursor:
         files = store.files([question_set.runs[0].key], "estimates")
         rows = cursor.execute(
-            'SELECT DISTINCT "by" FROM read_parquet(?) WHERE "by" <> \'all\'',
-            [files],
+            'SELECT DISTINCT "by" FROM read_parquet(?) WHERE "by" <> \'all\'', [files]
         ).fetchall()
     names = {row[0] for row in rows}
     if comparisons.has_comparisons(store, question_set):

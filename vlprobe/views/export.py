@@ -42,7 +42,6 @@ def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool
     folder. Nothing appears at `output` until the export is complete.
 
     Args:
-        store: The store with the results.
         output: A file (duckdb) or a folder (parquet, csv) that does not exist yet.
         form: File format.
         with_bundled: Whether to include bundled results.

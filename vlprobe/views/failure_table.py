@@ -25,8 +25,6 @@ def failure_table(
     """Return one page of the cases that pass a filter, and the total.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
         case_filter: Filter and order of the cases.
         page: Page number, from 1.
         size: Rows per page.

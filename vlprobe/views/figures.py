@@ -90,8 +90,7 @@ def severity(store: Store, question_set: QuestionSet, metric: str) -> pd.DataFra
         if case_key != question_set.key:
             alike.append(runs.question_set(store, case_key, version_of=run_key))
     table = pd.concat(
-        [estimates.estimates(store, each, "subtype") for each in alike],
-        ignore_index=True,
+        [estimates.estimates(store, each, "subtype") for each in alike], ignore_index=True
     )
     table = table.dropna(subset=["value"])
     table = table.loc[(table["metric"] == metric) & table["model"].isin(list(question_set.models))]
@@ -146,19 +145,14 @@ def published_depths(setting: str) -> pd.DataFrame:
         else {}
     )
     tables = [
-        tradeoff.published_values(
-            "prsm",
-            1,
-            f"local_{depth}",
-        ).assign(depth=depth)
+        tradeoff.published_values("prsm", 1, f"local_{depth}").assign(depth=depth)
         for depth in DEPTHS[1:]
     ]
     cells = pd.concat(tables, ignore_index=True)
     cells = cells.loc[cells["slice"].isin(list(names))]
-    return cells.assign(
-        model=cells["slice"].map(names),
-        slice=cells["depth"],
-    )[["model", "slice", "value"]]
+    return cells.assign(model=cells["slice"].map(names), slice=cells["depth"])[
+        ["model", "slice", "value"]
+    ]
 
 
 def published_comparisons(metric: str) -> pd.DataFrame:
@@ -225,10 +219,7 @@ def edited_orders(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def captions(
-    store: Store,
-    question_set: QuestionSet,
-    page: int,
-    size: int,
+    store: Store, question_set: QuestionSet, page: int, size: int
 ) -> tuple[list[str], int]:
     """Return one page of the distinct first texts of a question set, in order, and the total."""
     with store.cursor() as cursor:
@@ -271,10 +262,7 @@ def _triplets(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def edit_distances(
-    store: Store,
-    question_set: QuestionSet,
-    subset: str = "",
-    bins: int = 30,
+    store: Store, question_set: QuestionSet, subset: str = "", bins: int = 30
 ) -> pd.DataFrame:
     """Return the distribution of edit distances between the captions of triplets.
 
@@ -288,20 +276,13 @@ def edit_distances(
         return histograms({}, np.empty(0))
     distances = np.array(
         [
-            [
-                Levenshtein.distance(
-                    triplet[i],
-                    triplet[j],
-                )
-                for i, j in ((0, 1), (0, 2), (1, 2))
-            ]
+            [Levenshtein.distance(triplet[i], triplet[j]) for i, j in ((0, 1), (0, 2), (1, 2))]
             for triplet in texts
         ]
     )
     step = max(math.ceil(np.quantile(distances, EDIT_QUANTILE) / bins), 1)
     return histograms(
-        dict(zip(PAIRS, distances.T, strict=True)),
-        np.arange(0, (bins + 1) * step, step),
+        dict(zip(PAIRS, distances.T, strict=True)), np.arange(0, (bins + 1) * step, step)
     )
 
 
@@ -349,7 +330,6 @@ def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> 
     models.
 
     Args:
-        store: The store with the results.
         question_set: A question set of VISLA.
         metric: One of ACCURACIES.
         subset: One of SIZE_TABLES.
@@ -449,7 +429,6 @@ def first_lists(
     caption's own picture first.
 
     Args:
-        store: The store with the results.
         question_set: A question set of `rococo` that both models answered.
         before: The first model.
         after: The second model.

@@ -174,7 +174,6 @@ class Filter:
 
         Args:
             model: Model whose answers the filter uses.
-            kind: Kind of the cases.
             words: The other fields by name: slices as NAME=VALUE, switches as "own" and "here", ""
                 for any value; fields in SEVERAL accept one string or a sequence.
 

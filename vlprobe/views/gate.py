@@ -67,7 +67,6 @@ def promises(
     """Evaluate each limit, in order.
 
     Args:
-        store: The store with the results.
         question_set: Two runs: the baseline, then the run to check.
         max_drops: Maximum regression by metric, 0 or more.
         averaging: "macro" or "micro".

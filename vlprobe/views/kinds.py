@@ -12,9 +12,7 @@ def stored_kinds(store: Store, case_key: str, probe: str) -> list[str]:
     """Return the kinds that have cases in a question set, in the probe's order.
 
     Args:
-        store: The store with the question set.
         case_key: The key of the question set.
-        probe: The name of its probe.
     """
     with store.cursor() as cursor:
         rows = cursor.execute(
@@ -29,8 +27,6 @@ def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] 
     cases.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
         models: Models that must have answers; by default, all.
 
     Raises:

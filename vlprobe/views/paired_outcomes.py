@@ -42,9 +42,7 @@ def buckets(store: Store, question_set: QuestionSet, case_filter: Filter) -> dic
     """
     counts = {
         second_outcome: outcomes(
-            store,
-            question_set,
-            replace(case_filter, other_outcome=second_outcome),
+            store, question_set, replace(case_filter, other_outcome=second_outcome)
         )
         for second_outcome in ("fooled", "held", "")
     }

@@ -295,10 +295,7 @@ def compare_models(
     and by type.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
         models: The baseline, then one or more others.
-        kind: Kind of the cases.
         unit: Unit of movements that are cosines: "cosine", or "spread" for each model's own spread.
 
     Raises:
@@ -325,7 +322,6 @@ def from_counts(
     Args:
         counts: Output of `unit_counts`.
         runs: Runs of the models, the baseline first.
-        kind: Kind of the cases.
         presented: Presentation of the kind: whether it measures movements, and the result of
             guessing.
         unit: Unit of movements that are cosines.
@@ -338,13 +334,7 @@ def from_counts(
 
 
 def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTests:
-    """Test every pair of models that passed their checks; list all models by name, controls last.
-
-    Args:
-        store: The store with the results.
-        question_set: The models and their runs.
-        kind: Kind of the cases.
-    """
+    """Test every pair of models that passed their checks; list all models by name, controls last."""
     runs = [question_set.run(model) for model in question_set.ordered_models]
     presented = question_set.presentation.kind(kind)
     at_chance = examine.models_at_chance(store)
@@ -482,7 +472,6 @@ def _tested(
 
     Args:
         cells: Counts of all models.
-        kind: Kind of the cases.
         chunks: The tests, so many at a time as fit in memory.
         at_chance: Digests of models and datasets on which they failed a check.
     """
@@ -626,8 +615,6 @@ def compare_metrics(
     item's cases, these are assumed to be the same cases.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
         models: The baseline, then the models to compare with it.
         averaging: One of AVERAGINGS; metrics with only one kind of average are returned with that
             one.
@@ -721,10 +708,7 @@ class _MetricSums:
             else unweighted[self.metrics[name].kinds]
             for name in self.averagings
         }
-        wanted = {
-            *self.averagings.items(),
-            *((name, POOLED) for name in self._counting.values()),
-        }
+        wanted = {*self.averagings.items(), *((name, POOLED) for name in self._counting.values())}
         self._measures = {run.key: sums.measures(store, run.key, wanted) for run in runs}
 
     def measure(self, name: str, run: RunRow) -> Measure:
@@ -898,8 +882,6 @@ def leaders(
     (Holm's p over all tests against the same model).
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
         averaging: "macro" or "micro".
         unit: "cosine" or "spread".
     """

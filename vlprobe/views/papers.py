@@ -57,7 +57,6 @@ def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame
     """Fill a paper's table with the runs of one question set, above the published rows.
 
     Args:
-        store: The store with the results.
         question_set: Question set of the paper's probe.
         number: The table's number in the paper.
 
@@ -274,8 +273,6 @@ def spread(
     tables 4, 6 and 7: means over three).
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
         averaging: As in `estimates`; applied to the numbers of each seed.
         unit: As in `estimates`.
 
@@ -382,7 +379,6 @@ def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "")
     """Return the published cells of a paper with the numbers of one model's run.
 
     Args:
-        store: The store with the results.
         question_set: The question set of the run.
         model: The model of the run.
         paper: One of `papers_of` the question set's probe; "": the probe's own.

@@ -115,8 +115,6 @@ def pattern_groups(table: CaseTable, probe: str, kind: str) -> PatternGroups:
 
     Args:
         table: The cases of a question set.
-        probe: The name of its probe.
-        kind: Kind of its cases.
     """
     presentation = registry.load_probe(probe).presentation.kind(kind)
     if presentation.is_movement:

@@ -33,8 +33,6 @@ def plan(
     for models that find the same pictures hard.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
         models: The baseline, then the models to compare with it, if any.
         detect: The difference to find, in the unit of each metric; NaN: none.
         n_tests: Number of tests to correct for; 0: the number of rows of the table.

@@ -134,8 +134,6 @@ def quiz_round(
     that fooled fewer models.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
         kind: One of `quiz_kinds`.
         draw: How questions are chosen.
         seed: Seed of the choice and of the order of captions.
@@ -189,11 +187,7 @@ def _is_asked(kind: KindPresentation) -> bool:
 
 
 def quiz_margins(
-    store: Store,
-    question_set: QuestionSet,
-    kind: str,
-    models: Sequence[str],
-    numbers: np.ndarray,
+    store: Store, question_set: QuestionSet, kind: str, models: Sequence[str], numbers: np.ndarray
 ) -> np.ndarray:
     """Return the first caption's score minus the wrong caption's, for the first picture: float64 of
     shape (n_models, n_cases).
@@ -247,11 +241,7 @@ def _drawn(
 
 
 def _readable(
-    store: Store,
-    question_set: QuestionSet,
-    numbers: np.ndarray,
-    positions: np.ndarray,
-    count: int,
+    store: Store, question_set: QuestionSet, numbers: np.ndarray, positions: np.ndarray, count: int
 ) -> np.ndarray:
     """The first `count` positions whose picture may be shown."""
     readable: list[int] = []
@@ -324,8 +314,6 @@ def human_baseline(
     """Compute how often people are right, and the difference from each model on the same questions.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
         kind: Kind of the questions.
         ballots: First votes on questions of fair draws; a person's second vote on a case does not
             count.

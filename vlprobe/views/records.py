@@ -305,11 +305,7 @@ def records(row_type: type[Record], table: pd.DataFrame) -> list[Record]:
     """
     names = [column.name for column in fields(row_type) if column.name != "columns"]
     return [
-        row_type(*values)
-        for values in zip(
-            *(table[name].tolist() for name in names),
-            strict=True,
-        )
+        row_type(*values) for values in zip(*(table[name].tolist() for name in names), strict=True)
     ]
 
 

@@ -53,15 +53,11 @@ def repair_sets(store: Store, models: tuple[str, ...]) -> dict[str, str]:
 
 
 def repair_levels(
-    store: Store,
-    models: tuple[str, ...],
-    numbers: Numbers,
-    unit: str = "spread",
+    store: Store, models: tuple[str, ...], numbers: Numbers, unit: str = "spread"
 ) -> pd.DataFrame:
     """Return the means of these metrics for each model, with their 95 % intervals.
 
     Args:
-        store: The store with the results.
         models: The models; only questions that all of them answered are used.
         numbers: The probes and metrics, in order.
         unit: "cosine" or "spread": fine-tuning changes the range of a model's cosines, so they are
@@ -89,7 +85,6 @@ def repair_moves(
     training.
 
     Args:
-        store: The store with the results.
         before: The model from which the others were fine-tuned.
         control: The model trained without the loss in question.
         after: The model trained with it.
@@ -228,7 +223,6 @@ def repair_seeds(
     """Return the effect of the loss over training seeds: mean and spread.
 
     Args:
-        store: The store with the results.
         pairs: For each seed, the control and the repaired model; only questions that all of them
             answered are used.
         numbers: The probes and metrics, in order.

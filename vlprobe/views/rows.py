@@ -89,7 +89,6 @@ class TableFile:
     """A table of a complete entry; located and checked once.
 
     Args:
-        store: The store with the results.
         key: Key of the question set or run.
         name: Name of the table, as in `Store.files`.
 

@@ -321,7 +321,6 @@ def question_set(store: Store, key: str, version_of: str = "", model: str = "") 
     `versions.same_version`).
 
     Args:
-        store: The store with the results.
         key: The case key of its runs.
         version_of: Key of a run whose version to use.
         model: A model that must be included; if the version lacks it, the newest version with it is
@@ -338,12 +337,7 @@ def question_set(store: Store, key: str, version_of: str = "", model: str = "") 
             manifest["key"] for manifest in manifests if manifest["run"]["model"] == model
         ]
         selected = (
-            versions.same_version(
-                manifests,
-                keys_of_model[-1],
-            )
-            if keys_of_model
-            else selected
+            versions.same_version(manifests, keys_of_model[-1]) if keys_of_model else selected
         )
     rows = _run_rows(store, selected)
     newest = {row.model: row for row in reversed(rows)}
@@ -361,10 +355,7 @@ def _manifests(store: Store, key: str) -> list[dict]:
         for error in [*store.read_runs()[1].values(), *_of_unknown_probes(store).values()]:
             raise error  # its runs may be among these
         raise NotFound(
-            "question set",
-            key,
-            question_sets(store)["case_key"],
-            "Run the probe first.",
+            "question set", key, question_sets(store)["case_key"], "Run the probe first."
         )
     return manifests
 
@@ -373,15 +364,10 @@ def older_runs(store: Store, question_set: QuestionSet) -> list[RunRow]:
     """Return runs on the same questions with a different version, newest first."""
     manifests = _manifests(store, question_set.key)
     same_version = {
-        manifest["key"]
-        for manifest in versions.same_version(
-            manifests,
-            question_set.runs[0].key,
-        )
+        manifest["key"] for manifest in versions.same_version(manifests, question_set.runs[0].key)
     }
     return _run_rows(
-        store,
-        [manifest for manifest in manifests if manifest["key"] not in same_version],
+        store, [manifest for manifest in manifests if manifest["key"] not in same_version]
     )
 
 

@@ -22,7 +22,6 @@ def select(
     name.
 
     Args:
-        store: The store with the runs.
         names: Run keys, key prefixes or model names. A model name selects its newest run on the
             questions of the first key or, without a key, on the newest question set that all of
             these models answered.

@@ -107,9 +107,6 @@ def showcases(
     pictures on this machine.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
-        kind: Kind of the cases.
         model: The selected model, whose answer is on each card.
         seed: Seed of the draw.
         count: Maximum number of cases.

@@ -70,9 +70,6 @@ def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "")
     """Return the content of slides on one kind of question.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
-        kind: Kind of the cases.
         case_id: Id of the first case; "": the worst case that fools the most models.
     """
     is_search = stored_body(question_set.probe, kind).ranks == "pictures"
@@ -183,7 +180,6 @@ def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory |
     """Return a search among mixed pictures that fools most models.
 
     Args:
-        store: The store with the results.
         dataset: Dataset of the slides.
         models: Models of the slides.
 

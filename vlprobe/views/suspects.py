@@ -85,9 +85,6 @@ def suspects(
     """Rank the cases of one kind by how many strong models reject them.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
-        kind: Kind of the cases.
         least_accuracy: Minimum accuracy of a strong model, on the cases that it answered.
     """
     runs = [question_set.run(model) for model in question_set.rated_models]
@@ -132,9 +129,6 @@ def are_suspect(
     and rules have no wrong labels, and readers look for the cases that fool every model.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
-        kind: Kind of the cases.
         numbers: Numbers of cases of the kind.
     """
     runs = [question_set.run(model) for model in question_set.rated_models]
@@ -170,7 +164,6 @@ def _rejections(
 
     Args:
         margins: Margins of each run, shape (n_runs, n_cases).
-        runs: Runs of the models.
         least_accuracy: From which a model is strong.
     """
     is_strong = [

@@ -190,7 +190,6 @@ def compare(store: Store, model: str, case_key: str = "") -> list[Comparison]:
     """Compare a model's stored runs on whole benchmarks with its published totals.
 
     Args:
-        store: The store with the results.
         model: The model name as it was run.
         case_key: Only the question set of this key; "": all.
 
@@ -254,9 +253,6 @@ def of_questions(
     is fooled.
 
     Args:
-        store: The store with the results.
-        question_set: The question set.
-        kind: Kind of the cases.
         model: The model to show the totals with.
 
     Returns:

@@ -31,7 +31,6 @@ def trade_off(
     """Return each model's invariance error and positive rate (or gap).
 
     Args:
-        store: The store with the results.
         question_set: Question set of a probe with a trade-off.
         up: The metric that should be high.
         averaging: "macro" or "micro".
@@ -106,13 +105,9 @@ def trade_off_by_type(
     """
     down = trade_off_sides(question_set.probe).down
     whole = estimates.estimates(store, question_set, "all", averaging, unit)
-    by_subtype = estimates.estimates(
-        store,
-        question_set,
-        "subtype",
-        averaging,
-        unit,
-    ).dropna(subset=["value"])
+    by_subtype = estimates.estimates(store, question_set, "subtype", averaging, unit).dropna(
+        subset=["value"]
+    )
     downs, ups = (by_subtype.loc[by_subtype["metric"] == metric] for metric in (down, up))
     if up in OF_COMBINED:
         overall = whole.loc[whole["metric"] == down]
@@ -162,10 +157,7 @@ def _points(down: pd.DataFrame, up: pd.DataFrame) -> pd.DataFrame:
     x, y = (
         table.set_index("model")
         .loc[:, list(suffixes)]
-        .set_axis(
-            [axis + end for end in suffixes.values()],
-            axis=1,
-        )
+        .set_axis([axis + end for end in suffixes.values()], axis=1)
         for axis, table in (("x", down), ("y", up))
     )
     return x.join(y, how="outer").reset_index()

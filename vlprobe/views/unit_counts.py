@@ -75,21 +75,14 @@ class KindAnswers:
 
 
 def unit_counts(
-    store: Store,
-    case_key: str,
-    runs: Sequence[RunRow],
-    kind: str,
-    *,
-    with_movements: bool = False,
+    store: Store, case_key: str, runs: Sequence[RunRow], kind: str, *, with_movements: bool = False
 ) -> Counts:
     """Count the answers of each model, and of each model against the first, per subtype and
     resampling unit.
 
     Args:
-        store: The store with the results.
         case_key: Case key of the question set.
         runs: Runs of the models; the first one is compared with each of the others.
-        kind: Kind of the cases.
         with_movements: Whether to sum movements: the columns with `moved`.
 
     Returns:
@@ -174,7 +167,6 @@ def _believed(answers: KindAnswers, counts: np.ndarray) -> np.ndarray:
     """Cases of each cell that a model believes; of two answers to a case each is half a case.
 
     Args:
-        answers: Answers of the model.
         counts: Counts of the states from 1 on, shape (N_STATES - 1, n_cells).
     """
     believed = answers.believed[1:] @ counts

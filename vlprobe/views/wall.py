@@ -130,8 +130,6 @@ def wall(
     """Return one page of cards in the filter's order; ties count as fooled.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
         case_filter: Filter and order of the cases.
         page: Page number, from 1.
         size: Cards on a page.
@@ -162,8 +160,6 @@ def neighbors(
     """Return the neighbors of a case's card, and the other cases of its picture.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
         case_filter: Case filter of the wall.
         case: The number of any case; a case that does not pass the filter has no position.
         grouped: As on the wall.
@@ -189,12 +185,7 @@ def neighbors(
 
 
 def disagreements(
-    store: Store,
-    question_set: QuestionSet,
-    base: str,
-    other: str,
-    case_filter: Filter,
-    n: int = 24,
+    store: Store, question_set: QuestionSet, base: str, other: str, case_filter: Filter, n: int = 24
 ) -> Disagreements:
     """Return the cases that fool only `base` and those that fool only `other`, ignoring the
     filter's models and outcomes.
@@ -230,10 +221,7 @@ def cards(
     """Return cards of the cases with these numbers, in this order.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
         case_filter: The filter; cards have the margin and answer of its model.
-        numbers: Case numbers.
         n_more: Number of other cases of the picture for each; 0 if there are none.
     """
     if not numbers:

@@ -286,10 +286,7 @@ def stored_wins(
     """Return whether the right picture scores higher than its own mixture, at the evaluated shares.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
         case: The search; the same search at other strengths of the same kind and draw is included.
-        models: The models.
 
     Returns:
         For each model, the results by percentage of the right picture that remains; percentages

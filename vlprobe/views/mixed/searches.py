@@ -67,19 +67,12 @@ def _numbers(store: Store, question_set: QuestionSet, subtype: str) -> np.ndarra
 
 
 def order(
-    store: Store,
-    question_set: QuestionSet,
-    model: str,
-    subtype: str,
-    counted: Collection[str] = (),
+    store: Store, question_set: QuestionSet, model: str, subtype: str, counted: Collection[str] = ()
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the searches that a model loses to their own mixture, most fooled models first; among
     equals, each picture appears once before any repeats.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
-        model: The model.
         subtype: Strength of the mixtures.
         counted: Models to count; empty: all except controls.
 

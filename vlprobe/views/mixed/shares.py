@@ -48,8 +48,6 @@ def standings(
     """Return the answers of one model at each share.
 
     Args:
-        case: The search.
-        model: The model.
         fronts: Its first candidates at the run's strength; None: unknown.
         scores: Its similarities at every share; None: only the run's own share is known.
 
@@ -130,7 +128,6 @@ def model_turn(
     """Return the share from which a model prefers the right picture.
 
     Args:
-        model: Its name.
         scores: Its similarities at every share; None: they were not computed again.
         stored: Stored results of runs, by share: whether the right picture wins. The stored value
             of the displayed share is kept.
