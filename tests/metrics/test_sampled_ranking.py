@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vlprobe.metrics import ranking, sampled_ranking
+from vlprobe.metrics import ranking
 from vlprobe.scoring import gallery
 from vlprobe.scoring.gallery import Gallery
 from vlprobe.scoring.retrieval import best_columns
@@ -29,7 +29,7 @@ def test_counts_give_the_overlaps_of_whole_rankings_whatever_ties(monkeypatch, d
             assert (best_columns(scores[rows], 5) == rankings.order[:, :5]).all()
             for depth in DEPTHS:
                 expected = ranking.top_overlaps(rankings, depth)
-                shares = sampled_ranking.counted_overlaps(scores[rows], depth)
+                shares = ranking.counted_overlaps(scores[rows], depth)
                 np.testing.assert_allclose(shares, expected, atol=1e-12)
 
 
@@ -40,17 +40,17 @@ def test_a_sample_estimates_the_correlation_of_all_as_closely_as_its_standard_er
     rho = stats.spearmanr(*values).statistic
     estimates = []
     for query in range(300):
-        numbers = sampled_ranking.sampled_numbers(7, f"query {query}", 20_000, 400)
+        numbers = ranking.sampled_numbers(7, f"query {query}", 20_000, 400)
         assert len(np.unique(numbers)) == 400
-        estimates.append(sampled_ranking.sampled_correlation(values[:, numbers]))
+        estimates.append(ranking.sampled_correlation(values[:, numbers]))
     expected = np.sqrt((1 + rho**2 / 2) / 397)
     assert np.mean(estimates) == pytest.approx(rho, abs=4 * expected / np.sqrt(300))
     assert 0.4 * expected < np.std(estimates) < 1.3 * expected
 
 
 def test_a_sample_depends_on_seed_and_case_alone():
-    drawn = sampled_ranking.sampled_numbers(1, "a", 1000, 100)
-    assert (drawn == sampled_ranking.sampled_numbers(1, "a", 1000, 100)).all()
-    assert (drawn != sampled_ranking.sampled_numbers(1, "b", 1000, 100)).any()
-    assert (drawn != sampled_ranking.sampled_numbers(2, "a", 1000, 100)).any()
-    assert sampled_ranking.sampled_numbers(1, "a", 50, 100).tolist() == list(range(50))
+    drawn = ranking.sampled_numbers(1, "a", 1000, 100)
+    assert (drawn == ranking.sampled_numbers(1, "a", 1000, 100)).all()
+    assert (drawn != ranking.sampled_numbers(1, "b", 1000, 100)).any()
+    assert (drawn != ranking.sampled_numbers(2, "a", 1000, 100)).any()
+    assert ranking.sampled_numbers(1, "a", 50, 100).tolist() == list(range(50))

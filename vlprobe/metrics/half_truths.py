@@ -4,6 +4,8 @@ Rows are cases with `score_0` (the short caption), `score_2` (the caption with t
 caption's score minus the score of the caption with a wrong detail).
 """
 
+import functools
+
 import numpy as np
 import pandas as pd
 
@@ -30,48 +32,37 @@ def true_detail_preferred(rows: pd.DataFrame) -> np.ndarray:
     return scores_higher(rows, "score_2", "score_0")
 
 
+_metric = functools.partial(
+    Metric,
+    version=1,
+    kinds=(KIND,),
+    unit="rate",
+    direction="up",
+    chance=0.5,
+    source="arXiv 2602.23906",
+)
+
 METRICS = (
-    Metric(
+    _metric(
         name="half_truth_accuracy",
-        version=1,
         label="Half-truth accuracy",
-        help=(
-            "Share of short true captions that score above the same caption with a wrong "
-            "detail. Chance is 0.5; a tie counts as wrong."
-        ),
-        unit="rate",
-        direction="up",
-        chance=0.5,
-        source="arXiv 2602.23906",
-        kinds=(KIND,),
+        help="Share of short true captions that score above the same caption with a wrong detail. "
+        "Chance is 0.5; a tie counts as wrong.",
         value=positive_rate,
     ),
-    Metric(
+    _metric(
         name="longer_wrong_preferred",
-        version=1,
         label="Longer wrong caption preferred",
         help="Share of cases where the longer caption scores higher although its detail is wrong.",
-        unit="rate",
         direction="down",
-        chance=0.5,
-        source="arXiv 2602.23906",
-        kinds=(KIND,),
         value=longer_preferred,
     ),
-    Metric(
+    _metric(
         name="true_detail_preferred",
-        version=1,
         label="True detail preferred",
-        help=(
-            "Share of cases where a true detail raises the score of the short caption. If "
-            "longer wrong captions are often preferred too, the model rewards length rather "
-            "than truth."
-        ),
-        unit="rate",
-        direction="up",
-        chance=0.5,
+        help="Share of cases where a true detail raises the score of the short caption. If longer "
+        "wrong captions are often preferred too, the model rewards length rather than truth.",
         source="Not in the papers",
-        kinds=(KIND,),
         value=true_detail_preferred,
         tied=None,
     ),

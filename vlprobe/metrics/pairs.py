@@ -10,10 +10,10 @@ the model matches both captions correctly; for a caption and its foil they are 1
 caption, else 0. They are NaN for a model evaluated in only one order.
 """
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypedDict, cast
 
 import numpy as np
@@ -258,52 +258,10 @@ def prepare(rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFr
     return rows.assign(subset_size=sizes, captions_are_weaker=surveyed["captions_are_weaker"])
 
 
-def _metric(
-    *,
-    name: str,
-    label: str,
-    help: str,
-    chance: float,
-    value: Column,
-    tied: Column | None = zero_margin,
-    kind: str = "pair",
-    source: str = "EqBen, section 5",
-) -> Metric:
-    return Metric(
-        name=name,
-        version=3,
-        label=label,
-        help=help,
-        unit="rate",
-        direction="up",
-        chance=chance,
-        source=source,
-        kinds=(kind,),
-        value=value,
-        tied=tied,
-    )
-
-
-def _foil_metric(
-    *,
-    name: str,
-    label: str,
-    help: str,
-    chance: float,
-    value: Column,
-    tied: Column | None,
-    source: str = "VALSE; EqBen, table 2",
-) -> Metric:
-    return _metric(
-        name=name,
-        label=label,
-        help=help,
-        chance=chance,
-        value=value,
-        tied=tied,
-        kind="foil",
-        source=source,
-    )
+_metric = functools.partial(
+    Metric, version=3, unit="rate", direction="up", source="EqBen, section 5", kinds=("pair",)
+)
+_foil_metric = functools.partial(_metric, source="VALSE; EqBen, table 2", kinds=("foil",))
 
 
 def _order_metric(
@@ -344,55 +302,42 @@ METRICS = (
         chance=1 / 6,
         value=group_score,
     ),
-    Metric(
+    _metric(
         name="average_score",
-        version=3,
         label="Average",
         help="Mean of the three scores, with equal weight for every subset.",
-        unit="rate",
-        direction="up",
         chance=(0.25 + 0.25 + 1 / 6) / 3,
         source="EqBen, table 3",
-        kinds=("pair",),
         value=_average,
         weight=_evenly_over_subsets,
         even_over="subtype",
         averaging=("micro",),
         tied=_either_tied,
     ),
-    Metric(
+    _metric(
         name="equivariance_deviation",
-        version=3,
         label="Equivariance deviation",
-        help=(
-            "How unequally the score responds to equal changes; 0 is perfectly even. Compare "
-            "models in spread units."
-        ),
+        help="How unequally the score responds to equal changes; 0 is perfectly even. Compare "
+        "models in spread units.",
         unit="cosine",
         direction="down",
         chance=math.nan,
-        source="EqBen, section 5",
-        kinds=("pair",),
         value=equivariance_deviation,
         tied=None,
     ),
     _order_metric(
         name="matched_12",
         label="Matched, captions in order",
-        help=(
-            "Share of picture pairs matched with their captions when the left picture's "
-            "caption is listed first."
-        ),
+        help="Share of picture pairs matched with their captions when the left picture's caption "
+        "is listed first.",
         chance=0.5,
         orders=("order_12",),
     ),
     _order_metric(
         name="matched_21",
         label="Matched, captions swapped",
-        help=(
-            "Share of picture pairs matched when the right picture's caption is listed first; "
-            "a model that follows the order fails."
-        ),
+        help="Share of picture pairs matched when the right picture's caption is listed first; a "
+        "model that follows the order fails.",
         chance=0.5,
         orders=("order_21",),
     ),
@@ -406,10 +351,8 @@ METRICS = (
     _foil_metric(
         name="foil_accuracy",
         label="Foil accuracy",
-        help=(
-            "Share of pictures that prefer their caption to a foil; for models tested in both "
-            "orders of the captions, the mean of both."
-        ),
+        help="Share of pictures that score their caption above a foil; for models tested with the "
+        "captions in both orders, the mean of the two.",
         chance=0.5,
         value=foil_accuracy,
         tied=_foil_tied,
@@ -417,10 +360,8 @@ METRICS = (
     _foil_metric(
         name="caption_accepted",
         label="Captions accepted (p_c)",
-        help=(
-            "Share of true captions with a probability above 0.5, for models that return "
-            "probabilities."
-        ),
+        help="Share of true captions with a probability above 0.5, for models that return "
+        "probabilities.",
         chance=math.nan,
         value=caption_accepted,
         tied=_caption_tied,
@@ -444,59 +385,47 @@ METRICS = (
     _foil_metric(
         name="weaker_side",
         label="Weaker side (min)",
-        help=(
-            "The lower of the shares of accepted captions and rejected foils; low for a model "
-            "that always says yes."
-        ),
+        help="The lower of the shares of accepted captions and rejected foils; low for a model "
+        "that always says yes.",
         chance=math.nan,
         value=weaker_side,
         tied=_weaker_tied,
     ),
 )
 
-_ORDERS_SOURCE = "SugarCrepe, gpt-4v-results: positive-first and negative-first"
-# Of models that were asked about a caption and its foil in both orders
+_both_orders_metric = functools.partial(
+    _foil_metric, source="SugarCrepe, gpt-4v-results: positive-first and negative-first", tied=None
+)
+# For models that were evaluated with both orders of a caption and its foil
 ORDER_METRICS = (
-    _foil_metric(
+    _both_orders_metric(
         name="right_in_both_orders",
         label="Correct in both orders",
         help="Share of questions answered correctly in both orders of the captions.",
         chance=0.25,
         value=right_in_both_orders,
-        tied=None,
-        source=_ORDERS_SOURCE,
     ),
-    replace(
-        _foil_metric(
-            name="order_flips",
-            label="Answer changes with the order",
-            help=(
-                "Share of questions whose answer changes when the two captions are swapped. A "
-                "model that always picks the first caption gets 100 %."
-            ),
-            chance=0.5,
-            value=order_flips,
-            tied=None,
-            source=_ORDERS_SOURCE,
-        ),
+    _both_orders_metric(
+        name="order_flips",
+        label="Answer changes with the order",
+        help="Share of questions whose answer changes when the two captions are swapped. A "
+        "model that always picks the first caption gets 100 %.",
         direction="down",
+        chance=0.5,
+        value=order_flips,
     ),
-    _foil_metric(
+    _both_orders_metric(
         name="right_true_first",
         label="Correct, true caption listed first",
         help="Share of correct answers when the true caption is listed first.",
         chance=0.5,
         value=lambda rows: _orders(rows)[0],
-        tied=None,
-        source=_ORDERS_SOURCE,
     ),
-    _foil_metric(
+    _both_orders_metric(
         name="right_wrong_first",
         label="Correct, wrong caption listed first",
         help="Share of correct answers when the wrong caption is listed first.",
         chance=0.5,
         value=lambda rows: _orders(rows)[1],
-        tied=None,
-        source=_ORDERS_SOURCE,
     ),
 )

@@ -5,6 +5,7 @@ original minus similarity of the edit; for a paraphrase, the negative of its abs
 erased share also uses `erased` and `text_01` (the cosine of the original and the edit).
 """
 
+import functools
 import math
 
 import numpy as np
@@ -108,118 +109,79 @@ def _by_strength(rows: pd.DataFrame) -> np.ndarray:
     return rows["strength"].to_numpy(np.float64)
 
 
+_reworded = functools.partial(Metric, kinds=("paraphrase",), chance=math.nan, tied=None)
+_gap = functools.partial(
+    Metric, version=2, unit="cosine", direction="up", chance=0.0, value=sensitivity_gap
+)
+_rate = functools.partial(
+    Metric, version=3, unit="rate", direction="up", chance=0.5, value=positive_rate
+)
+
 METRICS = (
-    Metric(
+    _reworded(
         name="invariance_error",
         version=3,
         label="Invariance error",
-        help=(
-            "How much the similarity changes when a caption is only reworded; 0 means little "
-            "if paraphrases are erased."
-        ),
+        help="How much the similarity changes when a caption is only reworded; 0 means little if paraphrases are "
+        "erased.",
         unit="cosine",
         direction="down",
-        chance=math.nan,
         source="LGIP, eq. 2",
-        kinds=("paraphrase",),
         value=invariance_error,
-        tied=None,
     ),
-    Metric(
+    _reworded(
         name="erased_share",
         version=2,
         label="Erased paraphrases",
-        help=(
-            "Share of paraphrases with the same embedding as their original; their invariance "
-            "error is 0."
-        ),
+        help="Share of paraphrases with the same embedding as their original; their invariance error is 0.",
         unit="rate",
         direction="none",
-        chance=math.nan,
         source="Not in the paper; read it with eq. 2",
-        kinds=("paraphrase",),
         value=erased_share,
-        tied=None,
     ),
-    Metric(
+    _gap(
         name="sensitivity_gap",
-        version=2,
         label="Sensitivity gap",
-        help=(
-            "Score of the true caption minus the score of a wrong one (color, number or "
-            "object changed)."
-        ),
-        unit="cosine",
-        direction="up",
-        chance=0.0,
+        help="Score of the true caption minus the score of a wrong one (color, number or object changed).",
         source="LGIP, eq. 4",
         kinds=("flip",),
-        value=sensitivity_gap,
     ),
-    Metric(
+    _rate(
         name="positive_rate",
-        version=3,
         label="Positive rate",
-        help=(
-            "Share of wrong captions that score below the true one. Chance is 0.5; a tie "
-            "counts as wrong."
-        ),
-        unit="rate",
-        direction="up",
-        chance=0.5,
+        help="Share of wrong captions that score below the true one. Chance is 0.5; a tie counts as wrong.",
         source="LGIP, eq. 5",
         kinds=("flip",),
-        value=positive_rate,
     ),
-    Metric(
+    _gap(
         name="combined_gap",
-        version=2,
         label="Combined gap",
         help="Sensitivity gap for wrong captions that are also reworded.",
-        unit="cosine",
-        direction="up",
-        chance=0.0,
         source="LGIP, table 3",
         kinds=("combined",),
-        value=sensitivity_gap,
     ),
-    Metric(
+    _rate(
         name="combined_positive_rate",
-        version=3,
         label="Combined positive rate",
         help="Positive rate for wrong captions that are also reworded.",
-        unit="rate",
-        direction="up",
-        chance=0.5,
         source="LGIP, table 3",
         kinds=("combined",),
-        value=positive_rate,
     ),
-    Metric(
+    _gap(
         name="weighted_gap",
-        version=2,
         label="Strength-weighted gap",
         help="Sensitivity gap with each flip weighted by how strongly it contradicts the caption.",
-        unit="cosine",
-        direction="up",
-        chance=0.0,
         source="LGIP, section 4.3",
         kinds=("flip",),
-        value=sensitivity_gap,
         weight=_by_strength,
         averaging=("micro",),
     ),
-    Metric(
+    _rate(
         name="weighted_positive_rate",
-        version=3,
         label="Strength-weighted positive rate",
         help="Positive rate with each flip weighted by how strongly it contradicts the caption.",
-        unit="rate",
-        direction="up",
-        chance=0.5,
         source="LGIP, section 4.3",
         kinds=("flip",),
-        value=positive_rate,
         weight=_by_strength,
         averaging=("micro",),
     ),

@@ -4,6 +4,7 @@ Rows are cases with `score_0` and `score_1` (similarity of the picture to the tr
 `score_2` and `score_3` (the same for the changed picture), and `margin` (`score_2 - score_3`).
 """
 
+import functools
 import math
 
 import numpy as np
@@ -45,42 +46,34 @@ def decision_flips(rows: pd.DataFrame) -> np.ndarray:
     >>> decision_flips(rows).tolist()
     [0.0, 1.0]
     """
-    before = unchanged_positive_rate(rows)
-    return np.where(np.isnan(before), np.nan, before != positive_rate(rows))
+    is_right_unchanged = unchanged_positive_rate(rows)
+    return np.where(np.isnan(is_right_unchanged), np.nan, is_right_unchanged != positive_rate(rows))
 
+
+_metric = functools.partial(
+    Metric, version=1, kinds=(CHANGED,), unit="rate", direction="up", chance=0.5
+)
 
 METRICS = (
-    Metric(
+    _metric(
         name="picture_positive_rate",
-        version=1,
         label="Positive rate (changed picture)",
-        help=(
-            "Share of changed pictures whose true caption scores above the wrong one. Chance "
-            "is 0.5; a tie counts as wrong."
-        ),
-        unit="rate",
-        direction="up",
-        chance=0.5,
+        help="Share of changed pictures whose true caption scores above the wrong one. Chance is "
+        "0.5; a tie counts as wrong.",
         source="LGIP, eq. 5, on changed pictures",
-        kinds=(CHANGED,),
         value=positive_rate,
     ),
-    Metric(
+    _metric(
         name="decision_flips",
-        version=1,
         label="Decision flips",
-        help="Share of cases where the change of the picture changes which caption wins.",
-        unit="rate",
+        help="Share of cases where the change to the picture changes which caption wins.",
         direction="down",
-        chance=0.5,
         source="Not in the papers",
-        kinds=(CHANGED,),
         value=decision_flips,
         tied=None,
     ),
-    Metric(
+    _metric(
         name="picture_invariance_error",
-        version=1,
         label="Picture invariance error",
         help=(
             "How much the similarity of the true caption changes when only the picture is changed."
@@ -89,55 +82,39 @@ METRICS = (
         direction="down",
         chance=math.nan,
         source="LGIP, eq. 2, on changed pictures",
-        kinds=(CHANGED,),
         value=invariance_error,
         tied=None,
     ),
-    Metric(
+    _metric(
         name="picture_sensitivity_gap",
-        version=1,
         label="Sensitivity gap (changed picture)",
         help="Score of the true caption minus the score of the wrong one, on the changed picture.",
         unit="cosine",
-        direction="up",
         chance=0.0,
         source="LGIP, eq. 4, on changed pictures",
-        kinds=(CHANGED,),
         value=sensitivity_gap,
     ),
-    Metric(
+    _metric(
         name="unchanged_positive_rate",
-        version=1,
         label="Positive rate (unchanged picture)",
         help="Positive rate of the same cases before the picture is changed.",
-        unit="rate",
-        direction="up",
-        chance=0.5,
         source="LGIP, eq. 5",
-        kinds=(CHANGED,),
         value=unchanged_positive_rate,
         tied=None,
     ),
-    Metric(
+    _metric(
         name="typographic_positive_rate",
-        version=1,
         label="Positive rate (false word on the picture)",
         help="Share of pictures with the wrong caption's word written on them whose true caption still scores higher.",
-        unit="rate",
-        direction="up",
-        chance=0.5,
         source="Goh et al. 2021 (typographic attacks)",
         kinds=(WRITTEN,),
         value=positive_rate,
     ),
-    Metric(
+    _metric(
         name="typographic_flips",
-        version=1,
         label="Decision flips (false word on the picture)",
         help="Share of cases where the false word written on the picture changes which caption wins.",
-        unit="rate",
         direction="down",
-        chance=0.5,
         source="Goh et al. 2021 (typographic attacks)",
         kinds=(WRITTEN,),
         value=decision_flips,

@@ -34,7 +34,8 @@ def detectable(error: float, n_items: int, n_tests: int = 1, is_rate: bool = Tru
         error: Standard error of the difference, by picture.
         n_items: Number of pictures that both models answered.
         n_tests: Number of simultaneous tests; the level is .05 divided by it, the first step of Holm's method.
-        is_rate: Whether values range from 0 to 1, so that there is a difference only if pictures differ.
+        is_rate: Whether each value lies between 0 and 1. A significant difference then also needs a minimum number
+            of pictures that differ.
 
     Returns:
         The difference in the metric's unit; infinite if there are too few pictures for any difference to be

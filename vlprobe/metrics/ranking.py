@@ -2,10 +2,17 @@
 
 Candidates with higher similarity rank first. Tied candidates share their average rank, and every
 order of them counts equally, so a model that gives all candidates the same score is at chance.
+
+For galleries that are too large to rank, the rank correlation is estimated from a random sample of the candidates
+(Spearman's rho of m candidates has a standard error of about sqrt((1 + rho^2 / 2) / (m - 3)); Bonett and Wright 2000).
+Each query draws its own sample, so its error is independent of all others and adds to the variance between queries.
+The interval over queries therefore covers it.
 """
 
+import functools
 import math
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import combinations
 
 import numpy as np
@@ -13,6 +20,7 @@ import numpy as np
 from vlprobe.types import Metric
 
 OVERLAPS = (10, 100, 1000)  # top candidates compared; the last two are the paper's k
+SAMPLED = "global_sampled"  # the column of the estimated correlation
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,58 +221,99 @@ def _column(name: str):
     return lambda rows: rows[name].to_numpy(np.float64)
 
 
+def sampled_numbers(seed: int, case_id: str, n_candidates: int, n_sampled: int) -> np.ndarray:
+    """Return the candidates sampled for a query, in ascending order; all of them if there are no more
+    than `n_sampled`.
+    """
+    if n_sampled >= n_candidates:
+        return np.arange(n_candidates)
+    key = blake2b(f"{seed}/candidates/{case_id}".encode(), digest_size=16).digest()
+    rng = np.random.default_rng(int.from_bytes(key))
+    return np.sort(rng.choice(n_candidates, n_sampled, replace=False, shuffle=False))
+
+
+def sampled_correlation(values: np.ndarray) -> float:
+    """Compute the mean rank correlation over all pairs of versions on sampled candidates.
+
+    Args:
+        values: Similarities, shape (n_versions, n_sampled).
+    """
+    return rank_correlation(Ranker()(values))
+
+
+def counted_overlaps(values: np.ndarray, k: int) -> np.ndarray:
+    """Compute `top_overlaps` without sorting, from counts of candidates above and at the
+    cutoff.
+
+    Args:
+        values: Similarities, shape (n_versions, n_candidates).
+        k: Number of candidates to compare, less than n_candidates.
+    """
+    border = np.partition(values, -k, axis=1)[:, -k, None]
+    above, level = values > border, values == border
+    chance = (k - np.count_nonzero(above, axis=1)) / np.count_nonzero(level, axis=1)
+    shares = []
+    for i, j in combinations(range(len(values)), 2):
+        both, left, right, tied = (
+            np.count_nonzero(of_i & of_j)
+            for of_i in (above[i], level[i])
+            for of_j in (above[j], level[j])
+        )
+        share = both + left * chance[j] + right * chance[i] + tied * chance[i] * chance[j]
+        shares.append(share / k)
+    return np.array(shares, dtype=np.float64)
+
+
+_metric = functools.partial(Metric, kinds=("ranking",), direction="up", tied=None)
 METRICS = (
-    Metric(
+    _metric(
         name="prsm_global",
         version=2,
         label="Rank correlation",
-        help=(
-            "Rank correlation of the full rankings for two wordings of a query: 1 is the same "
-            "order, 0 is no correlation."
-        ),
+        help="Rank correlation of the full rankings for two wordings of a query: 1 is the same order, 0 is no "
+        "correlation.",
         unit="correlation",
-        direction="up",
         chance=0.0,
         source="PRSM, section 3 (global), on ranks",
-        kinds=("ranking",),
         value=_column("global"),
-        tied=None,
     ),
     *(
-        Metric(
+        _metric(
             name=f"prsm_local_{k}",
             version=3,
             label=f"Top-{k} overlap",
-            help=(
-                f"Overlap of the top {k} pictures for two wordings of a query; chance is {k} "
-                "divided by the gallery size."
-            ),
+            help=f"Overlap of the top {k} pictures for two wordings of a query; chance is {k} divided by the gallery "
+            "size.",
             unit="rate",
-            direction="up",
             chance=math.nan,
             source="PRSM, section 3 (local)",
-            kinds=("ranking",),
             value=_column(f"local_{k}"),
-            tied=None,
         )
         for k in OVERLAPS
     ),
-    Metric(
+    _metric(
         name="prsm_global_idlist",
         version=2,
         label="Id-list correlation (not a stability measure)",
-        help=(
-            "Correlation of the lists of picture ids; reproduces values like the paper's. Do "
-            "not use it to measure stability."
-        ),
+        help="Correlation of the lists of picture ids; reproduces values like the paper's. Do not use it to measure "
+        "stability.",
         unit="correlation",
         direction="none",
         chance=0.0,
         source="PRSM, table 1, as its values suggest",
-        kinds=("ranking",),
         value=_column("global_idlist"),
-        tied=None,
     ),
+)
+SAMPLED_METRIC = _metric(
+    name="prsm_global_sampled",
+    version=2,
+    label="Rank correlation, estimated",
+    help="Rank correlation over a random sample of candidates per query, an estimate of the full rank correlation. "
+    "The interval includes the sampling error.",
+    unit="correlation",
+    chance=0.0,
+    source="PRSM, section 3 (global), on ranks of sampled candidates",
+    value=lambda rows: _column(SAMPLED)(rows) if SAMPLED in rows else np.full(len(rows), math.nan),
 )
 
 

@@ -9,9 +9,8 @@ the right candidate. `top_tied` is 1 if the best original and the best altered c
 same.
 """
 
+import functools
 import math
-from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,6 @@ import pandas as pd
 from vlprobe.types import Metric
 
 CLEAN = "clean_"  # prefix of the kinds of searches in a clean gallery only
-Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value per row
 
 
 def recall(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
@@ -55,82 +53,43 @@ def drop(rows: pd.DataFrame) -> np.ndarray:
     return recall(rows, "rank_clean", 1) - recall(rows, "rank", 1)
 
 
-def _metric(
-    *,
-    kind: str,
-    name: str,
-    label: str,
-    help: str,
-    direction: Literal["up", "down"],
-    chance: float = math.nan,
-    value: Column,
-    tied: Column,
-    weight: Column | None = None,
-    clean: bool = False,
-) -> Metric:
-    """Create a metric for one direction of search; `clean` marks a metric of the clean gallery, which is
-    also known in runs without altered candidates.
-    """
-    return Metric(
-        name=f"{kind}_{name}",
-        version=3,
-        label=label,
-        help=help,
-        unit="rate",
-        direction=direction,
-        chance=chance,
-        source="RoCOCO, section 4",
-        kinds=(kind, f"{CLEAN}{kind}") if clean else (kind,),
-        value=value,
-        weight=weight,
-        averaging=("micro",) if weight else ("macro", "micro"),
-        tied=tied,
-    )
-
-
-def _recall_metric(kind: str, query: str, target: str, *, k: int, altered: bool) -> Metric:
-    """Create the metric R@k in the clean gallery or in the altered one."""
-    column, gallery = ("rank", "altered") if altered else ("rank_clean", "clean")
-    return _metric(
-        kind=kind,
-        name=f"r{k}_new" if altered else f"r{k}",
-        label=f"R@{k}, {gallery} gallery",
-        help=(
-            f"Share of {query} with the right {target} among the top {k} of the {gallery} gallery."
-        ),
-        direction="up",
-        value=lambda rows: recall(rows, column, k),
-        tied=lambda rows: recall_tied(rows, column, k),
-        clean=not altered,
-    )
-
-
 def _kind_metrics(kind: str, query: str, target: str) -> tuple[Metric, ...]:
     """Create the metrics for one direction of search; `query` is the plural name of the queries, and
     `target` is the name of the right candidate.
     """
+    metric = functools.partial(
+        Metric, version=3, unit="rate", chance=math.nan, source="RoCOCO, section 4", kinds=(kind,)
+    )
     return (
         *(
-            _recall_metric(kind, query, target, k=k, altered=altered)
+            metric(
+                name=f"{kind}_r{k}{suffix}",
+                label=f"R@{k}, {gallery} gallery",
+                help=f"Share of {query} with the right {target} among the top {k} of the {gallery} gallery.",
+                direction="up",
+                # Runs without altered candidates have a clean gallery too
+                kinds=(kind,) if suffix else (kind, f"{CLEAN}{kind}"),
+                value=functools.partial(recall, column=column, k=k),
+                tied=functools.partial(recall_tied, column=column, k=k),
+            )
             for k in (1, 5, 10)
-            for altered in (False, True)
+            for column, gallery, suffix in (
+                ("rank_clean", "clean", ""),
+                ("rank", "altered", "_new"),
+            )
         ),
-        _metric(
-            kind=kind,
-            name="drop_rate",
+        metric(
+            name=f"{kind}_drop_rate",
             label="Drop rate",
-            help=(
-                "Share of the clean R@1 that is lost when altered candidates are added to the "
-                "gallery."
-            ),
+            help="Share of the clean R@1 that is lost when altered candidates are added to the gallery.",
             direction="down",
             value=drop,
             tied=_drop_tied,
             weight=lambda rows: recall(rows, "rank_clean", 1),
+            averaging=("micro",),
         ),
-        _metric(
-            kind=kind,
-            name="rsms",
+        metric(
+            name=f"{kind}_rsms",
             label="Altered on top (RSMS)",
             help=f"Share of {query} with an altered candidate ranked first; ties count.",
             direction="down",

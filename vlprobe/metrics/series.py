@@ -8,6 +8,8 @@ kind `order` have rank correlations: `agreement` (model and people, for the quer
 `kept_people` (the same for people).
 """
 
+import functools
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -17,8 +19,6 @@ from vlprobe.metrics import ranking
 from vlprobe.types import Metric, zero_margin
 
 BOUNDARY_THRESHOLDS = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)  # seconds; EqBen, table 12
-_BOUNDARY_SOURCE = "EqBen, appendix A.6 and table 12"
-_ORDER_SOURCE = "EqBen, figures 1 and 7 (no numbers printed)"
 
 
 def boundary_scores(scores: np.ndarray) -> np.ndarray:
@@ -59,119 +59,79 @@ def boundary_accuracy(rows: pd.DataFrame) -> np.ndarray:
     return np.mean([_within(seconds)(rows) for seconds in BOUNDARY_THRESHOLDS], axis=0)
 
 
-def _tied(rows: pd.DataFrame) -> np.ndarray:
-    return rows["boundary_tied"].to_numpy() == 1
-
-
-def _correlation(name: str) -> Callable[[pd.DataFrame], np.ndarray]:
-    return lambda rows: rows[name].to_numpy(np.float64)
-
-
-def _moved(name: str) -> Callable[[pd.DataFrame], np.ndarray]:
-    return lambda rows: (1 - rows[name].to_numpy(np.float64)) / 2
-
-
-def _order_metric(
-    name: str, label: str, help: str, value: Callable[[pd.DataFrame], np.ndarray], **others
-) -> Metric:
-    fields = {
-        "unit": "correlation",
-        "direction": "up",
-        "chance": 0.0,
-        "tied": None,
-        "source": _ORDER_SOURCE,
-    }
-    return Metric(
-        name=name,
-        version=2,
-        label=label,
-        help=help,
-        kinds=("order",),
-        value=value,
-        **(fields | others),
-    )
-
+_boundary_metric = functools.partial(
+    Metric,
+    version=2,
+    unit="rate",
+    direction="up",
+    chance=math.nan,
+    source="EqBen, appendix A.6 and table 12",
+    kinds=("boundary",),
+    tied=lambda rows: rows["boundary_tied"].to_numpy() == 1,
+)
+_order_metric = functools.partial(
+    Metric,
+    version=2,
+    unit="rate",
+    direction="none",
+    chance=math.nan,
+    source="EqBen, figures 1 and 7 (no numbers printed)",
+    kinds=("order",),
+    tied=None,
+)
+_agreement_metric = functools.partial(_order_metric, unit="correlation", direction="up", chance=0.0)
 
 METRICS = (
-    Metric(
+    _boundary_metric(
         name="boundary_accuracy",
-        version=2,
         label="Boundaries found",
-        help=(
-            "Share of boundaries found, averaged over the paper's eight tolerances from 0.1 "
-            "to 3 seconds."
-        ),
-        unit="rate",
-        direction="up",
-        chance=float("nan"),
-        source=_BOUNDARY_SOURCE,
-        kinds=("boundary",),
+        help="Share of boundaries found, averaged over the paper's eight tolerances from 0.1 to 3 seconds.",
         value=boundary_accuracy,
-        tied=_tied,
     ),
     *(
-        Metric(
+        _boundary_metric(
             name=f"boundary_within_{seconds:g}",
-            version=2,
             label=f"Within {seconds:g} s",
             help=f"Share of boundaries predicted within {seconds:g} seconds of the true time.",
-            unit="rate",
-            direction="up",
-            chance=float("nan"),
-            source=_BOUNDARY_SOURCE,
-            kinds=("boundary",),
             value=_within(seconds),
-            tied=_tied,
         )
         for seconds in BOUNDARY_THRESHOLDS
     ),
-    _order_metric(
-        "order_agreement",
-        "Agreement with people",
-        (
-            "Rank correlation between the model's and the human order of the candidates: 1 is "
-            "the same order, 0 is no correlation."
-        ),
-        _correlation("agreement"),
+    _agreement_metric(
+        name="order_agreement",
+        label="Agreement with people",
+        help="Rank correlation between the model's and the human order of the candidates: 1 is the same order, 0 is "
+        "no correlation.",
+        value=lambda rows: rows["agreement"].to_numpy(np.float64),
+    ),
+    _agreement_metric(
+        name="order_agreement_edit",
+        label="Agreement after the edit",
+        help="Rank correlation between the model's and the human order for the edited query, where people ranked it "
+        "too.",
+        value=lambda rows: rows["agreement_edit"].to_numpy(np.float64),
     ),
     _order_metric(
-        "order_agreement_edit",
-        "Agreement after the edit",
-        (
-            "Rank correlation between the model's and the human order for the edited query, "
-            "where people ranked it too."
-        ),
-        _correlation("agreement_edit"),
-    ),
-    _order_metric(
-        "order_first",
-        "Same first choice as people",
-        "Share of queries for which the model and people rank the same candidate first.",
-        lambda rows: (rows["margin"].to_numpy() > 0).astype(np.float64),
-        unit="rate",
-        chance=float("nan"),
+        name="order_first",
+        label="Same first choice as people",
+        help="Share of queries for which the model and people rank the same candidate first.",
+        direction="up",
+        value=lambda rows: (rows["margin"].to_numpy() > 0).astype(np.float64),
         tied=zero_margin,
     ),
     _order_metric(
-        "order_moved",
-        "Change after the edit",
-        (
-            "How much the edit changes the model's order: 0 is unchanged, 100 % is reversed. "
-            "Compare it with the human order."
-        ),
-        _moved("kept"),
-        unit="rate",
-        direction="none",
+        name="order_moved",
+        label="Change after the edit",
+        help="How much the edit changes the model's order: 0 is unchanged, 100 % is reversed. Compare it with the "
+        "human order.",
         chance=0.5,
+        value=lambda rows: (1 - rows["kept"].to_numpy(np.float64)) / 2,
     ),
     _order_metric(
-        "order_moved_people",
-        "Change after the edit, people",
-        "How much the edit changes the human order; independent of the model.",
-        _moved("kept_people"),
-        unit="rate",
-        direction="none",
-        chance=float("nan"),
+        name="order_moved_people",
+        label="Change after the edit, people",
+        help="How much the edit changes the human order; independent of the model.",
+        value=lambda rows: (1 - rows["kept_people"].to_numpy(np.float64)) / 2,
         model_free=True,
     ),
 )

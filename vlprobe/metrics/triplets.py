@@ -7,6 +7,7 @@ cos(P2, N), and `overlap_01`... for shared words. P1 is the positive with the sm
 to N. All comparisons are strict.
 """
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -67,102 +68,71 @@ def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
     return len(left & right) / len(left | right) if left | right else float("nan")
 
 
-def _metric(
-    *,
-    name: str,
-    label: str,
-    help: str,
-    chance: float,
-    kind: str,
-    value: Column,
-    tied: Column,
-    model_free: bool = False,
-) -> Metric:
-    return Metric(
-        name=name,
-        version=3,
-        label=label,
-        help=help,
-        unit="rate",
-        direction="up",
-        chance=chance,
-        source="VISLA, section 3",
-        kinds=(kind,),
-        value=value,
-        tied=tied,
-        model_free=model_free,
-    )
+_metric = functools.partial(
+    Metric, version=3, unit="rate", direction="up", source="VISLA, section 3"
+)
+_of_picture = functools.partial(_metric, kinds=("i2t",))
+_of_texts = functools.partial(_metric, kinds=("t2t",))
 
 
 METRICS = (
-    _metric(
+    _of_picture(
         name="i2t_accuracy",
         label="Image-to-text accuracy",
         help="Share of pictures that score both true captions above the wrong one.",
         chance=1 / 3,
-        kind="i2t",
         value=i2t_accuracy,
         tied=_level(("score_0", "score_2"), ("score_1", "score_2")),
     ),
-    _metric(
+    _of_picture(
         name="i2t_p1_n",
         label="Image: P1 against N",
-        help=(
-            "Share of pictures that score P1, the true caption closest in wording to the "
-            "wrong one, above the wrong one."
-        ),
+        help="Share of pictures that score P1, the true caption closest in wording to the wrong "
+        "one, above the wrong one.",
         chance=0.5,
-        kind="i2t",
         value=lambda rows: _beats(rows, "score_0", "score_2"),
         tied=_level(("score_0", "score_2")),
     ),
-    _metric(
+    _of_picture(
         name="i2t_p2_n",
         label="Image: P2 against N",
         help="Share of pictures that score P2, the other true caption, above the wrong one.",
         chance=0.5,
-        kind="i2t",
         value=lambda rows: _beats(rows, "score_1", "score_2"),
         tied=_level(("score_1", "score_2")),
     ),
-    _metric(
+    _of_texts(
         name="t2t_accuracy",
         label="Text-to-text accuracy",
-        help=(
-            "Share of triplets whose two true captions are closer to each other than to the "
-            "wrong one."
-        ),
+        help="Share of triplets whose two true captions are closer to each other than to the "
+        "wrong one.",
         chance=1 / 3,
-        kind="t2t",
         value=t2t_accuracy,
         tied=_level(("text_01", "text_02"), ("text_01", "text_12")),
     ),
-    _metric(
+    _of_texts(
         name="t2t_p1_n",
         label="Text: P1-N",
         help="Share of triplets in which P2 is closer to P1 than to the wrong caption.",
         chance=0.5,
-        kind="t2t",
         value=lambda rows: _beats(rows, "text_01", "text_12"),
         tied=_level(("text_01", "text_12")),
     ),
-    _metric(
+    _of_texts(
         name="t2t_p2_n",
         label="Text: P2-N",
         help="Share of triplets in which P1 is closer to P2 than to the wrong caption.",
         chance=0.5,
-        kind="t2t",
         value=lambda rows: _beats(rows, "text_01", "text_02"),
         tied=_level(("text_01", "text_02")),
     ),
-    _metric(
+    _of_texts(
         name="words_t2t_accuracy",
         label="Bag of words (no model)",
         help=(
             "Text-to-text accuracy of a baseline that counts shared words; a model should beat it."
         ),
         chance=1 / 3,
-        kind="t2t",
         value=words_t2t_accuracy,
         tied=_level(("overlap_01", "overlap_02"), ("overlap_01", "overlap_12")),
         model_free=True,
@@ -172,7 +142,7 @@ METRICS = (
         label="Pair accuracy",
         help="Share of pictures that score the true caption above the wrong one.",
         chance=0.5,
-        kind="i2t-pair",
+        kinds=("i2t-pair",),
         value=lambda rows: _beats(rows, "score_0", "score_1"),
         tied=_level(("score_0", "score_1")),
     ),

@@ -62,12 +62,12 @@ class HalfTruths(Probe):
             return [], {"no picture": 1}
         made, dropped = half_truths(item.captions, item.id, seed)
         cases = []
-        for number, (caption, found) in enumerate(zip(item.captions, made, strict=True)):
+        for number, (caption, of_caption) in enumerate(zip(item.captions, made, strict=True)):
             if caption in self.foreign:
                 dropped[NOT_IN_ENGLISH] = dropped.get(NOT_IN_ENGLISH, 0) + 1
                 continue
             group = f"{item.id}/{number}"
-            for half_truth in found:
+            for half_truth in of_caption:
                 cases.append(
                     Case(
                         f"{group}/{half_truth.edit.subtype}",

@@ -42,7 +42,7 @@ PRESENTATION = Presentation(
     trade_off=TradeOff(
         down="picture_invariance_error",
         ups=("picture_positive_rate", "picture_sensitivity_gap"),
-        shifted_by="a change of the picture",
+        shifted_by="a change to the picture",
     ),
     subtype_label="Kind of change",
     value_labels={
@@ -60,10 +60,8 @@ PRESENTATION = Presentation(
             label="Changed picture",
             lie="a wrong caption of a changed picture",
             lies="wrong captions of changed pictures",
-            question=(
-                "The picture is changed, but its content stays the same: the true caption "
-                "should score higher."
-            ),
+            question="The picture is changed, but its content stays the same: the true caption "
+            "should score higher.",
             body="changed_picture",
             guess_held=0.5,
         ),
@@ -99,10 +97,8 @@ class ChangedPictures(Probe):
             name="changes",
             default=tuple(picture_changes.KINDS),
             label="Picture changes",
-            help=(
-                "Every change adds one picture to encode per picture and severity. false-word "
-                "writes the word of the wrong caption, true-word that of the true caption."
-            ),
+            help="Every change adds one picture to encode per picture and severity. false-word "
+            "writes the word of the wrong caption, true-word that of the true caption.",
             choices=tuple(picture_changes.KINDS),
             min_values=1,
         ),

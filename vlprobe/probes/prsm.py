@@ -12,7 +12,7 @@ from typing import NotRequired, TypedDict, cast
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
-from vlprobe.metrics import ranking, sampled_ranking
+from vlprobe.metrics import ranking
 from vlprobe.perturb import lgip
 from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
 from vlprobe.perturb.language import NOT_IN_ENGLISH
@@ -115,7 +115,7 @@ class Prsm(Probe):
         ),
     )
     metrics = ranking.METRICS
-    optional_metrics = (sampled_ranking.METRIC,)
+    optional_metrics = (ranking.SAMPLED_METRIC,)
     side_tables = prsm_ranking.TABLES
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:

@@ -26,7 +26,7 @@ import pandas as pd
 import pyarrow as pa
 
 from vlprobe.errors import InvalidInput
-from vlprobe.metrics import ranking, sampled_ranking
+from vlprobe.metrics import ranking
 from vlprobe.metrics.ranking import OVERLAPS
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring.gallery import Gallery
@@ -230,15 +230,12 @@ class RankingScorer:
         if 0 < n_sampled < n:
             yield from gallery.rank(
                 queries,
-                (
-                    sampled_ranking.sampled_numbers(self.seed, case_id, n, n_sampled)
-                    for case_id in case_ids
-                ),
+                (ranking.sampled_numbers(self.seed, case_id, n, n_sampled) for case_id in case_ids),
             )
             return
         for ranked in gallery.rank(queries):
             if n_sampled:
-                ranked.measures[sampled_ranking.COLUMN] = ranked.measures["global"]
+                ranked.measures[ranking.SAMPLED] = ranked.measures["global"]
             yield ranked
 
     def _rows_by_group(self, item_ids: Sequence[str]) -> dict[str, list[int]]:
@@ -315,7 +312,7 @@ def _sampled(scores: np.ndarray, sample: np.ndarray) -> QueryRanking:
     pairs = {"global": unknown, "global_idlist": unknown}
     for k in ranking.OVERLAPS:
         is_known = k < n_candidates
-        pairs[f"local_{k}"] = sampled_ranking.counted_overlaps(scores, k) if is_known else unknown
-    estimate = sampled_ranking.sampled_correlation(scores[:, sample])
-    measures = ranking.means(pairs) | {sampled_ranking.COLUMN: estimate}
+        pairs[f"local_{k}"] = ranking.counted_overlaps(scores, k) if is_known else unknown
+    estimate = ranking.sampled_correlation(scores[:, sample])
+    measures = ranking.means(pairs) | {ranking.SAMPLED: estimate}
     return QueryRanking(measures, pairs, best_columns(scores, TOP_PICTURES).tolist())

@@ -90,10 +90,8 @@ OPTIONS = (
         name="pictures",
         default=("mix:0.9", "patch:0.9"),
         label="Altered pictures",
-        help=(
-            "mix:LAM blends a picture with another, patch:LAM pastes a part of it; LAM is the "
-            "share that remains. None: no picture search."
-        ),
+        help="mix:LAM blends a picture with another, patch:LAM pastes a part of it; LAM is the "
+        "share that remains. None: no picture search.",
         choices=tuple(f"{kind}:{lam}" for lam in mix.LAMBDAS for kind in ("mix", "patch")),
         pattern=r"(mix|patch):0?\.[0-9]*[1-9][0-9]*",
         expected="mix:LAM or patch:LAM, 0 < LAM < 1",
@@ -112,10 +110,8 @@ OPTIONS = (
         name="caption_seeds",
         default=(),
         label="Seeds of altered captions",
-        help=(
-            "Each seed draws its own words, and results are averaged over seeds. None: one "
-            "draw with the run's seed."
-        ),
+        help="Each seed draws its own words, and results are averaged over seeds. None: one draw "
+        "with the run's seed.",
         choices=mix.SEEDS,
         pattern="[0-9]+",
         expected="whole numbers, 0 or more",
@@ -126,10 +122,8 @@ OPTIONS = (
         name="influence",
         default=(),
         label="Encoders that vote on the word",
-        help=(
-            "Models that embed texts: the noun with the least influence by majority vote is "
-            "replaced. None: a random noun."
-        ),
+        help="Models that embed texts: the noun with the least influence by majority vote is "
+        "replaced. None: a random noun.",
         pattern=".+",
         refers_to="model",
     ),
@@ -137,10 +131,8 @@ OPTIONS = (
         name="normalise",
         default=True,
         label="Normalize released captions",
-        help=(
-            "Ignore case and punctuation, because released files spell altered captions "
-            "differently from originals."
-        ),
+        help="Ignore case and punctuation, because released files spell altered captions "
+        "differently from originals.",
     ),
     file_options.edits_option("Edits with a different meaning replace the altered captions."),
 )

@@ -34,10 +34,8 @@ KINDS = {
         lie="another picture's caption",
         winner="the other caption",
         lies="captions of other pictures",
-        question=(
-            "A picture retrieves its captions from those of all pictures: one of its own "
-            "should score higher than all others."
-        ),
+        question="A picture retrieves its captions from those of all pictures: one of its own "
+        "should score higher than all others.",
         body="caption_search",
     ),
     PICTURES: KindPresentation(
@@ -45,10 +43,8 @@ KINDS = {
         lie="another picture",
         winner="the other picture",
         lies="other pictures",
-        question=(
-            "A caption retrieves its picture from all pictures: the right one should score "
-            "higher than all others."
-        ),
+        question="A caption retrieves its picture from all pictures: the right one should score "
+        "higher than all others.",
         body="picture_search",
     ),
 }

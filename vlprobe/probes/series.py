@@ -30,11 +30,9 @@ PRESENTATION = Presentation(
     name="Video changes and human order (EqBen)",
     asks="Where in a video does the scene change, and which pictures fit a query best?",
     position=6,
-    sentence=(
-        "A video changes at one moment, and a model has to find it. Or people ranked pictures "
-        "for a query, and the model ranks them too. **Higher is better**: the model finds "
-        "more boundaries, and its order agrees with people."
-    ),
+    sentence="A video changes at one moment, and a model has to find it. Or people ranked "
+    "pictures for a query, and the model ranks them too. **Higher is better**: the model finds "
+    "more boundaries, and its order agrees with people.",
     headlines=("boundary_accuracy", "boundary_within_1", "order_first"),
     subtype_label="Subset",
     value_labels={
