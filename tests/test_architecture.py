@@ -217,7 +217,7 @@ def test_text_is_taken_unescaped_in_one_file_only():
         for path in PACKAGE
         if any(name.startswith("markupsafe") for name, _ in imports(path))
     }
-    assert unescaped == {"render/html/embed.py"}
+    assert unescaped == {"render/html/elements.py"}
 
 
 def test_no_function_branches_more_than_fifteen_times():

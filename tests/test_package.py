@@ -168,7 +168,7 @@ def test_the_wheel_holds_the_application_below_the_package_and_nothing_beside_it
         *docs,
     }
     assert any(name.startswith("vlprobe/storage/shipped_results/") for name in names)
-    assert "vlprobe/render/html/style.py" in names
+    assert "vlprobe/render/html/style.css" in names
 
 
 def test_the_wheel_names_what_each_extra_brings(wheel):

@@ -17,7 +17,7 @@ from vlprobe.dashboard import components
 from vlprobe.datasets import bundled, credits
 from vlprobe.render import attribution, home
 from vlprobe.render.charts.styles import styles
-from vlprobe.render.orders import order_sentences
+from vlprobe.render.findings import order_sentences
 from vlprobe.render.slides import deck, values
 from vlprobe.render.words import presentations
 from vlprobe.runs.request import Request
@@ -26,7 +26,7 @@ from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.notebook.interface import load_dataset
 from vlprobe.surfaces.notebook.objects import Results
-from vlprobe.surfaces.report import slides as slides_file
+from vlprobe.surfaces.page import slides_file
 from vlprobe.surfaces.report.case import case_page
 from vlprobe.surfaces.report.report import report
 from vlprobe.surfaces.site.cases import case_entries
@@ -326,7 +326,7 @@ def test_every_photograph_of_a_written_site_has_its_credit_and_so_has_the_file_o
     slides = deck.slides(told)
     sources = {name: "data:image/webp;base64,AAAA" for name in values.picture_names(slides)}
     talk = values.talk_values(slides, styles(views.runs.models(STORE)), sources, names, "", "")
-    file = slides_file.slides_file(talk, *components.source("slides"), "Slides")
+    file = slides_file(talk, *components.source("slides"), "Slides")
     content = file.decode() if isinstance(file, bytes) else file
     assert told.opener is not None
     shown = credits.picture_credit(told.opener.card.images[0])

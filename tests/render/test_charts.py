@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from vlprobe import registry
 from vlprobe.metrics.pairwise import METRICS
 from vlprobe.render import charts, numbers
-from vlprobe.render import marks as model_marks
 from vlprobe.render.html import elements
 
 BY_NAME = {metric.name: metric for metric in METRICS}
@@ -124,7 +123,7 @@ def test_looks_are_the_same_in_another_process_and_on_another_machine():
 
 def test_every_symbol_can_be_written_drawn_and_told_apart_by_its_line():
     assert len(set(elements.SHAPES.values())) == len(charts.styles.SYMBOLS)
-    assert len({model_marks.PATHS[symbol] for symbol in charts.styles.SYMBOLS}) == len(
+    assert len({charts.styles.PATHS[symbol] for symbol in charts.styles.SYMBOLS}) == len(
         charts.styles.SYMBOLS
     )
     go.Figure(
@@ -177,17 +176,8 @@ def test_there_are_at_least_48_marks_for_models_that_are_not_shipped():
 
 
 def test_every_symbol_has_a_shape_of_its_own():
-    assert set(model_marks.PATHS) == set(charts.styles.SYMBOLS)
-    assert len(set(model_marks.PATHS.values())) == len(model_marks.PATHS)
-    for symbol in charts.styles.SYMBOLS:
-        drawn = model_marks.html(charts.styles.Look("#0072b2", symbol))
-        assert model_marks.PATHS[symbol] in drawn and "light-dark(#0072b2, #56b4e9)" in drawn
-
-
-def test_a_mark_in_html_is_cut_to_its_shape():
-    look = charts.styles.Look("#d55e00", "star")
-    assert model_marks.PATHS["star"] in model_marks.html(look)
-    assert look.css in model_marks.html(look)
+    assert set(charts.styles.PATHS) == set(charts.styles.SYMBOLS)
+    assert len(set(charts.styles.PATHS.values())) == len(charts.styles.PATHS)
 
 
 def test_lines_between_rows_are_those_that_plotly_draws_one_by_one():

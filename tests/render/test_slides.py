@@ -21,8 +21,7 @@ from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
 from vlprobe.render.slides.case import case_slides, marked
 from vlprobe.render.words import presentations
-from vlprobe.surfaces.page import json_text
-from vlprobe.surfaces.report.slides import slides_file
+from vlprobe.surfaces.page import json_text, slides_file
 from vlprobe.views.paired_tests import PairedTests, SubtypeShare
 from vlprobe.views.story import Opener, Story
 from vlprobe.views.wall import ModelVerdict, WallCard, verdict_of

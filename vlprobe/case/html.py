@@ -26,8 +26,7 @@ from vlprobe.datasets import bundled
 from vlprobe.errors import VlprobeError
 from vlprobe.render.attribution import credit_line, credits_line
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.html.elements import facts, mark, model_label
-from vlprobe.render.html.embed import embed
+from vlprobe.render.html.elements import embed, facts, mark, model_label
 from vlprobe.render.sentences import count_word
 from vlprobe.render.words import NOT_RENAMED
 from vlprobe.scoring import pictures

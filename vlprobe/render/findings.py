@@ -9,6 +9,8 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import pandas as pd
+
 from vlprobe.case.card import wrong_captions
 from vlprobe.registry import is_control
 from vlprobe.render.numbers import chance, number, power
@@ -25,9 +27,10 @@ from vlprobe.render.sentences import (
     sentence_names,
     share,
 )
+from vlprobe.render.words import model_name
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import SIGNIFICANCE, Leader, ModelShare, PairedTest, PairedTests
-from vlprobe.views.records import PointRow
+from vlprobe.views.records import EstimateRow, PointRow, records
 
 MOST_SKILLS = 3  # types of edit, or tied models, that are named one by one
 UNFIT = "a basic check here (matching pictures with their captions)"
@@ -590,3 +593,34 @@ def _values(sides: Sides, points: Sequence[PointRow]) -> str:
         shift = f"{sides.shifted_by} shifts its score by {number(point.x, x_unit)}{of_spread}"
         sentences.append(f"{rejects}; {shift}.")
     return " ".join(sentences)
+
+
+# Answers in both orders of the captions.
+
+
+def order_sentences(
+    estimates: pd.DataFrame, names: dict[str, str], models: Sequence[str] = ()
+) -> list[str]:
+    """Compute how often the answer of each model changes with the order, with its interval, and in how many
+    orders the model is right: one or two sentences per model that ran in both.
+
+    Args:
+        estimates: What `views.estimates.estimates` returns, of all cases.
+        names: Display names of models.
+        models: The models to report; all if empty.
+    """
+    known = estimates.loc[estimates["value"].notna()]
+    rows = {(row.model, row.metric): row for row in records(EstimateRow, known)}
+    sentences = []
+    for model in models or dict.fromkeys(model for model, _ in rows):
+        flips, both = rows.get((model, "order_flips")), rows.get((model, "right_in_both_orders"))
+        if flips is None or both is None:
+            continue
+        sentences.append(
+            f"{names.get(model, model_name(model))} saw the captions in both orders: "
+            f"{share(flips.value)} of its answers change with the order "
+            f"(95 % interval {share(flips.low)} to {share(flips.high)}). It is right in both orders "
+            f"in {share(both.value)}, in one in {share(flips.value)}, in neither in "
+            f"{share(max(1 - both.value - flips.value, 0.0))}."
+        )
+    return sentences

@@ -10,8 +10,7 @@ from vlprobe.case import json
 from vlprobe.case.card import CaseCard, card_type, case_card
 from vlprobe.registry import is_control
 from vlprobe.render import showcase as words
-from vlprobe.render.charts.styles import Looks
-from vlprobe.render.marks import mark_values
+from vlprobe.render.charts.styles import Looks, mark_values
 from vlprobe.render.sentences import frequency, share, shortened
 from vlprobe.render.words import WRONG_SUBTYPES, value_label, wrong
 from vlprobe.types.presentation import KindPresentation, Presentation

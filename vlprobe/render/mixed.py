@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vlprobe.case.card import Run
-from vlprobe.render.charts.styles import Looks
-from vlprobe.render.marks import mark_values
+from vlprobe.render.charts.styles import Looks, mark_values
 from vlprobe.render.sentences import every_model, shorten
 from vlprobe.scoring.mixtures import SHARES, boxes
 from vlprobe.views.mixed.case import SHOWN, Candidate, Fronts, MixedCase

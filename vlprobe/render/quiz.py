@@ -4,8 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from vlprobe.render.charts.styles import Look, Looks
-from vlprobe.render.marks import mark_values
+from vlprobe.render.charts.styles import Look, Looks, mark_values
 from vlprobe.render.sentences import counted, every_model, listed, share
 from vlprobe.views.quiz import HumanBaseline, QuizQuestion, QuizRound
 from vlprobe.views.wall import ModelVerdict

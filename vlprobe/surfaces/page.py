@@ -11,9 +11,19 @@ from collections.abc import Mapping, Sequence
 
 import htpy
 
-from vlprobe.render.html.embed import embed
+from vlprobe.render.html.elements import embed
+from vlprobe.render.html.style import SHEET
 
 CLOSED = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
+SLIDES = """:root { color-scheme: light dark; }
+body { margin: 0; background: var(--vp-bg); color: var(--vp-ink); padding: 24px; }
+.root { font: 400 16px/1.5 "Source Sans 3", "Source Sans", system-ui, sans-serif; }
+.show { font: inherit; }
+"""
+START = """
+const values = JSON.parse(document.getElementById("values").textContent);
+present({ data: values, parentElement: document.getElementById("slides") });
+"""
 
 
 def document(title: str, policy: str, head: htpy.Node, body: htpy.Element) -> str:
@@ -82,3 +92,16 @@ def json_text(values: Mapping[str, object] | Sequence[str]) -> str:
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text
+
+
+def slides_file(values: Mapping[str, object], script: str, sheets: str, title: str) -> str:
+    """A talk as one page: it runs the script of the slides and fetches nothing.
+
+    Args:
+        values: The input of the component `slides`.
+        script: The component's module, whose default export is called `present`.
+        sheets: Its style sheets.
+        title: Plain text.
+    """
+    nodes, style = htpy.main(id="slides"), f"{SHEET}\n{SLIDES}{sheets}"
+    return self_contained(title, style, nodes, script + START, {**values, "whole": True})

@@ -17,8 +17,7 @@ from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import PageSubject, n_passing, quiet, store, view
 from vlprobe.render.forest import rest
-from vlprobe.render.html.elements import mark, tag
-from vlprobe.render.html.embed import embed
+from vlprobe.render.html.elements import embed, mark, tag
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import movement_kinds
 from vlprobe.scoring import thumbnails

@@ -13,8 +13,7 @@ from vlprobe.dashboard.cases import drawer, share
 from vlprobe.dashboard.compare import case_map, columns, forest, measured, sentence
 from vlprobe.dashboard.play import room
 from vlprobe.dashboard.state import PageSubject, model_name, n_passing, quiet, view
-from vlprobe.render.findings import Verdict, power_of_ties, verdict
-from vlprobe.render.orders import order_sentences
+from vlprobe.render.findings import Verdict, order_sentences, power_of_ties, verdict
 from vlprobe.render.sentences import unbroken
 from vlprobe.views.paired_tests import PairedTests
 

@@ -27,7 +27,7 @@ from vlprobe.models.doctor.examine import Examination
 from vlprobe.registry import is_control
 from vlprobe.render import charts, fitness
 from vlprobe.render.attribution import published_line
-from vlprobe.render.orders import order_sentences
+from vlprobe.render.findings import order_sentences
 from vlprobe.storage import access, display_names
 
 VERDICTS = {

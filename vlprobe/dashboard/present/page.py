@@ -26,7 +26,7 @@ from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
 from vlprobe.render.slides.records import Slide
 from vlprobe.render.words import presentations
-from vlprobe.surfaces.report import slides as slides_file
+from vlprobe.surfaces.page import slides_file
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.story import Story, opener, story
 
@@ -122,7 +122,7 @@ def _draw_download(stored: PageSubject, slides: tuple[Slide, ...], talk: values.
     script, sheets = components.source("slides")
     st.download_button(
         "Download as one offline file",
-        partial(slides_file.slides_file, talk, script, sheets, slides[0].title),
+        partial(slides_file, talk, script, sheets, slides[0].title),
         f"vlprobe_slides_{stored.key[:8]}.html",
         "text/html",
         key="offline_file",

@@ -25,9 +25,8 @@ from vlprobe.models.endpoint.budget import Budget
 from vlprobe.models.frozen import pick_device
 from vlprobe.probes.fit import check_name_fits
 from vlprobe.registry import endpoints
-from vlprobe.render import marks
 from vlprobe.render.charts.styles import SHIPPED
-from vlprobe.render.html.elements import tag
+from vlprobe.render.html.elements import mark, tag
 from vlprobe.render.sentences import count_word
 from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations
 from vlprobe.runs import ray_cluster
@@ -125,7 +124,7 @@ def _pick_models() -> tuple[str, ...]:
         grid = st.grid(3, gap="small", key="who_cards")
         for name in CARDS:
             text = (
-                f'<p class="vp-quiet vp-small">{marks.html(SHIPPED[name])} '
+                f'<p class="vp-quiet vp-small">{mark(SHIPPED[name])} '
                 f"{tag('span', SHIPPED_MODELS[name][1])}</p>"
             )
             if _card(grid, f"run_model_{name}", model_name(name), text):

@@ -15,8 +15,8 @@ from vlprobe.dashboard.jobs import STATES, span
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import attempt, dataset_name, link_docs, model_name, quiet, store, view
 from vlprobe.errors import VlprobeError
-from vlprobe.render import charts, marks
-from vlprobe.render.html.elements import tag
+from vlprobe.render import charts
+from vlprobe.render.html.elements import mark, tag
 from vlprobe.render.words import presentations
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
@@ -204,7 +204,7 @@ def _cards(job: Job, finished: list[RunRow]) -> None:
         with grid.cell():
             look = styles[progress.name]
             st.html(
-                f'<p class="vp-job">{marks.html(look)} {tag("strong", model_name(progress.name))} '
+                f'<p class="vp-job">{mark(look)} {tag("strong", model_name(progress.name))} '
                 f"{tag('span', progress.state, class_='vp-quiet vp-small')}</p>"
             )
             st.progress(progress.fraction)

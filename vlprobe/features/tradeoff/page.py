@@ -47,8 +47,7 @@ from vlprobe.registry import is_control
 from vlprobe.render import charts
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.html.elements import SHAPES, mark, tag
-from vlprobe.render.html.embed import embed
+from vlprobe.render.html.elements import SHAPES, embed, mark, tag
 from vlprobe.render.numbers import number, with_interval
 from vlprobe.render.sentences import count_word, every_model, joined, listed
 from vlprobe.render.words import AVERAGED, presentations, value_label

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
@@ -113,3 +114,36 @@ def emphasised(model_styles: Looks, models: Collection[str]) -> Looks:
 def dash(style: Look) -> str:
     """Return the dash of a model's line, which matches its symbol."""
     return DASHES[SYMBOLS.index(style.symbol) % len(DASHES)]
+
+
+SIZE = 14  # side of the square that a shape is drawn in
+
+
+def _polygon(n_corners: int, *radii: float) -> str:
+    """Return the path of a polygon around the middle, its first corner on top; corners take the radii in turn."""
+    angles = [math.tau * corner / n_corners - math.pi / 2 for corner in range(n_corners)]
+    points = [
+        (SIZE / 2 + radius * math.cos(angle), SIZE / 2 + radius * math.sin(angle))
+        for angle, radius in zip(angles, itertools.cycle(radii), strict=False)
+    ]
+    return "M" + " L".join(f"{x:.2f} {y:.2f}" for x, y in points) + " Z"
+
+
+PATHS: Mapping[str, str] = {
+    "circle": "M1.5 7 a5.5 5.5 0 1 0 11 0 a5.5 5.5 0 1 0 -11 0 Z",
+    "diamond": _polygon(4, 6.9),
+    "square": "M1.9 1.9 H12.1 V12.1 H1.9 Z",
+    "triangle-up": "M7 1 L13.5 12.1 H0.5 Z",
+    "triangle-down": "M7 13 L0.5 1.9 H13.5 Z",
+    "triangle-left": "M1 7 L12.1 0.5 V13.5 Z",
+    "triangle-right": "M13 7 L1.9 13.5 V0.5 Z",
+    "star": _polygon(10, 6.9, 3.0),
+    "cross": "M4.84 1 h4.32 v3.84 H13 v4.32 H9.16 V13 H4.84 V9.16 H1 V4.84 h3.84 Z",
+    "hexagon": _polygon(6, 6.4),
+    "pentagon": _polygon(5, 6.7),
+}
+
+
+def mark_values(look: Look) -> dict[str, str]:
+    """The input of a component that draws a mark: the shape's path and the color on light and dark pages."""
+    return {"path": PATHS[look.symbol], "color": look.css}

@@ -7,11 +7,22 @@ import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from markupsafe import Markup
+
 from vlprobe.registry import model_order
 from vlprobe.render import charts
 from vlprobe.render.charts.styles import Look
 
 SHAPES = dict(zip(charts.styles.SYMBOLS, "●◆■▲★✚⬢▼⬟◄►", strict=True))
+
+
+def embed(escaped: str) -> Markup:
+    """HTML of this program as a node of a page; nothing else on a page is taken unescaped.
+
+    Args:
+        escaped: The result of a function of `render.html`, or a style sheet: all data in it is escaped.
+    """
+    return Markup(escaped)
 
 
 def tag(name: str, text: str, **attributes: str) -> str:

@@ -14,8 +14,7 @@ from typing import Any
 import htpy
 import plotly.graph_objects as go
 
-from vlprobe.render.charts.styles import DARK
-from vlprobe.render.marks import PATHS, SIZE
+from vlprobe.render.charts.styles import DARK, PATHS, SIZE
 
 LINE = 17  # pixels of a line of text
 LETTER = 7.8  # pixels: the mean width of a letter in the widest of usual fonts

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from vlprobe.case.card import VERDICT_WORDS
 from vlprobe.render.attribution import credit_values
-from vlprobe.render.charts.styles import Looks
-from vlprobe.render.marks import mark_values
+from vlprobe.render.charts.styles import Looks, mark_values
 from vlprobe.render.slides.case import named_notes
 from vlprobe.render.slides.records import ModelMark, Slide, SlideBar, SlidePicture
 from vlprobe.types import Picture

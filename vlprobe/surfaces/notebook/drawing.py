@@ -9,7 +9,7 @@ import htpy
 
 from vlprobe.case import html
 from vlprobe.case.card import CaseCard, verdict_word
-from vlprobe.render.html.embed import embed
+from vlprobe.render.html.elements import embed
 from vlprobe.render.sentences import LONGEST, shorten
 from vlprobe.render.words import model_name
 from vlprobe.types import Picture

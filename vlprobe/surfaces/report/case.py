@@ -9,8 +9,7 @@ from vlprobe.case import html
 from vlprobe.case.card import case_card
 from vlprobe.render.attribution import published_line
 from vlprobe.render.charts.styles import styles
-from vlprobe.render.html.elements import ordered
-from vlprobe.render.html.embed import embed
+from vlprobe.render.html.elements import embed, ordered
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.page import self_contained

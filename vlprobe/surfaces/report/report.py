@@ -13,14 +13,12 @@ from vlprobe.case import html
 from vlprobe.case.card import case_card, preferred, wrong_captions
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render.attribution import published_line
-from vlprobe.render.findings import power_of_ties, verdict
+from vlprobe.render.findings import order_sentences, power_of_ties, verdict
 from vlprobe.render.html import compare as html_compare
 from vlprobe.render.html import papers, tables
-from vlprobe.render.html.elements import breakable, column_heads, model_label
+from vlprobe.render.html.elements import breakable, column_heads, embed, model_label
 from vlprobe.render.html.elements import table as html_table
-from vlprobe.render.html.embed import embed
 from vlprobe.render.html.scorecard import how_to_read, scorecard
-from vlprobe.render.orders import order_sentences
 from vlprobe.render.sentences import counted, sentence_names
 from vlprobe.render.showcase import heading
 from vlprobe.render.words import AVERAGED, INTERVALS, slice_order, value_label

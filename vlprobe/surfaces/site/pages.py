@@ -16,7 +16,7 @@ import htpy
 
 import vlprobe
 from vlprobe import __version__
-from vlprobe.render.html.style import STYLE
+from vlprobe.render.html.style import SHEET
 from vlprobe.surfaces.page import CLOSED, document, json_text, self_contained
 
 POLICY = f"{CLOSED}; script-src 'self'; style-src 'self'"
@@ -111,9 +111,8 @@ def _footer() -> htpy.Element:
 
 def style() -> str:
     """The style sheet of pages that are files: the dashboard's colors, tables and cases, and the frame."""
-    shared = STYLE.removeprefix("<style>").removesuffix("</style>")
     sheets = (DASHBOARD / "cases" / "style.css", HERE / "site.css")
-    return "\n".join([shared, *(sheet.read_text(encoding="utf-8") for sheet in sheets)])
+    return "\n".join([SHEET, *(sheet.read_text(encoding="utf-8") for sheet in sheets)])
 
 
 def _scripts(pages: Sequence[Page]) -> dict[str, str]:

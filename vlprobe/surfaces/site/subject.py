@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from vlprobe import views
 from vlprobe.datasets.credits import Credit, credits_of
-from vlprobe.render.charts.styles import Looks, styles
-from vlprobe.render.marks import mark_values
+from vlprobe.render.charts.styles import Looks, mark_values, styles
 from vlprobe.render.sentences import sentence_names, shortened
 from vlprobe.render.words import model_name
 from vlprobe.storage import display_names

@@ -9,8 +9,7 @@ from vlprobe import views
 from vlprobe.case.card import case_card
 from vlprobe.features.tradeoff import data
 from vlprobe.features.tradeoff.data import TradeOffData
-from vlprobe.render.html.elements import column_heads, mark, table
-from vlprobe.render.html.embed import embed
+from vlprobe.render.html.elements import column_heads, embed, mark, table
 from vlprobe.render.html.figure import figure_html
 from vlprobe.render.numbers import TOO_FEW, interval, number
 from vlprobe.surfaces.site.cases import inert, pictures_and_captions
