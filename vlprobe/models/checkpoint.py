@@ -135,7 +135,6 @@ def load_weights(name: str, model: TorchModel, path: Path, confined: bool = True
     if problems:
         raise InvalidInput(
             f"Checkpoint '{path}' does not fit '{name}': {', '.join(problems)} of {len(expected)} "
-            "tensors. "
-            "Expected the weights of that architecture; check the name before '@'."
+            "tensors. Expected the weights of that architecture; check the name before '@'."
         )
     model.load_state_dict(state)

@@ -261,9 +261,8 @@ def _check_arguments(
     for argument, setting in value.items():
         if argument not in allowed or isinstance(setting, Mapping | list):
             raise InvalidInput(
-                f"'{name}' passes '{argument}' in {key} of {file} to a library. This is "
-                "rejected because it could run code or open other files. Expected none "
-                "but "
+                f"'{name}' passes '{argument}' in {key} of {file} to a library. This is rejected "
+                "because it could run code or open other files. Expected none but "
                 f"{', '.join(name for name in allowed if 'trust' not in name)}."
             )
 

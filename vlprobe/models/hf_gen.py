@@ -24,9 +24,8 @@ QUESTION = "Does this picture show: '{}'? Answer yes or no."
 # EqBen, section 5.5
 MATCHING = (
     "There are two images (left and right). Now you have two captions: caption 1: {}; caption 2: "
-    "{}. Please indicate "
-    "which caption corresponds to the left image and which caption corresponds to the right one. "
-    "The answer should "
+    "{}. Please indicate which caption corresponds to the left image and which caption "
+    "corresponds to the right one. The answer should "
     'follow the format: "#index for the left image; #index for the right image". For example, "1;2" represents that '
     "caption 1 corresponds to image left."
 )
@@ -122,8 +121,7 @@ class Generator(SideBySideMatcher):
             caption_b: The caption that is named second.
 
         Source: EqBen, section 5.5. The question is the paper's; the answer is not read by people
-            but is the
-        probability of "1" against "2" as its first word.
+            but is the probability of "1" against "2" as its first word.
         """
         width = max(1, round(right.width * left.height / right.height))
         both = Image.new("RGB", (left.width + width, left.height))

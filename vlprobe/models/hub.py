@@ -234,10 +234,9 @@ def opening(name: str) -> Iterator[None]:
         ) from None
     except (*DAMAGED, OSError, safetensors.SafetensorError, StrictDataclassError) as error:
         raise InvalidInput(
-            f"'{name}' cannot be opened ({first_line(error)}). "
-            "Expected a folder written by save_pretrained with tokenizer, image processor "
-            "and weights (.safetensors, or .bin with plain tensors); other files could "
-            "run code and are rejected."
+            f"'{name}' cannot be opened ({first_line(error)}). Expected a folder written by "
+            "save_pretrained with tokenizer, image processor and weights (.safetensors, or .bin "
+            "with plain tensors); other files could run code and are rejected."
         ) from error
     finally:
         logging.set_verbosity(verbosity)
@@ -276,9 +275,8 @@ def load(
     if missing:
         raise InvalidInput(
             f"'{name}' is not a {architecture.__name__} checkpoint: {len(missing)} of "
-            f"{len(model.state_dict())} tensors are "
-            f"missing ({missing[0]}). Expected a checkpoint of that architecture, "
-            "including its heads."
+            f"{len(model.state_dict())} tensors are missing ({missing[0]}). Expected a checkpoint "
+            "of that architecture, including its heads."
         )
     return model.eval().requires_grad_(False)
 

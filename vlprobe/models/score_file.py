@@ -222,9 +222,8 @@ def _of_arrays(file: Path, mapping: Mapping[str, str]) -> ScoreTable:
         scores, ids = members[score_name], arrays.ids_in(file, members, id_name)
     if scores.ndim not in (2, 3) or scores.dtype.kind not in "fiu" or scores.size > MAX_CELLS:
         raise InvalidInput(
-            f"'{file}' holds {scores.dtype} of shape {scores.shape}. Expected shape "
-            f"(items, captions) or (items, captions, pictures) with at most {MAX_CELLS:,} "
-            "numbers."
+            f"'{file}' holds {scores.dtype} of shape {scores.shape}. Expected shape (items, "
+            f"captions) or (items, captions, pictures) with at most {MAX_CELLS:,} numbers."
         )
     scores = scores.astype(np.float64)
     if np.isinf(scores).any():
@@ -301,9 +300,8 @@ def _tabled(columns: _Columns, mapping: Mapping[str, str]) -> ScoreTable:
         match = LABEL.fullmatch(label)
         if not match:
             raise InvalidInput(
-                f"'{columns.file}', {columns.row_name(row)}: '{label[:80]}' is not a valid "
-                "label. Expected the case id followed by the caption and picture numbers, "
-                "as in KEY_c0_i1."
+                f"'{columns.file}', {columns.row_name(row)}: '{label[:80]}' is not a valid label. "
+                "Expected the case id followed by the caption and picture numbers, as in KEY_c0_i1."
             )
         cases.append(match[1])
         cells.append((int(match[2]), int(match[3])))

@@ -9,9 +9,8 @@
     +partial                         cases without a score are unknown; without it, they are rejected
     +matrix                          FILE has the score of every picture with every text, and so has
                                      a folder with scores.npy: see `from_files.matrix`
-    +key=COLUMN/COLUMN +score=COLUMN +caption=COLUMN +image=COLUMN +c0_i0=COLUMN
-    +t0_t1=COLUMN +t0_t2=COLUMN +t1_t2=COLUMN
-    +correct=COLUMN +correct_first=COLUMN +correct_second=COLUMN
+    +key=COLUMN/COLUMN +score=COLUMN +caption=COLUMN +image=COLUMN +c0_i0=COLUMN +t0_t1=COLUMN
+    +t0_t2=COLUMN +t1_t2=COLUMN +correct=COLUMN +correct_first=COLUMN +correct_second=COLUMN
                                      names of columns
     +as=NAME                         its display name: up to 60 letters, all but "+"
 

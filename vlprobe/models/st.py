@@ -35,9 +35,7 @@ SIZES = ("min_pixels", "max_pixels")  # that settings pass on to an image proces
 
 
 def names() -> list[str]:
-    """Typical names; any repository or folder in the layout of sentence-transformers can be
-    typed.
-    """
+    """Typical names; any repository or folder in the layout of sentence-transformers can be typed."""
     return [
         "st:sentence-transformers/all-MiniLM-L6-v2",
         "st:BAAI/bge-base-en-v1.5",
@@ -126,8 +124,7 @@ def _instruction(
     if not prompt:
         others = ", ".join(key for key, text in model.prompts.items() if text)
         raise InvalidInput(
-            f"'{name}': its config has no prompt '{value}'. "
-            "Expected "
+            f"'{name}': its config has no prompt '{value}'. Expected "
             f"{f'one of: {others}' if others else '+prompt=TEXT (the config has no prompts)'}."
         )
     return prompt

@@ -126,9 +126,8 @@ def locked(writer: Writer) -> AbstractContextManager[None]:
 
     def refuse() -> None:
         raise InvalidInput(
-            f"'{writer.name}' is in use by another process with the same cache, so edits "
-            "could be paid for twice. Wait for that process, or choose another folder "
-            "with --cache."
+            f"'{writer.name}' is in use by another process with the same cache, so edits could be "
+            "paid for twice. Wait for that process, or choose another folder with --cache."
         )
 
     return files.lock(writer.log.file.parent / ".writing.lock", refuse)
@@ -272,9 +271,8 @@ def load_local(name: str, device: str = "auto", precision: str = "fp32") -> Loca
     architecture = PICTURE_KINDS.get(kind) or TEXT_KINDS.get(kind)
     if not architecture:
         raise InvalidInput(
-            f"'{name}' is a model of type '{kind}' and cannot generate text. Expected a "
-            "generative model such as llama, "
-            "qwen2, llava or smolvlm."
+            f"'{name}' is a model of type '{kind}' and cannot generate text. Expected a generative "
+            "model such as llama, qwen2, llava or smolvlm."
         )
     with hub.opening(name):
         tokenizer: Any = hub.tokenizer(folder)

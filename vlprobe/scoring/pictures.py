@@ -98,16 +98,15 @@ def encode(image: Image.Image, file_format: Literal["PNG", "BMP"]) -> bytes:
 def decode(
     content: bytes, name: str, least_side: int = 0, most_pixels: int = MAX_PIXELS
 ) -> Image.Image:
-    """Decode the first frame of an image file to an upright RGB image; transparent areas become white,
-    and 16 bits are scaled to 8.
+    """Decode the first frame of an image file to an upright RGB image; transparent areas become
+    white, and 16 bits are scaled to 8.
 
     Only thumbnails are decoded at a reduced scale, because that changes pixels and scores.
 
     Args:
         content: Bytes of the file.
         name: Name of the file in error messages.
-        least_side: Minimum side (pixels) of a JPEG decoded at a reduced scale;
-            0: full size.
+        least_side: Minimum side (pixels) of a JPEG decoded at a reduced scale; 0: full size.
         most_pixels: Maximum number of pixels.
 
     Raises:

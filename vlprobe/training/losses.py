@@ -29,8 +29,7 @@ def contrastive(logits: "torch.Tensor") -> "torch.Tensor":
 
     Args:
         logits: Shape (n, n), picture i beside text j: the model's scale times the cosine. Its own
-            are on the diagonal; two rows of one picture would count as wrong for each
-            other.
+            are on the diagonal; two rows of one picture would count as wrong for each other.
 
     Source: CLIP; in the papers, the retrieval objective ("ITC") that the other losses are added to.
     """

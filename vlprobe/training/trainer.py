@@ -125,9 +125,8 @@ def _sources(
     n_foreign = sum(source.get("not_english", 0) for source in sources)
     if losses and n_captions and n_foreign == n_captions:
         raise InvalidInput(
-            f"{n_foreign:,} of {n_captions:,} captions are not in English, but "
-            f"'{losses[0]}' uses rules for English. Remove this term or train on English "
-            "captions."
+            f"{n_foreign:,} of {n_captions:,} captions are not in English, but '{losses[0]}' uses "
+            "rules for English. Remove this term or train on English captions."
         )
     return sources, foreign
 

@@ -65,10 +65,9 @@ class Budget:
             amount = self.cost(sent, received) * self._excess
             if self.spent + self._promised + amount > self.limit:
                 raise LimitReached(
-                    f"Stopped before the next request: {self.spent:.4g} of "
-                    f"{self.limit:.4g} is spent, and the request may cost "
-                    f"{amount:.2g}. Answers are stored and not requested again. Continue "
-                    "with a higher --max-cost."
+                    f"Stopped before the next request: {self.spent:.4g} of {self.limit:.4g} is "
+                    f"spent, and the request may cost {amount:.2g}. Answers are stored and not "
+                    "requested again. Continue with a higher --max-cost."
                 )
             self._promised += amount
             return amount

@@ -172,8 +172,7 @@ class Client:
         elif status in (401, 403):
             problem = (
                 f"it rejected the key, or no key is set (status {status}); put the key for "
-                f"{self._address.origin} into "
-                f"{endpoints.KEYS}"
+                f"{self._address.origin} into {endpoints.KEYS}"
             )
         else:
             problem = (

@@ -147,9 +147,8 @@ class ServedEmbeddings(ServedModel, CosineLookup):
         if off.any() and not self.parsed.normalise:
             raise reply.strange(
                 question.label,
-                f"a vector has length {lengths[off][0]:.4g}. Expected 1; to normalize "
-                "embeddings, write "
-                f"'{self.name}+normalise'",
+                f"a vector has length {lengths[off][0]:.4g}. Expected 1; to normalize embeddings, "
+                f"write '{self.name}+normalise'",
             )
 
     def text_vectors(self, texts: Sequence[str]) -> np.ndarray:

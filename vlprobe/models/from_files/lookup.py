@@ -155,18 +155,16 @@ class BoundLookup(Lookup):
             row_of[name] = row
         if rows is None and len(place_of) != n_rows:
             raise InvalidInput(
-                f"'{self._file}' has {n_rows:,} {side} without ids, but the question set "
-                f"has {len(place_of):,}. Expected one row for each, in the order of "
-                "`vlprobe ask`."
+                f"'{self._file}' has {n_rows:,} {side} without ids, but the question set has "
+                f"{len(place_of):,}. Expected one row for each, in the order of `vlprobe ask`."
             )
         if place_of and len(missing) == len(place_of):
             key = next(iter(rows or {}), "")
             holds = f"its first key is '{key[:80]}'" if key else "its rows are empty"
             raise InvalidInput(
-                f"'{self._file}' has none of the {len(place_of):,} {side} of the question "
-                f"set: {holds}, but the first "
-                f"{SIDES[side]} is '{first_name[:80]}'. Expected the ids that `vlprobe "
-                "ask` writes, or file names and texts."
+                f"'{self._file}' has none of the {len(place_of):,} {side} of the question set: "
+                f"{holds}, but the first {SIDES[side]} is '{first_name[:80]}'. Expected the ids "
+                "that `vlprobe ask` writes, or file names and texts."
             )
         return _Sought(len(place_of), len(missing), first_missing)
 

@@ -69,9 +69,8 @@ def load(
         wanted = mapping.get("score", "scores")
         if wanted not in members:
             raise InvalidInput(
-                f"'{path}' contains {', '.join(members) or 'nothing'}. Expected "
-                f"'{wanted}', and 'picture_ids' and "
-                "'text_ids' for ids."
+                f"'{path}' contains {', '.join(members) or 'nothing'}. Expected '{wanted}', and "
+                "'picture_ids' and 'text_ids' for ids."
             )
         matrix = members[wanted]
         keys = {side: arrays.ids_in(path, members, f"{side[:-1]}_ids") for side in SIDES}
@@ -185,8 +184,7 @@ class ScoreMatrix(BoundLookup):
             )
             raise InvalidInput(
                 f"'{self._file}' lacks {count} that the question set may need (first: row "
-                f"{first_cell[0]}, column "
-                f"{first_cell[1]}). {remedy}"
+                f"{first_cell[0]}, column {first_cell[1]}). {remedy}"
             )
         return f"{count} are missing: cases that need them are unknown"
 

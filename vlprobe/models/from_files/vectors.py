@@ -98,8 +98,7 @@ def read(path: Path, mapping: Mapping[str, str], normalise: bool) -> tuple[dict[
     if len(set(widths.values())) > 1:
         raise InvalidInput(
             f"'{path}' has {widths['pictures']}-dimensional image and "
-            f"{widths['texts']}-dimensional text embeddings. Both must have the same "
-            "dimension."
+            f"{widths['texts']}-dimensional text embeddings. Both must have the same dimension."
         )
     return checked, digest
 
@@ -271,10 +270,8 @@ def _stacked(path: Path, vectors: Sequence[np.ndarray]) -> np.ndarray:
     if len(widths) != 1:
         row = next((n for n, v in enumerate(vectors) if len(v) not in (0, len(vectors[0]))), 0)
         raise InvalidInput(
-            f"'{path}', row {row}: vectors have "
-            f"{', '.join(map(str, sorted(widths)[:4])) or 'no'} dimensions. All rows need "
-            "the "
-            "same dimension."
+            f"'{path}', row {row}: vectors have {', '.join(map(str, sorted(widths)[:4])) or 'no'} "
+            "dimensions. All rows need the same dimension."
         )
     empty = np.full(widths.pop(), np.nan, dtype=np.float32)
     return np.stack([vector if len(vector) else empty for vector in vectors])
@@ -320,9 +317,8 @@ def _checked(file: Path, array: np.ndarray, keys: Sequence[str] | None, normalis
             length, row = lengths[row], start + row
             key = f" ('{keys[row][:80]}')" if keys else ""
             problem = (
-                "a number of the vector is NaN or infinite. Expected finite numbers, or "
-                "only NaN if a vector is "
-                "missing."
+                "a number of the vector is NaN or infinite. Expected finite numbers, or only NaN "
+                "if a vector is missing."
                 if not math.isfinite(length)
                 else f"the vector has length {length:.4g}. Expected 1: normalise the vectors, or add +normalise."
                 if length
