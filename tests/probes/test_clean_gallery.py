@@ -14,7 +14,7 @@ from vlprobe.runs.ask import ask
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.retrieval import retrieve_clean
+from vlprobe.scoring.retrieval import retrieve
 from vlprobe.storage.store import Store
 
 CLEAN = {"policies": [], "pictures": []}
@@ -71,7 +71,7 @@ def test_ranks_are_those_of_a_plain_loop():
     vectors = rng.normal(size=(30, 8)).astype(np.float32)
     queries, owner = rng.normal(size=(9, 8)).astype(np.float32), np.arange(30) % 10
     query_item = np.arange(9)
-    ranks = retrieve_clean(queries, query_item, Gallery(vectors), owner)
+    ranks = retrieve(queries, query_item, Gallery(vectors), owner)
     for row, query in enumerate(queries):
         scores = [float(np.float32(value)) for value in query @ vectors.T]
         own = max(score for score, item in zip(scores, owner, strict=True) if item == row)

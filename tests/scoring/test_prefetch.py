@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vlprobe.scoring.batches import Prefetcher, pipelined
+from vlprobe.scoring.batches import pipelined, prefetched
 from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.types import Capabilities, DualEncoder, Picture
 
@@ -66,7 +66,7 @@ def test_an_error_in_the_thread_is_raised_in_its_turn_and_nothing_more_is_done()
 
 def test_things_are_made_ahead_in_order_and_only_so_many():
     begun = []
-    ahead = Prefetcher(
+    ahead = prefetched(
         lambda one: begun.append(one) or one, range(20), 2, lambda made: 3 if made is None else 5
     )
     assert next(ahead) == 0

@@ -7,7 +7,7 @@ import pytest
 
 from vlprobe.scoring import gallery
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.retrieval import FIRST, RetrievalRanks, retrieve, retrieve_clean
+from vlprobe.scoring.retrieval import FIRST, RetrievalRanks, retrieve
 
 WIDTH = 6
 
@@ -97,7 +97,7 @@ def test_a_gallery_of_many_products_gives_what_a_loop_over_all_candidates_does(
     queries, items, vectors, owner, altered = world(seed)
     if seed % 4 == 3:
         altered = np.zeros_like(altered)
-        answer = retrieve_clean(queries, items, Gallery(vectors), owner)
+        answer = retrieve(queries, items, Gallery(vectors), owner)
     else:
         answer = retrieve(queries, items, Gallery(vectors), owner, altered)
     values = queries.astype(np.int64) @ vectors.astype(np.int64).T
@@ -112,8 +112,8 @@ def test_memory_and_a_file_give_the_same_bytes(small_products, whole_numbers: bo
         on_disk = Gallery.encode(lambda chunk, of=vectors: of[chunk], len(vectors), WIDTH, 1)
         whole = content(retrieve(queries, items, Gallery(vectors), owner, altered))
         assert content(retrieve(queries, items, on_disk, owner, altered)) == whole
-        clean = content(retrieve_clean(queries, items, on_disk, owner))
-        assert content(retrieve_clean(queries, items, Gallery(vectors), owner)) == clean
+        clean = content(retrieve(queries, items, on_disk, owner))
+        assert content(retrieve(queries, items, Gallery(vectors), owner)) == clean
 
 
 def test_equal_candidates_in_different_products_tie_to_the_bit(small_products):

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from vlprobe.perturb import mix
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring.gallery import Gallery, Match
-from vlprobe.scoring.retrieval import RetrievalRanks, retrieve, retrieve_clean
+from vlprobe.scoring.retrieval import RetrievalRanks, retrieve
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Reader, Role
 from vlprobe.types.presentation import KindPresentation
 
@@ -181,12 +181,8 @@ class RuleGallery(NamedTuple):
                 pairs.
             partners: The item whose picture is mixed into each query's picture; "" for captions.
         """
-        if self.is_clean:
-            ranks = retrieve_clean(queries, query_items, self.gallery, self.owners, match)
-        else:
-            ranks = retrieve(
-                queries, query_items, self.gallery, self.owners, self.is_altered, match
-            )
+        altered = None if self.is_clean else self.is_altered
+        ranks = retrieve(queries, query_items, self.gallery, self.owners, altered, match)
         fronts = table(ranks, self.names, partners)
         return GallerySearch(ranks, fronts, list(map(self.candidate_name, ranks.which_altered)))
 

@@ -1,17 +1,12 @@
-"""Batches sized for a model: padded to a multiple, without pictures that already have an embedding.
-
-The next batch is prepared in advance, so that the device and the CPU do not wait for each other.
-"""
+"""Batches padded to a multiple, and prepared in advance, so that device and CPU do not wait for each other."""
 
 import itertools
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-
-from vlprobe.types import Picture
 
 # Batch sizes are multiples of these; found by trial, held by a test
 BATCH_MULTIPLES = {"texts": 8, "images": 16}
@@ -23,22 +18,6 @@ class OpenedPicture(NamedTuple):
 
     key: bytes
     pixels: np.ndarray | None
-
-
-class PixelEncoder(Protocol):
-    """Interface of a picture encoder that `PixelBatches` needs."""
-
-    batch_size: int
-    progress: Callable[[str, int, int], None]  # called with stage, done and total
-
-    @property
-    def image_batch_size(self) -> int:
-        """Number of pictures in the next batch; depends on the size of the pictures."""
-        ...
-
-    def stores_image(self, key: bytes) -> bool:
-        """Return whether the picture with this content key has an embedding."""
-        ...
 
 
 def fill_up(rows: list[Row], multiple: int, batch_size: int) -> list[Row]:
@@ -60,53 +39,6 @@ def stacked(pixels: Sequence[np.ndarray]) -> np.ndarray:
     for row, picture in enumerate(pixels):
         batch[row] = picture
     return batch
-
-
-class PixelBatches:
-    """Batches of pixels from opened pictures, without duplicates and without pictures that already have
-    an embedding.
-
-    Args:
-        encoder: The encoder that the batches are for.
-        images: Distinct pictures.
-        opened: The opened pictures, in the same order.
-
-    `keys` contains the content key of each picture processed so far.
-    """
-
-    def __init__(
-        self,
-        encoder: PixelEncoder,
-        images: Sequence[Picture],
-        opened: Iterable[OpenedPicture],
-    ) -> None:
-        self.keys: dict[Picture, bytes] = {}
-        self._encoder, self._n_images = encoder, len(images)
-        self._opened = zip(images, opened, strict=True)
-        self._batched: set[bytes] = set()
-
-    def __iter__(self) -> Iterator[tuple[tuple[list[bytes], int], np.ndarray]]:
-        """Yield the keys of each batch and the number of pictures processed by then, with the padded pixels."""
-        while len(self.keys) < self._n_images:
-            keys, pixels = self._gather()
-            if pixels is not None:
-                yield (keys, len(self.keys)), pixels
-            else:
-                self._encoder.progress("images", len(self.keys), self._n_images)
-
-    def _gather(self) -> tuple[list[bytes], np.ndarray | None]:
-        """Return the keys and the stacked pixels of the next batch; no pixels (None) if all are stored."""
-        batch: dict[bytes, np.ndarray] = {}
-        for count, (picture, opened) in enumerate(self._opened, start=1):
-            self.keys[picture] = opened.key
-            is_new = opened.key not in self._batched and not self._encoder.stores_image(opened.key)
-            if is_new and opened.pixels is not None:
-                self._batched.add(opened.key)
-                batch[opened.key] = opened.pixels
-            if count >= self._encoder.image_batch_size:
-                break
-        pixels = fill_up(list(batch.values()), BATCH_MULTIPLES["images"], self._encoder.batch_size)
-        return list(batch), stacked(pixels) if batch else None
 
 
 Label = TypeVar("Label")
@@ -151,46 +83,33 @@ def pipelined(
         pool.shutdown(cancel_futures=True)
 
 
-class Prefetcher(Generic[Source, Output]):
-    """Iterator over the outputs of a function, in order, computed ahead by threads; must be closed.
+def prefetched(
+    process: Callable[[Source], Output],
+    sources: Iterable[Source],
+    workers: int,
+    depth: Callable[[Output | None], int],
+) -> Generator[Output, None, None]:
+    """Yield the outputs of a function, in order, computed ahead by threads; close it to cancel the others.
 
     Args:
         process: Function that computes an output.
-        sources: The sequence to map over.
+        sources: The inputs of the function.
         workers: Number of threads.
         depth: Function that returns how many outputs may be computed ahead; called with the latest
             output, or None at first.
     """
+    pool, remaining = ThreadPoolExecutor(workers), iter(sources)
+    waiting: deque[Future[Output]] = deque()
 
-    def __init__(
-        self,
-        process: Callable[[Source], Output],
-        sources: Sequence[Source],
-        workers: int,
-        depth: Callable[[Output | None], int],
-    ) -> None:
-        self._process, self._depth = process, depth
-        self._pool = ThreadPoolExecutor(workers)
-        self._remaining = iter(sources)
-        self._waiting: deque[Future[Output]] = deque()
-        self._submit(None)
+    def submit(latest: Output | None) -> None:
+        for source in itertools.islice(remaining, max(0, depth(latest) - len(waiting))):
+            waiting.append(pool.submit(process, source))
 
-    def _submit(self, latest: Output | None) -> None:
-        for source in itertools.islice(
-            self._remaining, max(0, self._depth(latest) - len(self._waiting))
-        ):
-            self._waiting.append(self._pool.submit(self._process, source))
-
-    def __iter__(self) -> Iterator[Output]:
-        return self
-
-    def __next__(self) -> Output:
-        if not self._waiting:
-            raise StopIteration
-        latest = self._waiting.popleft().result()
-        self._submit(latest)
-        return latest
-
-    def close(self) -> None:
-        """Cancel tasks that have not started and wait for the others."""
-        self._pool.shutdown(cancel_futures=True)
+    try:
+        submit(None)
+        while waiting:
+            latest = waiting.popleft().result()
+            submit(latest)
+            yield latest
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -12,10 +12,10 @@ are needed again (`keep`) are stored in `cache/embeddings/<model digest>/`.
 import contextlib
 import functools
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +23,10 @@ from vlprobe.scoring import pictures
 from vlprobe.scoring.batches import (
     BATCH_MULTIPLES,
     OpenedPicture,
-    PixelBatches,
-    Prefetcher,
     fill_up,
     pipelined,
+    prefetched,
+    stacked,
 )
 from vlprobe.scoring.device import DeviceBatches
 from vlprobe.scoring.gallery import similarity_matrix
@@ -95,15 +95,6 @@ def equal_length_batches(
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
 TOKENIZE_CHUNK = 65_536  # texts whose tokens are in memory at once
-
-
-class EncodedPicture(Protocol):
-    """A picture as encoded by a PairScorer."""
-
-    @property
-    def nbytes(self) -> int:
-        """Size in memory (bytes)."""
-        ...
 
 
 class CachedEncoder:
@@ -246,17 +237,53 @@ class CachedEncoder:
         if looks_up(self.model):
             return self.model.image_vectors(images)
         distinct = list(dict.fromkeys(images))
-        with contextlib.closing(
-            Prefetcher(self._open, distinct, self.workers, self._prefetch_depth)
-        ) as opened:
-            batches = PixelBatches(self, distinct, opened)
-            with contextlib.closing(
-                pipelined(self._encode_images, iter(batches), self._overlap)
-            ) as encoded:
-                for (keys, n_done), vectors in encoded:
-                    self._images.put(keys, vectors[: len(keys)])
-                    self.progress("images", n_done, len(distinct))
-        return self._images.get([batches.keys[picture] for picture in images])
+        keys_of: dict[Picture, bytes] = {}
+        with (
+            contextlib.closing(
+                prefetched(self._open, distinct, self.workers, self._prefetch_depth)
+            ) as opened,
+            contextlib.closing(
+                pipelined(
+                    self._encode_images,
+                    self._pixel_batches(distinct, opened, keys_of),
+                    self._overlap,
+                )
+            ) as encoded,
+        ):
+            for (keys, n_done), vectors in encoded:
+                self._images.put(keys, vectors[: len(keys)])
+                self.progress("images", n_done, len(distinct))
+        return self._images.get([keys_of[picture] for picture in images])
+
+    def _pixel_batches(
+        self,
+        images: Sequence[Picture],
+        opened: Iterable[OpenedPicture],
+        keys_of: dict[Picture, bytes],
+    ) -> Iterator[tuple[tuple[list[bytes], int], np.ndarray]]:
+        """Yield the keys of each batch and the number of pictures read by then, with the padded pixels.
+
+        Pictures that have an embedding are left out; `keys_of` receives the content key of each picture.
+        """
+        batched: set[bytes] = set()
+        pairs = zip(images, opened, strict=True)
+        while len(keys_of) < len(images):
+            batch: dict[bytes, np.ndarray] = {}
+            for count, (picture, (key, pixels)) in enumerate(pairs, start=1):
+                keys_of[picture] = key
+                if pixels is not None and key not in batched and not self.stores_image(key):
+                    batched.add(key)
+                    batch[key] = pixels
+                if count >= self.image_batch_size:
+                    break
+            if not batch:
+                self.progress("images", len(keys_of), len(images))
+                continue
+            keys = list(batch)
+            filled = fill_up(list(batch.values()), BATCH_MULTIPLES["images"], self.batch_size)
+            pixels = stacked(filled)
+            del batch, filled  # only the stacked copy is in memory while the model runs
+            yield (keys, len(keys_of)), pixels
 
     def stored_images(self, images: Sequence[Picture]) -> np.ndarray | None:
         """Return the result of `images` if every picture already has an embedding, else None."""
@@ -371,10 +398,10 @@ class CachedEncoder:
 
     def _encode_pictures(
         self, model: PairScorer, picture_of_key: dict[bytes, Picture]
-    ) -> dict[bytes, EncodedPicture]:
+    ) -> dict[bytes, Any]:
         keys = list(picture_of_key)
 
-        def encode(positions: list[int]) -> list[EncodedPicture]:
+        def encode(positions: list[int]) -> list[Any]:
             images = [picture_of_key[keys[position]] for position in positions]
             with ThreadPoolExecutor(self.workers) as pool:  # decodes while other files are read
                 pixels = list(pool.map(self._preprocess, images, pool.map(pictures.read, images)))

@@ -100,7 +100,7 @@ def retrieve(
     query_item: np.ndarray,
     gallery: Gallery,
     owner: np.ndarray,
-    altered: np.ndarray,
+    altered: np.ndarray | None = None,
     match: Match | None = None,
 ) -> RetrievalRanks:
     """Rank each query's own candidates in the clean gallery and in the gallery with altered
@@ -111,7 +111,8 @@ def retrieve(
         query_item: The item of each query, shape (q,); every item has an original in the gallery.
         gallery: The n candidates.
         owner: The item of each candidate, shape (n,).
-        altered: Mask of altered candidates, shape (n,), at least one.
+        altered: Mask of altered candidates, shape (n,), at least one; None: a gallery without
+            altered candidates, in which both ranks are the clean rank.
         match: Function that returns the logit of a query and a candidate, for models that score
             pairs.
 
@@ -119,40 +120,19 @@ def retrieve(
         Ranks from 1; every other candidate that is at least as similar as the query's best own one
         ranks before it. The clean rank does not depend on the altered candidates: with `match`, each
         of the two galleries has a separate short list.
+
+    Raises:
+        InvalidInput: no candidate is altered, or without altered candidates, all belong to one item.
     """
-    if not altered.any():
+    if altered is None:
+        if (owner == owner[0]).all():
+            raise InvalidInput("The gallery contains only one item. Use at least two items.")
+        altered = np.zeros(len(owner), dtype=bool)
+    elif not altered.any():
         raise InvalidInput(
             "Nothing in the gallery was altered, so there are no decoys to search for. "
             "Choose another policy."
         )
-    return _retrieve(queries, query_item, gallery, owner, altered, match)
-
-
-def retrieve_clean(
-    queries: np.ndarray,
-    query_item: np.ndarray,
-    gallery: Gallery,
-    owner: np.ndarray,
-    match: Match | None = None,
-) -> RetrievalRanks:
-    """Rank like `retrieve` in a gallery without altered candidates; both ranks are the clean rank.
-
-    Raises InvalidInput if all candidates belong to one item.
-    """
-    if (owner == owner[0]).all():
-        raise InvalidInput("The gallery contains only one item. Use at least two items.")
-    altered = np.zeros(len(owner), dtype=bool)
-    return _retrieve(queries, query_item, gallery, owner, altered, match)
-
-
-def _retrieve(
-    queries: np.ndarray,
-    query_item: np.ndarray,
-    gallery: Gallery,
-    owner: np.ndarray,
-    altered: np.ndarray,
-    match: Match | None,
-) -> RetrievalRanks:
     blocks = [
         _block_ranks(scores, clean, query_item[block], owner, altered)
         for block, scores, clean in gallery.similarities_within(queries, ~altered, match)
