@@ -54,7 +54,7 @@ def test_compare_prints_the_words_of_the_page_and_the_paired_differences(cache):
         differences(cache, "positive_rate"), abs=1e-6
     )
     store = Store(cache)
-    question_set = views.selection.select(store, names)
+    question_set = views.runs.select(store, names)
     comparison = views.paired_tests.compare_models(store, question_set, tuple(names), "flip")
     finding = verdict(comparison, presentations()["lgip"].kind("flip"))
     words = call(cache, "compare", *names, "--kind", "flip", "--probe", "lgip")

@@ -237,7 +237,7 @@ def test_triplets_have_both_answers_in_a_table_whose_numbers_open_them(shown, ev
     at = shown("triplets", set=key["visla"], model=RANDOM)
     assert not at.error and "Texts wrong, picture right" in words(at)
     question_set = views.runs.question_set(every_probe, key["visla"])
-    table = views.crossed.crossed_outcomes(every_probe, question_set)
+    table = views.figures.crossed_outcomes(every_probe, question_set)
     row = next(row for row in table.itertuples() if row.model == RANDOM and row.n_cases)
     assert f"({interval(row.low, row.high, 'rate')})" in words(at)
     explored = shown(

@@ -73,8 +73,8 @@ def test_sampled_candidates_have_a_metric_of_their_own_and_the_exact_one_is_unkn
     assert found.loc["prsm_global", "n_items"] == 0
     exact_set = views.runs.question_set(store, exact["case_key"])
     assert set(exact_set.metrics) == {name.partition("@")[0] for name in exact["run"]["metrics"]}
-    assert not views.versions.describe_older(sampled["run"])
-    assert not views.versions.describe_older(exact["run"])
+    assert not views.runs.describe_older(sampled["run"])
+    assert not views.runs.describe_older(exact["run"])
 
 
 def test_a_gallery_of_no_more_than_the_sample_is_ranked_whole(tiny, store):

@@ -24,7 +24,7 @@ def test_the_best_guess_on_bundled_flips_is_the_best_of_all_methods():
         blind.Pair(row.item, "", *row.texts) for row in cases.itertuples() if row.kind == "flip"
     ]
     expected = max(guess.accuracy.value for guess in blind.check_pairs(pairs))
-    found = views.blind.best_guess(STORE, demo, "flip")
+    found = views.estimates.best_guess(STORE, demo, "flip")
     assert found is not None
     assert found.accuracy.value == expected > 0.5
     assert found.n_pairs == len(pairs)
@@ -39,4 +39,4 @@ def test_the_best_guess_on_bundled_flips_is_the_best_of_all_methods():
     ],
 )
 def test_questions_that_are_no_pairs_of_captions_have_no_guess(probe, dataset, kind):
-    assert views.blind.best_guess(STORE, question_set(probe, dataset), kind) is None
+    assert views.estimates.best_guess(STORE, question_set(probe, dataset), kind) is None

@@ -17,7 +17,7 @@ from vlprobe.runs.run import execute
 from vlprobe.scoring import pictures
 from vlprobe.storage.store import Store
 from vlprobe.types import Item, Model
-from vlprobe.views import comparisons
+from vlprobe.views import estimates
 
 MODEL = "demo:weak"
 PAIRS = {"P2": {"p1-p2": (3, 2), "p1-np": (3, 0)}, "P3": {"o-a1": (0, 1), "o-a2": (0, 2), "o-a12": (0, 3)}}  # fmt: skip
@@ -97,8 +97,8 @@ def test_estimates_of_a_comparison_are_means_over_its_queries(asked, setting: st
     store, manifests = asked
     manifest = manifests[setting]
     question_set = views.runs.question_set(store, manifest["case_key"])
-    assert comparisons.BREAKDOWN in views.estimates.slices(store, question_set)
-    table = views.estimates.estimates(store, question_set, comparisons.BREAKDOWN)
+    assert estimates.BREAKDOWN in views.estimates.slices(store, question_set)
+    table = views.estimates.estimates(store, question_set, estimates.BREAKDOWN)
     rows = store.run(manifest["key"]).table("comparisons").to_pylist()
     assert set(table["slice"]) == set(PAIRS[setting])
     for place, name in enumerate(PAIRS[setting]):
@@ -126,10 +126,9 @@ def test_the_mean_of_all_versions_is_what_it_was(asked):
 def test_a_group_s_queries_alone_are_those_with_the_tag(asked):
     store, manifests = asked
     question_set = views.runs.question_set(store, manifests["P3"]["case_key"])
-    whole = comparisons.comparisons(store, question_set)
+    whole = estimates.comparisons(store, question_set)
     women, men = (
-        comparisons.comparisons(store, question_set, f"gender={name}")
-        for name in ("female", "male")
+        estimates.comparisons(store, question_set, f"gender={name}") for name in ("female", "male")
     )
     whole, women, men = (table[table["n_items"] > 0] for table in (whole, women, men))
     assert set(whole["n_items"]) == {4} and set(women["n_items"]) == set(men["n_items"]) == {2}
@@ -162,8 +161,8 @@ def test_a_run_of_before_has_none_and_says_so(asked, monkeypatch):
     store, manifests = asked
     question_set = views.runs.question_set(store, manifests["P2"]["case_key"])
     monkeypatch.setattr("vlprobe.storage.entry.Entry.has_table", lambda self, name: False)
-    assert comparisons.comparisons(store, question_set).empty
-    assert comparisons.BREAKDOWN not in views.estimates.slices(store, question_set)
+    assert estimates.comparisons(store, question_set).empty
+    assert estimates.BREAKDOWN not in views.estimates.slices(store, question_set)
     cells = views.papers.beside(store, question_set, MODEL)
     beside = cells.dropna(subset=["run"])
     assert set(beside["split"]) == {"overall/p2/p1-p2-p3-np"}
@@ -207,6 +206,6 @@ def test_show_prints_them_and_rankings_draws_them_beside_the_printed_rows(asked,
     assert not at.error
     assert "comparisons" in [element.key for element in at.get("plotly_chart")]
     parts = open_page(
-        monkeypatch, store, "breakdown", set=manifest["case_key"], by=comparisons.BREAKDOWN
+        monkeypatch, store, "breakdown", set=manifest["case_key"], by=estimates.BREAKDOWN
     )
     assert not parts.error and not parts.exception

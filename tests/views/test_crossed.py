@@ -11,7 +11,7 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.metrics.estimate import rate_interval
 from vlprobe.metrics.resampling import RESAMPLES
 from vlprobe.storage.store import Store
-from vlprobe.views import crossed
+from vlprobe.views import figures
 from vlprobe.views.filter import Filter
 
 RANDOM, CONSTANT = "control:random", "control:constant"
@@ -36,7 +36,7 @@ def by_item(store: Store, question_set, model: str) -> dict[str, dict[str, float
 @pytest.mark.parametrize("model", [RANDOM, CONSTANT])
 def test_the_two_by_two_table_counts_each_triplet_once(every_probe: Store, visla, model: str):
     sides = by_item(every_probe, visla, model)
-    table = crossed.crossed_outcomes(every_probe, visla).query("model == @model and slice == ''")
+    table = figures.crossed_outcomes(every_probe, visla).query("model == @model and slice == ''")
     assert len(table) == 4 and table["n_cases"].sum() == len(sides) > 0
     assert table["share"].sum() == pytest.approx(1)
     for row in table.itertuples():
@@ -63,7 +63,7 @@ def test_the_interval_of_a_cell_is_that_of_its_triplets_drawn_again_by_picture(
     wins = dict(zip(cases["id"], answers["margin"] > 0, strict=True))
     pairs = [(f"{name[:-3]}t2t", name) for name in wins if name.endswith("i2t")]
     n_units = visla.run(RANDOM).n_units
-    table = crossed.crossed_outcomes(every_probe, visla).query("model == @RANDOM and slice == ''")
+    table = figures.crossed_outcomes(every_probe, visla).query("model == @RANDOM and slice == ''")
     for row in table.itertuples():
         totals, weights = np.zeros((2, n_units))
         for texts, picture in pairs:
@@ -95,7 +95,7 @@ def test_the_filter_shows_the_cases_of_a_cell(every_probe: Store, visla, kind, o
         and (margins[other_kind] > 0) == (other == "held")
     }
     assert set(found["item"]) == expected and total == len(expected)
-    table = crossed.crossed_outcomes(every_probe, visla)
+    table = figures.crossed_outcomes(every_probe, visla)
     sides = (outcome, other) if kind == "t2t" else (other, outcome)
     of_model = table[(table["model"] == RANDOM) & (table["slice"] == "")]
     cell = of_model[(of_model["texts"] == sides[0]) & (of_model["pictures"] == sides[1])]
@@ -114,6 +114,6 @@ def test_what_is_no_answer_is_refused_in_one_line(every_probe: Store, visla, nam
 def test_a_set_without_triplets_has_no_table_and_no_members(every_probe: Store):
     keys = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
     lgip = views.runs.question_set(every_probe, keys["lgip"])
-    assert crossed.crossed_outcomes(every_probe, lgip).empty
+    assert figures.crossed_outcomes(every_probe, lgip).empty
     held = Filter.parse(RANDOM, outcome="all", crossed="t2t=held")
     assert views.cases.failures(every_probe, lgip, held)[1] == 0

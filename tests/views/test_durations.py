@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from vlprobe.views.durations import Duration, expected, in_words
+from vlprobe.views.progress import Duration, expected, in_words
 from vlprobe.views.records import RunRow
 
 FIRST = RunRow(

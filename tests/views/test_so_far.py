@@ -11,7 +11,7 @@ from vlprobe.runs import answers, questions
 from vlprobe.runs.request import Progress, Request, RunKeys
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
-from vlprobe.views.so_far import SoFar
+from vlprobe.views.progress import SoFar
 
 KIND = "flip"
 
@@ -27,7 +27,9 @@ class Watching(Progress):
 
     def update(self, label: str, done: float, total: float) -> None:
         if self.keys.run:
-            self.known[done] = views.so_far.so_far(self.store, self.keys.run, self.keys.cases, KIND)
+            self.known[done] = views.progress.so_far(
+                self.store, self.keys.run, self.keys.cases, KIND
+            )
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def test_without_parts_and_of_damaged_ones_nothing_is_known(watched: Watching):
     store, keys = watched.store, watched.keys
 
     def known() -> int:
-        return views.so_far.so_far(store, keys.run, keys.cases, KIND).n_answered
+        return views.progress.so_far(store, keys.run, keys.cases, KIND).n_answered
 
     assert known() == 0  # the parts of a complete run are gone
     folder = store.run(keys.run).folder / "parts"

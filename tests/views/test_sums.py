@@ -7,7 +7,7 @@ import pytest
 from vlprobe.errors import StoredDamage
 from vlprobe.storage.entry import GROUP_ROWS
 from vlprobe.storage.store import Store
-from vlprobe.views import sums
+from vlprobe.views import paired_tests
 
 KEY = "a" * 16
 N_ROWS = 3 * GROUP_ROWS + 5
@@ -32,7 +32,7 @@ def stored(store: Store) -> Store:
 
 def test_measures_are_the_rows_that_duckdb_selects_in_their_order(stored: Store):
     wanted = [("recall", "micro"), ("rsms", "macro")]
-    measures = sums.measures(stored, KEY, wanted)
+    measures = paired_tests.read_measures(stored, KEY, wanted)
     assert list(measures) == wanted
     for (metric, averaging), measure in measures.items():
         with stored.cursor() as cursor:
@@ -48,7 +48,9 @@ def test_measures_are_the_rows_that_duckdb_selects_in_their_order(stored: Store)
 
 
 def test_a_metric_that_a_run_lacks_has_a_measure_without_rows(stored: Store):
-    measure = sums.measures(stored, KEY, [("group_score", "macro")])["group_score", "macro"]
+    measure = paired_tests.read_measures(stored, KEY, [("group_score", "macro")])[
+        "group_score", "macro"
+    ]
     assert len(measure.value) == len(measure.weight) == len(measure.item) == 0
 
 
@@ -57,4 +59,4 @@ def test_sums_that_go_while_they_are_read_are_damage(
 ):
     monkeypatch.setattr(stored, "files", lambda keys, table: [str(stored.root / "gone.parquet")])
     with pytest.raises(StoredDamage, match="cannot be read"):
-        sums.measures(stored, KEY, [("recall", "macro")])
+        paired_tests.read_measures(stored, KEY, [("recall", "macro")])

@@ -60,7 +60,7 @@ def question_set(store: Store) -> QuestionSet:
 
 def kind_of(store: Store) -> str:
     asked = question_set(store)
-    return views.kinds.default_kind(store, asked, asked.models)
+    return views.runs.default_kind(store, asked, asked.models)
 
 
 def test_cases_are_ranked_by_how_many_strong_models_reject_them(store: Store):
@@ -194,7 +194,7 @@ def test_a_model_asked_in_both_orders_has_the_accuracy_that_home_shows():
     store = Store(shipped.PUBLISHED_FOLDER)
     row = next(row for row in views.runs.question_set_rows(store) if "SugarCrepe" in row.dataset)
     asked = views.runs.question_set(store, row.case_key)
-    kind = views.kinds.default_kind(store, asked)
+    kind = views.runs.default_kind(store, asked)
     shares = {  # of wrong answers, as Home counts them
         model: sum(count.n_believed for count in counts) / sum(count.n_lies for count in counts)
         for model in asked.models

@@ -86,7 +86,7 @@ def test_no_table_of_a_question_set_has_runs_of_two_versions(mixed: Store):
     for row in views.runs.question_sets(mixed).itertuples():
         key = row.case_key
         assert set(row.models) == set(TODAY)
-        assert views.versions.OLDER not in row.label
+        assert views.runs.OLDER not in row.label
         assert set(views.runs.question_set(mixed, key).models) == set(TODAY)
         assert set(
             views.estimates.estimates(mixed, views.runs.question_set(mixed, key))["model"]

@@ -83,8 +83,8 @@ def compare(
             f"{len(names)} runs are too many to compare. Choose two to {MOST_COMPARED}."
         )
     names = [find_model(store, name) for name in names]
-    question_set = views.selection.select(store, names, [probe] if probe else None)
-    kind = views.kinds.choose_kind(store, question_set, kind)
+    question_set = views.runs.select(store, names, [probe] if probe else None)
+    kind = views.runs.choose_kind(store, question_set, kind)
     comparison = compare_models(store, question_set, question_set.models, kind, unit)
     finding = verdict(comparison, question_set.presentation.kind(kind), display_names.read(store))
     print_words([finding.heading, finding.detail, power_of_ties(comparison)], how)
@@ -143,7 +143,7 @@ def plan(
     if len(names) > 1:
         probes = [probe] if probe else None
         found = [find_model(store, name) for name in names]
-        question_set = views.selection.select(store, found, probes)
+        question_set = views.runs.select(store, found, probes)
         models = question_set.models
     else:
         if probe:
@@ -208,7 +208,7 @@ def gate(
     max_drops = _limits(limits)
     probes = views.gate.probes_with(max_drops)
     names = [find_model(store, name) for name in (against, run)]
-    question_set = views.selection.select(store, names, probes)
+    question_set = views.runs.select(store, names, probes)
     promises = views.gate.promises(store, question_set, max_drops, averaging, strict)
     broken = [promise for promise in promises if promise.is_broken]
     if how:
@@ -253,7 +253,7 @@ def first_lists(store: "Store", before: str, after: str, size: int, how: str) ->
     from vlprobe.render.model_lookup import find_model
 
     names = [find_model(store, name) for name in (before, after)]
-    question_set = views.selection.select(store, names, ["rococo"])
+    question_set = views.runs.select(store, names, ["rococo"])
     if question_set.probe != "rococo":
         raise InvalidInput(
             f"'{before}' and '{after}' are runs of {question_set.probe}. Expected two "

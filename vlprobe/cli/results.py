@@ -89,7 +89,7 @@ def show(
         if slice_by == "seeds":
             table = views.papers.spread(store, question_set, averaging, unit)
         elif slice_by == "crossed":
-            table = views.crossed.crossed_outcomes(store, question_set)
+            table = views.figures.crossed_outcomes(store, question_set)
         elif slice_by == "size":
             table = views.figures.all_sizes(store, question_set)
         else:
@@ -164,7 +164,7 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
     views.runs.kinds(manifest["run"]["probe"])  # raises for a probe of a plug-in that is not named
     model = manifest["run"]["model"]
     question_set = views.runs.question_set(store, manifest["case_key"], model=model)
-    kind = views.kinds.choose_kind(store, question_set, conditions.pop("kind"), (model,))
+    kind = views.runs.choose_kind(store, question_set, conditions.pop("kind"), (model,))
     case_filter = views.filter.Filter.parse(model, kind, **conditions)
     table, total = views.failure_table.failure_table(store, question_set, case_filter, page, size)
     n_pages = max(1, -(-total // size))

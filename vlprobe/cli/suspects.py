@@ -39,7 +39,7 @@ def suspects(store: "Store", key: str, kind: str, accuracy: float, size: int, ho
     from vlprobe.render.attribution import published_text
 
     question_set = question_set_of(store, key)
-    kind = views.kinds.choose_kind(store, question_set, kind, question_set.models)
+    kind = views.runs.choose_kind(store, question_set, kind, question_set.models)
     ranking = views.suspects.suspects(store, question_set, kind, accuracy)
     strong = ", ".join(ranking.strong) or "none"
     inform(f"Strong models: {strong}. {len(ranking.suspects):,} suspect labels.")

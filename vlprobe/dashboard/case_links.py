@@ -50,8 +50,8 @@ def slice_filter(
             "tag:NAME".
         value: The slice.
     """
-    if slicing == views.comparisons.BREAKDOWN:
-        slicing, value = "subtype", views.comparisons.SETTINGS.get(value, value)
+    if slicing == views.estimates.BREAKDOWN:
+        slicing, value = "subtype", views.estimates.SETTINGS.get(value, value)
     choices = view(views.estimates.choices, stored.question_set)
     if slicing in ("subtype", "rule"):
         choices = choices.loc[choices[slicing] == value]

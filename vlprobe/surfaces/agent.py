@@ -67,7 +67,7 @@ class _Tools:
             store,
             question_set,
             model,
-            views.kinds.choose_kind(store, question_set, kind, (model,)),
+            views.runs.choose_kind(store, question_set, kind, (model,)),
         )
 
     def question_sets(self) -> Rows:
@@ -131,8 +131,8 @@ class _Tools:
             raise InvalidInput(f"{len(models)} models are named. Name two to four.")
         store = self._store
         names = [find_model(store, name) for name in models]
-        question_set = views.selection.select(store, names, [probe] if probe else None)
-        kind = views.kinds.choose_kind(store, question_set, kind)
+        question_set = views.runs.select(store, names, [probe] if probe else None)
+        kind = views.runs.choose_kind(store, question_set, kind)
         tests = views.paired_tests.compare_models(
             store, question_set, question_set.models, kind, "cosine"
         )

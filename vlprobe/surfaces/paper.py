@@ -42,7 +42,7 @@ def trade_off(store: Store, question_set: QuestionSet) -> tuple[go.Figure, str]:
 
 def comparison(store: Store, question_set: QuestionSet) -> tuple[go.Figure, str]:
     """Draw the paired differences of Compare between the first models, and return them with the caption's facts."""
-    kind = views.kinds.choose_kind(store, question_set, "")
+    kind = views.runs.choose_kind(store, question_set, "")
     models = question_set.rated_models[:MOST_COMPARED]
     if len(models) < 2:
         raise InvalidInput(

@@ -3,17 +3,15 @@
 Modules are imported on first use, because a command needs only two or three of them.
 """
 
+# ruff: noqa: F401 - the imports are for the type checker
+
 import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vlprobe.views import (
-        blind,
         cases,
-        changes,
-        comparisons,
-        crossed,
         estimates,
         export,
         facets,
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
         filter,
         fitness,
         gate,
-        kinds,
         mixed,
         paired_outcomes,
         paired_tests,
@@ -30,64 +27,26 @@ if TYPE_CHECKING:
         pattern_groups,
         patterns,
         plan,
+        progress,
         published,
         quiz,
         records,
         repair,
         rows,
         runs,
-        selection,
         showcase,
-        so_far,
         sql,
         suspects,
         totals,
         tradeoff,
-        versions,
         wall,
     )
 
-__all__ = [
-    "blind",
-    "cases",
-    "changes",
-    "comparisons",
-    "crossed",
-    "estimates",
-    "export",
-    "facets",
-    "failure_table",
-    "figures",
-    "filter",
-    "fitness",
-    "gate",
-    "kinds",
-    "mixed",
-    "paired_outcomes",
-    "paired_tests",
-    "papers",
-    "pattern_groups",
-    "patterns",
-    "plan",
-    "published",
-    "quiz",
-    "records",
-    "repair",
-    "rows",
-    "runs",
-    "selection",
-    "showcase",
-    "so_far",
-    "sql",
-    "suspects",
-    "totals",
-    "tradeoff",
-    "versions",
-    "wall",
-]
-
 
 def __getattr__(name: str) -> ModuleType:
-    if name not in __all__:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return importlib.import_module(f"{__name__}.{name}")
+    try:
+        return importlib.import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}.{name}":
+            raise
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'") from None

@@ -1,15 +1,26 @@
 """Estimates of stored runs, overall and in slices."""
 
+import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.metrics import blind, estimate
+from vlprobe.metrics.blind import BlindAccuracy, Pair
 from vlprobe.perturb.kinds import edits as kind_edits
+from vlprobe.probes.prsm_ranking import COMPARISONS, MEASURES, NAMES, TABLE
 from vlprobe.registry import natural_order
 from vlprobe.storage.store import Store
 from vlprobe.types import AVERAGINGS, POOLED
-from vlprobe.views import caption_bins, comparisons
+from vlprobe.views import caption_bins
+from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
 
+BREAKDOWN = "comparison"
+PROBE = "prsm"
+SETTINGS = {  # by the name of a comparison, whose versions it compares
+    "-".join(pair): setting for setting, pairs in COMPARISONS.items() for pair in pairs
+}
 COLUMNS = [
     "model",
     "key",
@@ -25,7 +36,7 @@ COLUMNS = [
 ]
 FIXED_BREAKDOWNS = (
     "subtype",
-    comparisons.BREAKDOWN,
+    BREAKDOWN,
     "strength_bin",
     "rule",
 )  # in this order; tags follow
@@ -57,8 +68,8 @@ def estimates(
     metrics = question_set.metrics
     if breakdown != "all" and breakdown not in (breakdowns := slices(store, question_set)):
         raise NotFound("way to break down", breakdown, ["all", *breakdowns])
-    if breakdown == comparisons.BREAKDOWN:
-        table = comparisons.comparisons(store, question_set).drop(columns="model")
+    if breakdown == BREAKDOWN:
+        table = comparisons(store, question_set).drop(columns="model")
     elif breakdown in caption_bins.VALUES:
         table = caption_bins.estimates(store, question_set, breakdown)
     else:
@@ -136,8 +147,8 @@ def slices(store: Store, question_set: QuestionSet) -> list[str]:
             'SELECT DISTINCT "by" FROM read_parquet(?) WHERE "by" <> \'all\'', [files]
         ).fetchall()
     names = {row[0] for row in rows}
-    if comparisons.has_comparisons(store, question_set):
-        names.add(comparisons.BREAKDOWN)
+    if has_comparisons(store, question_set):
+        names.add(BREAKDOWN)
     fixed = [name for name in FIXED_BREAKDOWNS if name in names]
     return [*fixed, *caption_bins.VALUES, *sorted(names - set(FIXED_BREAKDOWNS))]
 
@@ -208,3 +219,101 @@ def tag_values(store: Store, question_set: QuestionSet) -> list[str]:
             [store.files([question_set.runs[0].key], "estimates")],
         ).fetchall()
     return [f"{breakdown.removeprefix('tag:')}={value}" for breakdown, value in rows]
+
+
+def has_comparisons(store: Store, question_set: QuestionSet) -> bool:
+    """Return whether any run of the question set stored comparisons; older runs did not."""
+    return question_set.probe == PROBE and any(
+        store.run(run.key).has_table(TABLE) for run in question_set.runs
+    )
+
+
+def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.DataFrame:
+    """Compute the mean and interval of every comparison in the question set, for each model.
+
+    Each query counts once, regardless of its number of versions; queries of one unit are resampled
+    together.
+
+    Args:
+        question_set: A question set of PRSM.
+        tag: "", or NAME=VALUE to use only queries whose item has this tag.
+
+    Returns:
+        The columns of `views.estimates.estimates`, where `slice` is the comparison; runs that did
+        not store comparisons have no row.
+    """
+    units = CaseTable(store, question_set.key).unit_codes
+    counted = np.ones(len(units), dtype=bool)
+    if tag:
+        name, _, value = tag.partition("=")
+        numbers = CaseTable(store, question_set.key).numbers("tags[?] = ?", [name, value])
+        counted = np.isin(np.arange(len(units)), numbers)
+    table = []
+    for run in question_set.runs:
+        if store.run(run.key).has_table(TABLE):
+            table += _of_run(store, run.key, run.model, units, counted)
+    return pd.DataFrame(table, columns=pd.Index(COLUMNS))
+
+
+def _of_run(
+    store: Store, key: str, model: str, units: np.ndarray, counted: np.ndarray
+) -> list[tuple]:
+    """The rows of one run.
+
+    Args:
+        key: Key of the run.
+        units: Codes of the units of resampling, by the number of the case.
+        counted: The cases that count, in the same format.
+    """
+    columns = ["case", "comparison", *(f"comparison_{measure}" for measure in MEASURES)]
+    lists = pq.read_table(store.files([key], TABLE)[0], columns=columns).to_pandas()
+    flat = lists.dropna(subset=["comparison"]).explode(columns[1:]).dropna(subset=["comparison"])
+    flat = flat.loc[counted[flat["case"].to_numpy()]]
+    n_units = int(units.max()) + 1
+    rows = []
+    for name in [name for name in NAMES if (flat["comparison"] == name).any()]:
+        of_name = flat.loc[flat["comparison"] == name]
+        item = units[of_name["case"].to_numpy()]
+        for measure in MEASURES:
+            value = of_name[f"comparison_{measure}"].to_numpy(np.float64)
+            mean = estimate.micro(value, np.ones(len(value)), item)
+            (interval,) = estimate.estimates([mean], n_units, measure.startswith("local"))
+            numbers = (interval.value, interval.low, interval.high, interval.n_items, len(value), 0)
+            rows += [
+                (model, key, f"prsm_{measure}", averaging, name, *numbers)
+                for averaging in ("macro", "micro")
+            ]
+    return rows
+
+
+def grouped_by(store: Store, question_set: QuestionSet) -> str:
+    """Return the tag that restricted each query to the pictures of its own group; "" if all queries
+    ranked all pictures.
+    """
+    run = store.run(question_set.runs[0].key).manifest()["run"]
+    return str(run["options"].get("group", ""))
+
+
+def best_guess(store: Store, question_set: QuestionSet, kind: str) -> BlindAccuracy | None:
+    """Compute the accuracy of the best method of `metrics.blind` on the stored texts.
+
+    Returns:
+        None if cases are not one picture with a true and a wrong caption, or if there are too few
+        pictures.
+    """
+    files = [store.files([question_set.key], "cases")]
+    with store.cursor() as cursor:
+        names = [
+            row[0]
+            for row in cursor.execute("DESCRIBE SELECT * FROM read_parquet(?)", files).fetchall()
+        ]
+        unit = "cluster" if "cluster" in names else "item"
+        rows = cursor.execute(
+            f'SELECT {unit}, texts, roles, len(images) FROM read_parquet(?) WHERE kind = ? ORDER BY "case"',
+            [*files, kind],
+        ).fetchall()
+    is_pair = all(roles == ["original", "different"] and n == 1 for _, _, roles, n in rows)
+    if not is_pair or len({row[0] for row in rows}) < blind.FEWEST_PICTURES:
+        return None
+    pairs = [Pair(str(picture), "", true, wrong) for picture, (true, wrong), _, _ in rows]
+    return max(blind.check_pairs(pairs), key=lambda guess: guess.accuracy.value)

@@ -10,7 +10,7 @@ import numpy as np
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import picture_changes
-from vlprobe.views import caption_bins, crossed
+from vlprobe.views import caption_bins
 
 # Margins of cases to whether each has the outcome; an unknown margin has none.
 OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -30,6 +30,8 @@ SORTS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
     "models": lambda margin, second, fooled: -fooled,
     "dataset": lambda margin, second, fooled: np.zeros(len(margin), dtype=np.int8),
 }
+TEXTS, PICTURES = "t2t", "i2t"  # sides of a triplet (visla)
+SIDE_OUTCOMES = ("fooled", "held")
 # Bins of the cases by the model's answers, named as a filter and a link name them
 STRENGTH, LURE = "strength_bin", "lure"
 STRENGTHS = ("weak", "medium", "strong")  # of wrong captions, to the model itself (lgip)
@@ -63,7 +65,7 @@ SLICES: dict[str, tuple[Mapping[str, Collection[str]], str]] = {
     "tag": ({}, "background=sea"),
     "bin": ({STRENGTH: (*STRENGTHS, *SEVERITIES), LURE: lure_bins()}, "strength_bin=weak"),
     "caption": (caption_bins.VALUES, "caption_length=8 to 10 words"),
-    "crossed": (dict.fromkeys((crossed.TEXTS, crossed.PICTURES), crossed.OUTCOMES), "t2t=fooled"),
+    "crossed": (dict.fromkeys((TEXTS, PICTURES), SIDE_OUTCOMES), "t2t=fooled"),
 }
 SWITCHES = {"lost_to": "own", "pictured": "here"}  # fields that are on or off: the word for "on"
 SEVERAL = ("subtype", "rule", "tag", "bin", "caption")  # fields with any number of values
@@ -349,7 +351,7 @@ def _answered_on_other_side(side: Slice) -> tuple[str, list[object]]:
     answer has no outcome. The ids of both sides differ only in the kind at their end.
     """
     passes = "margin <= 0" if side.value == "fooled" else "margin > 0"
-    kind = crossed.PICTURES if side.name == crossed.TEXTS else crossed.TEXTS
+    kind = PICTURES if side.name == TEXTS else TEXTS
     return (
         "cases.kind = ? AND (cases.item, cases.id[:-4]) IN (SELECT (other_side.item, other_side.id[:-4]) "
         'FROM cases AS other_side JOIN scores USING ("case") '

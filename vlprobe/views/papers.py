@@ -20,7 +20,7 @@ from vlprobe.metrics.increases import increases
 from vlprobe.probes.rococo import RELEASED
 from vlprobe.storage.store import Store
 from vlprobe.types import AS_PAPER, POOLED, Estimate, Measure
-from vlprobe.views import comparisons, estimates, published, runs, versions
+from vlprobe.views import estimates, published, runs
 from vlprobe.views.published import ALL_SLICES, TABLES, Column, PaperTable
 from vlprobe.views.records import EstimateRow, PrintedCell, RunRow, records
 from vlprobe.views.rows import AnswerTable, CaseTable, remember
@@ -250,7 +250,7 @@ def _shared_identity(store: Store, question_set: QuestionSet) -> tuple[object, .
             [store.files([question_set.runs[0].key], "scores")],
         ).fetchall()
     options = tuple(run["options"].get(name) for name in ("normalise", "approximate"))
-    return versions.version(run), options, tuple(items)
+    return runs.version(run), options, tuple(items)
 
 
 def released_file(stem: str, names: Collection[str]) -> str:
@@ -419,7 +419,7 @@ def _by_cell(
     Of several groups of rows the run is the first, all items; if its questions were limited to the pictures of each
     group, it is the others.
     """
-    grouped = comparisons.grouped_by(store, question_set) if table.groups else ""
+    grouped = estimates.grouped_by(store, question_set) if table.groups else ""
     by_cell = {}
     if grouped:
         for start, tag in table.groups.items():
@@ -444,13 +444,13 @@ def _of_group(
 
     A whole is known where all questions are of one kind: slices of slices are not stored.
     """
-    of_comparisons = comparisons.comparisons(store, question_set, tag)
+    of_comparisons = estimates.comparisons(store, question_set, tag)
     name, _, value = tag.partition("=")
     of_tag = estimates.estimates(store, question_set, f"tag:{name}", AS_PAPER)
     of_tag = of_tag.loc[of_tag["slice"] == value]
     subtypes = set(estimates.choices(store, question_set)["subtype"])
     for column in table.columns:
-        if column.breakdown == comparisons.BREAKDOWN:
+        if column.breakdown == estimates.BREAKDOWN:
             rows = of_comparisons.loc[of_comparisons["slice"].isin(column.slices)]
         else:
             rows = of_tag if subtypes == set(column.slices) else of_tag.head(0)

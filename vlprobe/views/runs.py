@@ -1,19 +1,19 @@
 """Stored runs and question sets, and the question set that all other views use."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TypedDict, cast
 
 import pandas as pd
 
 from vlprobe import registry
-from vlprobe.errors import NotFound, VlprobeError
+from vlprobe.errors import InvalidInput, NotFound, VlprobeError
 from vlprobe.models.doctor import examine
 from vlprobe.storage.store import Store
 from vlprobe.types import Metric, Publication, selection
 from vlprobe.types.presentation import Presentation
 from vlprobe.views import published as published_csv
-from vlprobe.views import versions
 from vlprobe.views.records import QuestionSetRow, RunRow
 
 RUN_COLUMNS = [
@@ -22,6 +22,9 @@ RUN_COLUMNS = [
 ]
 DEFAULT_SEED = 42
 SHIPPED = "Bundled results"
+OLDER = "older version"
+LISTED_METRICS = 3  # metrics that are listed by name before the others are counted
+KEY_LETTERS = 8  # of a run's key, that tell it from others of its model
 
 
 @dataclass(frozen=True)
@@ -182,7 +185,7 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
                 **{name: run[name] for name in ("probe", "limit", "seed")},
                 options=_describe_options(run),
                 n_units=manifest.get("n_units", manifest["n_items"]),
-                older=versions.describe_older(run),
+                older=describe_older(run),
                 note="; ".join(filter(None, [manifest["note"], *checks])),
                 shipped=store.is_shipped(manifest["key"]),
                 selection=run.get("selection", {}),
@@ -236,7 +239,7 @@ def _question_set_rows(store: Store) -> list[QuestionSetRow]:
     warnings = store.listing_fact("warnings", lambda: examine.warnings(store))
     ranked = []
     for key, manifests in sorted(manifests_by_key.items(), key=_newest, reverse=True):
-        manifests = versions.same_version(manifests)
+        manifests = same_version(manifests)
         newest, run = manifests[-1], manifests[-1]["run"]
         shipped = all(store.is_shipped(manifest["key"]) for manifest in manifests)
         label = _label(
@@ -244,7 +247,7 @@ def _question_set_rows(store: Store) -> list[QuestionSetRow]:
             run["probe"],
             extent(newest["n_items"], newest.get("n_units", newest["n_items"])),
             _describe_options(run),
-            versions.describe_older(run),
+            describe_older(run),
         )
         models = {manifest["run"]["model"]: manifest["run"] for manifest in manifests}
         rated = [model for name, model in models.items() if not registry.is_control(name)]
@@ -299,7 +302,7 @@ def extent(n_items: int, n_units: int) -> str:
 
 def _label(dataset: str, probe: str, size: str, options: str, older: str) -> str:
     label = f"{dataset} · {probe} · {size}{options}"
-    return f"{label} · {versions.OLDER}" if older else label
+    return f"{label} · {OLDER}" if older else label
 
 
 def _describe_options(run: dict) -> str:
@@ -318,7 +321,7 @@ def _describe_options(run: dict) -> str:
 
 def question_set(store: Store, key: str, version_of: str = "", model: str = "") -> QuestionSet:
     """Return the newest run of each model on one question set, all of the same version (see
-    `versions.same_version`).
+    `same_version`).
 
     Args:
         key: The case key of its runs.
@@ -331,14 +334,12 @@ def question_set(store: Store, key: str, version_of: str = "", model: str = "") 
         InvalidInput: the text is not a key, or no run with it can be read.
     """
     manifests = _manifests(store, key)
-    selected = versions.same_version(manifests, version_of)
+    selected = same_version(manifests, version_of)
     if model and model not in {manifest["run"]["model"] for manifest in selected}:
         keys_of_model = [
             manifest["key"] for manifest in manifests if manifest["run"]["model"] == model
         ]
-        selected = (
-            versions.same_version(manifests, keys_of_model[-1]) if keys_of_model else selected
-        )
+        selected = same_version(manifests, keys_of_model[-1]) if keys_of_model else selected
     rows = _run_rows(store, selected)
     newest = {row.model: row for row in reversed(rows)}
     return QuestionSet(key, rows[0].probe, tuple(row for row in rows if newest[row.model] is row))
@@ -363,12 +364,8 @@ def _manifests(store: Store, key: str) -> list[dict]:
 def older_runs(store: Store, question_set: QuestionSet) -> list[RunRow]:
     """Return runs on the same questions with a different version, newest first."""
     manifests = _manifests(store, question_set.key)
-    same_version = {
-        manifest["key"] for manifest in versions.same_version(manifests, question_set.runs[0].key)
-    }
-    return _run_rows(
-        store, [manifest for manifest in manifests if manifest["key"] not in same_version]
-    )
+    current = same_version(manifests, question_set.runs[0].key)
+    return _run_rows(store, [manifest for manifest in manifests if manifest not in current])
 
 
 def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
@@ -427,3 +424,236 @@ def published(probe: str) -> pd.DataFrame:
     """
     table = published_csv.load()
     return table.loc[table["paper"] == probe].reset_index(drop=True)
+
+
+# Versions: a version increases when numbers change. A run of an older version stays in the store and is listed as
+# older; no table combines it with a run of another version. Only `same_version` implements this rule.
+
+
+def version(run: Mapping) -> tuple[int, frozenset[str]]:
+    """Return the versions of a run's probe and metrics; runs with equal versions can be compared.
+
+    Metrics of caption order are ignored, so a model that ran in both orders can be compared with
+    one that ran once.
+
+    Args:
+        run: The `run` of a manifest.
+    """
+    ignored = _named(registry.load_probe(run["probe"]).order_metrics)
+    return run["probe_version"], frozenset(run["metrics"]) - ignored
+
+
+def _current(run: Mapping) -> tuple[int, frozenset[str]]:
+    """The version of a run with these options by today's code."""
+    probe = registry.load_probe(run["probe"])
+    return probe.version, _named(probe.metrics_of(run.get("options", {})))
+
+
+def _named(metrics: Sequence[Metric]) -> frozenset[str]:
+    return frozenset(f"{metric.name}@{metric.version}" for metric in metrics)
+
+
+def describe_older(run: Mapping) -> str:
+    """Describe how a run's versions differ from the versions of the current code; "" if they are
+    equal.
+    """
+    probe_version, metrics = _current(run)
+    changed = sorted(version(run)[1] - metrics)
+    words = (
+        [f"probe {run['probe']}@{run['probe_version']}"]
+        if run["probe_version"] != probe_version
+        else []
+    )
+    words += changed[:LISTED_METRICS]
+    if len(changed) > LISTED_METRICS:
+        words.append(f"{len(changed) - LISTED_METRICS} more")
+    if not words and version(run) != (probe_version, metrics):
+        words = ["fewer metrics"]
+    return f"{OLDER}: {', '.join(words)}" if words else ""
+
+
+def same_version(manifests: Sequence[dict], version_of: str = "") -> list[dict]:
+    """Return the runs of one question set with the same version, in the given order.
+
+    Args:
+        manifests: Oldest first.
+        version_of: Key of a run whose version to use; by default the current version, or else the
+            version of the newest run.
+    """
+    if not manifests:
+        return []
+    versions = {manifest["key"]: version(manifest["run"]) for manifest in manifests}
+    selected = versions.get(version_of)
+    if selected is None:
+        current = _current(manifests[0]["run"])
+        selected = current if current in versions.values() else versions[manifests[-1]["key"]]
+    return [manifest for manifest in manifests if versions[manifest["key"]] == selected]
+
+
+# Runs that the user selected for a comparison.
+
+
+def select(
+    store: Store, names: Sequence[str], probes: Collection[str] | None = None
+) -> QuestionSet:
+    """Return the given runs as one question set, in order.
+
+    Two runs of one model, such as two training states, are distinguished by a key prefix after the
+    name.
+
+    Args:
+        names: Run keys, key prefixes or model names. A model name selects its newest run on the
+            questions of the first key or, without a key, on the newest question set that all of
+            these models answered.
+        probes: Probes to search for models; None: all.
+
+    Raises:
+        NotFound: no run has this key prefix.
+        InvalidInput: fewer than two runs, runs on different questions or of different versions, or
+            models without common questions.
+    """
+    manifests = known_manifests(store)
+    of_version = {manifest["key"]: version(manifest["run"]) for manifest in manifests}
+    rows = [row for row in run_rows(store) if row.key in of_version]  # newest first
+    models = {row.model for row in rows}
+    by_key = {row.key: row for row in rows}
+    keyed = {name: by_key[_run_key(store, name, by_key)] for name in names if name not in models}
+    eligible = [row for row in rows if probes is None or row.probe in probes]
+    questions = _common_questions(eligible, of_version, names, keyed)
+    selected = [
+        keyed.get(name) or next(row for row in questions if row.model == name)
+        for name in dict.fromkeys(names)
+    ]
+    selected = list({row.key: row for row in selected}.values())
+    if len(selected) < 2:
+        raise InvalidInput(
+            f"A comparison needs two runs. Given: {', '.join(names) or 'none'}. `vlprobe "
+            "show` lists them."
+        )
+    if len({row.case_key for row in selected}) > 1:
+        subjects = ", ".join(
+            f"{row.key[:KEY_LETTERS]} {row.probe} on {row.dataset}" for row in selected
+        )
+        raise InvalidInput(
+            f"These runs answered different questions ({subjects}). Run the same probe with the same options on the "
+            "same data."
+        )
+    if len({of_version[row.key] for row in selected}) > 1:
+        raise InvalidInput(
+            "These runs used different versions of the probe or metrics, so they cannot "
+            "be compared. Run the older one again."
+        )
+    counts = Counter(row.model for row in selected)
+    labels = [
+        replace(row, model=f"{row.model} ({row.key[:KEY_LETTERS]})")
+        if counts[row.model] > 1
+        else row
+        for row in selected
+    ]
+    return QuestionSet(selected[0].case_key, selected[0].probe, tuple(labels))
+
+
+def _run_key(store: Store, name: str, by_key: dict[str, RunRow]) -> str:
+    try:
+        key = store.find(name)["key"]
+    except NotFound:
+        names_here = [*dict.fromkeys(row.model for row in by_key.values()), *by_key]
+        raise NotFound(
+            "stored run or model", name, names_here, "`vlprobe show` lists them."
+        ) from None
+    if key not in by_key:
+        raise InvalidInput(
+            f"The probe of run '{name}' is unknown. Allow its plug-in with --plugin."
+        )
+    return key
+
+
+def _common_questions(
+    rows: Sequence[RunRow], of_version: dict, names: Sequence[str], keyed: dict[str, RunRow]
+) -> list[RunRow]:
+    """The runs, newest first, of the one question set and version that models are looked up in."""
+    models = {name for name in names if name not in keyed}
+    if not models:
+        return []
+    reference = next(iter(keyed.values()), None)
+    groups: dict[tuple, list[RunRow]] = {}
+    for row in rows:
+        groups.setdefault((row.case_key, of_version[row.key]), []).append(row)
+    if reference is not None:
+        groups = {
+            identity: group
+            for identity, group in groups.items()
+            if identity == (reference.case_key, of_version[reference.key])
+        }
+    for group in groups.values():  # in the order of their newest run
+        if models <= {row.model for row in group}:
+            return group
+    where = (
+        f"the questions of run {reference.key[:KEY_LETTERS]}" if reference else "the same questions"
+    )
+    raise InvalidInput(
+        f"{' and '.join(sorted(models))} did not answer {where}. `vlprobe show` lists what is stored; "
+        "run them on the same data first."
+    )
+
+
+# Kinds of cases.
+
+
+def stored_kinds(store: Store, case_key: str, probe: str) -> list[str]:
+    """Return the kinds that have cases in a question set, in the probe's order.
+
+    Args:
+        case_key: The key of the question set.
+    """
+    with store.cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT DISTINCT kind FROM read_parquet(?)", [store.files([case_key], "cases")]
+        ).fetchall()
+    stored = {row[0] for row in rows}
+    return [kind for kind in registry.load_probe(probe).kinds if kind in stored]
+
+
+def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] = ()) -> str:
+    """Return the first kind with a case that every model answered, or else the first kind with
+    cases.
+
+    Args:
+        models: Models that must have answers; by default, all.
+
+    Raises:
+        NotFound: No kind of the probe has cases.
+    """
+    kinds = stored_kinds(store, question_set.key, question_set.probe)
+    if not kinds:
+        raise NotFound(f"kind of {question_set.probe} with cases", "", kinds)
+    run_keys = [question_set.run(model).key for model in models or question_set.models]
+    return next((kind for kind in kinds if _is_answered(store, run_keys, kind)), kinds[0])
+
+
+def choose_kind(
+    store: Store, question_set: QuestionSet, kind: str = "", models: Sequence[str] = ()
+) -> str:
+    """Return the given kind, or the `default_kind` if none is given.
+
+    Raises:
+        NotFound: The question set has no cases of the given kind.
+    """
+    if not kind:
+        return default_kind(store, question_set, models)
+    kinds = stored_kinds(store, question_set.key, question_set.probe)
+    if kind not in kinds:
+        raise NotFound(f"kind of {question_set.probe} with cases here", kind, kinds)
+    return kind
+
+
+def _is_answered(store: Store, run_keys: Sequence[str], kind: str) -> bool:
+    """Return whether every run knows the margin of some case of this kind; each stops at its first."""
+    with store.cursor() as cursor:  # isfinite, not isnan: see `showcase.lie_counts`
+        return all(
+            cursor.execute(
+                "SELECT 1 FROM read_parquet(?) WHERE kind = ? AND isfinite(margin) LIMIT 1",
+                [store.files([key], "scores"), kind],
+            ).fetchone()
+            for key in run_keys
+        )

@@ -81,7 +81,7 @@ def subject() -> PageSubject:
     model = _current("model", stored.models, most_asked(stored))
     kinds_here = stored_kinds(stored)
     kind = _current(
-        "kind", kinds_here, view(views.kinds.default_kind, stored.question_set, (model,))
+        "kind", kinds_here, view(views.runs.default_kind, stored.question_set, (model,))
     )
     return replace(stored, model=model, kind=kind)
 
@@ -173,7 +173,7 @@ def _forget_link() -> None:
 
 def stored_kinds(stored: PageSubject) -> list[str]:
     """Return the kinds that have cases in a question set, in the probe's order."""
-    return view(views.kinds.stored_kinds, stored.key, stored.probe)
+    return view(views.runs.stored_kinds, stored.key, stored.probe)
 
 
 def draw_sentence(about: PageSubject) -> None:

@@ -34,7 +34,7 @@ def draw_all_models(contest: PageSubject) -> None:
         if is_open:
             tests = view(views.paired_tests.rank_models, contest.question_set, contest.kind)
             names = sentence_names(models, renamed())
-            guess = view(views.blind.best_guess, contest.question_set, contest.kind)
+            guess = view(views.estimates.best_guess, contest.question_set, contest.kind)
             st.html(scorecard(tests, contest.kind_presentation, contest.looks, names, guess))
             quiet(how_to_read(tests))
 

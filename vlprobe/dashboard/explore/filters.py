@@ -29,7 +29,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.render.wall import pattern_words
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
-from vlprobe.views import caption_bins, crossed
+from vlprobe.views import caption_bins
 from vlprobe.views.filter import (
     LURE,
     MOST_PAIRS,
@@ -47,10 +47,10 @@ WORDS_LENGTH = 200  # characters of a search in captions
 SEARCHES = {"": "All", "own": "Found first, then lost to their own mixture"}
 PICTURES = {"": "All cases", "here": "Only cases with pictures on this machine"}
 STRONG_KIND, LURED_KIND = "flip", "t2t"
-OTHER_SIDE = {crossed.TEXTS: crossed.PICTURES, crossed.PICTURES: crossed.TEXTS}  # by the kind
+OTHER_SIDE = {"t2t": "i2t", "i2t": "t2t"}  # by the kind
 SIDES = {  # by the kind of the other side, what its answer was
-    crossed.TEXTS: {"held": "right by the texts only", "fooled": "wrong by the texts only"},
-    crossed.PICTURES: {"held": "right with the picture", "fooled": "wrong with the picture"},
+    "t2t": {"held": "right by the texts only", "fooled": "wrong by the texts only"},
+    "i2t": {"held": "right with the picture", "fooled": "wrong with the picture"},
 }
 LAYOUTS = {"": "One card per picture", "every": "Every case"}
 OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Not fooled", "all": "All"}

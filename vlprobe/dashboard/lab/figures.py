@@ -25,8 +25,7 @@ from vlprobe.render.html.elements import breakable, column_heads, mark, model_la
 from vlprobe.render.words import slice_order, value_label
 from vlprobe.runs.request import Request
 from vlprobe.types import Metric
-from vlprobe.views.comparisons import BREAKDOWN
-from vlprobe.views.crossed import OUTCOMES, PICTURES, TEXTS
+from vlprobe.views.estimates import BREAKDOWN
 from vlprobe.views.figures import (
     ACCURACIES,
     DEPTHS,
@@ -37,7 +36,7 @@ from vlprobe.views.figures import (
     published_severity,
     severity_steps,
 )
-from vlprobe.views.filter import LURE, Filter, Slice, lure_bins
+from vlprobe.views.filter import LURE, PICTURES, SIDE_OUTCOMES, TEXTS, Filter, Slice, lure_bins
 from vlprobe.views.tradeoff import published_values
 
 GUESSING = "The dotted line is chance. "
@@ -409,7 +408,7 @@ def both_sides(stored: PageSubject) -> None:
     """A row a model and subset, a column for each pair of outcomes of a triplet, with only its texts and with the
     picture; a number opens its cases. Nothing is drawn if no triplet has answers on both sides.
     """
-    table = view(views.crossed.crossed_outcomes, stored.question_set)
+    table = view(views.figures.crossed_outcomes, stored.question_set)
     if table.empty:
         return
     st.header("Both answers to one triplet")
@@ -422,7 +421,7 @@ def both_sides(stored: PageSubject) -> None:
             index=False
         )
     }
-    outcomes = [(texts, pictures) for pictures in OUTCOMES for texts in OUTCOMES]
+    outcomes = [(texts, pictures) for pictures in SIDE_OUTCOMES for texts in SIDE_OUTCOMES]
     subsets = sorted(table["slice"].unique())
     lines = []
     for subset in subsets if len(subsets) > 2 else subsets[:1]:
@@ -479,7 +478,7 @@ def accuracy_over_size(stored: PageSubject) -> None:
 
 def ten_rows(stored: PageSubject) -> None:
     """The comparisons that PRSM's table 1 names, and all versions of each kind of rewording."""
-    if not view(views.comparisons.has_comparisons, stored.question_set):
+    if not view(views.estimates.has_comparisons, stored.question_set):
         quiet(
             "These runs were made before vlprobe stored single comparisons. Remove them in Lab and run them again "
             "to see the comparisons."

@@ -75,7 +75,7 @@ def draw(probe: str) -> Opening:
         model = pick_model(stored)
         kinds = stored_kinds(stored)
         lies = {name: stored.presentation.kind(name).lie or name for name in kinds}
-        kind = view(views.kinds.default_kind, stored.question_set, (model,))
+        kind = view(views.runs.default_kind, stored.question_set, (model,))
         if len(kinds) > 1:
             kind = choose("Fooled by", "kind", lies, kind, always=True)
     opening = Opening(stored, model, kind)

@@ -53,7 +53,7 @@ def draw_page() -> None:
         kinds = [name for name in stored_kinds(questions) if _has_label(questions.probe, name)]
         labels = {name: questions.presentation.kind(name).lie or name for name in kinds}
         if kinds:
-            default = view(views.kinds.default_kind, questions.question_set, questions.models)
+            default = view(views.runs.default_kind, questions.question_set, questions.models)
             kind = choose("Kind", "kind", labels, default if default in labels else kinds[0])
             accuracy = choose("Strong models are", "accuracy", ACCURACIES, "0.85")
     if not kinds:

@@ -78,7 +78,7 @@ def _pick_set() -> PageSubject:
 def _pick_kind(stored: PageSubject) -> str:
     """Pick the kind of question; no picker is drawn if there is only one."""
     kinds = stored_kinds(stored)
-    default = view(views.kinds.default_kind, stored.question_set)
+    default = view(views.runs.default_kind, stored.question_set)
     if len(kinds) < 2:
         return default
     presented = stored.presentation

@@ -34,7 +34,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import files
 from vlprobe.types.options import Option, parse_options
-from vlprobe.views.durations import NOTHING, UNKNOWN, Duration, expected, in_words
+from vlprobe.views.progress import NOTHING, UNKNOWN, Duration, expected, in_words
 from vlprobe.views.records import RunRow
 
 CARDS = tuple(name for name in SHIPPED_MODELS if name.startswith("demo:"))

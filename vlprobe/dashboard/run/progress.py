@@ -255,11 +255,11 @@ def _fooled_so_far(job: Job) -> str:
         return ""
     probe = job.probes[job.probes_begun]
     try:
-        kind = next(iter(views.kinds.stored_kinds(store(), job.case_key, probe)), "")
+        kind = next(iter(views.runs.stored_kinds(store(), job.case_key, probe)), "")
         presentation = presentations()[probe].kind(kind)
         if presentation.is_movement:
             return ""
-        standing = views.so_far.so_far(store(), job.run_key, job.case_key, kind)
+        standing = views.progress.so_far(store(), job.run_key, job.case_key, kind)
     except VlprobeError:  # its question set is missing; the job will say so
         return ""
     if not standing.n_answered:
@@ -273,7 +273,7 @@ def _fooled_so_far(job: Job) -> str:
 def _fooled(row: RunRow) -> str:
     """Return how many wrong captions fooled the model in a finished run, and its duration."""
     question_set = view(views.runs.question_set, row.case_key)
-    kind = view(views.kinds.default_kind, question_set, (row.model,))
+    kind = view(views.runs.default_kind, question_set, (row.model,))
     presentation = presentations()[row.probe].kind(kind)
     if presentation.is_movement:
         return f"{row.n_cases:,} cases, in {span(row.seconds)}"

@@ -224,7 +224,7 @@ class Results:
         """The cases in which a model is fooled: see `vlprobe.failures`."""
         presentation = self.question_set.presentation
         model = self._model(model)
-        kind = views.kinds.choose_kind(self.store, self.question_set, kind, (model,))
+        kind = views.runs.choose_kind(self.store, self.question_set, kind, (model,))
         unknown = sorted(set(conditions) - set(CONDITIONS))
         if unknown:
             raise InvalidInput(
@@ -244,7 +244,7 @@ class Results:
         named = [self._model(name) for name in (model, other) if name]
         names = list(dict.fromkeys([*named, *self.models]))[:2]
         compared = names[0], names[-1]
-        kind = views.kinds.choose_kind(self.store, self.question_set, kind, compared)
+        kind = views.runs.choose_kind(self.store, self.question_set, kind, compared)
         return Compared(self, compared, kind)
 
     def _model(self, name: str) -> str:

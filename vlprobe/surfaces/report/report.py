@@ -132,7 +132,7 @@ def _all_models(about: Subject) -> list[htpy.Node]:
         return []
     tests = views.paired_tests.rank_models(about.store, about.question_set, about.kinds[0])
     kind = about.presentation.kind(about.kinds[0])
-    guess = views.blind.best_guess(about.store, about.question_set, about.kinds[0])
+    guess = views.estimates.best_guess(about.store, about.question_set, about.kinds[0])
     names = sentence_names(about.models, display_names.read(about.store))
     return [
         htpy.h3["Which models are tied"],
