@@ -83,11 +83,7 @@ def _votes(
 
 
 def altered_captions(
-    item: Item,
-    policy: str,
-    draws: Draws,
-    seed: int,
-    foreign: Collection[str] = (),
+    item: Item, policy: str, draws: Draws, seed: int, foreign: Collection[str] = ()
 ) -> tuple[list[str], Mapping[str, int]]:
     """Alter the item's captions by a policy, and count the captions that could not be altered, by
     reason. Captions in another language, `foreign`, are skipped.
@@ -105,11 +101,7 @@ def altered_captions(
 
 
 def caption_cases(
-    item: Item,
-    image: Picture,
-    policies: Sequence[str],
-    draws: Draws,
-    foreign: frozenset[str],
+    item: Item, image: Picture, policies: Sequence[str], draws: Draws, foreign: frozenset[str]
 ) -> tuple[list[Case], Counter[str]]:
     """Return the query of a picture for each gallery (one per policy and seed), and the number of
     captions that could not be altered, by reason. If rules alter the captions, there is no query for a
@@ -144,17 +136,12 @@ def file_caption_cases(
 
 
 def _query(item: Item, image: Picture, policy: str, foils: Sequence[str], rule: str) -> Case:
+    texts = (*item.captions, *foils)
     same: list[Role] = ["same"] * (len(item.captions) - 1)
     different: list[Role] = ["different"] * len(foils)
-    return Case(
-        f"{item.id}/i2t/{rule}",
-        item.id,
-        item.id,
-        (image,),
-        (*item.captions, *foils),
-        ("original", *same, *different),
-        Edit("i2t", policy, rule),
-    )
+    roles: tuple[Role, ...] = ("original", *same, *different)
+    edit = Edit("i2t", policy, rule)
+    return Case(f"{item.id}/i2t/{rule}", item.id, item.id, (image,), texts, roles, edit)
 
 
 def load_voter(name: str) -> TextEncoder:

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from vlprobe.metrics import pairs
-from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
+from vlprobe.perturb.edits_file import NO_EDIT
 from vlprobe.probes import file_options
 from vlprobe.probes.fit import check_fit, score_type
 from vlprobe.scoring import cases as scoring_cases
@@ -24,11 +24,14 @@ from vlprobe.types import (
     Picture,
     Probe,
     Reader,
+    Role,
     Run,
     answers_cases,
     matches_side_by_side,
 )
 from vlprobe.types.presentation import KindPresentation, Presentation
+
+ROLES: tuple[Role, ...] = ("original", "different")
 
 PRESENTATION = Presentation(
     title="Pairs (EqBen)",
@@ -114,28 +117,20 @@ class EqBen(Probe):
         """Return the case of the item, and count items without a picture or a foil."""
         edits = file_options.load_edits(options)
         if edits and item.image:
-            return _foils_of_file(item, item.image, edits)
+            rows = [row for text in item.captions for row in edits.of(item, text, "different")]
+            foils = [((row.caption, row.text), row.edit("foil")) for row in rows]
+            return _foil_cases(item, item.image, foils), {} if foils else {NO_EDIT: 1}
         if item.image is None or not item.foils:
             return [], {"no foil" if item.image else "no picture": 1}
         subset = item.tags.get("subset", "")
         if item.foil_image is None:
-            cases = [
-                Case(
-                    f"{item.id}/{number}",
-                    item.id,
-                    item.id,
-                    (item.image,),
-                    (item.captions[0], foil),
-                    ("original", "different"),
-                    Edit("foil", subset, "foil"),
-                )
-                for number, foil in enumerate(item.foils)
-            ]
-            return cases, {}
+            edit = Edit("foil", subset, "foil")
+            foils = [((item.captions[0], foil), edit) for foil in item.foils]
+            return _foil_cases(item, item.image, foils), {}
         texts = (item.captions[0], item.foils[0])
         edit = Edit("pair", subset, "pair")
         images = (item.image, item.foil_image)
-        return [Case(item.id, item.id, item.id, images, texts, ("original", "different"), edit)], {}
+        return [Case(item.id, item.id, item.id, images, texts, ROLES, edit)], {}
 
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
@@ -155,25 +150,14 @@ class EqBen(Probe):
         return pairs.prepare(rows, survey_facts)
 
 
-def _foils_of_file(
-    item: Item, image: Picture, edits: EditsFile
-) -> tuple[list[Case], Mapping[str, int]]:
-    """Return one case per edit that changes the meaning of one of the picture's captions."""
-    rows = [row for text in item.captions for row in edits.of(item, text, "different")]
-    roles = ("original", "different")
-    cases = [
-        Case(
-            f"{item.id}/{number}",
-            item.id,
-            item.id,
-            (image,),
-            (row.caption, row.text),
-            roles,
-            row.edit("foil"),
-        )
-        for number, row in enumerate(rows)
+def _foil_cases(
+    item: Item, image: Picture, foils: Sequence[tuple[tuple[str, str], Edit]]
+) -> list[Case]:
+    """Return one case per caption with its foil."""
+    return [
+        Case(f"{item.id}/{number}", item.id, item.id, (image,), texts, ROLES, edit)
+        for number, (texts, edit) in enumerate(foils)
     ]
-    return cases, {} if cases else {NO_EDIT: 1}
 
 
 class MinimalPairScorer:

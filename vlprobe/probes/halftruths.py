@@ -14,8 +14,10 @@ from vlprobe.perturb.half_truths import KIND, half_truths
 from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.probes.fit import check_fit
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.types import Case, Encoder, Item, Probe, Reader, Run
+from vlprobe.types import Case, Encoder, Item, Probe, Reader, Role, Run
 from vlprobe.types.presentation import KindPresentation, Presentation
+
+ROLES: tuple[Role, ...] = ("original", "different", "same")
 
 PRESENTATION = Presentation(
     title="Half-truths (2602.23906)",
@@ -37,7 +39,7 @@ PRESENTATION = Presentation(
             body="edit",
             edit_label="With a wrong detail",
             guess_held=0.5,
-        ),
+        )
     },
 )
 
@@ -68,17 +70,9 @@ class HalfTruths(Probe):
                 continue
             group = f"{item.id}/{number}"
             for half_truth in of_caption:
-                cases.append(
-                    Case(
-                        f"{group}/{half_truth.edit.subtype}",
-                        item.id,
-                        group,
-                        (item.image,),
-                        (half_truth.short, half_truth.text, caption),
-                        ("original", "different", "same"),
-                        half_truth.edit,
-                    )
-                )
+                texts, edit = (half_truth.short, half_truth.text, caption), half_truth.edit
+                case_id = f"{group}/{edit.subtype}"
+                cases.append(Case(case_id, item.id, group, (item.image,), texts, ROLES, edit))
         return cases, dropped
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:

@@ -10,6 +10,7 @@ caption; MMRB (arXiv 2212.08044) for the changes.
 import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, cast
 
@@ -23,10 +24,22 @@ from vlprobe.perturb.draws import draw
 from vlprobe.probes.fit import check_fit
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import pictures
-from vlprobe.types import Case, Edit, Encoder, Item, Picture, PictureChange, Probe, Reader, Run
+from vlprobe.types import (
+    Case,
+    Edit,
+    Encoder,
+    Item,
+    Picture,
+    PictureChange,
+    Probe,
+    Reader,
+    Role,
+    Run,
+)
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import KindPresentation, Presentation, TradeOff
 
+ROLES: tuple[Role, ...] = ("original", "different")
 SAMPLE_SIDE = 64  # pixels of the small copy that shows whether a change does anything
 LABELS = {name: kind.label for name, kind in picture_changes.KINDS.items()}
 
@@ -148,19 +161,10 @@ class ChangedPictures(Probe):
                     continue
                 kind = metrics.WRITTEN if name == picture_changes.FALSE_WORD else metrics.CHANGED
                 rule = f"{name}:{severity}"
+                edit = Edit(kind, name, rule, wording.source, wording.target)
+                images = (item.image, replace(item.image, change=change))
                 cases.append(
-                    Case(
-                        f"{item.id}/{rule}",
-                        item.id,
-                        item.id,
-                        (
-                            item.image,
-                            Picture(item.image.path, absent=item.image.absent, change=change),
-                        ),
-                        texts,
-                        ("original", "different"),
-                        Edit(kind, name, rule, wording.source, wording.target),
-                    )
+                    Case(f"{item.id}/{rule}", item.id, item.id, images, texts, ROLES, edit)
                 )
         return cases, dropped
 

@@ -65,7 +65,7 @@ PRESENTATION = Presentation(
             summary="**{n_cases:,}** queries have several wordings, so {model} should rank the same pictures first. "
             "Moved is the share of the first 100 pictures that two wordings do not share (of the first 10 in a small "
             "gallery; 1 minus the rank correlation in a gallery of up to 10); nothing moved **{n_tied:,}** times.",
-        ),
+        )
     },
 )
 
@@ -166,17 +166,8 @@ class Prsm(Probe):
             rewordings: list[Role] = ["same"] * (len(texts) - 1)
             name = setting.rpartition("/")[2]
             edit = Edit("ranking", name, name)
-            cases.append(
-                Case(
-                    f"{item.id}/{setting}",
-                    item.id,
-                    item.id,
-                    images,
-                    texts,
-                    ("original", *rewordings),
-                    edit,
-                )
-            )
+            roles: tuple[Role, ...] = ("original", *rewordings)
+            cases.append(Case(f"{item.id}/{setting}", item.id, item.id, images, texts, roles, edit))
         return cases, dropped
 
     def scorer(

@@ -41,16 +41,7 @@ from vlprobe.probes.rococo_galleries import (
     normalised,
 )
 from vlprobe.scoring import pictures
-from vlprobe.types import (
-    Case,
-    Edit,
-    Encoder,
-    Item,
-    Picture,
-    Probe,
-    Reader,
-    Run,
-)
+from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Run
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import KindPresentation, Presentation
 
@@ -78,10 +69,7 @@ OPTIONS = (
         label="Altered captions",
         help="Words to insert. NAME replaces one noun of a caption, NAME:K replaces K, delete:WHICH deletes one. "
         "None: no caption search; if there are no altered pictures either, only the clean gallery.",
-        choices=(
-            *substitution.POLICIES,
-            *(f"delete:{which}" for which in substitution.DELETIONS),
-        ),
+        choices=(*substitution.POLICIES, *(f"delete:{which}" for which in substitution.DELETIONS)),
         pattern=f"({'|'.join(substitution.POLICIES)}):0*[1-5]",
         expected=f"NAME, NAME:K (2 to 5 words) or delete:WHICH with a NAME of {', '.join(substitution.POLICIES)} "
         f"and a WHICH of {', '.join(substitution.DELETIONS)}",
@@ -344,17 +332,8 @@ class Rococo(Probe):
             edit = Edit("t2i", strength, rule)
             for index, caption in enumerate(item.captions):
                 group = f"{item.id}/{index}"
-                cases.append(
-                    Case(
-                        f"{group}/{rule}",
-                        item.id,
-                        group,
-                        (item.image,),
-                        (caption,),
-                        ("original",),
-                        edit,
-                    )
-                )
+                case_id, images = f"{group}/{rule}", (item.image,)
+                cases.append(Case(case_id, item.id, group, images, (caption,), ("original",), edit))
         return cases, dropped
 
     def _unchanged(

@@ -53,20 +53,13 @@ KINDS = {
 def clean_cases(item: Item, picture: Picture) -> list[Case]:
     """Return the queries of an item in the clean gallery."""
     same: list[Role] = ["same"] * (len(item.captions) - 1)
-    cases = [
-        Case(
-            f"{item.id}/{CAPTIONS}",
-            item.id,
-            item.id,
-            (picture,),
-            item.captions,
-            ("original", *same),
-            Edit(CAPTIONS, CLEAN, CLEAN),
-        )
-    ]
+    roles: tuple[Role, ...] = ("original", *same)
+    case_id, edit = f"{item.id}/{CAPTIONS}", Edit(CAPTIONS, CLEAN, CLEAN)
+    cases = [Case(case_id, item.id, item.id, (picture,), item.captions, roles, edit)]
+    edit = Edit(PICTURES, CLEAN, CLEAN)
     for index, caption in enumerate(item.captions):
         group = f"{item.id}/{index}"
-        case_id, edit = f"{group}/{PICTURES}", Edit(PICTURES, CLEAN, CLEAN)
+        case_id = f"{group}/{PICTURES}"
         cases.append(Case(case_id, item.id, group, (picture,), (caption,), ("original",), edit))
     return cases
 
@@ -208,12 +201,7 @@ class TextGalleries:
     """
 
     def __init__(
-        self,
-        encoder: Encoder,
-        cases: Reader,
-        item_number: Mapping[str, int],
-        *,
-        normalise: bool,
+        self, encoder: Encoder, cases: Reader, item_number: Mapping[str, int], *, normalise: bool
     ) -> None:
         self.encoder, self.normalise = encoder, normalise
         self._item_ids = list(item_number)
@@ -292,10 +280,7 @@ class PictureGalleries:
     """
 
     def __init__(
-        self,
-        encoder: Encoder,
-        pictures: Mapping[str, Picture],
-        changed: Mapping[str, np.ndarray],
+        self, encoder: Encoder, pictures: Mapping[str, Picture], changed: Mapping[str, np.ndarray]
     ) -> None:
         self.encoder, self.pictures, self.changed = encoder, pictures, changed
         # By rule: the gallery, its candidates, and the partner of each picture
@@ -358,10 +343,7 @@ class RetrievalScorer:
     """
 
     def __init__(
-        self,
-        pictures: Mapping[str, Picture],
-        texts: TextGalleries,
-        images: PictureGalleries,
+        self, pictures: Mapping[str, Picture], texts: TextGalleries, images: PictureGalleries
     ) -> None:
         self.pictures, self.item_number = list(pictures.values()), item_numbers(pictures)
         self.texts, self.images = texts, images

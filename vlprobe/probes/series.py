@@ -89,16 +89,8 @@ class SeriesProbe(Probe):
         texts = (item.captions[0], *item.foils[:1])
         roles: tuple[Role, ...] = ("original", "different")
         subset = item.tags.get("subset", "")
-        case = Case(
-            item.id,
-            item.id,
-            item.id,
-            item.series.pictures,
-            texts,
-            roles[: len(texts)],
-            Edit(kind, subset, subset or kind),
-        )
-        return [case], {}
+        edit, images = Edit(kind, subset, subset or kind), item.series.pictures
+        return [Case(item.id, item.id, item.id, images, texts, roles[: len(texts)], edit)], {}
 
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path

@@ -113,16 +113,8 @@ class Visla(Probe):
         if len(item.captions) == 1:
             if not images:
                 return [], {"one true caption and no picture": 1}
-            return [
-                _case(
-                    item,
-                    "i2t-pair",
-                    subset,
-                    images,
-                    (*item.captions, negative),
-                    ("original", "different"),
-                )
-            ], {}
+            texts = (*item.captions, negative)
+            return [_case(item, "i2t-pair", subset, images, texts, ("original", "different"))], {}
         return _triplet(item, item.captions[:2], negative, subset), {}
 
     def scorer(
@@ -190,15 +182,8 @@ def _case(
     roles: tuple[Role, ...],
     number: str = "",
 ) -> Case:
-    return Case(
-        f"{item.id}/{number}{kind}",
-        item.id,
-        item.id,
-        images,
-        texts,
-        roles,
-        Edit(kind, subset, subset or kind),
-    )
+    edit = Edit(kind, subset, subset or kind)
+    return Case(f"{item.id}/{number}{kind}", item.id, item.id, images, texts, roles, edit)
 
 
 def _margins(rows: pd.DataFrame) -> np.ndarray:
