@@ -25,26 +25,13 @@ from vlprobe.perturb.lexicon import (
 )
 from vlprobe.perturb.paraphrase import Paraphrase
 from vlprobe.perturb.rewriting import rewritten
-from vlprobe.perturb.tokens import takes_an, words
+from vlprobe.perturb.tokens import takes_an, word_list, words
 
 # Verbs of a state: "a bowl containing fruit" never becomes "a bowl is containing fruit".
-STATES = words(
-    "contain feature include show display overlook depict have need want like seem appear reflect "
-    "cover fill surround line top be say know think see belong consist remain connect"
-)
-_WHOLES = words(
-    "kitchen bathroom bedroom room restroom house building tower street road city town park office "
-    "table desk counter plate tray bowl box basket shelf wall window sandwich pizza cake hotdog "
-    "truck bus train plane airplane jet boat sign clock tree field hallway store restaurant sink "
-    "toilet bed couch sofa refrigerator fridge van car bench door yard garden beach church bridge "
-    "station airport shower bathtub floor bag suitcase umbrella kite laptop keyboard phone stove "
-    "cabinet dresser motorcycle bicycle bike hill mountain market corner area space kitchenette "
-    "closet stadium vase chair"
-)
+STATES = word_list("clauses.states")
+_WHOLES = word_list("clauses.wholes")
 _IDIOMS = {("stand", "out"), ("look", "like")}  # verbs with another meaning in another tense
-_PARTS = words(
-    "bottom top front back side inside outside edge end part half middle center rear corner left right"
-)
+_PARTS = word_list("clauses.parts")
 _NEVER = words("be have get do go come see say")
 
 

@@ -13,27 +13,15 @@ from collections.abc import Sequence
 
 from vlprobe.perturb import lexicon
 from vlprobe.perturb.concepts import Noun, named
-from vlprobe.perturb.tokens import TOKEN, words
+from vlprobe.perturb.tokens import TOKEN, word_list, words
 
 # Modifiers that lexicon.txt does not know, or knows as something else.
-_MODIFIERS = words(
-    "decker double-decker transit commuter metro cargo freight jumbo utility power peanut polka "
-    "limit kitty storage gas disc cruise alarm ferris wii nintendo xbox playstation link "
-    "chain-link wire rail subway league softball duct locker duffle pine airline vending sub coin "
-    "farmers catchers sports ladies mens womens flatbed picket tissue tug seed deli gummy "
-    "construction delivery"
-)
+_MODIFIERS = word_list("compounds.modifiers")
 _ALWAYS = words("dining living parking swimming fishing vending")
-_WITH_ARTICLE = words(
-    "shopping serving cooking waiting cutting frying washing crossing measuring folding loading "
-    "wrapping moving sewing baking seating steering landing boarding changing bathing rocking "
-    "running hiking walking skating skiing racing training sliding rolling camping warning"
-)
+_WITH_ARTICLE = word_list("compounds.with-article")
 # Groups of nouns that are often the subject of a verb.
 _MOVING = frozenset(["people", "animals", "birds", "vehicles"])
-_ADJECTIVES = words(
-    "male female orange individual back side bottom middle center front square corner twin light",
-)
+_ADJECTIVES = word_list("compounds.adjectives")
 _NO_NOUN = (
     lexicon.ADVERB
     | lexicon.PREPOSITION

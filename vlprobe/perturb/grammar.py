@@ -32,7 +32,7 @@ from vlprobe.perturb.lexicon import (
     TAGS,
     VERB,
 )
-from vlprobe.perturb.tokens import Reading, words
+from vlprobe.perturb.tokens import Reading, word_list, words
 
 PLAIN = re.compile(r"[A-Za-z0-9 ,'’-]*[. ]*\Z")  # words of a caption that can be parsed
 
@@ -50,35 +50,15 @@ _OPENING = {*_DETERMINERS, "lots"}  # words that open a noun phrase; numbers do 
 # Parts of speech of words in a noun phrase, besides "and" and "," between two adjectives.
 _PHRASE_TAGS = NOUN | ADJECTIVE | ADVERB | ING | PARTICIPLE
 _QUANTIFIERS = words("few couple lot")  # after an article, with or without "of"
-_META = words(
-    "picture pictures photo photos photograph photographs image images view views shot close-up "
-    "closeup scene selfie snapshot portrait drawing sketch display bit type kind sort series "
-    "variety lot there someone"
-)
-_COLLECTIVE_OF = words(
-    "group bunch pair herd flock set row line stack pile collection assortment array number cluster",
-)
+_META = word_list("grammar.meta")
+_COLLECTIVE_OF = word_list("grammar.collective-of")
 # The others need an "of" phrase.
 _COLLECTIVE = _COLLECTIVE_OF | words("crowd team family crew couple")
 _RELATIVE = words("that which who whose as while where when because if whom so")
-_FINITE = words(
-    "is are was were has have had does do did can will would could should may might must isn't "
-    "aren't it's that's there's doesn't don't can't he's she's they're cannot"
-)
+_FINITE = word_list("grammar.finite")
 # Participles that describe a state, not an event of the past.
-RESULT = words(
-    "parked covered filled topped seated stacked lined surrounded decorated placed displayed "
-    "dressed made attached mounted arranged loaded painted served tied stuffed piled located "
-    "gathered wrapped perched docked tethered draped crowded packed set hung scattered shown seen "
-    "taken cut sliced cooked prepared held worn carved named pulled ridden driven left used built "
-    "connected reflected stored posed moored anchored strapped nestled spread sprawled huddled "
-    "curled herded chopped grilled fried baked peeled eaten lit written flown carried thrown kept "
-    "laid bent crossed closed opened"
-)
-LOCATIVE = words(
-    "on in at near behind under beside between inside outside above below against among atop "
-    "beneath underneath alongside"
-)
+RESULT = word_list("grammar.result")
+LOCATIVE = word_list("grammar.locative")
 
 
 class Phrase(NamedTuple):

@@ -20,16 +20,14 @@ from vlprobe.perturb.grammar import Sentence
 from vlprobe.perturb.kinds.changes import NEGATIVE, is_plain
 from vlprobe.perturb.kinds.relation import relations
 from vlprobe.perturb.lexicon import ADJECTIVE, AUXILIARY, ING, NOUN, PARTICIPLE, PREPOSITION
-from vlprobe.perturb.tokens import Reading, like, takes_an, words
+from vlprobe.perturb.tokens import Reading, like, takes_an, word_list
 from vlprobe.types import Edit
 
 TYPES = ("object", "attribute", "relation")
 KIND = "half-truth"
 MOST_WORDS = 6  # extra words of the wrong caption: one detail, not the rest of a long caption
 # Words whose meaning a detail completes: "a group", "the top".
-_INCOMPLETE = words(
-    "group bunch pair couple lot number front back top side middle edge part picture photo image view close"
-)
+_INCOMPLETE = word_list("half_truths.incomplete")
 
 
 class HalfTruth(NamedTuple):

@@ -19,74 +19,24 @@ from vlprobe.perturb.lexicon import (
     SUBORDINATOR,
     TAGS,
 )
-from vlprobe.perturb.tokens import words
+from vlprobe.perturb.tokens import word_list, word_table, words
 
 _COLORS = frozenset((*VOCABULARY["color"], "grey"))
-_PEOPLE = words(
-    "man men woman women people person boy boys girl girls lady ladies guy guys male males female "
-    "females child children kid kids couple family folks gentleman baby babies americans american"
-)
-_PHOTO = words(
-    "photo photos photograph photographs picture pictures image images shot shots snapshot film "
-    "movie drawing print portrait photography scene view footage version toned sketch painting "
-    "close closeup close-up of"
-)
-_COLOR_IDIOMS = {  # color -> words after it that make it a name
-    "red": words(
-        "sox wine onion onions pepper peppers cross bull meat carpet head haired hair panda velvet "
-        "snapper hot lobster tape potatoes cabbage beans deer fox robin eye eyes herring lion tail "
-        "tailed"
-    ),
-    "blue": words("jay jays cheese ray moon berries heron collar tooth print angels bell whale"),
-    "green": words(
-        "bean beans pepper peppers onion onions tea house giant peas olive olives day screen thumb "
-        "tomatoes tomato bay chile chili chilies party energy curry lantern"
-    ),
-    "yellow": words(
-        "squash pages lab labrador pepper peppers onion onions mustard cab cabs taxi taxis",
-    ),
-    "black": _PEOPLE
-    | words(
-        "bear bears coffee pepper beans bean olive olives eye out lab labrador ice friday angus "
-        "market berries board hole widow"
-    ),
-    "white": _PEOPLE
-    | words(
-        "wine water waters caps capped rice sauce chocolate noise collar board out tailed meat "
-        "pepper gravy cheddar onion wash bread rhino capping"
-    ),
-    "brown": words("bear bears sugar rice bread gravy haired hair eyed"),
-    "gray": words("hound matter scale area wolf squirrel whale haired hair"),
-    "orange": frozenset(),
-    "pink": words("floyd panther"),
-    "purple": words("onion onions heart cabbage"),
-}
-_SHADES = {  # a word before that makes a shade's name of it
-    **dict.fromkeys(
-        VOCABULARY["color"],
-        words("golden burnt hot greenish bluish reddish creamy electric"),
-    ),
-    "blue": words("navy sky baby royal bluish electric powder midnight"),
-    "green": words("lime olive forest hunter pea emerald army putting mint bluish kelly"),
-    "white": words("off snow pearl milk golden creamy egg bone lily"),
-    "black": words("jet charcoal"),
-    "yellow": words("lemon mustard canary golden"),
-    "red": words("cherry blood rust brick burnt fiery"),
-    "pink": words("hot baby salmon"),
-    "gray": words("ash slate charcoal"),
-}
-_NOT_ORANGE = words(
-    "juice slice slices peel peels tree trees wedge wedges segment segments half halves soda "
-    "marmalade chicken section sections rind zest grove groves drink fruit fruits pieces piece "
-    "sauce flavored liquid beverage smoothie"
-)
+_PEOPLE = word_list("idioms.people")
+_PHOTO = word_list("idioms.photo")
+_AFTER_COLOR = word_table("idioms.after")  # a word that makes a name or an idiom of the color
+_BEFORE_COLOR = word_table("idioms.before")  # a word that makes the name of a shade of it
+_NOT_ORANGE = word_list("idioms.not-orange")
 
 
 def bad_color(lower: list[str], at: int, source: str) -> str:
     """Return the reason why this color word must stay unchanged; empty if it is the color of something."""
     before = lower[at - 1] if at else ""
     after = lower[at + 1] if at + 1 < len(lower) else ""
-    if after in _COLOR_IDIOMS[source] or before in _SHADES[source] or after == "-" or before == "-":
+    is_name = after in _AFTER_COLOR.get(source, ()) or "-" in (before, after)
+    is_race = source in ("black", "white") and after in _PEOPLE
+    shades = _BEFORE_COLOR.get(source, _BEFORE_COLOR["any"])
+    if is_name or is_race or before in shades:
         return "an idiom or a name"
     if _is_black_and_white(lower, at):
         return "black and white pictures"
@@ -125,28 +75,13 @@ def _is_orange_the_color(lower: list[str], at: int, before: str, after: str) -> 
     return bool(TAGS[after] & NOUN) and not TAGS[after] & (ING | PREPOSITION | PARTICIPLE)
 
 
-_UNITS = words(
-    "way ways story stories lane lanes tone toned piece tier tiers tiered level levels layer "
-    "layers layered wheel wheeled wheeler year years month day fourths thirds quarters seater "
-    "sided handed door by star person sides legged eyed headed point prong pronged fold ply car "
-    "foot inch mile inches or and to decker deck decked poster course dimensional hand half thirty "
-    "o'clock million hundred thousand for at dollar dollars percent dozen"
-)
-_BEFORE_NUMBER = words(
-    "a an number past reads reading or least about almost nearly over than twenty thirty forty no "
-    "level gate route terminal part page - / every half until"
-)
+_UNITS = word_list("idioms.units")
+_BEFORE_NUMBER = word_list("idioms.before-number")
 _SHARED_OUT = words("both either neither respectively former latter twin twins duo trio")
-_NOT_A_THING = words(
-    "of another hand hands way is are with in on at has from may can who that which to arm foot "
-    "side leg eye person's piece slice bite half end corner point time day more thing and or 's "
-    "large for by sitting standing"
-)
+_NOT_A_THING = word_list("idioms.not-a-thing")
 
 
-_BEFORE_ONE = words(
-    "with has have and on in at near by behind beside holding eating riding using , from of",
-) | {""}
+_BEFORE_ONE = word_list("idioms.before-one") | {""}
 
 
 def bad_number(lower: list[str], at: int) -> str:
@@ -189,26 +124,10 @@ def _is_shared_out(later: list[str]) -> bool:
     return False
 
 
-_MODIFIERS = words(
-    "passenger city transit subway commuter food school tour police motor speed race racing sports "
-    "freight cargo steam decker delivery fishing farm baby pet wild stray guard tabby calico "
-    "siamese kitty work utility rail electric diesel construction transport public metro bullet "
-    "toy model military army party sailing cruise touring shuttle express mail ferry house circus "
-    "show carriage teddy trolley breed herding"
-)
-_COMPOUND_BEFORE = words(
-    "hot corn stuffed prairie sheep sea guide chili side cable street box rail pickup dump tow "
-    "fork flatbed semi garbage trash fire sail row paddle tug life pontoon swan pedal dragon "
-    "bullet trolley jet rental hound bull bob tank tanker gravy motorized cement dining motor dirt "
-    "mountain scooter motored quad exercise"
-)
-_MAY_FOLLOW = words(
-    "full asleep next ready near close loaded alone covered capable similar facing awake upright "
-    "laid sat looking 's together all both"
-)
-_COMPOUND_AFTER = words(
-    "drawn driven back shaped play stop stand training racing show eye dish parking",
-)
+_MODIFIERS = word_list("idioms.modifiers")
+_COMPOUND_BEFORE = word_list("idioms.compound-before")
+_MAY_FOLLOW = word_list("idioms.may-follow")
+_COMPOUND_AFTER = word_list("idioms.compound-after")
 _ENDS_PHRASE = (
     PREPOSITION
     | CONJUNCTION

@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from vlprobe.perturb.lexicon import TAGS
-from vlprobe.perturb.tokens import words
+from vlprobe.perturb.tokens import word_list
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -33,14 +33,8 @@ _WORD = re.compile(r"\w+")
 # A caption with one of the first, and with no word but those and the lexicon's, is English without a
 # model, which gives the same verdict on 159,448 captions and foils of COCO, RoCOCO, SugarCrepe(++)
 # and VALSE. The second are the demo's words that the lexicon lacks.
-_ENGLISH_ALONE = words(
-    "above and are at behind below beneath beside by can field five four from in is indoors inside "
-    "next of on one over room see sky than the there three to two under underneath with"
-)
-_DEMO_WORDS = words(
-    "automobile automobiles drift drifting drifts flanked higher humans located lorries lorry partly "
-    "pictured seaside"
-)
+_ENGLISH_ALONE = word_list("language.english-alone")
+_DEMO_WORDS = word_list("language.demo-words")
 _KEEP_BELOW = 20_000  # captions of a check after which the model's 75 MiB stay for the next check
 
 

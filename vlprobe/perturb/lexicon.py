@@ -8,7 +8,7 @@ set of bits.
 from importlib.resources import files
 from typing import NamedTuple
 
-from vlprobe.perturb.tokens import words
+from vlprobe.perturb.tokens import word_list
 
 SINGULAR, PLURAL, MASS, ADJECTIVE, ADVERB, PREPOSITION = 1, 2, 4, 8, 16, 32
 DETERMINER, PRONOUN, AUXILIARY, SUBORDINATOR, CONJUNCTION, NUMBER = 64, 128, 256, 512, 1024, 2048
@@ -74,10 +74,7 @@ _CLASSES = {
     "name": NAME,  # keeps its capital inside a sentence
 }
 _COUNTED = {"noun": 0, "human": HUMAN, "animal": ANIMAL}
-_DOUBLED = words(
-    "bat chat chop drop flip get grab grip hit hug hum jog nap pat pet plan plug pop put rub run "
-    "shop sip sit skip slip snap spin stop swim tap top trim trot tug wag win wrap"
-)
+_DOUBLED = word_list("lexicon.doubled")
 
 TAGS: dict[str, int] = {}  # word in lower case -> its parts of speech
 PLURALS: dict[str, str] = {}  # singular -> plural, of nouns that can be counted

@@ -25,28 +25,14 @@ from vlprobe.perturb.lexicon import (
 )
 from vlprobe.perturb.paraphrase import Paraphrase
 from vlprobe.perturb.rewriting import rewritten
-from vlprobe.perturb.tokens import words
+from vlprobe.perturb.tokens import word_list, words
 
-_PASSIVE = words(
-    "hold ride carry eat cut pull push fly throw catch hit swing cook prepare read wash feed pet "
-    "hug kiss watch chase wear drive serve slice drink paint play lick herd tow haul photograph "
-    "clean lift kick load unload use brush hold walk cross chop bake perform examine inspect "
-    "follow observe lead shear milk groom squeeze assemble repair decorate share bathe"
-)
+_PASSIVE = word_list("moves.passive")
 _PATHS = words("down up over across through along past from into off towards toward around")
 _POSTURE = words("sit stand lie lay rest hang perch float park lean sleep graze")
-_SCENES = words(
-    "kitchen bathroom bedroom room park field beach street road forest zoo city town yard office "
-    "restaurant store market shop airport station court stadium gym lot snow ocean water lake "
-    "river pond pool desert meadow pasture garden backyard sidewalk enclosure harbor sky rain "
-    "woods sea hallway church museum library parade party garage plaza"
-)
+_SCENES = word_list("moves.scenes")
 _OF_THE_OBJECT = words("sky")  # the place of a verb's object, and rarely of its subject
-_TOWARDS = words(
-    "look go put place get throw jump dive fall land pull reach point climb step watch come drive "
-    "sail run travel move head turn take carry enter stare gaze lead bring see show view "
-    "photograph enjoy be"
-)
+_TOWARDS = word_list("moves.towards")
 
 
 def moves(sentence: Sentence, subject: Phrase) -> list[Paraphrase]:

@@ -15,7 +15,7 @@ from vlprobe.perturb.flips import MIN_LENGTH, VOCABULARY, Flip
 from vlprobe.perturb.idioms import bad_color, bad_number, bad_object, fits, same_class_only
 from vlprobe.perturb.kinds.changes import NEGATIVE
 from vlprobe.perturb.lexicon import ADJECTIVE, PLURALS, PRESENT, SINGULAR, TAGS, VERBS
-from vlprobe.perturb.tokens import Reading, like, takes_an, words
+from vlprobe.perturb.tokens import Reading, like, takes_an, word_list, words
 from vlprobe.perturb.truths import Truths
 
 PLURAL_OF = {
@@ -182,9 +182,7 @@ def _article(reading: Reading, at: int, before: str) -> str:
 
 
 _VERB_AFTER_ONE = {"is": "are", "was": "were", "has": "have", "does": "do"}
-_SINGULAR_LATER = words(
-    "its itself his her him he she himself herself it other another others rest one",
-)
+_SINGULAR_LATER = word_list("strict.singular-later")
 
 
 def _pluralised(reading: Reading, at: int) -> dict[int, str] | None:

@@ -19,28 +19,14 @@ from vlprobe.perturb.lexicon import (
     VERB,
 )
 from vlprobe.perturb.paraphrase import Paraphrase
-from vlprobe.perturb.tokens import like, takes_an, words
+from vlprobe.perturb.tokens import like, takes_an, word_list, words
 
-_SPORTS = words(
-    "tennis baseball soccer football basketball volleyball hockey golf polo cricket rugby frisbee "
-    "chess cards softball badminton wii"
-)
+_SPORTS = word_list("synonyms.sports")
 _PLAYING = words("playing play plays watching enjoying")
-_EVENTS = words(
-    "game jump trick swing flight day night match race meal winter summer turn pitch nowhere flip "
-    "stunt conversation performance doing performing competition practice intersection traffic air"
-)
-_NOT_SIZED = words(
-    "number amount quantity group variety selection assortment scale business town ben rig bird "
-    "brother apple league foot sized size portion toe wheel deal time day game top smile one ones"
-)
-_SNOWED_ON = words(
-    "hill slope mountain field ground street road surface area path hillside trail park landscape "
-    "bank forest sidewalk yard roof track hills slopes mountains fields mountainside trees"
-)
-_INTENSIFIERS = words(
-    "very so too really quite rather extremely super incredibly pretty more most less as how",
-)
+_EVENTS = word_list("synonyms.events")
+_NOT_SIZED = word_list("synonyms.not-sized")
+_SNOWED_ON = word_list("synonyms.snowed-on")
+_INTENSIFIERS = word_list("synonyms.intensifiers")
 _SEATS = words("on in at next beside near around behind under inside outside between atop among")
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from vlprobe.perturb.grammar import Sentence, no_finite_verb
 from vlprobe.perturb.lexicon import NAME, PREPOSITION, TAGS
 from vlprobe.perturb.paraphrase import Paraphrase
-from vlprobe.perturb.tokens import words
+from vlprobe.perturb.tokens import word_list, words
 
 
 class Template(NamedTuple):
@@ -43,10 +43,7 @@ MARKERS = (
     "this image shows",
 )
 
-_META = words(
-    "picture pictures photo photos photograph photographs image images shot view close-up closeup "
-    "close portrait selfie snapshot painting drawing scene looking"
-)
+_META = word_list("templates.meta")
 _NO_NOUN = words("there it this these here in on at i we he she while as")
 
 

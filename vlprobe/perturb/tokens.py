@@ -1,7 +1,8 @@
 """A caption as words and marks, and the small spelling rules that every edit shares."""
 
 import re
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 
 TOKEN = re.compile(r"\w+(?:[-'’](?!s\b)\w+)*|['’]s\b|[^\w\s]")
 
@@ -15,6 +16,27 @@ _SILENT_H = re.compile(r"hour|hono|hones|heir|8|11\b|18\b")
 def words(text: str) -> frozenset[str]:
     """Split a text at blanks, for tables of words."""
     return frozenset(text.split())
+
+
+@cache
+def _word_lists() -> dict[str, str]:
+    text = files("vlprobe.perturb").joinpath("word_lists.txt").read_text(encoding="utf-8")
+    return dict(line.split(": ") for line in text.splitlines() if not line.startswith("#"))
+
+
+def word_list(name: str) -> frozenset[str]:
+    """Return a list of words from word_lists.txt."""
+    return words(_word_lists()[name])
+
+
+def word_table(name: str) -> dict[str, frozenset[str]]:
+    """Return the lists NAME.KEY of word_lists.txt, by key."""
+    start = f"{name}."
+    return {
+        key.removeprefix(start): words(text)
+        for key, text in _word_lists().items()
+        if key.startswith(start)
+    }
 
 
 class Reading:

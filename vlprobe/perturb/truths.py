@@ -10,47 +10,10 @@ from typing import NamedTuple
 
 from vlprobe.perturb.flips import VOCABULARY
 from vlprobe.perturb.lexicon import HUMAN, NUMBERS, TAGS, plural_of
+from vlprobe.perturb.tokens import word_table
 
-_IMPLIED = {
-    "dog": "puppy pup doggy doggie canine hound poodle bulldog terrier retriever labrador lab collie beagle dalmatian "
-    "pug chihuahua dachshund corgi husky mutt rottweiler spaniel greyhound pitbull sheepdog dog's canines",
-    "cat": "kitten kitty kittie feline tabby calico siamese kittycat pussycat tomcat",
-    "horse": "pony foal colt mare stallion equestrian horseback jockey clydesdale mule donkey horse-drawn saddle polo",
-    "car": "taxi cab sedan suv van minivan automobile auto convertible limo limousine jeep hatchback coupe corvette "
-    "traffic parking ford chevy bmw mercedes toyota honda volkswagen wagon windshield street road highway lot meter",
-    "bus": "coach minibus trolley double-decker doubledecker decker busses tram",
-    "train": "locomotive tram trolley subway railway railroad monorail caboose railcar streetcar amtrak metro rail",
-    "bird": "duck goose geese swan seagull gull pigeon parrot parakeet owl eagle hawk chicken turkey rooster hen "
-    "peacock penguin pelican flamingo crane heron ostrich crow raven sparrow robin dove "
-    "hummingbird vulture falcon stork mallard fowl finch cockatoo bluejay emu toucan macaw "
-    "cardinal woodpecker flock",
-    "boat": "ship canoe kayak sailboat yacht ferry raft gondola barge vessel tugboat rowboat speedboat dinghy "
-    "catamaran motorboat ferryboat steamboat cruise sail sailing marina harbor harbour dock paddleboat houseboat",
-    "bicycle": "bike cycle bicyclist cyclist cycling biker biking mountain-bike tricycle tandem bmx",
-    "truck": "pickup semi lorry van trailer tractor firetruck fire-truck ambulance eighteen-wheeler bulldozer",
-    "person": "he she his her him hers himself herself someone somebody everyone anyone everybody hand arm finger foot "
-    "feet leg head face human lap shoulder crowd audience traveler occupant resident rider worker "
-    "model bicyclist jockey police policeman lap hands wearing selfie",
-    "red": "maroon crimson scarlet burgundy reddish ruby",
-    "blue": "navy teal turquoise aqua cyan bluish azure",
-    "green": "teal turquoise olive lime greenish mint",
-    "yellow": "gold golden blonde blond yellowish cream lemon",
-    "black": "dark blackish",
-    "white": "cream ivory silver off-white whitish snow",
-    "brown": "tan beige bronze wooden wood chocolate khaki brownish golden",
-    "gray": "grey silver metallic metal steel stainless greyish grayish",
-    "orange": "peach tangerine oranges gold golden",
-    "pink": "magenta salmon rose fuchsia peach pinkish",
-    "purple": "violet lavender magenta maroon lilac purplish",
-}
-_COVERING = {
-    "animal": "dog cat horse bird",
-    "pet": "dog cat bird",
-    "livestock": "horse",
-    "creature": "dog cat horse bird",
-    "vehicle": "car bus truck",
-    "transportation": "car bus train bicycle truck",
-}
+_IMPLIED = word_table("truths.implied")
+_COVERING = word_table("truths.covering")
 _MANY_COLORED = "colorful colourful multicolored multi-colored multicolor multi-color rainbow"
 _AT_LEAST = {
     "couple": 2,
@@ -84,7 +47,7 @@ def _both_numbers(word: str) -> tuple[str, str]:
 def _table() -> dict[str, frozenset[str]]:
     says: dict[str, set[str]] = {}
     for word in VOCABULARY["color"] + VOCABULARY["object"]:
-        for form in (word, *_IMPLIED[word].split()):
+        for form in (word, *_IMPLIED[word]):
             for written in _both_numbers(form):
                 says.setdefault(written, set()).add(word)
     for word, bits in TAGS.items():
@@ -96,9 +59,7 @@ def _table() -> dict[str, frozenset[str]]:
 
 
 _SAYS = _table()
-_COVERS = {
-    form: frozenset(of.split()) for word, of in _COVERING.items() for form in _both_numbers(word)
-}
+_COVERS = {form: covered for word, covered in _COVERING.items() for form in _both_numbers(word)}
 _COUNTS = {
     **_AT_LEAST,
     **{word: value for value, word in enumerate(NUMBERS, 1)},

@@ -4,12 +4,9 @@ from typing import NamedTuple
 
 from vlprobe.perturb.grammar import PLAIN, Sentence
 from vlprobe.perturb.rewriting import rewritten
-from vlprobe.perturb.tokens import words
+from vlprobe.perturb.tokens import word_list, words
 
-NEGATIVE = words(
-    "no not none nothing nobody never without neither nor cannot can't isn't aren't doesn't don't "
-    "won't wasn't weren't couldn't empty hardly barely"
-)
+NEGATIVE = word_list("changes.negative")
 # A word that changes meaning, or reads badly, next to a negation or after an exchange of phrases.
 UNDER_POLARITY = words("some any both already still also too yet only almost either but except")
 

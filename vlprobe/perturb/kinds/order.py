@@ -22,12 +22,9 @@ from vlprobe.perturb.grammar import (
 )
 from vlprobe.perturb.kinds.changes import NEGATIVE, Change, change, is_plain
 from vlprobe.perturb.lexicon import PRESENT, SINGULARS, VERBS
-from vlprobe.perturb.tokens import words
+from vlprobe.perturb.tokens import word_list, words
 
-_VERBS = words(
-    "ride chase follow lead carry pull push feed pet brush groom wash lift walk drag tow herd "
-    "photograph milk bathe kick lick"
-)
+_VERBS = word_list("order.verbs")
 _PLACED = words("sit stand lie lay rest")
 _RELATIONS = {
     ("on",),
@@ -40,16 +37,11 @@ _RELATIONS = {
     ("above",),
     ("inside",),
 }
-_THINGS = words(
-    "animals birds vehicles furniture clothing_accessories technology household_objects "
-    "kitchen_objects food sports_equipment stationery musical_instruments tools"
-)
+_THINGS = word_list("order.things")
 # "Skis on a person" is true of a person on skis.
 _WORN = words("ski skis snow snowboard snowboards phone phones cellphone cellphones cell")
 _MORE = words("box suitcase laptop book plate bowl bag basket blanket tree")
-_PRONOUNS = POSSESSIVE | words(
-    "it he she him them they itself himself herself each other another who which that"
-)
+_PRONOUNS = POSSESSIVE | word_list("order.pronouns")
 
 
 def exchanges(sentence: Sentence) -> list[Change]:

@@ -15,31 +15,13 @@ from vlprobe.perturb.concepts import named
 from vlprobe.perturb.grammar import Sentence, is_verb_ing, noun_phrase
 from vlprobe.perturb.kinds.changes import NEGATIVE, Change, change, is_plain
 from vlprobe.perturb.lexicon import NOUN, PREPOSITION, SINGULARS
-from vlprobe.perturb.tokens import like, words
+from vlprobe.perturb.tokens import like, word_list, words
 
-_SUPPORTS = words(
-    "table bench chair couch sofa bed desk shelf stool car truck bus van bridge horse elephant cow "
-    "surfboard skateboard snowboard boat tree roof rock blanket towel tray umbrella counter "
-    "countertop dresser cabinet nightstand piano laptop box suitcase motorcycle bicycle bike train "
-    "airplane plane log branch fence platform rug pillow book keyboard plate cushion ledge "
-    "refrigerator fridge stove oven microwave toilet cart stand"
-)
-_CONTAINERS = words(
-    "box basket bowl vase suitcase cage sink bathtub tub bucket cup mug jar drawer bag crate "
-    "backpack car truck boat"
-)
-_SLOPES = words(
-    "stairs steps hill mountain ramp slope ladder staircase stairway hillside mountainside"
-)
-_NO_PLACE = words(
-    "day night morning evening afternoon sunset sunrise time game match show phone telephone picture "
-    "photo photograph image camera air way row line order each another other day it them him her "
-    "display side top bottom front back middle end edge sun moon sky water ground floor scene view board "
-    "beach runway street road grass snow field sidewalk wave hill mountain group bunch couple"
-)
-_BEFORE_PLACE = words(
-    "be look looking looks stare staring staring gaze gazing from up down right just"
-)
+_SUPPORTS = word_list("relation.supports")
+_CONTAINERS = word_list("relation.containers")
+_SLOPES = word_list("relation.slopes")
+_NO_PLACE = word_list("relation.no-place")
+_BEFORE_PLACE = word_list("relation.before-place")
 _POSTURES = {
     "sitting": "standing",
     "sits": "stands",
@@ -49,13 +31,8 @@ _POSTURES = {
 }
 # A picture of a train at a station shows "into" as well as "out of".
 _ARRIVING = words("pulling pulls coming comes arriving moving going rolling driving")
-_FACED = words(
-    "microphone microphones desk table tables counter laptop laptops computer computers podium monitor "
-    "screen television tv cake grill stove bar"
-)
-_LYING = words(
-    "is are sitting sits laying lying lies resting rests standing stands placed arranged stored"
-)
+_FACED = word_list("relation.faced")
+_LYING = word_list("relation.lying")
 _PREPOSITIONS: dict[tuple[str, ...], str] = {
     ("in", "front", "of"): "behind",
     ("behind",): "in front of",

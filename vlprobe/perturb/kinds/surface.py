@@ -7,7 +7,7 @@ commas stay, and a slip never makes a word that the lexicon or the caption knows
 from vlprobe.perturb.concepts import named
 from vlprobe.perturb.kinds.changes import Change
 from vlprobe.perturb.lexicon import ADJECTIVE, ADVERB, ING, NAME, NOUN, TAGS, VERB
-from vlprobe.perturb.tokens import Reading, words
+from vlprobe.perturb.tokens import Reading, word_list
 
 FEWEST_LETTERS = 6  # of a word with a slip: it stays easy to read
 _ENDINGS = (".", "!", "...")
@@ -30,12 +30,7 @@ _KEYS = {  # the keys next to each consonant on a QWERTY keyboard, only consonan
     "w": "qs",
 }
 # English words outside the lexicon that a slip makes of a word of the lexicon or of 25,010 captions of COCO.
-_OTHER_WORDS = words(
-    "barley cabals charted cooker cookers coveting dicing faxing guises hearer hearers hordes keeling "
-    "leasing metres morels nearly pacing parries patent patents patois pouted pouting raided raiding "
-    "rising risers seared searing sensing sheers solider sported starring stated states stating talker "
-    "tensed tensing trials uptight"
-)
+_OTHER_WORDS = word_list("surface.other-words")
 
 
 def cases(reading: Reading) -> list[Change]:
