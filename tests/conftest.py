@@ -77,7 +77,7 @@ LONGEST = [  # begun first, so that no process is left with one of them at the e
     "runs/test_jobs.py",
 ]
 
-TOGETHER = ("tests/browser/",)  # one server and one browser
+TOGETHER = ("tests/browser/", "tests/models/endpoint/")  # one server for each of them
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -28,7 +28,7 @@ from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from tests.cli.test_served import drawn
-from tests.conftest import free_port
+from tests.conftest import free_port, make_tiny
 from vlprobe import registry
 from vlprobe.storage import application
 
@@ -203,7 +203,8 @@ def test_help_and_errors_name_pages_that_are_installed(installed, home):
     assert {"edits.md", "security.md"} <= named
     assert all((folder / name).is_file() for name in named), folder
     (home / "answers.json").write_text("{}")
-    error = output("run", "--probe", "eqben", "--model", f"scores:{home}/answers.json")
+    dataset = make_tiny(home / "tiny")  # drawing the demo data takes 20 s
+    error = output("run", "--dataset", dataset, "--model", f"scores:{home}/answers.json")
     assert f" {folder}/import.md " in error
     links = {
         (page.parent / link.partition("#")[0]).resolve()

@@ -172,6 +172,7 @@ def run_locally(request: Request, store: Store) -> dict:
     return manifest
 
 
+@pytest.mark.full  # 34 s; the cancelled run below shows the same bytes on a cluster of one node
 def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, drawn, monkeypatch):
     monkeypatch.setattr(answers, "PART_CASES", 120)
     sent: list[ray_executor.RayJob] = []
@@ -343,6 +344,7 @@ def by_value(monkeypatch) -> Iterator[Callable[[type], None]]:
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
+@pytest.mark.full  # three workers start, 10 s
 def test_work_that_takes_every_worker_with_it_is_given_up(joined, tiny, store, by_value):
     by_value(Deadly)
     request = asked(joined, models=("control:random",), dataset=tiny, limit=0)

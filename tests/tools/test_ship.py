@@ -11,7 +11,7 @@ from PIL import Image
 from tests.conftest import make_tiny
 from tools import ship
 from vlprobe import registry, views
-from vlprobe.datasets import demo, demo_pairs, demo_triplets
+from vlprobe.datasets import demo, demo_pairs, demo_triplets, drawn_series
 from vlprobe.datasets.world.renderer import VERSION
 from vlprobe.errors import InvalidInput
 from vlprobe.runs import verify
@@ -32,6 +32,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[dict]]:
     with pytest.MonkeyPatch.context() as patch:  # less to draw
         patch.setattr(demo, "SIZES", {"test": 6})
         patch.setattr(demo_pairs, "SIZE", 2)
+        patch.setattr(drawn_series, "SIZE", 2)
         patch.setattr(
             demo_triplets, "SUBSETS", {"generic": {"color": 2}, "spatial": {"location": 2}}
         )
