@@ -7,7 +7,6 @@ import pytest
 
 from vlprobe.errors import JobFailed, MissingDependency, NotFound, StoredDamage, VlprobeError
 from vlprobe.models.hub import MissingModelPackage
-from vlprobe.storage.file_systems import MissingFileSystem
 
 
 @pytest.mark.parametrize(
@@ -16,7 +15,6 @@ from vlprobe.storage.file_systems import MissingFileSystem
         NotFound("model", "demo:sofmax", ["demo:softmax", "demo:weak"], "See `vlprobe list`."),
         MissingDependency("'ray'", "ray"),
         MissingModelPackage("hf:x", "transformers"),
-        MissingFileSystem("s3://bucket/x", "No module named 's3fs'"),
         StoredDamage("\x1b" * 9000),
         JobFailed("Out of memory."),
         VlprobeError(),

@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,18 +20,13 @@ from vlprobe.models.doctor import examine
 from vlprobe.runs import job as job_files
 from vlprobe.scoring import vectors
 from vlprobe.storage import annotations, answer_log, files, mine, thumbnails
-from vlprobe.storage.entry import (
-    SCHEMA,
-    parse_file_record,
-    parse_manifest,
-    part_intact,
-    verify_table,
-)
-from vlprobe.storage.mirror import Mirror, table_object
+from vlprobe.storage.entry import SCHEMA, parse_manifest, part_intact, verify_table
+from vlprobe.storage.mirror import TABLE, Mirror, table_object
 from vlprobe.storage.store import Entry, Store
 from vlprobe.types import Run
 
 LEFT_OVER = 3600  # seconds after which no process is still writing a file
+INDEX = re.compile(r"index/((?:runs|cases)/[0-9a-z]+)\.\d+\.json")  # name of a manifest's object
 OLDER = "it was written by an older version of vlprobe and is no longer read"
 
 
@@ -89,66 +84,43 @@ def damages(
     ]
     if store.mirror:
         checks += _remote_checks(store.mirror)
-    found_damages: list[Damage] = []
-    if again is None:
-        found_damages += _closed_folders(store.root)
-    else:
+    if again is not None:
         dropped = [target for damage in again for target in damage.drop]
         targets = {target.name if isinstance(target, Object) else target for target in dropped}
         # Of a job one file may go
         targets |= {target.parent for target in dropped if isinstance(target, Path)}
         checks = [(check, path) for check, path in checks if path in targets]
+    found_damages = _unreadable(store.root)
+    closed = {damage.path for damage in found_damages if isinstance(damage.path, Path)}
+    closed |= {path.with_suffix(".parquet") for path in closed}  # the table of a part's record
     for done, (check, path) in enumerate(checks):
         progress("Reading stored results", done, len(checks))
-        found_damages += (isinstance(path, Path) and _closed(path)) or check(path)
+        if not any(file.is_relative_to(path) for file in closed):
+            found_damages += check(path)
     return found_damages
 
 
-def _closed_folders(root: Path) -> Iterator[Damage]:
-    """Yield the folders that are not checked, because only their owner may list them."""
+def _unreadable(root: Path) -> list[Damage]:
+    """List the files and folders that only their owner may read: they are not damaged, and stay."""
+    errors: list[OSError] = []
     folders = [root / kind for kind in ("cases", "runs", "embeddings", "models", "jobs")]
-    folders.append(mine.path(root, annotations.FOLDER))
-    for folder in [
-        *folders,
-        *sorted(root.glob("embeddings/*/")),
-        *sorted(root.glob("embeddings/*/*/")),
-    ]:
-        try:
-            os.listdir(folder)
-        except PermissionError as error:
-            yield _stays(folder, error)
-        except OSError:  # it is not there
-            continue
-
-
-def _closed(path: Path) -> list[Damage]:
-    """List the files that only their owner may read, of a file or a folder: they are not damaged, and stay."""
-    closed = []
-    try:
-        entries = (
-            [entry for entry in path.iterdir() if not entry.name.startswith(".")]
-            if path.is_dir()
-            else [path]
+    for top in (*folders, mine.path(root, annotations.FOLDER)):
+        for folder, _, names in os.walk(top, onerror=errors.append):
+            for name in names:
+                try:
+                    # A pipe is not waited for
+                    os.close(os.open(os.path.join(folder, name), os.O_RDONLY | os.O_NONBLOCK))
+                except OSError as error:  # their readers report other errors
+                    errors.append(error)
+    return [
+        Damage(
+            Path(error.filename),
+            f"it cannot be read ({error.strerror}); ask its owner for access; not deleted",
+            (),
         )
-    except PermissionError as error:
-        return [_stays(path, error)]
-    lines = [entry.with_suffix(".json") for entry in entries if path.parent.name == "parts"]
-    for file in sorted([*entries, *lines]):
-        try:
-            os.close(os.open(file, os.O_RDONLY | os.O_NONBLOCK))  # a pipe is not waited for
-        except PermissionError as error:
-            closed.append(_stays(file, error))
-        except OSError:  # its readers report it
-            continue
-    return closed
-
-
-def _stays(path: Path, error: OSError) -> Damage:
-    return Damage(
-        path,
-        f"it cannot be read ({error.strerror}); ask its owner for access; not deleted",
-        (),
-    )
+        for error in errors
+        if isinstance(error, PermissionError) and not Path(error.filename).name.startswith(".")
+    ]
 
 
 def repair(to_remove: Sequence[Damage]) -> None:
@@ -298,93 +270,57 @@ def _left_over(path: Path) -> Iterator[Damage]:
 
 def _remote_checks(remote: Mirror) -> Iterator[tuple[Callable[[str], Iterator[Damage]], str]]:
     """Yield the checks of an object store, each with the name of the object to call it with."""
-    names = set(remote.names(""))
-    tables: set[str] = set()  # that a manifest names
-    complete: set[str] = set()
-    for name in sorted(names):
-        if index := re.fullmatch(r"index/((?:runs|cases)/[0-9a-z]+)\.\d+\.json", name):
-            complete.add(index[1])
-            manifest = parse_manifest(remote.read(name) or b"") or {"files": []}
-            tables |= {table_object(index[1], line) for line in manifest["files"]}
-            yield functools.partial(_committed, remote, index[1], complete), name
-        elif name.startswith("index/models/"):
-            yield functools.partial(_examined, remote), name
+    names = sorted(remote.names(""))
+    entries = {name: index[1] for name in names if (index := INDEX.fullmatch(name))}
+    for name, content in remote.read_all(entries).items():
+        entry, manifest = entries[name], parse_manifest(content)
+        yield functools.partial(_committed, remote, entry, manifest, set(entries.values())), name
+        for line in manifest["files"] if manifest else ():
+            table = table_object(entry, line)
+            drop = (Object(remote, name), Object(remote, table), remote.root / entry)
+            yield functools.partial(_object, remote, None, "its checksum differs", drop), table
+    for name in names:
+        if name.startswith("index/models/"):
+            yield functools.partial(_object, remote, _is_examination, "it cannot be read", ()), name
         elif name.startswith("embeddings/"):
-            yield functools.partial(_sent_block, remote), name
-    for name in sorted(names):
-        folder, _, rest = name.partition("/parts/")
-        unnamed = (
-            re.match("(runs|cases)/", name)
-            and name not in tables
-            and (folder in complete or not rest)
-        )
-        if rest.endswith(".json") and folder not in complete:
-            yield functools.partial(_sent_part, remote), name
-        elif unnamed:
-            yield functools.partial(_left_there, remote), name
+            fits = functools.partial(vectors.has_digest, digest=Path(name).stem)
+            yield functools.partial(_object, remote, fits, "its checksum differs", ()), name
+        elif "/parts/" in name and TABLE.fullmatch(name):
+            yield functools.partial(_object, remote, None, "its checksum differs", ()), name
 
 
-def _differs(remote: Mirror, name: str, fits: Callable[[Path], bool]) -> str:
-    """Return the problem of an object, "" if there is none; no copy is kept."""
+def _committed(
+    remote: Mirror, entry: str, manifest: dict | None, complete: Set[str], name: str
+) -> Iterator[Damage]:
+    why = "it differs from what was written"
+    if manifest:
+        why = _wrong_key(manifest, Path(entry).name)
+        if "run" in manifest and f"cases/{manifest['case_key']}" not in complete:
+            why = why or "its question set is missing"
+    if why:
+        yield Damage(Object(remote, name), why, (Object(remote, name), remote.root / entry))
+
+
+def _object(
+    remote: Mirror,
+    is_intact: Callable[[Path], bool] | None,
+    why: str,
+    drop: tuple[Path | Object, ...],
+    name: str,
+) -> Iterator[Damage]:
+    """Check an object, of which no copy is kept. With `drop`, a manifest names it, so it must exist."""
     with tempfile.TemporaryDirectory(dir=remote.root, prefix=".verify-") as folder:
         try:
-            remote.fetch(name, Path(folder) / "object", fits)
+            remote.fetch(name, Path(folder) / "object", is_intact)
         except StoredDamage:
-            return "its checksum differs" if remote.written(name) else "it is missing"
-    return ""
+            is_missing = not remote.names(name)
+            if drop or not is_missing:  # a part goes when its run ends
+                target = Object(remote, name)
+                yield Damage(target, "it is missing" if is_missing else why, drop or (target,))
 
 
-def _table(remote: Mirror, name: str, line: dict) -> str:
-    return _differs(remote, name, lambda file: files.sha256(file) == line["sha256"])
-
-
-def _committed(remote: Mirror, entry: str, complete: set[str], name: str) -> Iterator[Damage]:
-    index, copy = Object(remote, name), remote.root / entry
-    manifest = parse_manifest(remote.read(name) or b"")
-    why = (
-        "it differs from what was written" if manifest is None else _wrong_key(manifest, copy.name)
-    )
-    if manifest and "run" in manifest and f"cases/{manifest['case_key']}" not in complete:
-        why = why or "its question set is missing"
-    if why:
-        yield Damage(index, why, (index, copy))
-    for line in manifest["files"] if manifest else ():
-        table = Object(remote, table_object(entry, line))
-        if why := _table(remote, table.name, line):
-            yield Damage(table, why, (index, table, copy))
-
-
-def _examined(remote: Mirror, name: str) -> Iterator[Damage]:
-    def reads(file: Path) -> bool:
-        with contextlib.suppress(InvalidInput):
-            examine.read(file)
-            return True
-        return False
-
-    if _differs(remote, name, reads):
-        yield Damage(Object(remote, name), "it cannot be read", (Object(remote, name),))
-
-
-def _sent_block(remote: Mirror, name: str) -> Iterator[Damage]:
-    if why := _differs(remote, name, lambda file: vectors.has_digest(file, Path(name).stem)):
-        yield Damage(Object(remote, name), why, (Object(remote, name),))
-
-
-def _sent_part(remote: Mirror, name: str) -> Iterator[Damage]:
-    content = remote.read(name)
-    if content is None:  # its run has ended meanwhile, and dropped it
-        return
-    try:
-        line = parse_file_record(content)
-        table = table_object(name.rpartition("/")[0], line)
-        why = _table(remote, table, line) if remote.written(name) else ""
-    except ValueError:
-        why = "it cannot be read"
-    if why and remote.written(name):
-        yield Damage(Object(remote, name), why, (Object(remote, name),))
-
-
-def _left_there(remote: Mirror, name: str) -> Iterator[Damage]:
-    written = remote.written(name)
-    if written and time.time() - written > LEFT_OVER:  # younger ones may be part of an upload
-        yield Damage(Object(remote, name), "no result refers to it", (Object(remote, name),))
+def _is_examination(file: Path) -> bool:
+    with contextlib.suppress(InvalidInput):
+        examine.read(file)
+        return True
+    return False

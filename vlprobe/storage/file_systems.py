@@ -21,23 +21,12 @@ FILE_SYSTEM_ERRORS = (
 )
 
 
-class MissingFileSystem(MissingDependency):
-    """Error if the package that opens URLs of this scheme is not installed."""
-
-    def __init__(self, url: str, reason: str) -> None:
-        command = ": pip install 'vlprobe[s3]'" if url.startswith("s3") else " with pip"
-        VlprobeError.__init__(
-            self,
-            f"'{url}' needs a package that is not installed ({reason}). Install it{command}.",
-        )
-
-
 def open_file_system(url: str) -> tuple[Any, str]:
     """Return the file system of a URL, without cached listings, and the path of the URL in it.
 
     Raises:
-        MissingFileSystem: Its package is not installed.
-        InvalidInput: No file system supports this scheme.
+        MissingDependency: s3fs is not installed.
+        InvalidInput: The package of another scheme is not installed, or no file system supports this scheme.
     """
     import fsspec
 
@@ -47,7 +36,11 @@ def open_file_system(url: str) -> tuple[Any, str]:
             url, use_listings_cache=False, **s3_timeouts(url), **redirect_check(url)
         )
     except ImportError as error:
-        raise MissingFileSystem(url, one_line(error)) from None
+        if url.startswith("s3"):
+            raise MissingDependency(f"'{url}'", "s3fs", "'vlprobe[s3]'") from None
+        raise InvalidInput(
+            f"'{url}' needs a package that is not installed ({one_line(error)}). Install it with pip."
+        ) from None
     except ValueError as error:
         raise InvalidInput(
             f"'{url}' is not a valid cache ({one_line(error)}). Expected s3://BUCKET/FOLDER or a folder."
@@ -105,35 +98,22 @@ def _unasked_session() -> type:
 
 @contextlib.contextmanager
 def translate_errors(url: str) -> Iterator[None]:
-    """Turn errors of the file system into one line; FileNotFoundError and FileExistsError pass."""
+    """Turn errors of the file system into one line. A FileNotFoundError that the block lets pass means that the bucket
+    does not exist.
+    """
     try:
         yield
-    except (FileNotFoundError, FileExistsError, VlprobeError):
+    except VlprobeError:
         raise
+    except FileNotFoundError as error:
+        raise InvalidInput(
+            f"There is no '{url}' ({one_line(error)}). Create the bucket, or check the URL."
+        ) from None
     except _file_system_errors() as error:
         raise InvalidInput(
             f"Cannot use '{url}' ({one_line(error)}). Check the network, the endpoint and the credentials in "
             "the environment. Finished work is kept on this machine; run the same command again to continue."
         ) from None
-
-
-@contextlib.contextmanager
-def translate_write_errors(url: str) -> Iterator[None]:
-    """Translate errors like `translate_errors`; FileNotFoundError, which a write raises if the bucket is missing,
-    becomes one line too.
-    """
-    try:
-        with translate_errors(url):
-            yield
-    except FileNotFoundError as error:
-        raise missing_bucket(url, error) from None
-
-
-def missing_bucket(url: str, error: FileNotFoundError) -> InvalidInput:
-    """Return the error of a URL whose bucket does not exist."""
-    return InvalidInput(
-        f"There is no '{url}' ({one_line(error)}). Create the bucket, or check the URL."
-    )
 
 
 def _file_system_errors() -> tuple[type[BaseException], ...]:

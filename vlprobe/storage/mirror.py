@@ -3,8 +3,8 @@
     index/runs/<run key>.2.json           the manifest of a run (2: its schema): its existence marks a complete run
     index/cases/<case key>.2.json         the same for questions
     index/models/<...>.json               an examination
-    runs/<run key>/scores.<sha256>.parquet    a table, named by 16 digits of its checksum
-    runs/<run key>/parts/<part>.json          a finished part of an incomplete run, written after its table
+    runs/<run key>/scores.<sha256>.parquet         a table, named by 16 digits of its checksum
+    runs/<run key>/parts/<part>.<sha256>.parquet   a finished part of an incomplete run
     embeddings/...                        as in the folder
 
 An entry is written once, under a key of everything that determines its content. Its manifest is uploaded last, so that
@@ -15,7 +15,7 @@ yet has `pending.json` in place of its manifest.
 import contextlib
 import functools
 import hashlib
-import io
+import json
 import logging
 import os
 import re
@@ -31,47 +31,42 @@ import pyarrow as pa
 from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_writing
-from vlprobe.storage.entry import SCHEMA, Entry, parse_file_record, parse_manifest, part_intact
-from vlprobe.storage.file_systems import (
-    missing_bucket,
-    open_file_system,
-    translate_errors,
-    translate_write_errors,
-)
+from vlprobe.storage.entry import SCHEMA, Entry, parse_manifest, part_intact
+from vlprobe.storage.file_systems import open_file_system, translate_errors
 
 MIRROR = "VLPROBE_MIRROR"  # the folder of all mirrors
 MARK = ".vlprobe-remote"  # contains the URL
-FOLDERS = ("file", "local")  # schemes of a folder, such as one that several machines have mounted
-LOST_SLASH = re.compile("[A-Za-z][A-Za-z0-9+.-]+:/(?!/)")
+TABLE = re.compile(r"(.+)\.([0-9a-f]{16})\.parquet")  # name of a table's object, with its checksum
 LISTED_SECONDS = 3.0  # between two refreshes
 UNREACHED_SECONDS = 30.0  # after a failed one, for which a page may have waited
-_log = logging.getLogger(__name__)
 
 
 def is_url(cache: object) -> bool:
     """Return whether a cache is a URL, not a folder. Raises InvalidInput for unsupported URLs."""
     text = str(cache)
-    if "@" in text and ("://" in text or LOST_SLASH.match(text)):  # before an error repeats it
+    if not re.match("[A-Za-z][A-Za-z0-9+.:-]+:/", text):
+        return False
+    if "@" in text:  # before an error repeats it
         raise InvalidInput(
             "The URL of the cache contains a user or password. Set them in the environment instead."
         )
-    if LOST_SLASH.match(text):
+    if "://" not in text:
         raise InvalidInput(
             f"'{cache}' is neither a folder nor a URL. Expected s3://BUCKET/FOLDER, with two slashes."
         )
-    return "://" in text
+    return True
 
 
 def open_mirror(url: str) -> "Mirror":
     """Return the mirror of a URL, and make its folder on this machine. Raises InvalidInput."""
     address = url.rstrip("/")
     scheme, _, path = address.partition("://")
+    if scheme in ("file", "local"):
+        raise InvalidInput(f"'{url}' is a folder. Name the folder itself: --cache {path or '/'}.")
     if not path or scheme in ("http", "https"):
         raise InvalidInput(
             f"'{url}' has no bucket. Expected s3://BUCKET/FOLDER. Set the server's address in AWS_ENDPOINT_URL."
         )
-    if scheme in FOLDERS and not path.startswith("/"):
-        raise InvalidInput(f"'{url}' is a relative path. Expected file:///, with three slashes.")
     try:
         above = Path(os.environ.get(MIRROR) or Path.home() / ".cache" / "vlprobe").resolve()
     except (OSError, ValueError, RuntimeError) as error:
@@ -107,16 +102,19 @@ def publish(path: Path) -> None:
         mirror.put(f"index/{mirror.name(path)}", path)
 
 
+@functools.cache
+def warn_once(text: str) -> None:
+    """Log a warning, each text once per process."""
+    logging.getLogger(__name__).warning("%s", text)
+
+
 class Mirror:
     """The objects under one URL, by name: paths with slashes, as those of files below `root`."""
 
     def __init__(self, url: str, root: Path) -> None:
         self.url, self.root = url, root
-        self.is_folder = url.partition("://")[0] in FOLDERS
         self.connection_error = ""  # why the latest refresh failed
-        self._refreshed = float("-inf")
-        self._index: set[str] = set()  # names of the latest listing
-        self._warned: set[str] = set()
+        self._next_refresh = 0.0
         self._lock = threading.Lock()
 
     @functools.cached_property
@@ -124,11 +122,7 @@ class Mirror:
         return open_file_system(self.url)
 
     def _path(self, name: str) -> str:
-        """Return the path of an object. Raises OSError for a pipe, which would block."""
-        path = f"{self._opened[1]}/{name}"
-        if self.is_folder and os.path.exists(path):
-            files.require_regular(Path(path))
-        return path
+        return f"{self._opened[1]}/{name}"
 
     def name(self, path: Path) -> str:
         """Return the name of the object of a file."""
@@ -141,17 +135,9 @@ class Mirror:
     def names(self, folder: str) -> list[str]:
         """Return the names of all objects in a folder and below."""
         with translate_errors(self.url):
-            try:
-                listing = self._opened[0].find(self._path(folder), detail=True)
-            except FileNotFoundError as error:
-                raise missing_bucket(self.url, error) from None
+            listing = self._opened[0].find(self._path(folder), detail=True)
         start = len(self._opened[1]) + 1
         return [path[start:] for path, facts in listing.items() if facts.get("type") == "file"]
-
-    def written(self, name: str) -> float | None:
-        """Return the time an object was written, in seconds as of `time.time`; None if it is missing."""
-        with translate_errors(self.url), contextlib.suppress(FileNotFoundError):
-            return self._opened[0].modified(self._path(name)).timestamp()
 
     def read_all(self, names: Iterable[str]) -> dict[str, bytes]:
         """Download the bytes of small objects concurrently; missing objects are left out."""
@@ -167,15 +153,21 @@ class Mirror:
         """Return the bytes of a small object; None if it is missing."""
         return self.read_all([name]).get(name)
 
-    def fetch(self, name: str, path: Path, is_intact: Callable[[Path], bool]) -> None:
-        """Copy an object to a file, which appears only if it `is_intact`. Raises StoredDamage otherwise."""
+    def fetch(self, name: str, path: Path, is_intact: Callable[[Path], bool] | None = None) -> None:
+        """Copy an object to a file, which appears only if it is intact. Raises StoredDamage otherwise.
+
+        Args:
+            name: The object.
+            path: The file.
+            is_intact: Checks the copy; by default, a table's checksum must begin with the digits in its name.
+        """
         with files.cache_writer(path) as handle:
             with translate_errors(self.url):
                 try:
                     self._opened[0].get_file(self._path(name), handle.name)
                 except FileNotFoundError:
                     raise StoredDamage(f"'{self.address(name)}' is gone.") from None
-            if not is_intact(Path(handle.name)):
+            if not (is_intact or _has_checksum_in(name))(Path(handle.name)):
                 raise StoredDamage(
                     f"'{self.address(name)}' is not what was written: its checksum differs."
                 )
@@ -183,27 +175,17 @@ class Mirror:
     def put(self, name: str, content: Path | bytes) -> None:
         """Upload a file, or the bytes of a small object."""
         refuse_writing()
-        with translate_write_errors(self.url):
-            file_system, root = self._opened
-            if self.is_folder and not os.path.isdir(root):
-                raise InvalidInput(
-                    f"The folder '{root}' is not available. Mount it and run the same "
-                    "command again to continue."
-                )
-            if self.is_folder:  # fsspec's files are visible before they are complete
-                source = content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
-                with source, files.cache_writer(Path(self._path(name))) as target:
-                    shutil.copyfileobj(source, target)
-            elif isinstance(content, Path):
-                file_system.put_file(str(content), self._path(name))
+        with translate_errors(self.url):
+            if isinstance(content, Path):
+                self._opened[0].put_file(str(content), self._path(name))
             else:
-                file_system.pipe_file(self._path(name), content)
+                self._opened[0].pipe_file(self._path(name), content)
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove objects; missing ones are ignored."""
         refuse_writing()
         for name in names:
-            with translate_write_errors(self.url), contextlib.suppress(FileNotFoundError):
+            with translate_errors(self.url), contextlib.suppress(FileNotFoundError):
                 self._opened[0].rm_file(self._path(name))
 
     def remove_run(self, key: str) -> None:
@@ -216,17 +198,15 @@ class Mirror:
         most every few seconds. Raises InvalidInput if the URL cannot be reached.
         """
         with self._lock:
-            pause = UNREACHED_SECONDS if self.connection_error else LISTED_SECONDS
-            try:
-                if now or time.monotonic() - self._refreshed >= pause:
-                    self._refreshed = time.monotonic()
-                    self.connection_error = ""
+            if now or time.monotonic() >= self._next_refresh:
+                try:
                     self._refresh()
-                elif self.connection_error:
-                    raise InvalidInput(self.connection_error)
-            except InvalidInput as error:
-                self.connection_error = str(error)
-                raise
+                    self.connection_error, pause = "", LISTED_SECONDS
+                except InvalidInput as error:
+                    self.connection_error, pause = str(error), UNREACHED_SECONDS
+                self._next_refresh = time.monotonic() + pause
+            if self.connection_error:
+                raise InvalidInput(self.connection_error)
 
     def _refresh(self) -> None:
         # First, so that an entry finished in the meantime is not mistaken for a removed one.
@@ -234,13 +214,6 @@ class Mirror:
             path for kind in ("runs", "cases") for path in self.root.glob(f"{kind}/*/manifest.json")
         }
         paths = {name: path for name in self.names("index") if (path := self._file(name))}
-        self._index = set(paths)
-        if known and not paths and self.is_folder:
-            raise InvalidInput(
-                f"'{self.url}' is empty but had {len(known)} entries. Mount it again; if "
-                "it was emptied "
-                f"on purpose, delete runs and cases in '{self.root}'."
-            )
         new = [
             name
             for name, path in paths.items()
@@ -250,7 +223,7 @@ class Mirror:
             try:
                 self.save(name, content)
             except StoredDamage as error:  # the others stay readable
-                self.warn(str(error))
+                warn_once(str(error))
         for path in known - set(paths.values()):
             path.unlink(missing_ok=True)
 
@@ -275,31 +248,20 @@ class Mirror:
             with files.cache_writer(path) as handle:
                 handle.write(content)
 
-    def warn(self, text: str) -> None:
-        """Log a warning, each text once per process."""
-        if text not in self._warned:
-            self._warned.add(text)
-            _log.warning("%s", text)
-
     def upload_pending(self) -> None:
         """Upload intact finished entries and examinations that the URL lacks. Raises InvalidInput if the URL cannot be
         reached or written.
         """
         self.refresh(now=True)
-        refuse_writing()
-        if self.is_folder:
-            with translate_errors(self.url):
-                os.makedirs(self._opened[1], exist_ok=True)
         self.put("writable", b"")
         for pending in sorted(self.root.glob("*/*/pending.json")):
             MirroredEntry(pending.parent, self).upload()
-        for path in sorted((self.root / "models").glob("*.json")):
-            name = f"index/models/{path.name}"
-            with contextlib.suppress(OSError):  # a pipe, or deleted meanwhile
-                if name not in self._index and _is_json(files.read(path)):
-                    self.put(name, path)
-                elif name not in self._index:
-                    self.warn(f"'{path}' is damaged and is not uploaded. Delete it.")
+        local = {f"index/models/{path.name}": path for path in self.root.glob("models/*.json")}
+        for name in sorted(local.keys() - set(self.names("index/models") if local else ())):
+            if _is_json(files.read(local[name])):
+                self.put(name, local[name])
+            else:
+                warn_once(f"'{local[name]}' is damaged and is not uploaded. Delete it.")
 
 
 class MirroredEntry(Entry):
@@ -330,10 +292,8 @@ class MirroredEntry(Entry):
     def table_path(self, name: str) -> Path:
         """Return the path of a table, downloaded if it is missing or damaged. Raises InvalidInput."""
         if (self.folder / f"{name}.parquet").exists():
-            try:
+            with contextlib.suppress(StoredDamage):
                 return super().table_path(name)
-            except StoredDamage as error:
-                _log.warning("Downloaded again: %s", error)
         try:
             self._fetch_table(name)
         except StoredDamage:  # another machine may have made the entry again
@@ -345,31 +305,31 @@ class MirroredEntry(Entry):
         lines = {line["name"]: line for line in self.manifest()["files"]}
         if (line := lines.get(f"{name}.parquet")) is None:
             raise StoredDamage(f"'{self.mirror.address(self.index)}' has no table '{name}'.")
-        self._fetch(self.name, line, self.folder / line["name"])
+        self.mirror.fetch(table_object(self.name, line), self.folder / line["name"])
 
-    def _fetch(self, folder: str, line: Mapping[str, Any], path: Path) -> None:
-        self.mirror.fetch(table_object(folder, line), path, lambda file: _has_checksum(file, line))
+    def _uploaded_parts(self) -> dict[str, str]:
+        """Return the objects of finished parts by the names of the parts."""
+        names = self.mirror.names(f"{self.name}/parts")
+        tables = {name: TABLE.fullmatch(Path(name).name) for name in names}
+        return {table[1]: name for name, table in tables.items() if table}
 
     def parts(self) -> set[str]:
         """Return the names of all finished parts, local and remote; upload those that are only local."""
-        names = self.mirror.names(f"{self.name}/parts")
-        uploaded = {Path(name).stem for name in names if name.endswith(".json")}
+        uploaded = set(self._uploaded_parts())
         for name in sorted(super().parts() - uploaded):
-            if part_intact(self.folder / "parts" / f"{name}.parquet"):
-                self._upload_part(name)
+            self._upload_part(name)
         return super().parts() | uploaded
 
     def part(self, name: str) -> pa.Table | None:
         """Return a finished part, downloaded if it is not local; None if there is none or it is damaged."""
-        record = f"{self.name}/parts/{name}.json"
-        if not self.has_part(name) and (content := self.mirror.read(record)) is not None:
+        if not self.has_part(name) and (part := self._uploaded_parts().get(name)):
             path = self.folder / "parts" / f"{name}.parquet"
             try:
-                self._fetch(f"{self.name}/parts", parse_file_record(content), path)
-                self.mirror.write_file(path.with_suffix(".json"), content)
-            except (StoredDamage, ValueError) as error:
-                address = self.mirror.address(record)
-                _log.warning("'%s' is damaged and will be recomputed (%s)", address, error)
+                self.mirror.fetch(part, path)
+                record = {"name": path.name, "sha256": files.sha256(path)}
+                self.mirror.write_file(path.with_suffix(".json"), json.dumps(record).encode())
+            except StoredDamage as error:
+                warn_once(f"{error.problem} It will be recomputed.")
         return super().part(name)
 
     def write_part(self, name: str, table: pa.Table) -> None:
@@ -379,9 +339,9 @@ class MirroredEntry(Entry):
 
     def _upload_part(self, name: str) -> None:
         path = self.folder / "parts" / f"{name}.parquet"
-        record = path.with_suffix(".json").read_bytes()
-        self.mirror.put(table_object(f"{self.name}/parts", parse_file_record(record)), path)
-        self.mirror.put(f"{self.name}/parts/{name}.json", record)
+        if part_intact(path):
+            line = {"name": path.name, "sha256": files.sha256(path)}
+            self.mirror.put(table_object(f"{self.name}/parts", line), path)
 
     def _commit(self, manifest: dict) -> None:
         files.write_json(self.folder / "pending.json", manifest)
@@ -398,16 +358,17 @@ class MirroredEntry(Entry):
         except FileNotFoundError:  # uploaded by another process meanwhile
             return
         manifest = parse_manifest(content)
-        if manifest is None or not all(
-            _has_checksum(self.folder / line["name"], line) for line in manifest["files"]
+        tables = [(self.folder / line["name"], line) for line in (manifest or {}).get("files", ())]
+        if not manifest or not all(
+            path.is_file() and files.sha256(path) == line["sha256"] for path, line in tables
         ):
-            _log.warning("'%s' is damaged and will be recomputed.", self.folder)
+            warn_once(f"'{self.folder}' is damaged and will be recomputed.")
             pending.unlink(missing_ok=True)
             return
         there = self.mirror.read(self.index)
         if there is None or parse_manifest(there) is None:
-            for line in manifest["files"]:
-                self.mirror.put(table_object(self.name, line), self.folder / line["name"])
+            for path, line in tables:
+                self.mirror.put(table_object(self.name, line), path)
             self.mirror.put(self.index, content)
         elif "run" in manifest:
             content = there  # questions stay, with the local paths of pictures
@@ -422,8 +383,10 @@ def table_object(folder: str, line: Mapping[str, str]) -> str:
     return f"{folder}/{Path(line['name']).stem}.{line['sha256'][:16]}.parquet"
 
 
-def _has_checksum(path: Path, line: Mapping[str, str]) -> bool:
-    return path.is_file() and files.sha256(path) == line["sha256"]
+def _has_checksum_in(name: str) -> Callable[[Path], bool]:
+    """Return the check of a table by the digits of the checksum in the name of its object."""
+    digits = name.split(".")[-2]
+    return lambda file: files.sha256(file).startswith(digits)
 
 
 def _is_json(content: bytes) -> bool:

@@ -35,7 +35,7 @@ from vlprobe.storage import files, memo
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.entry import SCHEMA, Entry
 from vlprobe.storage.files import present, unreadable
-from vlprobe.storage.mirror import MirroredEntry, is_url, mirror_of, open_mirror
+from vlprobe.storage.mirror import MirroredEntry, is_url, mirror_of, open_mirror, warn_once
 
 if TYPE_CHECKING:
     import duckdb
@@ -214,7 +214,7 @@ class Store:
         except InvalidInput as error:
             if not any(self.root.glob("runs/*/manifest.json")):
                 raise
-            self.mirror.warn(str(error))
+            warn_once(str(error))
 
     def find(self, key: str) -> dict[str, Any]:
         """Return the manifest of the run whose key begins with these digits. Raises NotFound."""

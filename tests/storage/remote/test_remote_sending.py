@@ -1,14 +1,10 @@
 """What a store behind a URL sends, when, and what becomes of it where sending broke off."""
 
-import shutil
-import time
-
 import pytest
 
 from tests.storage.remote.test_remote_s3 import TABLE
-from tests.storage.remote.test_remote_store import KEY, ask, finish
+from tests.storage.remote.test_remote_store import KEY, finish
 from vlprobe.errors import InvalidInput
-from vlprobe.runs import verify
 from vlprobe.storage.mirror import Mirror
 
 
@@ -73,51 +69,8 @@ def test_a_run_that_was_killed_right_after_its_commit_is_complete(memory, on, mo
     assert not list(one.root.rglob("pending.json"))
 
 
-def test_left_over_objects_are_found_once_nobody_can_be_sending_them(memory, on, monkeypatch):
+def test_an_upload_that_is_cut_off_anywhere_leaves_no_half_entry(memory, on, monkeypatch):
     one = on("one", memory)
-    ask(one)
-    finish(one)
-    left = f"runs/{KEY}/scores.0123456789abcdef.parquet"
-    one.mirror.put(left, b"x")
-    assert verify.damages(one) == []
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 2 * verify.LEFT_OVER)
-    assert [(str(one.path), one.why) for one in verify.damages(one)] == [
-        (f"{memory}/{left}", "no result refers to it")
-    ]
-    verify.repair(verify.damages(one))
-    assert verify.damages(one) == []
-    assert one.run(KEY).table("scores").equals(TABLE)
-
-
-def test_half_an_object_is_never_seen_in_a_shared_folder(on, tmp_path, monkeypatch):
-    one = on("one", f"file://{tmp_path}/shared")
-    one.require_writable()
-    there, copy = one.mirror, shutil.copyfileobj
-
-    def cut_off(source, target):
-        target.write(source.read(1))
-        raise KeyboardInterrupt
-
-    (tmp_path / "file").write_bytes(b"new")
-    for content in (tmp_path / "file", b"new"):
-        there.put("a", b"old")
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(shutil, "copyfileobj", cut_off)
-            there.put("a", content)
-        assert there.read("a") == b"old"
-        there.put("a", content)
-        assert there.read("a") == b"new"
-    assert shutil.copyfileobj is copy
-    assert sorted(there.names("")) == ["a", "writable"]
-
-
-@pytest.mark.parametrize("kind", ["memory", "folder"])
-def test_an_upload_that_is_cut_off_anywhere_leaves_no_half_entry(
-    kind, request, on, tmp_path, monkeypatch
-):
-    url = f"file://{tmp_path}/shared" if kind == "folder" else request.getfixturevalue("memory")
-    one = on("one", url)
     one.require_writable()
     put = Mirror.put
     for n_allowed in range(2):  # the table, then the manifest
@@ -132,9 +85,9 @@ def test_an_upload_that_is_cut_off_anywhere_leaves_no_half_entry(
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(Mirror, "put", cut_off)
             finish(one)
-        two = on("two", url)
+        two = on("two", memory)
         assert two.runs() == one.runs() == []
         assert not two.run(KEY).complete
-        on("one", url)
+        on("one", memory)
     one.require_writable()
-    assert on("two", url).run(KEY).table("scores").equals(TABLE)
+    assert on("two", memory).run(KEY).table("scores").equals(TABLE)

@@ -157,19 +157,21 @@ def local_copy(url: str, cache: Path) -> Path:
     if url.startswith("hf://"):
         return local_split(url, cache)
     files_there, path = file_systems.open_file_system(url)
-    try:
-        with file_systems.translate_errors(url):
+    with file_systems.translate_errors(url):
+        try:
             facts = files_there.info(path)
             target = cache / "fetched" / _stamp(url, facts) / file_name(url)
             if not target.is_file():
                 refuse_writing()
                 _fetch(url, files_there, path, facts, target)
-    except FileNotFoundError as error:
-        if isinstance(error.__cause__, InvalidInput):  # fsspec hides that a redirect was rejected
-            raise error.__cause__ from None
-        raise InvalidInput(
-            f"'{url}' does not exist or cannot be reached. Check the address and the network."
-        ) from None
+        except FileNotFoundError as error:
+            if isinstance(
+                error.__cause__, InvalidInput
+            ):  # fsspec hides that a redirect was rejected
+                raise error.__cause__ from None
+            raise InvalidInput(
+                f"'{url}' does not exist or cannot be reached. Check the address and the network."
+            ) from None
     return target
 
 
