@@ -18,11 +18,10 @@ from vlprobe.dashboard import damage, state
 from vlprobe.dashboard.lab import stored
 from vlprobe.errors import REPAIR, InvalidInput, StoredDamage
 from vlprobe.runs import jobs
-from vlprobe.runs import thumbnails as runs_thumbnails
 from vlprobe.runs import verify as runs_verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.storage import access, thumbnails
+from vlprobe.storage import access
 from vlprobe.storage.files import write_json
 from vlprobe.storage.mirror import MIRROR
 from vlprobe.storage.store import Store
@@ -300,23 +299,3 @@ def test_a_read_only_dashboard_offers_neither(monkeypatch, copied):
     at = open_page(monkeypatch, copied, "breakdown")
     assert "is damaged" in at.warning[0].value
     assert not links_to_lab(at)
-
-
-def test_small_copies_of_removed_results_are_counted_and_go_when_told(monkeypatch, made, copied):
-    orphan = thumbnails.path_of(copied.root, "a" * 32)
-    kept = set(thumbnails.paths(copied.root))
-    assert len(kept) == 2  # of the two pictures that the run read
-    thumbnails.write(copied.root, "a" * 32, next(iter(kept)).read_bytes())
-    at = checked(monkeypatch, copied)
-    told = "3 thumbnails take"
-    assert told in words(at) and "1 belong to removed results" in words(at)
-    assert not at.warning
-    at.button(key="clean_thumbnails").click().run()
-    assert not at.exception and not orphan.exists()
-    assert set(thumbnails.paths(copied.root)) == kept
-    assert not [button for button in at.button if button.key == "clean_thumbnails"]
-    harm(next(iter(kept)), "truncated")
-    assert [one.path for one in runs_verify.damages(copied)] == [next(iter(kept))]
-    shutil.rmtree(copied.root / "runs")
-    runs_thumbnails.clean(copied)
-    assert not list(thumbnails.paths(copied.root))

@@ -3,7 +3,6 @@
 import csv
 import json
 import shutil
-from collections import namedtuple
 from pathlib import Path
 
 import numpy as np
@@ -156,20 +155,6 @@ def test_the_same_request_goes_on_and_another_one_is_refused_in_one_line(store, 
     with pytest.raises(InvalidInput, match=r"is a file\. Expected a folder"):
         write(request, file, store)
     assert kept.is_file()
-
-
-def test_too_little_space_is_told_in_one_line_before_any_picture_is_written(
-    store, tmp_path, monkeypatch
-):
-    usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**6, 10**6, 10_000))
-    out = tmp_path / "out"
-    with pytest.raises(InvalidInput) as caught:
-        write(asked(five(tmp_path / "five")), out, store)
-    assert "12 mixed pictures take about 0.0 GiB" in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert (out / "danger_seed1.json").is_file()
-    assert not list(out.rglob("*.png"))
 
 
 def test_a_folder_that_cannot_be_written_is_one_line_and_what_was_finished_stays(store, tmp_path):

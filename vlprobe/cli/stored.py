@@ -77,7 +77,7 @@ def verify(ctx: click.Context, repair: bool) -> None:
 
     One line on stdout per damaged entry. --repair removes them; the same `vlprobe run` recreates them.
     """
-    from vlprobe.runs import thumbnails, verify
+    from vlprobe.runs import verify
 
     store = cache_store(ctx)
     if repair:
@@ -90,9 +90,6 @@ def verify(ctx: click.Context, repair: bool) -> None:
     )  # without files that were created again in the meantime
     verify.repair(still)
     gone = sum(bool(damage.drop) for damage in still)
-    inform(thumbnails.summary(thumbnails.usage(store)))
-    if repair:
-        thumbnails.clean(store)
     if not damages:
         inform("All checksums match.")
     elif repair:

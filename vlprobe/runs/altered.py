@@ -12,7 +12,6 @@ are made from the same cases.
 
 import datetime
 import json
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -43,8 +42,6 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Edit, Item, Picture, PictureEdit
 
 FACTS = "altered.json"
-SAMPLE = 8  # mixed pictures from which the size of all is estimated
-SPARE = 1.05  # of that: what else is written is small
 
 
 def write(
@@ -100,9 +97,8 @@ def write(
 
 def _claim(folder: Path, identity: Mapping[str, object]) -> None:
     """Raise InvalidInput if the folder is a file, or holds anything but the files of this request."""
-    remedy = "Name another folder, or delete this one."
     if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"'{folder}' is a file. Expected a folder. {remedy}")
+        raise InvalidInput(f"'{folder}' is a file. Expected a folder. Name another one.")
     if not folder.exists() or not any(folder.iterdir()):
         return
     try:
@@ -110,7 +106,9 @@ def _claim(folder: Path, identity: Mapping[str, object]) -> None:
     except (OSError, ValueError):
         facts = {}
     if facts.get("asked") != identity:
-        raise InvalidInput(f"'{folder}' already exists and contains other files. {remedy}")
+        raise InvalidInput(
+            f"'{folder}' already exists and contains other files. Name another folder, or delete this one."
+        )
 
 
 def _write_captions(
@@ -183,9 +181,6 @@ def _write_pictures(
             numbers.tolist(), mixed_pictures(pictures_by_id, rule, numbers), strict=True
         )
     ]
-    _refuse_without_space(
-        folder, [picture for _, file, picture in mixed if not (folder / file).exists()]
-    )
     with files.atomic_writer(folder / "mixed_pictures.jsonl") as handle:
         for done, (rule, file, picture) in enumerate(mixed, 1):
             row = _write_picture(folder, file, picture, name_of) | {"rule": rule}
@@ -217,7 +212,8 @@ def _write_picture(
     edit = cast(PictureEdit, picture.edit)
     path = folder / file
     if not path.exists():
-        files.write_bytes(path, _png(picture), durable=False)
+        content = pictures.encode(pictures.open_picture(picture), "PNG")
+        files.write_bytes(path, content, durable=False)
     row: dict[str, object] = {
         "file": file,
         "image": name_of[str(picture.path)],
@@ -229,22 +225,3 @@ def _write_picture(
         width, height = pictures.open_picture(Picture(picture.path)).size
         row["box"] = list(mix.box(width, height, edit.lam, edit.seed))
     return row
-
-
-def _png(picture: Picture) -> bytes:
-    return pictures.encode(pictures.open_picture(picture), "PNG")
-
-
-def _refuse_without_space(folder: Path, mixed: Sequence[Picture]) -> None:
-    """Raise InvalidInput if these pictures would take more than is free, judging by a few of them."""
-    if not mixed:
-        return
-    step = max(1, len(mixed) // SAMPLE)
-    sizes = [len(_png(picture)) for picture in mixed[::step][:SAMPLE]]
-    needed = SPARE * len(mixed) * sum(sizes) / len(sizes)
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        raise InvalidInput(
-            f"{len(mixed):,} mixed pictures take about {needed / 2**30:.1f} GiB, and '{folder}' has "
-            f"{free / 2**30:.1f} GiB free. Choose another folder, fewer seeds (--option picture_seeds=1), or --limit."
-        )

@@ -19,7 +19,7 @@ from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.models.doctor import examine
 from vlprobe.runs import job as job_files
 from vlprobe.scoring import vectors
-from vlprobe.storage import annotations, answer_log, files, mine, thumbnails
+from vlprobe.storage import annotations, answer_log, files, mine
 from vlprobe.storage.entry import SCHEMA, parse_manifest, part_intact, verify_table
 from vlprobe.storage.mirror import TABLE, Mirror, table_object
 from vlprobe.storage.store import Entry, Store
@@ -73,7 +73,6 @@ def damages(
         *((_part, path) for path in sorted(store.root.glob("runs/*/parts/*.parquet"))),
         *((_block, path) for path in sorted(store.root.glob("embeddings/*/*/*.npy"))),
         *((_answers, path) for path in sorted(mine.path(store.root, answer_log.FOLDER).glob("*/"))),
-        *((_thumbnail, path) for path in sorted(thumbnails.paths(store.root))),
         *((_examination, path) for path in sorted(store.root.glob("models/*.json"))),
         *((_job, path) for path in sorted(store.root.glob("jobs/*/"))),
         *(
@@ -196,18 +195,6 @@ def _part(path: Path) -> Iterator[Damage]:
 def _block(path: Path) -> Iterator[Damage]:
     if not vectors.is_intact(path):
         yield Damage(path, "its checksum differs" if len(path.stem) == 32 else OLDER, (path,))
-
-
-def _thumbnail(path: Path) -> Iterator[Damage]:
-    with contextlib.suppress(FileNotFoundError):  # it was not shown for longest, and went meanwhile
-        try:
-            is_whole = thumbnails.is_whole(files.read(path))
-        except FileNotFoundError:
-            raise
-        except OSError:
-            is_whole = False
-        if not is_whole:
-            yield Damage(path, "it is not a valid thumbnail", (path,))
 
 
 def _examination(path: Path) -> Iterator[Damage]:

@@ -7,14 +7,15 @@ Thumbnails save time and are not results: a missing one is created again (`scori
 is limited; the least recently shown thumbnails are deleted first. A read-only server does not write thumbnails.
 """
 
+import bisect
 import contextlib
+import itertools
 import os
 import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Set
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput
@@ -32,15 +33,6 @@ MIXED = "m"  # ends the key of a mixed picture
 _KEY = re.compile(f"[0-9a-f]{{32}}{MIXED}?")
 _writes: Counter[Path] = Counter()
 _writes_lock = threading.Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Size of the thumbnails of a store."""
-
-    n_entries: int
-    n_bytes: int
-    n_unused: int  # of files that no stored result names
 
 
 def path_of(root: Path, key: str) -> Path:
@@ -99,58 +91,17 @@ def paths(root: Path) -> Iterator[Path]:
 
 def trim(root: Path, max_entries: int = MAX_ENTRIES, max_total: int = MAX_TOTAL) -> int:
     """Remove the least recently used thumbnails if a limit is exceeded; return the number removed."""
-    entries = sorted(_entries(root), reverse=True)  # used last first
-    total = sum(n_bytes for _, n_bytes, _ in entries)
-    if len(entries) <= max_entries and total <= max_total:
-        return 0
-    n_kept, n_bytes_kept = 0, 0
-    for _, n_bytes, _ in entries:
-        n_bytes_kept += n_bytes
-        if n_kept + 1 > TRIM_TO * max_entries or n_bytes_kept > TRIM_TO * max_total:
-            break
-        n_kept += 1
-    return _remove(Path(name) for _, _, name in entries[n_kept:])
-
-
-def remove_unused(root: Path, used: Set[str]) -> int:
-    """Remove all thumbnails, mixed ones too, except those of picture files with these digests; return the number
-    removed.
-    """
-    return _remove(path for path in paths(root) if path.stem not in used)
-
-
-def usage(root: Path, used: Set[str]) -> Usage:
-    """Compute the size of the thumbnails, and the number of those for picture files with none of these digests."""
-    entries = _entries(root)
-    keys = [Path(name).stem for _, _, name in entries]
-    n_unused = sum(key not in used and not key.endswith(MIXED) for key in keys)
-    return Usage(len(entries), sum(n_bytes for _, n_bytes, _ in entries), n_unused)
-
-
-def _entries(root: Path) -> list[tuple[float, int, str]]:
-    """List the last use, the size and the path of each thumbnail."""
     entries = []
-    for folder in _listed(root / FOLDER):
-        for file in _listed(folder):
-            if file.name.endswith(".webp"):
-                with contextlib.suppress(OSError):  # removed meanwhile
-                    status = file.stat()
-                    entries.append((status.st_mtime, status.st_size, file.path))
-    return entries
-
-
-def _listed(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as listing:
-            return list(listing)
-    except OSError:  # it is missing, or not a folder
-        return []
-
-
-def _remove(doomed: Iterator[Path]) -> int:
-    n_removed = 0
-    for path in doomed:
+    for path in paths(root):
+        with contextlib.suppress(OSError):  # removed meanwhile
+            status = path.stat()
+            entries.append((status.st_mtime, status.st_size, path))
+    entries.sort(reverse=True)  # used last first
+    totals = list(itertools.accumulate(n_bytes for _, n_bytes, _ in entries))
+    if len(entries) <= max_entries and (not totals or totals[-1] <= max_total):
+        return 0
+    n_kept = min(int(TRIM_TO * max_entries), bisect.bisect_right(totals, TRIM_TO * max_total))
+    for _, _, path in entries[n_kept:]:
         with contextlib.suppress(OSError):
             path.unlink()
-            n_removed += 1
-    return n_removed
+    return len(entries) - n_kept

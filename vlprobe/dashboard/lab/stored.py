@@ -15,7 +15,7 @@ from vlprobe.dashboard.state import attempt, link_docs, plain, quiet, store
 from vlprobe.dashboard.tables import show
 from vlprobe.errors import VlprobeError
 from vlprobe.render.html.elements import breakable, column_heads, tag
-from vlprobe.runs import jobs, thumbnails, verify
+from vlprobe.runs import jobs, verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.verify import Damage
 from vlprobe.storage import access
@@ -37,7 +37,6 @@ OTHERS = {  # files other than runs: their description, and their repair
         "Results of model checks",
         "Deleted; the next run of the model repeats them",
     ),
-    "thumbnails": ("Thumbnail of a picture", "Deleted; rebuilt when it is shown"),
     "jobs": ("State of a job", "Deleted; its finished results stay"),
     "annotations": ("Tags and notes", "Kept, because it cannot be recreated"),
 }
@@ -74,7 +73,6 @@ def draw() -> None:
     looked = st.session_state.get(FOUND)
     if looked is None:
         return
-    _thumbnails()
     if not looked.damages:
         st.success(
             f"{looked.at}: all checksums match.",
@@ -108,17 +106,6 @@ def _read(only: tuple[Damage, ...] | None = None) -> list[Damage]:
         )
     finally:
         bar.empty()
-
-
-def _thumbnails() -> None:
-    """Draw the size of the thumbnails, and a button to delete those of removed results."""
-    usage = thumbnails.usage(store())
-    quiet(thumbnails.summary(usage))
-    if usage.n_unused and st.button(
-        "Remove unused thumbnails", icon=":material/delete:", key="clean_thumbnails"
-    ):
-        attempt(thumbnails.clean, store())
-        st.rerun()
 
 
 def _list(looked: Looked) -> None:
@@ -315,7 +302,7 @@ def _place(damage: Damage) -> tuple[str, str]:
     questions.
     """
     match = re.search(
-        r"\b(runs|cases|embeddings|models|jobs|annotations|thumbnails)/([0-9a-z]*)", _inside(damage)
+        r"\b(runs|cases|embeddings|models|jobs|annotations)/([0-9a-z]*)", _inside(damage)
     )
     return (match[1], match[2]) if match else ("", "")
 
