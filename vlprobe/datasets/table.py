@@ -1,4 +1,4 @@
-"""Tables of any layout: `table:FILE` in .csv, .tsv, .json, .jsonl, .parquet, .arrow or a webdataset .tar.
+"""Tables of any layout: `table:FILE` in .csv, .tsv, .json, .jsonl, .parquet or a webdataset .tar.
 
     table:FILE               pictures next to the file, or inside it
     table:URL                s3://, gs:// or https://, or hf://OWNER/NAME/SPLIT of the hub, downloaded into the cache

@@ -4,7 +4,7 @@ The path of such a picture continues after the file that holds it. A file has no
 unambiguous:
 
     SHARD.tar/000001.jpg       a member of a tar
-    TABLE.parquet/image/17     the bytes in row 17, counted from 0, of a column; .arrow and .feather too
+    TABLE.parquet/image/17     the bytes in row 17, counted from 0, of a column
     PHOTO.jpg/crop=3,4,50,60   the part of a picture that begins 3 pixels from the left and 4 from the top, 50
                                wide and 60 high; also of one inside another file
 
@@ -211,7 +211,7 @@ def _is_bytes(kind: Any) -> bool:
 def _shape(file: str, *stamp: int) -> tuple[tuple[str, ...], list[int]]:
     """Return the columns with bytes, and the first row of each group, with the number of rows at the end."""
     with columnar_files.whole(Path(file)):
-        opened = columnar_files.open_columnar(Path(file))
+        opened = columnar_files.ParquetFile(Path(file))
         return tuple(bytes_columns(opened.schema)), [0, *itertools.accumulate(opened.row_counts)]
 
 
@@ -220,11 +220,11 @@ def _group(file: str, column: str, group: int, *stamp: int) -> "pa.ChunkedArray"
     import pyarrow as pa
 
     with columnar_files.whole(Path(file)):
-        batches = columnar_files.open_columnar(Path(file)).batches([column], [group])
+        batches = columnar_files.ParquetFile(Path(file)).batches([column], [group])
         return pa.chunked_array([batch.column(column) for batch in batches])
 
 
-CELLS = (".parquet", ".arrow", ".feather", ".ipc")
+CELLS = (".parquet",)
 TARS = (".tar",)
 CROP = re.compile(r"crop=(-?\d{1,7}),(-?\d{1,7}),(-?\d{1,7}),(-?\d{1,7})")
 

@@ -85,7 +85,7 @@ def test_the_page_of_the_docs_names_every_layout_and_every_kind_of_file():
     section = (docs / "reference" / "columns.md").read_text().partition("## Layouts of tables")[2]
     table = section.partition("\n## ")[0].splitlines()
     assert [line.split("`")[1] for line in table if line.startswith("| `")] == list(layouts.NAMES)
-    for suffix in (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow", ".feather", ".tar"):
+    for suffix in (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".tar"):
         assert f"`{suffix}`" in page
         reader.require_kind(Path(f"x{suffix}"))
 
@@ -393,7 +393,6 @@ def test_a_row_that_repeats_another_is_counted_and_left_out(tmp_path: Path):
         ("x.json", b'[{"image": "a.png"}, 3]', "entry 1 is neither an object nor a list"),
         ("x.json", b'[["a", "b", "c", "d"], ["a"]]', "does not have the same layout in all rows"),
         ("x.parquet", b"PAR1" + bytes(50), "is not a valid table"),
-        ("x.arrow", b"ARROW1" + bytes(50), "is not a valid table"),
         ("x.csv.gz", b"\x1f\x8b", "is compressed"),
         ("x.xlsx", b"PK", "ends in '.xlsx'. Expected a table"),
     ],

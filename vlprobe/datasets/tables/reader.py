@@ -1,4 +1,4 @@
-"""Read a table of any format into columns of text: .csv, .tsv, .json, .jsonl, .parquet, .arrow, .tar.
+"""Read a table of any format into columns of text: .csv, .tsv, .json, .jsonl, .parquet, .tar.
 
 A column has texts, or lists of texts, or pictures that stay in the file and are identified by their paths
 (`storage.containers`). Every defect raises an InvalidInput of one line that names the file and the row.
@@ -218,7 +218,12 @@ def _add_text(file: Path, name: str, kind: str, content: bytes, row: dict[str, A
 SEPARATED = (".csv", ".tsv", ".txt")
 JSON_LINES = (".jsonl", ".ndjson")
 TEXTUAL = (*SEPARATED, ".json", *JSON_LINES)
-SUFFIXES = (*SEPARATED, ".json", *JSON_LINES, ".parquet", ".arrow", ".feather", ".ipc", ".tar")
+SUFFIXES = (*SEPARATED, ".json", *JSON_LINES, ".parquet", ".tar")
+ARROW = (
+    ".arrow",
+    ".feather",
+    ".ipc",
+)  # its readers trust the file: a wrong offset reads other memory
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tgz", ".7z")
 MOST_BYTES = 4 << 30  # of a table's texts in memory
 MOST_ROWS = 50_000_000
@@ -264,6 +269,10 @@ def require_kind(file: Path) -> None:
     if suffix in PACKED:
         raise InvalidInput(
             f"'{file}' is compressed, and its unpacked size is unknown. Unpack it first."
+        )
+    if suffix in ARROW:
+        raise InvalidInput(
+            f"'{file}' is an Arrow file. Save it as Parquet: pandas.read_feather(FILE).to_parquet(OUT)."
         )
     if suffix not in SUFFIXES:
         raise InvalidInput(f"'{file}' ends in '{suffix}'. Expected a table: {', '.join(SUFFIXES)}.")
@@ -460,7 +469,7 @@ def _no_utf8(file: Path) -> InvalidInput | None:
 
 
 def _columnar(file: Path) -> Table:
-    """Read Parquet or Arrow without its pictures.
+    """Read Parquet without its pictures.
 
     Raises:
         InvalidInput: it is damaged, or has more than MOST_BYTES of text or MOST_ROWS rows. Text is
@@ -469,7 +478,7 @@ def _columnar(file: Path) -> Table:
     import pyarrow as pa
 
     with columnar_files.whole(file):
-        opened = columnar_files.open_columnar(file)
+        opened = columnar_files.ParquetFile(file)
         n_rows = sum(opened.row_counts)
         if n_rows > MOST_ROWS:
             raise InvalidInput(
