@@ -3,11 +3,11 @@
     import vlprobe
 
     model = vlprobe.load_model("demo:softmax")
-    found = vlprobe.run(model, "folder:photos", "lgip")
-    found.failures()                                       # pictures first, in a notebook
+    results = vlprobe.run(model, "folder:photos", "lgip")
+    results.failures()                                     # pictures first, in a notebook
     vlprobe.compare(vlprobe.results(), "demo:softmax", "demo:weak")
 
-`docs/python.md` shows all of it. What is named here is imported when it is first used.
+`docs/python.md` documents the interface. Names are imported on first use.
 """
 
 import importlib
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.2.0"
 
-# Nobody is told that libraries are used here; read when they are imported.
+# No telemetry; the libraries read these when they are imported.
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 

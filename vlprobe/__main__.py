@@ -9,18 +9,18 @@ from typing import NoReturn
 
 from vlprobe.cli.main import main
 
-ALLOCATIONS = 100_000  # of objects between two looks for garbage; importing torch and OpenCLIP makes a million
+ALLOCATIONS = 100_000  # of objects between two garbage collections; importing torch and OpenCLIP makes a million
 
 
 def run() -> None:
-    """The command in a process of its own.
+    """Run the command line as a process.
 
-    It does not look through all that was imported again and again. When all is closed and written, it
-    ends at once: deleting a million objects takes a second, and DuckDB prints 41 lines of leaks on stderr.
+    Garbage collection is rare, because imports make a million objects. When everything is closed and written, the
+    process ends at once: deleting the objects takes a second, and DuckDB prints 41 lines of leaks on stderr.
     """
-    status: object = 1  # of an error that nobody expected
+    status: object = 1  # of an unexpected error
     gc.set_threshold(ALLOCATIONS, *gc.get_threshold()[1:])
-    # First registered, last called: after threads and all else that ends.
+    # Registered first, so called last, after threads and other exit handlers
     atexit.register(lambda: _end(status))
     try:
         main()
@@ -29,7 +29,7 @@ def run() -> None:
 
 
 def _end(status: object) -> NoReturn:
-    """End the process with what a SystemExit says, without deleting what is imported."""
+    """End the process with the status or message of a SystemExit, without deleting the imported objects."""
     if isinstance(status, str):
         sys.stderr.write(f"{status}\n")
     for stream in (sys.stdout, sys.stderr):

@@ -1,15 +1,15 @@
 """Errors with a message for a person.
 
     VlprobeError
-    |- NotFound             a name that is not known
-    |- InvalidInput         a file, a value or a model's answer that is not as expected
-    |  |- Misfit            a probe that cannot be asked of this dataset or model
-    |  `- StoredDamage      a stored file that is gone or is not what was written
+    |- NotFound             an unknown name
+    |- InvalidInput         an unexpected file, value or answer of a model
+    |  |- Misfit            a probe that does not apply to this dataset or model
+    |  `- StoredDamage      a stored file that is missing or differs from the written one
     |- MissingDependency    an optional package that is not installed
     `- JobFailed            a run that stopped before its end
 
-The command line and `app.py` catch VlprobeError alone and show its one line: what was wrong, what
-was expected, what to do. Every other exception is a bug and keeps its traceback.
+The command line and `app.py` catch only VlprobeError and show its line: the problem, the expected
+input, and the remedy. Every other exception is a bug and keeps its traceback.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ REPAIR = "Run `vlprobe verify --repair`, then the same run again: damaged files 
 
 
 def printable(text: str) -> str:
-    """The text with what does not print written as Python writes it.
+    """Return the text with unprintable characters escaped as in a Python string.
 
     >>> printable("a red\\ndog\\x1b[31m")
     'a red\\\\ndog\\\\x1b[31m'
@@ -58,14 +58,14 @@ def first_line(error: BaseException) -> str:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that a device, or the machine, is out of memory."""
+    """Return whether an error says that a device, or the machine, is out of memory."""
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(words in str(error) for words in OUT_OF_MEMORY)
     )
 
 
 def describe_shortage(error: BaseException) -> str:
-    """One line about an error that says that the memory or the disk of this machine is full; "" for any other error."""
+    """Describe in a line that the memory or the disk of this machine is full; "" for any other error."""
     is_unmapped = isinstance(error, ImportError) and "failed to map segment" in str(error)
     number = error.errno if isinstance(error, OSError) else None
     if is_out_of_memory(error) or is_unmapped or number == errno.ENOMEM:
@@ -82,8 +82,8 @@ def describe_shortage(error: BaseException) -> str:
 class VlprobeError(Exception):
     """One line for a person; never a traceback.
 
-    What a file or a link puts into it is data: what does not print is written as Python writes it,
-    so that it neither breaks the line nor steers a terminal, and what is too long loses its middle.
+    Text from a file or a link is data: unprintable characters are escaped, so that they neither break the line
+    nor control a terminal, and a long message loses its middle.
     """
 
     def __init__(self, message: str = "") -> None:
@@ -92,7 +92,7 @@ class VlprobeError(Exception):
         super().__init__(printable(message))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as it is, message and fields: other processes raise errors too."""
+        """Pickle the message and the fields unchanged: other processes raise errors, too."""
         return _unpickled, (type(self), self.args), self.__dict__
 
 
@@ -101,9 +101,7 @@ def _unpickled(error_type: type[VlprobeError], arguments: tuple[str, ...]) -> Vl
 
 
 class NotFound(VlprobeError):
-    """A name that nothing has; the message suggests the closest of the names that exist, and
-    lists up to 12.
-    """
+    """Unknown name; the message suggests the closest known name, and lists up to 12."""
 
     def __init__(self, kind: str, name: str, names: Iterable[str], hint: str = "") -> None:
         names = list(names)
@@ -116,20 +114,20 @@ class NotFound(VlprobeError):
 
 
 class InvalidInput(VlprobeError):
-    """Something read or computed is not as expected."""
+    """Unexpected input or result."""
 
 
 class Misfit(InvalidInput):
-    """A probe cannot be asked of this dataset or this model; another one may be."""
+    """A probe does not apply to this dataset or model; another one may."""
 
 
 class StoredDamage(InvalidInput):
-    """A stored file is gone, cannot be read or is not what was written.
+    """A stored file is missing, cannot be read, or differs from the written one.
 
     Attributes:
-        problem: What is wrong, without the remedy; printable and shortened as the message is.
-        remedy: The command that removes what is damaged, as the message's final sentence; "" where
-            nothing has to be done. Pages, which have a button for it, show that instead.
+        problem: The problem without the remedy; printable and shortened like the message.
+        remedy: The command that removes the damaged file, as the message's final sentence; "" if
+            nothing has to be done. Pages show a button instead.
     """
 
     def __init__(self, problem: str, remedy: str = REPAIR) -> None:
@@ -149,7 +147,7 @@ class MissingDependency(VlprobeError):
 
 
 class JobFailed(VlprobeError):
-    """A run stopped before its end; what it had finished is kept."""
+    """A run stopped before its end; finished work is kept."""
 
 
 _plugin_titles: dict[Path, str] = {}  # by the file or folder of their code
@@ -162,23 +160,23 @@ def register_plugin(root: Path, title: str) -> None:
 
 @contextlib.contextmanager
 def plugin_errors(title: str = "", doing: str = "") -> Iterator[None]:
-    """Turn what the code of a plug-in raises into one line that names it, its file and the line.
+    """Turn an exception from the code of a plug-in into one line that names the plug-in, its file and the line.
 
     A VlprobeError, a lack of memory and errors without code of a plug-in in their traceback pass unchanged. Commands,
     pages and runs are inside this context, so that a plug-in's probes, metrics and rules need no wrapper.
 
     Args:
         title: The plug-in whose code runs, if that is known; else the traceback shows whose it is.
-        doing: What the code does, such as "in load"; else its function is named.
+        doing: The task of the code, such as "in load"; else its function is named.
 
     Raises:
-        InvalidInput: for anything that a plug-in raises, SystemExit included.
+        InvalidInput: for any exception of a plug-in, including SystemExit.
     """
     try:
         yield
     except VlprobeError:
         raise
-    except (Exception, SystemExit) as error:  # code of others raises what it likes
+    except (Exception, SystemExit) as error:  # a plug-in may raise anything
         frames = traceback.extract_tb(error.__traceback__)
         of_plugins = [
             (frame, owner)

@@ -126,7 +126,7 @@ def _newest_run(store: "Store", probe: str) -> dict | None:
 )
 @click.option(
     "--key",
-    help="Published: the run to compare with, by its KEY [the newest of each paper's probe].",
+    help="Published: KEY of the run to compare with [the newest run of each paper's probe].",
 )
 @click.option(
     "--model",

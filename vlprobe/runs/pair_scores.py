@@ -58,7 +58,7 @@ def pair_scorer(
         items: Items with a picture and a caption.
         store: Store whose cache holds the answers of servers.
         progress: Receives the progress of requests to servers.
-        budget: The limit of spending on requests [no limit].
+        budget: Spending limit for requests [no limit].
 
     Raises:
         InvalidInput: The model does not accept pictures, or has no answers for some of them.
@@ -189,7 +189,7 @@ def score_table(
     progress: Progress,
     budget: Budget | None = None,
 ) -> tuple[Path, np.ndarray]:
-    """Write a copy of a table with a column of scores; the same call continues after an interruption.
+    """Write a copy of a table with a column of scores. After an interruption, repeat the call to resume.
 
     Args:
         name: The table, as for `read_items`.
@@ -198,7 +198,7 @@ def score_table(
         column_name: Name of the new column.
         store: Store whose cache holds the scores until all are known.
         progress: Receives the number of scored rows.
-        budget: The limit of spending on requests [no limit].
+        budget: Spending limit for requests [no limit].
 
     Returns:
         The file, and the scores: float32 of shape (rows,), NaN if they are unknown.

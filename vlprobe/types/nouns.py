@@ -1,7 +1,7 @@
 """The nouns, in the order that data flows: Item -> Case -> scores -> Measure -> Estimate, and Run
 for a pass over all.
 
-Scores are not a class: they are float32 arrays, cosines of l2-normalised embeddings unless a probe
+Scores are not a class: they are float32 arrays, cosines of L2-normalized embeddings unless a probe
 says otherwise.
 """
 
@@ -24,7 +24,7 @@ Role = Literal["original", "same", "different"]
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image file, and what is done to it when it is opened: it is mixed with another, or changed, or neither."""
+    """An image file, and the edit that is applied when it is opened: a mixture, a change, or none."""
 
     path: Path
     edit: "PictureEdit | None" = None
@@ -33,7 +33,7 @@ class Picture:
 
     @property
     def name(self) -> str:
-        """The picture as text, as tables hold it: its path, or JSON where it is edited."""
+        """The picture's name in tables: its path, or JSON for an edited picture."""
         if self.change:
             return json.dumps({"path": str(self.path), "change": asdict(self.change)})
         if self.edit is None:
@@ -70,9 +70,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class PictureEdit:
-    """A change to a picture by means of another: `mix` blends the two, `patch` pastes a
-    rectangle of the partner.
-    """
+    """An edit of a picture with another one: `mix` blends the two, `patch` pastes a rectangle of the partner."""
 
     kind: Literal["mix", "patch"]
     partner: Path
@@ -106,19 +104,19 @@ class Edit:
 class Series:
     """Pictures in an order: the frames of a video by time, or candidates as people ranked them.
 
-    Of a video the item's caption is true before the boundary and its foil after it. Of candidates
-    they are the query and its edit.
+    For a video, the item's caption is true before the boundary and its foil after it. For candidates, the caption
+    is the query and the foil is its edit.
     """
 
     pictures: tuple[Picture, ...]
-    times: tuple[float, ...] = ()  # of frames: seconds of each, rising; (): candidates, best first
-    boundary: float = 0.0  # of frames: the second from which on the foil is true
-    # Of candidates: their places in `pictures` as people ranked them for the edit; (): unknown
+    times: tuple[float, ...] = ()  # seconds of each frame, ascending; (): candidates, best first
+    boundary: float = 0.0  # for frames: the second from which the foil is true
+    # For candidates: indices into `pictures` as people ranked them for the edit; (): unknown
     edit_order: tuple[int, ...] = ()
 
     @property
     def boundary_index(self) -> int:
-        """The index of the last frame before the boundary; -1 where it is before all frames."""
+        """The index of the last frame before the boundary; -1 if the boundary precedes all frames."""
         return bisect_left(self.times, self.boundary) - 1
 
 
@@ -126,9 +124,9 @@ class Series:
 class Item:
     """An image with its captions.
 
-    Datasets of minimal pairs and of hard negatives add `foils` that do not fit the image, minimal
-    pairs also the image that the foil fits. `cluster` and `setting` are set only by readers of datasets: a column of
-    a user's file with such a name is a tag.
+    Datasets of minimal pairs and hard negatives add `foils` that do not fit the image; minimal pairs also add the
+    image that the foil fits. Only readers of datasets set `cluster` and `setting`: a column of a user's file with
+    such a name is a tag.
     """
 
     id: str
@@ -140,11 +138,11 @@ class Item:
     foil_image: Picture | None = None
     cluster: str = ""  # items of one cluster are resampled together, such as those that share a picture; "": separately
     setting: str = ""  # PRSM's: the captions are the versions of one query, written in this setting
-    series: "Series | None" = None  # pictures in an order, that the probe `series` asks about
+    series: "Series | None" = None  # ordered pictures, for the probe `series`
 
     @property
     def pictures(self) -> tuple[Picture, ...]:
-        """All pictures of the item: its own, that of its foils, and those of its series."""
+        """All pictures of the item: its image, the image of its foils, and those of its series."""
         series = self.series.pictures if self.series else ()
         return tuple(picture for picture in (self.image, self.foil_image, *series) if picture)
 

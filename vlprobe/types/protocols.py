@@ -103,7 +103,7 @@ class TextEncoder(Model, Protocol):
     """A model of texts."""
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
-        """Encode tokens of shape (n, columns) as float32 of shape (n, dim), l2-normalized."""
+        """Encode tokens of shape (n, columns) as float32 of shape (n, dim), L2-normalized."""
         ...
 
 
@@ -120,8 +120,8 @@ class DualEncoder(TextEncoder, Protocol):
         ...
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
-        """Preprocessed images, shape (n, ...) or, where shapes differ, n arrays in one of objects, to
-        float32 of shape (n, image_dim), l2-normalised.
+        """Encode preprocessed images, of shape (n, ...) or an object array of n arrays of different shapes, as
+        float32 of shape (n, image_dim), L2-normalized.
         """
         ...
 
