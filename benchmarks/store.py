@@ -189,7 +189,7 @@ def tables(root: Path, key: str) -> None:
         "aggregate": aggregate,
         "estimates": lambda: views.estimates.estimates(store, question_set),
         "estimates by subtype": lambda: views.estimates.estimates(store, question_set, "subtype"),
-        "answers": lambda: views.cases.answers(store, question_set, shown),
+        "answers": lambda: views.rows.answers(store, question_set, shown),
         "choices": lambda: views.estimates.choices(store, question_set),
         "runs": lambda: views.runs.question_sets(store),
     }

@@ -192,7 +192,7 @@ def test_tags_and_notes_are_on_the_cases_that_they_were_written_on(old):
         assert [(one.case, one.id, list(one.tags), one.note) for one in found.current] == [
             (one["case"], one["id"], one["tags"], one["note"]) for one in stored
         ]
-        assert views.cases.questions(
+        assert views.rows.questions(
             old, views.runs.question_set(old, case_key), [one.case for one in found.current]
         )["id"].tolist() == [one["id"] for one in stored]
         model = views.runs.question_set(old, case_key).models[0]

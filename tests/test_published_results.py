@@ -183,11 +183,11 @@ def test_every_bundled_photograph_is_credited_and_may_be_redistributed():
 def test_the_questions_with_a_photograph_are_147_about_30():
     asked = question_set("bundled:SugarCrepe")
     table = STORE.cases(asked.key).table("cases", ["images", "texts"]).to_pandas()
-    here = table[[views.cases.are_here(list(images)) for images in table["images"]]]
+    here = table[[views.rows.are_here(list(images)) for images in table["images"]]]
     names = here["images"].map(lambda images: images[0])
     assert names.nunique() == 30
     assert (len(here), len(set(names + here["texts"].map(tuple).map(str)))) == (148, 147)
-    assert views.cases.with_pictures(STORE, asked, "foil") == (148, 7512)
+    assert views.rows.with_pictures(STORE, asked, "foil") == (148, 7512)
     for name in names.unique():
         assert len(pictures.read_bytes(Path(name))) > 10_000
         credit = credits.picture_credit(name)
@@ -259,7 +259,7 @@ def test_cases_with_a_picture_come_first_on_every_page_in_the_order_of_the_filte
     first, second = "published:GPT-4V", "published:CLIP ViT-B/32"
 
     def are_here(images: Iterable[tuple[str, ...]]) -> list[bool]:
-        return [views.cases.are_here(names) for names in images]
+        return [views.rows.are_here(names) for names in images]
 
     for sort in ("models", "best"):
         chosen = Filter(first, "foil", sort=sort)
@@ -287,19 +287,19 @@ def test_cases_with_a_picture_come_first_on_every_page_in_the_order_of_the_filte
 def test_a_photograph_that_was_downloaded_into_the_cache_is_shown(tmp_path: Path):
     store = shipped.StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER)
     asked = question_set("bundled:SugarCrepe")
-    before, n_before = store.version(), views.cases.with_pictures(store, asked, "foil")[0]
+    before, n_before = store.version(), views.rows.with_pictures(store, asked, "foil")[0]
     chosen = Filter("published:GPT-4V", "foil", outcome="all", sort="dataset")
     card = views.wall.wall(store, asked, chosen, 1, 60)[0][40]
-    assert not views.cases.are_here(card.images) and card.images[0].startswith("pictures/coco/")
+    assert not views.rows.are_here(card.images) and card.images[0].startswith("pictures/coco/")
     file = tmp_path / card.images[0]
     photographs.download(store, {}, lambda done, total: None)
     assert store.version() != before
     file.parent.mkdir(parents=True)
     Image.new("RGB", (64, 48), "teal").save(file)
     (shown,) = views.wall.cards(store, asked, chosen, [card.case])
-    assert shown.images == (str(file),) and views.cases.are_here(shown.images)
+    assert shown.images == (str(file),) and views.rows.are_here(shown.images)
     assert thumbnails.address(tmp_path, shown.images[0]).startswith("data:image/webp")
-    n_after = views.cases.with_pictures(store, asked, "foil")[0]
+    n_after = views.rows.with_pictures(store, asked, "foil")[0]
     assert n_after == n_before + 1 + card.more
 
 
@@ -312,7 +312,7 @@ def test_home_present_and_the_quiz_show_no_suspect_label_and_begin_with_a_failur
     for card in (failures[0].card, opener.card):
         fooled = {each.model for each in card.verdicts if each.verdict == "fooled"}
         assert fooled == {"published:GPT-4V", "published:CLIP ViT-B/32"}
-        assert views.cases.are_here(card.images)
+        assert views.rows.are_here(card.images)
     assert len(failures) == 20 and not suspects & {each.card.id for each in failures}
     of_gpt4v = [
         next(v.verdict for v in each.card.verdicts if v.model == "published:GPT-4V")

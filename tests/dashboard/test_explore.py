@@ -88,10 +88,10 @@ def test_the_drawer_has_both_margins_and_how_far_they_are_apart(shown, compared:
     at = shown(compared, "explore", model=ONE, other=OTHER, bucket="all")
     at = send(at, "wall", "open", card_ids(at)[0])
     question_set = views.runs.question_set(compared, key)
-    case = views.cases.case_number(compared, question_set, card_ids(at)[0])
+    case = views.rows.case_number(compared, question_set, card_ids(at)[0])
     assert case is not None
     said = (
-        views.cases.answers(compared, question_set, [case])
+        views.rows.answers(compared, question_set, [case])
         .set_index("model")["margin"]
         .astype(float)
     )

@@ -129,7 +129,7 @@ def test_next_and_previous_lead_along_and_the_address_names_the_case(
     button(at, "mixed_next").click().run()
     second = values(at)["id"]
     assert second != first and one(at, "case") == second
-    number = views.cases.case_number(mixed_store, asked, second)
+    number = views.rows.case_number(mixed_store, asked, second)
     place = searches.place(mixed_store, asked, ONE, "mix:0.8", number)
     assert (place.place, place.previous) == (2, first) and "case 2 of" in words(at)
     button(at, "mixed_previous").click().run()
@@ -161,7 +161,7 @@ def test_all_cases_are_one_press_away_on_the_wall_and_no_others(
     query = {name: value[0] for name, value in parse_qs(link.proto.query_string).items()}
     assert query["wall"] == "1" and query["lost"] == "own"
     at = shown(**{name: value for name, value in query.items() if name != "kind"}, cards="every")
-    ids = views.cases.questions(
+    ids = views.rows.questions(
         mixed_store, asked, searches.order(mixed_store, asked, ONE, "mix:0.8")[0].tolist()
     )["id"]
     assert sorted(card_ids(at)) == sorted(ids)
@@ -189,7 +189,7 @@ def test_a_case_that_was_not_lost_is_shown_for_what_it_is(
     }
     for said, chosen in cases.items():
         number = int(of_model.numbers[chosen][0])
-        case_id = views.cases.questions(mixed_store, asked, [number])["id"].iloc[0]
+        case_id = views.rows.questions(mixed_store, asked, [number])["id"].iloc[0]
         at = shown(model=ONE, case=case_id)
         assert values(at)["id"] == case_id and said in words(at)
         assert "not one of the" in words(at)

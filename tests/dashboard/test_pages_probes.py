@@ -174,7 +174,7 @@ def some_cases(every_probe: Store, question_set: str, kind: str, count: int = 3)
         1,
         count,
     )
-    said = views.cases.answers(
+    said = views.rows.answers(
         every_probe, views.runs.question_set(every_probe, question_set), found["case"].tolist()
     ).query("model == @RANDOM")
     return found[["case", "id"]].merge(said, on="case")

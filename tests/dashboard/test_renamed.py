@@ -104,7 +104,7 @@ def test_a_renamed_model_is_called_so(renamed, monkeypatch, page, probe):
 def test_a_renamed_model_is_called_so_beside_a_case(renamed, monkeypatch, probe):
     sets = views.runs.question_sets(renamed).set_index("probe")["case_key"]
     question_set = views.runs.question_set(renamed, sets[probe])
-    case = views.cases.questions(renamed, question_set, [0])["id"][0]
+    case = views.rows.questions(renamed, question_set, [0])["id"][0]
     at = opened(monkeypatch, renamed, "explore", probe, case=case, other="control:random")
     assert at.get("dialog")
     assert_renamed(at)

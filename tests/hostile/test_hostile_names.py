@@ -57,7 +57,7 @@ ASKED = {
     "failures": lambda store, key: views.cases.failures(
         store, views.runs.question_set(store, key), views.filter.Filter(model="x")
     ),
-    "questions": lambda store, key: views.cases.questions(
+    "questions": lambda store, key: views.rows.questions(
         store, views.runs.question_set(store, key), [0]
     ),
     "a saved view's removal": lambda store, key: bookmarks.remove(store, key),

@@ -70,7 +70,7 @@ def whole_report() -> str:
 def absent() -> WallCard:
     """A case without its photograph."""
     cards, _, _ = views.wall.wall(STORE, question_set(), Filter(GPT4V, "foil"), 1, 60)
-    return next(card for card in cards if not views.cases.are_here(card.images))
+    return next(card for card in cards if not views.rows.are_here(card.images))
 
 
 def credit() -> credits.Credit:
@@ -119,7 +119,7 @@ def test_a_credit_of_html_has_both_links():
 
 def test_home_and_slides_have_the_credit():
     showcases = views.showcase.showcases(STORE, question_set(), "foil", GPT4V)
-    assert all(views.cases.are_here(showcase.card.images) for showcase in showcases)
+    assert all(views.rows.are_here(showcase.card.images) for showcase in showcases)
     looks = styles(views.runs.models(STORE))
     names = {model: model for model in question_set().models}
     drawn: dict[str, Any] = home.failure(showcases[0], KIND, GPT4V, names, names, looks, str, "")
@@ -264,7 +264,7 @@ def test_a_notebook_shows_credits_and_who_published_the_answers(monkeypatch, tmp
     assert "Hsieh et al., SugarCrepe" in failures._repr_html_()
     assert "Miranda et al., BiVLC" in compared._repr_html_()
     page = failures._repr_html_()
-    photographs = [card for card in failures if views.cases.are_here(card.images)]
+    photographs = [card for card in failures if views.rows.are_here(card.images)]
     assert photographs
     for card in photographs:
         found = credits.picture_credit(card.images[0])
@@ -296,8 +296,8 @@ def test_what_the_order_of_captions_does_is_told_with_its_interval():
 
 def test_a_talk_begins_with_a_photograph_that_is_here():
     numbers, n_fooling_all = views.story.order(STORE, question_set(), "foil")
-    rows = views.cases.questions(STORE, question_set(), numbers.tolist())
-    assert all(views.cases.are_here(list(images)) for images in rows["images"])
+    rows = views.rows.questions(STORE, question_set(), numbers.tolist())
+    assert all(views.rows.are_here(list(images)) for images in rows["images"])
     margins = [views.rows.AnswerTable(STORE, run.key).margins for run in question_set().runs]
     assert n_fooling_all == sum(
         all(margin <= 0 for margin in row) for row in zip(*margins, strict=True)

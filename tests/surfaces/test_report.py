@@ -270,7 +270,7 @@ def test_the_command_on_a_case_s_page_finds_the_case(noted: Store, key: str):
     done = CliRunner().invoke(
         main, ["--cache", str(noted.root), *shlex.split(line)[1:], "--format", "json"]
     )
-    wanted = views.cases.questions(noted, views.runs.question_set(noted, key), [0])["id"].iloc[0]
+    wanted = views.rows.questions(noted, views.runs.question_set(noted, key), [0])["id"].iloc[0]
     assert wanted in [case["id"] for case in json.loads(done.stdout)]
     assert "Because <b>I</b> say so." in "".join(Page(text).words)
 
@@ -302,7 +302,7 @@ def test_a_selection_is_what_the_filter_passes_in_its_order(noted: Store, key: s
     found = json.loads(selection.as_json(noted, views.runs.question_set(noted, key), chosen))
     assert found["total"] == total == len(rows) == len(found["cases"])
     other = (
-        views.cases.answers(noted, views.runs.question_set(noted, key), table["case"].tolist())
+        views.rows.answers(noted, views.runs.question_set(noted, key), table["case"].tolist())
         .query("model == @OTHER")
         .set_index("case")["margin"]
         .to_dict()

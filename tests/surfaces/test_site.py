@@ -91,7 +91,7 @@ def cache(compared, tmp_path):
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     key = store.runs()[0]["case_key"]
     question_set = views.runs.question_set(store, key)
-    row = views.cases.questions(store, question_set, [0]).iloc[0]
+    row = views.rows.questions(store, question_set, [0]).iloc[0]
     annotations.write(store, key, Annotation(0, row["id"], ("ambiguous",), NOTE))
     return store.root
 

@@ -247,9 +247,9 @@ def test_a_picture_inside_of_a_tar_is_here_as_a_file_is(tmp_path: Path):
         packed.addfile(member, io.BytesIO(b"png"))
     (tmp_path / "b.png").write_bytes(b"png")
     inside, gone = tmp_path / "pictures.tar" / "a.png", tmp_path / "pictures.tar" / "c.png"
-    assert views.cases.are_here([str(inside), str(tmp_path / "b.png")])
-    assert not views.cases.are_here([str(inside), str(gone)])
-    assert not views.cases.are_here([])
+    assert views.rows.are_here([str(inside), str(tmp_path / "b.png")])
+    assert not views.rows.are_here([str(inside), str(gone)])
+    assert not views.rows.are_here([])
 
 
 def test_a_filter_is_read_back_from_its_own_words():
@@ -270,3 +270,11 @@ def test_every_condition_of_a_filter_is_a_term_of_one_clause():
     where = chosen.where([3, 1], ["strength_bin"])
     assert where.condition.count("?") == len(where.values) == 8 and where.needs_scores
     assert not views.filter.Filter(ONE, contains="scores").where((), ()).needs_scores
+
+
+def test_searches_lost_to_their_own_mixture_are_none_where_nothing_is_searched(
+    compared: Store, key: str
+):
+    question_set = views.runs.question_set(compared, key)
+    lost = views.filter.Filter(ONE, outcome="all", lost_to=True)
+    assert views.cases.failures(compared, question_set, lost)[1] == 0

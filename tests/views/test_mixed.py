@@ -143,9 +143,7 @@ def test_failures_name_the_picture_that_came_first_and_what_it_is_mixed_of(
     mixed_store: Store, asked: QuestionSet, searches: pd.DataFrame, model: str
 ):
     case_filter = Filter(model, "t2i", outcome="all", sort="dataset")
-    table, total = views.failure_table.failure_table(
-        mixed_store, asked, case_filter, size=len(searches)
-    )
+    table, total = views.cases.failure_table(mixed_store, asked, case_filter, size=len(searches))
     rows = searches[searches["model"] == model]
     items = registry.load_dataset(asked.runs[0].dataset, mixed_store.root).items
     paths = {item.id: str(item.image.path) for item in items if item.image}
@@ -190,7 +188,7 @@ def test_searches_that_fool_most_models_come_first_and_no_picture_again_before_a
 
 def test_a_place_names_its_neighbours_and_how_many_fool_all(mixed_store: Store, asked: QuestionSet):
     numbers, n_fooled = mixed_searches.order(mixed_store, asked, ONE, "mix:0.8")
-    ids = views.cases.questions(mixed_store, asked, numbers.tolist())["id"].tolist()
+    ids = views.rows.questions(mixed_store, asked, numbers.tolist())["id"].tolist()
     start = mixed_searches.place(mixed_store, asked, ONE, "mix:0.8", None)
     assert (start.place, start.previous, start.next) == (0, "", ids[0])
     assert (start.total, start.n_models) == (len(ids), 3)
@@ -224,7 +222,7 @@ def test_a_case_has_its_partner_its_mixture_and_every_models_ranks(
         assert Picture.from_name(case.mixture) == Picture(paths[case.item], edit)
         assert (case.n_pictures, case.n_mixtures) == (6, 6) and case.is_lost_to_own
         assert case.share == round(100 * float(lam))
-        answers = views.cases.answers(mixed_store, asked, [number]).set_index("model")
+        answers = views.rows.answers(mixed_store, asked, [number]).set_index("model")
         assert [ranks.model for ranks in case.ranks] == list(mixing.MODELS)
         for ranks in case.ranks:
             answer = answers.loc[ranks.model]

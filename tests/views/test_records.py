@@ -42,12 +42,12 @@ def test_records_are_the_rows_of_a_table_by_the_names_of_its_columns():
 def test_cases_and_answers_by_name_are_those_of_the_files(compared: Store, key: str):
     asked = question_set(compared, key)
     stored = pd.read_parquet(compared.root / "cases" / key / "cases.parquet").set_index("case")
-    cases = records(CaseRow, views.cases.questions(compared, asked, [5, 2]))
+    cases = records(CaseRow, views.rows.questions(compared, asked, [5, 2]))
     assert [case.case for case in cases] == [5, 2]
     assert [(case.id, list(case.texts)) for case in cases] == [
         (stored["id"][number], list(stored["texts"][number])) for number in (5, 2)
     ]
-    answers = answer_records(views.cases.answers(compared, asked, [5, 2]))
+    answers = answer_records(views.rows.answers(compared, asked, [5, 2]))
     for run in asked.runs:
         scores = pd.read_parquet(compared.root / "runs" / run.key / "scores.parquet").set_index(
             "case"

@@ -97,7 +97,7 @@ def question_set(store: Store) -> QuestionSet:
 
 def case_numbers(store: Store, question_set: QuestionSet) -> dict[int, int]:
     """The number of the case of each question."""
-    table = views.cases.questions(store, question_set, range(N))
+    table = views.rows.questions(store, question_set, range(N))
     return {
         int(item.rpartition("k")[2]): int(case)
         for item, case in zip(table["item"], table["case"], strict=True)
@@ -264,7 +264,7 @@ def test_the_table_of_a_case_says_what_was_chosen(store, question_set, names):
     assert outcome(kind, 0.0, False) == ("tie", "right in one order only")
     assert outcome(kind, 0.0) == ("tie", "cannot tell")
     number = case_numbers(store, question_set)[0]
-    table = views.cases.answers(store, question_set, [number], (names["once"],))
+    table = views.rows.answers(store, question_set, [number], (names["once"],))
     answer = views.records.answer_records(table)[number][names["once"]]
     assert isinstance(answer, AnswerRow) and not answer.is_scored
     card = case_card(a_card(store, question_set, names["once"], 0), kind, {names["once"]: answer})

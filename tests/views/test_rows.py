@@ -2,7 +2,6 @@
 
 import math
 import os
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,6 @@ from vlprobe import views
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import entry
 from vlprobe.storage.store import Store
-from vlprobe.views.filter import Filter
 from vlprobe.views.rows import AnswerTable, CaseTable
 
 ROWS = 23
@@ -120,13 +118,13 @@ def test_a_page_is_a_part_of_all_that_is_sorted(sort: str):
         *sorted(known, key=keys.__getitem__),
         *(place for place in range(200) if math.isnan(keys[place])),
     ]
-    chosen = replace(Filter("x"), sort=sort, other="another")
     is_pictured = rng.random(200) < 0.3
     pictures_first = sorted(expected, key=lambda place: not is_pictured[place])
+    unordered = views.filter.SORTS[sort](margin, other, n_fooled)
     keys, mixed = (
-        chosen.sort_keys(margin, other, n_fooled, pictured) for pictured in (None, is_pictured)
+        views.cases.pictured_first(unordered, pictured) for pictured in (None, is_pictured)
     )
     for start, stop in ((0, 1), (0, 12), (60, 72), (130, 170), (190, 300), (200, 212), (500, 512)):
         for sort_keys, in_order in ((keys, expected), (mixed, pictures_first)):
-            matches = views.filter.Matches(np.arange(200), margin, other, sort_keys)
+            matches = views.cases.Matches(np.arange(200), margin, other, sort_keys)
             assert matches.order(start, stop).tolist() == in_order[start:stop]

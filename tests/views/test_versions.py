@@ -92,7 +92,7 @@ def test_no_table_of_a_question_set_has_runs_of_two_versions(mixed: Store):
             views.estimates.estimates(mixed, views.runs.question_set(mixed, key))["model"]
         ) == set(TODAY)
         assert set(
-            views.cases.answers(mixed, views.runs.question_set(mixed, key), [0])["model"]
+            views.rows.answers(mixed, views.runs.question_set(mixed, key), [0])["model"]
         ) == set(TODAY)
         remade = views.papers.remade(
             mixed,

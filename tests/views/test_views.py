@@ -242,7 +242,7 @@ def test_a_page_beyond_the_last_is_empty_and_still_tells_the_total(filled: Store
 
 
 def test_answers_are_those_of_every_model(filled: Store, asked: str, rows: pd.DataFrame):
-    table = views.cases.answers(filled, views.runs.question_set(filled, asked), [0, 3]).set_index(
+    table = views.rows.answers(filled, views.runs.question_set(filled, asked), [0, 3]).set_index(
         ["case", "model"]
     )
     assert len(table) == 4

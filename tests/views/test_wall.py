@@ -248,5 +248,5 @@ def test_cases_whose_pictures_are_here_are_counted(filled: Store, question_set: 
     table = pd.read_parquet(path)
     flips = table[table["kind"] == "flip"]
     here = [all(Path(name).exists() for name in names) for names in flips["images"]]
-    counted = views.cases.with_pictures(filled, question_set, "flip")
+    counted = views.rows.with_pictures(filled, question_set, "flip")
     assert counted == (sum(here), len(flips)) and len(flips) > 0

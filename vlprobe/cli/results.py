@@ -166,11 +166,11 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
     question_set = views.runs.question_set(store, manifest["case_key"], model=model)
     kind = views.runs.choose_kind(store, question_set, conditions.pop("kind"), (model,))
     case_filter = views.filter.Filter.parse(model, kind, **conditions)
-    table, total = views.failure_table.failure_table(store, question_set, case_filter, page, size)
+    table, total = views.cases.failure_table(store, question_set, case_filter, page, size)
     n_pages = max(1, -(-total // size))
     inform(f"{total} cases; page {page} of {n_pages}")
     if how == "table":
-        table = views.failure_table.shortened_pictures(table)
+        table = views.cases.shortened_pictures(table)
         if not question_set.run(model).is_scored:
             words = [CHOICES[views.wall.verdict_of(margin)][1] for margin in table["margin"]]
             table = table.assign(margin=words).rename(columns={"margin": "answer"})

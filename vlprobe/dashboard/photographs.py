@@ -122,7 +122,7 @@ def draw_download(stored: PageSubject, key: str) -> None:
         stored: The question set.
         key: Begins the keys of widgets, for two places on a page.
     """
-    if not views.cases.keeps_unpictured(stored.question_set):
+    if not views.rows.keeps_unpictured(stored.question_set):
         return
     dataset = stored.question_set.runs[0].dataset
     if reason := refusal(dataset):

@@ -135,8 +135,8 @@ def about(question_set: QuestionSet) -> None:
     """Draw the facts about the question set: its size, the dropped edits with reasons, the defects of the data."""
     facts: QuestionFacts = view(views.runs.facts, question_set)
     sizes = [views.runs.extent(facts["n_items"], question_set.runs[0].n_units)]
-    if views.cases.keeps_unpictured(question_set):
-        n_pictures, n_here = view(views.cases.count_pictures, question_set)
+    if views.rows.keeps_unpictured(question_set):
+        n_pictures, n_here = view(views.rows.count_pictures, question_set)
         sizes += [f"{n_pictures:,} pictures, {n_here:,} of them here"]
         notes = [note for note in facts["notes"] if not note.endswith(bundled.PICTURED_NOTE)]
         facts = {**facts, "notes": notes}  # what was here when the questions were stored

@@ -111,9 +111,7 @@ class _Tools:
             raise InvalidInput(f"Expected a size from 1 to {MOST_FAILURES}, and a page from 1.")
         store, question_set, model, kind = self._subject(key, kind)
         case_filter = Filter.parse(model, kind, subtype=subtype, outcome=outcome)
-        table, total = views.failure_table.failure_table(
-            store, question_set, case_filter, page, size
-        )
+        table, total = views.cases.failure_table(store, question_set, case_filter, page, size)
         sources = thumbnails.addresses(store.root, filter(None, table["image"]))
         content: list[Any] = [json.dumps({"total": total, "page": page})]
         for row in _rows(table):

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         estimates,
         export,
         facets,
-        failure_table,
         figures,
         filter,
         fitness,

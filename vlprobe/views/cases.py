@@ -1,43 +1,91 @@
-"""Cases of a question set and the stored answers to them."""
+"""Cases that pass a filter, their order, and one page of them as a table."""
 
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from vlprobe.datasets import bundled, drawn
-from vlprobe.datasets.sources import UNPICTURED
-from vlprobe.storage import annotations, containers
+from vlprobe.errors import NotFound
+from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
-from vlprobe.views import caption_bins, pattern_groups
-from vlprobe.views import filter as views_filter
-from vlprobe.views.filter import Filter, Matches
-from vlprobe.views.mixed.outcomes import outcomes as search_outcomes
-from vlprobe.views.rows import AnswerTable, CaseTable
+from vlprobe.views import caption_bins, estimates, pattern_groups
+from vlprobe.views.bodies import stored_body
+from vlprobe.views.filter import OTHER_OUTCOMES, OUTCOMES, SORTS, Filter, values_by_name
+from vlprobe.views.mixed import case as mixed_case
+from vlprobe.views.mixed import outcomes as mixed_outcomes
+from vlprobe.views.records import FailureRow, records
+from vlprobe.views.rows import (
+    QUESTION_COLUMNS,
+    AnswerTable,
+    CaseTable,
+    answers,
+    are_pictured,
+    margins,
+    pictured,
+    questions,
+)
 from vlprobe.views.runs import QuestionSet
 
-# Columns of answers that repeat the question, or are the same for all answers of a run.
-QUESTION_COLUMNS = ("run", "item", "kind", "subtype", "rule", "strength_bin")
-# Of the question set: used only for resampling and averaging.
-MOST_FILES = 50_000  # whose being there is looked up
-INTERNAL_COLUMNS = ("item_code", "cluster", "group")
+COLUMNS = ["id", "kind", "subtype", "rule", "margin", "original", "edited", "image"]
+# For a picture search: the candidate that the model ranked first, and the pictures it consists of.
+FIRST_COLUMNS = ["first", "first_image", "first_partner"]
+PICTURE_COLUMNS = ("image", "first_image", "first_partner")
+
+
+class Matches(NamedTuple):
+    """Cases that pass a filter; arrays of shape (n,).
+
+    Attributes:
+        numbers: Numbers of the cases, int32, ascending.
+        margins: Margins of the filter's model, float32.
+        second_margins: Margins of its second model, float32; None unless the filter is `paired`.
+        sort_keys: Sort keys, see `Filter.sort_keys`.
+    """
+
+    numbers: np.ndarray
+    margins: np.ndarray
+    second_margins: np.ndarray | None
+    sort_keys: np.ndarray
+
+    def order(self, start: int, stop: int, positions: np.ndarray | None = None) -> np.ndarray:
+        """Return the indices of cases `start` to `stop` (exclusive) in the filter's order; ties
+        keep the order of cases.
+
+        Args:
+            start: Index of the first case.
+            stop: Index after the last one.
+            positions: The cases to include, which the returned indices refer to; None: all.
+        """
+        keys = self.sort_keys if positions is None else self.sort_keys[positions]
+        stop = min(stop, len(keys))
+        if start >= stop:
+            return np.empty(0, dtype=np.int64)
+        bound = np.partition(keys, stop - 1)[stop - 1]
+        candidates = np.arange(len(keys)) if np.isnan(bound) else np.flatnonzero(keys <= bound)
+        return candidates[np.argsort(keys[candidates], kind="stable")][start:stop]
 
 
 def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Matches:
     """Return the cases that pass a filter, with their sort keys."""
-    numbers, margins, second_margins = passing(store, question_set, case_filter)
-    n_fooled = None
+    numbers, of_model, of_other = passing(store, question_set, case_filter)
+    n_fooled = np.zeros(len(numbers))
     if case_filter.sort == "models":
-        n_fooled = count_fooled(store, question_set, numbers)
-    keys = case_filter.sort_keys(
-        margins,
-        second_margins,
-        n_fooled,
-        are_pictured(store, question_set, case_filter.kind, numbers),
-    )
-    return Matches(numbers, margins, second_margins, keys)
+        n_fooled = (margins(store, question_set, question_set.rated_models, numbers) <= 0).sum(0)
+    keys = SORTS[case_filter.sort](of_model, of_model if of_other is None else of_other, n_fooled)
+    is_pictured = are_pictured(store, question_set, case_filter.kind, numbers)
+    return Matches(numbers, of_model, of_other, pictured_first(keys, is_pictured))
+
+
+def pictured_first(keys: np.ndarray, is_pictured: np.ndarray | None) -> np.ndarray:
+    """Return sort keys that put cases with a picture before cases without one, both in the order of
+    `keys`; None if all or none have one.
+    """
+    if is_pictured is None:
+        return keys
+    ranks = np.unique(keys, return_inverse=True)[1]
+    return np.where(is_pictured, ranks, ranks + len(ranks))
 
 
 def passing(
@@ -51,30 +99,31 @@ def passing(
         second model, None unless the filter is `paired`. All have shape (n,).
     """
     cases = CaseTable(store, question_set.key)
-    answers = AnswerTable(store, question_set.run(case_filter.model).key)
-    second = None
+    answered = AnswerTable(store, question_set.run(case_filter.model).key)
     if case_filter.other:
-        second = AnswerTable(store, question_set.run(case_filter.other).key)
+        question_set.run(case_filter.other)  # raises NotFound
     annotated = annotations.read(store, question_set.key).current if case_filter.tagged else ()
     where = case_filter.where(
         [annotation.case for annotation in annotated if case_filter.tagged in annotation.tags],
-        answers.columns if case_filter.bin else (),
+        answered.columns if case_filter.bin else (),
     )
-    numbers = cases.numbers(where.condition, where.values, answers if where.needs_scores else None)
+    numbers = cases.numbers(where.condition, where.values, answered if where.needs_scores else None)
     # Conditions that are computed from texts and files
+    chosen: list[np.ndarray] = []
     if case_filter.pair:
         groups = pattern_groups.pattern_groups(cases, question_set.probe, case_filter.kind)
-        members = pattern_groups.members(groups, answers, case_filter.pair)
-        numbers = np.intersect1d(numbers, members, assume_unique=True)
+        chosen.append(pattern_groups.members(groups, answered, case_filter.pair))
     if case_filter.lost_to:
-        searches = search_outcomes(store, question_set, case_filter.model)
-        numbers = np.intersect1d(numbers, searches.numbers[searches.is_own], assume_unique=True)
-    for binned_by, values in views_filter.values_by_name(case_filter.caption).items():
-        members = caption_bins.members(cases, binned_by, values)
-        numbers = np.intersect1d(numbers, members, assume_unique=True)
+        searches = mixed_outcomes.outcomes(store, question_set, case_filter.model)
+        chosen.append(searches.numbers[searches.is_own])
+    chosen += [
+        caption_bins.members(cases, binned_by, values)
+        for binned_by, values in values_by_name(case_filter.caption).items()
+    ]
     if case_filter.pictured:
-        here = pictured(store, question_set, case_filter.kind)
-        numbers = np.intersect1d(numbers, here, assume_unique=True)
+        chosen.append(pictured(store, question_set, case_filter.kind))
+    for members in chosen:
+        numbers = np.intersect1d(numbers, members, assume_unique=True)
     # Conditions on margins
     is_fooled = margins(store, question_set, case_filter.fooled, numbers) <= 0
     is_held = margins(store, question_set, case_filter.held, numbers) > 0
@@ -84,36 +133,33 @@ def passing(
         n_fooled, n_held = (rated <= 0).sum(axis=0), (rated > 0).sum(axis=0)
         is_split = (n_fooled > 0) & (n_held > 0)
         numbers = numbers[is_split if case_filter.agreement == "split" else n_fooled == 1]
-    of_model = answers.margins_of(numbers)
-    second_margins = second.margins_of(numbers) if second and case_filter.paired else None
-    is_passing = case_filter.passes(of_model, second_margins)
-    if second_margins is not None:
-        second_margins = second_margins[is_passing]
-    return numbers[is_passing], of_model[is_passing], second_margins
+    of_model = answered.margins_of(numbers)
+    is_passing = OUTCOMES[case_filter.outcome](of_model)
+    if not case_filter.paired:
+        return numbers[is_passing], of_model[is_passing], None
+    (of_other,) = margins(store, question_set, [case_filter.other], numbers)
+    is_passing &= OTHER_OUTCOMES[case_filter.other_outcome](of_other)
+    if case_filter.within:
+        x, y = (of_side[is_passing].astype(float) for of_side in (of_model, of_other))
+        is_passing[is_passing] = _inside(case_filter.within, x, y)
+    return numbers[is_passing], of_model[is_passing], of_other[is_passing]
 
 
-def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
-    """Return the correctness of each answer: float64 from 0 to 1, shape (n,).
-
-    A tie counts as wrong. For a model tested with both orders of the captions, a margin of 0 means
-    that the answer changes with the order, which counts as half right.
+def _inside(corners: tuple[tuple[float, float], ...], x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return whether points are inside the polygon: a ray from the point crosses its sides an odd number of
+    times.
     """
-    is_right = (margins > 0).astype(np.float64)
-    return np.where(margins == 0, 0.5, is_right) if n_orders == 2 else is_right
-
-
-def margins(
-    store: Store, question_set: QuestionSet, models: Sequence[str], numbers: np.ndarray
-) -> np.ndarray:
-    """Return the margins of models on these cases: float32 of shape (n_models, n_cases)."""
-    tables = [AnswerTable(store, question_set.run(model).key) for model in models]
-    of_models = [table.margins_of(numbers) for table in tables]
-    return np.array(of_models, dtype=np.float32).reshape(len(models), len(numbers))
-
-
-def count_fooled(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:
-    """Count how many models each case fools, including ties but not controls: int64 of shape (n,)."""
-    return (margins(store, question_set, question_set.rated_models, numbers) <= 0).sum(axis=0)
+    sides = list(zip(corners, (*corners[1:], corners[0]), strict=True))
+    xs, ys = zip(*corners, strict=True)
+    boxed = (x >= min(xs)) & (x <= max(xs)) & (y >= min(ys)) & (y <= max(ys))
+    if len(set(corners)) == 4 and all(a[0] == b[0] or a[1] == b[1] for a, b in sides):
+        return boxed
+    odd = np.zeros(len(x), dtype=bool)
+    for (from_x, from_y), (to_x, to_y) in sides:
+        if from_y != to_y:
+            slope = (to_x - from_x) / (to_y - from_y)
+            odd ^= ((y < from_y) != (y < to_y)) & (x < from_x - from_y * slope + y * slope)
+    return boxed & odd
 
 
 def failures(
@@ -130,109 +176,9 @@ def failures(
     page_numbers = matches.numbers[indices].tolist()
     table = questions(store, question_set, page_numbers)
     table.insert(1, "margin", matches.margins[indices])
-    answers = AnswerTable(store, question_set.run(case_filter.model).key)
-    table.insert(2, "scores", answers.rows(page_numbers, excluded=QUESTION_COLUMNS)["scores"])
+    answered = AnswerTable(store, question_set.run(case_filter.model).key)
+    table.insert(2, "scores", answered.rows(page_numbers, excluded=QUESTION_COLUMNS)["scores"])
     return table, len(matches.numbers)
-
-
-def questions(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> pd.DataFrame:
-    """Return the cases with these numbers, in this order: the columns of `CaseRow`."""
-    table = CaseTable(store, question_set.key).rows(numbers, excluded=INTERNAL_COLUMNS)
-    table["images"] = [_located(store, names) for names in table["images"]]
-    return table
-
-
-def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[int, int]:
-    """Count the cases of a kind that have all their pictures on this machine, and all its cases.
-
-    Both are 0 if the cases have more than MOST_FILES pictures, which are not checked.
-    """
-    rows = _cases_of_pictures(store, question_set, kind)
-    n_pictured = len(pictured(store, question_set, kind))
-    return n_pictured, sum(len(numbers) for _, numbers in rows)
-
-
-def count_pictures(store: Store, question_set: QuestionSet) -> tuple[int, int]:
-    """Count the pictures of a question set, and how many are on this machine."""
-    with store.cursor() as cursor:
-        rows = cursor.execute(
-            "SELECT DISTINCT unnest(images) FROM read_parquet(?)",
-            [store.files([question_set.key], "cases")],
-        ).fetchall()
-    return len(rows), sum(are_here(_located(store, names)) for names in rows)
-
-
-def keeps_unpictured(question_set: QuestionSet) -> bool:
-    """Return whether the dataset can have questions without pictures, because of an option or
-    because it is bundled.
-    """
-    dataset = question_set.runs[0].dataset
-    return f"+{UNPICTURED}" in dataset or dataset.startswith(f"{bundled.PREFIX}:")
-
-
-def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
-    """Return the numbers of the cases of a kind that have all their pictures on this machine,
-    ascending.
-    """
-
-    def find() -> np.ndarray:
-        rows = _cases_of_pictures(store, question_set, kind)
-        numbers = [number for names, cases in rows if are_here(names) for number in cases]
-        return np.sort(np.array(numbers, dtype=np.int32))
-
-    return store.listing_fact(("pictured", question_set.key, kind), find)
-
-
-def are_pictured(
-    store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
-) -> np.ndarray | None:
-    """Return whether each case has all its pictures on this machine: bool of shape (n,); None if
-    all or none of the cases have them.
-    """
-    if not keeps_unpictured(question_set):
-        return None
-    is_pictured = np.isin(numbers, pictured(store, question_set, kind))
-    return None if is_pictured.all() or not is_pictured.any() else is_pictured
-
-
-def _cases_of_pictures(
-    store: Store, question_set: QuestionSet, kind: str
-) -> list[tuple[tuple[str, ...], list[int]]]:
-    """Names of pictures, and the numbers of the cases that are about just these; nothing of more
-    than MOST_FILES.
-    """
-    with store.cursor() as cursor:
-        rows = cursor.execute(
-            'SELECT images, list("case") FROM read_parquet(?) WHERE kind = ? GROUP BY images LIMIT ?',
-            [store.files([question_set.key], "cases"), kind, MOST_FILES + 1],
-        ).fetchall()
-    if len(rows) > MOST_FILES:
-        return []
-    return [(_located(store, names), numbers) for names, numbers in rows]
-
-
-def _located(store: Store, names: Sequence[str]) -> tuple[str, ...]:
-    """Names of pictures; those that were downloaded into the cache as paths of their files."""
-    return tuple(bundled.located(name, store.root) for name in names)
-
-
-def are_here(names: Sequence[str]) -> bool:
-    """Return whether each picture can be shown: its file exists, it is bundled, or it is drawn."""
-    paths = [Picture.from_name(name).path for name in names]
-    return bool(paths) and all(
-        bundled.is_bundled(path) or containers.is_file(path) or drawn.scene_of(path)
-        for path in paths
-    )
-
-
-def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | None:
-    """Return the number of the case with this id; None if there is none."""
-    with store.cursor() as cursor:
-        rows = cursor.execute(
-            'SELECT "case" FROM read_parquet(?) WHERE id = ? LIMIT 1',
-            [store.files([question_set.key], "cases"), case_id],
-        ).fetchall()
-    return rows[0][0] if rows else None
 
 
 def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
@@ -241,24 +187,77 @@ def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> di
     """
     _, of_model, _ = passing(store, question_set, replace(case_filter, outcome="all"))
     return {
-        name: int(np.count_nonzero(has_outcome(of_model)))
-        for name, has_outcome in views_filter.OUTCOMES.items()
+        name: int(np.count_nonzero(has_outcome(of_model))) for name, has_outcome in OUTCOMES.items()
     }
 
 
-def answers(
-    store: Store, question_set: QuestionSet, numbers: Sequence[int], models: Sequence[str] = ()
-) -> pd.DataFrame:
-    """Return the stored answers of models to these cases: case, margin, scores, the other columns
-    of the probe, the model, and whether its answers have scores.
+def failure_table(
+    store: Store, question_set: QuestionSet, case_filter: Filter, page: int = 1, size: int = 20
+) -> tuple[pd.DataFrame, int]:
+    """Return one page of the cases that pass a filter, and the total.
 
     Args:
-        models: Models to read; empty: all.
+        case_filter: Filter and order of the cases.
+        page: Page number, from 1.
+        size: Rows per page.
+
+    Returns:
+        COLUMNS: `original` is the true text, `edited` the wrong one ("" if the wrong side is a
+            picture). A search for a picture also has FIRST_COLUMNS: the item ranked first, "A + B"
+        if it is a mixture, and the paths of A and B; "" if the run did not store it. Also the
+        total.
+
+    Raises:
+        NotFound: The filter names a subtype, rule or tag that no case of its kind has.
     """
-    tables = [
-        AnswerTable(store, run.key)
-        .rows(numbers, excluded=QUESTION_COLUMNS)
-        .assign(model=run.model, is_scored=run.is_scored)
-        for run in map(question_set.run, models or question_set.models)
+    table, total = failures(store, question_set, case_filter, page, size)
+    if not total:
+        check_values(store, question_set, case_filter)
+    numbers = table["case"].tolist()
+    body = stored_body(question_set.probe, case_filter.kind)
+    tops = [""] * len(numbers)
+    if numbers and body.uses_answer:
+        answered = answers(store, question_set, numbers, (case_filter.model,))
+        if "top" in answered:  # answers of the probe series have none
+            tops = answered.set_index("case")["top"].loc[numbers].tolist()
+    rows = records(FailureRow, table)
+    texts = [body.texts(row, top) for row, top in zip(rows, tops, strict=True)]
+    table["original"] = [true_text for true_text, _ in texts]
+    table["edited"] = [wrong_text for _, wrong_text in texts]
+    table["image"] = [next(iter(images), "") for images in table["images"]]
+    if body.ranks != "pictures":
+        return table.loc[:, COLUMNS], total
+    first = [
+        (" + ".join(filter(None, (each.item, each.partner))), each.picture, each.partner_picture)
+        for each in mixed_case.first_candidates(store, question_set, case_filter.model, numbers)
     ]
-    return pd.concat(tables, ignore_index=True).sort_values(["case", "model"], ignore_index=True)
+    firsts = pd.DataFrame(first, columns=pd.Index(FIRST_COLUMNS), index=table.index)
+    return pd.concat([table.loc[:, COLUMNS], firsts], axis=1), total
+
+
+def shortened_pictures(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with the file names of pictures instead of their paths."""
+    shown = [name for name in PICTURE_COLUMNS if name in table]
+    return table.assign(
+        **{
+            name: [path and Picture.from_name(path).path.name for path in table[name]]
+            for name in shown
+        }
+    )
+
+
+def check_values(store: Store, question_set: QuestionSet, case_filter: Filter) -> None:
+    """Raise NotFound if a filter names a subtype, rule or tag that no case of its kind has."""
+    counts = estimates.choices(store, question_set)
+    counts = counts.loc[counts["kind"] == case_filter.kind]
+    for name in ("subtype", "rule"):
+        values = sorted(set(counts[name].dropna()) - {""})
+        for value in getattr(case_filter, name):
+            if value not in values:
+                raise NotFound(f"{name} of {case_filter.kind}", value, values)
+    for name, value in case_filter.tag:
+        values_by_tag = estimates.tag_values_by_name(store, question_set, case_filter.kind)
+        if name not in values_by_tag:
+            raise NotFound("tag", name, sorted(values_by_tag))
+        if value not in values_by_tag[name]:
+            raise NotFound(f"value of the tag '{name}'", value, values_by_tag[name])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vlprobe.storage.store import Store
-from vlprobe.views import caption_bins, cases, estimates, pattern_groups
+from vlprobe.views import caption_bins, cases, estimates, pattern_groups, rows
 from vlprobe.views.filter import Filter, Slice
 from vlprobe.views.pattern_groups import PatternGroups
 from vlprobe.views.rows import AnswerTable, CaseTable, remember
@@ -83,7 +83,7 @@ def model_rates(store: Store, question_set: QuestionSet, case_filter: Filter) ->
     model in one of two orders of the captions counts half, as on every page.
     """
     numbers, _, _ = cases.passing(store, question_set, case_filter.any_outcome())
-    of_models = cases.margins(store, question_set, question_set.models, numbers)
+    of_models = rows.margins(store, question_set, question_set.models, numbers)
     rates = {}
     for run, margins in zip(question_set.runs, of_models, strict=True):
         margins = margins[~np.isnan(margins)]

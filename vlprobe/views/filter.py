@@ -218,48 +218,6 @@ class Filter:
             self, outcome="all", other_outcome="", within=(), fooled=(), held=(), agreement=""
         )
 
-    def passes(self, margins: np.ndarray, second_margins: np.ndarray | None) -> np.ndarray:
-        """Return whether the answers to each case pass: bool of shape (n,).
-
-        Args:
-            margins: Margins of the model, shape (n,).
-            second_margins: Margins of the other model; None unless the filter is `paired`.
-        """
-        is_passing = OUTCOMES[self.outcome](margins)
-        if second_margins is not None:
-            is_passing &= OTHER_OUTCOMES[self.other_outcome](second_margins)
-            if self.within:
-                x, y = margins[is_passing].astype(float), second_margins[is_passing].astype(float)
-                is_passing[is_passing] = _inside(self.within, x, y)
-        return is_passing
-
-    def sort_keys(
-        self,
-        margins: np.ndarray,
-        second_margins: np.ndarray | None,
-        n_fooled: np.ndarray | None,
-        is_pictured: np.ndarray | None,
-    ) -> np.ndarray:
-        """Return the sort keys of cases, smallest first, shape (n,).
-
-        Cases with a picture come before cases without one, both in the filter's order.
-
-        Args:
-            margins: Margins of the model, shape (n,).
-            second_margins: Margins of the other model; None unless the filter is `paired`.
-            n_fooled: Number of models that each case fools; None unless the filter sorts by `models`.
-            is_pictured: Whether the pictures of each case are on this machine; None if all are.
-        """
-        keys = SORTS[self.sort](
-            margins,
-            margins if second_margins is None else second_margins,
-            np.zeros(len(margins)) if n_fooled is None else n_fooled,
-        )
-        if is_pictured is None:
-            return keys
-        ranks = np.unique(keys, return_inverse=True)[1]
-        return np.where(is_pictured, ranks, ranks + len(ranks))
-
     def where(self, tagged_cases: Sequence[int], answer_columns: Collection[str]) -> "Where":
         """Return the SQL condition on `cases` and, for `bin` and `crossed`, on `scores`.
 
@@ -360,39 +318,6 @@ def _answered_on_other_side(side: Slice) -> tuple[str, list[object]]:
     )
 
 
-class Matches(NamedTuple):
-    """Cases that pass a filter; arrays of shape (n,).
-
-    Attributes:
-        numbers: Numbers of the cases, int32, ascending.
-        margins: Margins of the filter's model, float32.
-        second_margins: Margins of its second model, float32; None unless the filter is `paired`.
-        sort_keys: Sort keys, see `Filter.sort_keys`.
-    """
-
-    numbers: np.ndarray
-    margins: np.ndarray
-    second_margins: np.ndarray | None
-    sort_keys: np.ndarray
-
-    def order(self, start: int, stop: int, positions: np.ndarray | None = None) -> np.ndarray:
-        """Return the indices of cases `start` to `stop` (exclusive) in the filter's order; ties
-        keep the order of cases.
-
-        Args:
-            start: Index of the first case.
-            stop: Index after the last one.
-            positions: The cases to include, which the returned indices refer to; None: all.
-        """
-        keys = self.sort_keys if positions is None else self.sort_keys[positions]
-        stop = min(stop, len(keys))
-        if start >= stop:
-            return np.empty(0, dtype=np.int64)
-        bound = np.partition(keys, stop - 1)[stop - 1]
-        candidates = np.arange(len(keys)) if np.isnan(bound) else np.flatnonzero(keys <= bound)
-        return candidates[np.argsort(keys[candidates], kind="stable")][start:stop]
-
-
 def parse_corners(text: str) -> tuple[tuple[float, float], ...]:
     """Parse the corners of an area in a link, x,y;x,y;...; empty if invalid.
 
@@ -407,20 +332,3 @@ def parse_corners(text: str) -> tuple[tuple[float, float], ...]:
         return ()
     is_finite = all(math.isfinite(number) for corner in corners for number in corner)
     return corners if 3 <= len(corners) <= CORNERS and is_finite else ()
-
-
-def _inside(corners: tuple[tuple[float, float], ...], x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return whether points are inside the polygon: a ray from the point crosses its sides an odd number of
-    times.
-    """
-    sides = list(zip(corners, (*corners[1:], corners[0]), strict=True))
-    xs, ys = zip(*corners, strict=True)
-    boxed = (x >= min(xs)) & (x <= max(xs)) & (y >= min(ys)) & (y <= max(ys))
-    if len(set(corners)) == 4 and all(a[0] == b[0] or a[1] == b[1] for a, b in sides):
-        return boxed
-    odd = np.zeros(len(x), dtype=bool)
-    for (from_x, from_y), (to_x, to_y) in sides:
-        if from_y != to_y:
-            slope = (to_x - from_x) / (to_y - from_y)
-            odd ^= ((y < from_y) != (y < to_y)) & (x < from_x - from_y * slope + y * slope)
-    return boxed & odd

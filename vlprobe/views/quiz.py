@@ -16,7 +16,7 @@ from vlprobe.metrics import estimate
 from vlprobe.metrics.crossed import CrossedMean, crossed_means
 from vlprobe.storage.store import Store
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views import cases as views_cases
+from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views.bodies import body_of
 from vlprobe.views.changes import word_runs
@@ -141,7 +141,7 @@ def quiz_round(
     """
     models = tuple(name for name in question_set.ordered_models if not registry.is_control(name))
     numbers = CaseTable(store, question_set.key).numbers(f"kind = ? AND {_ASKED}", [kind])
-    is_pictured = views_cases.are_pictured(store, question_set, kind, numbers)
+    is_pictured = views_rows.are_pictured(store, question_set, kind, numbers)
     numbers = numbers if is_pictured is None else numbers[is_pictured]  # people look at pictures
     margins = quiz_margins(store, question_set, kind, models, numbers)
     generator = np.random.default_rng([seed, len(numbers)])
@@ -151,7 +151,7 @@ def quiz_round(
     positions, threshold = _drawn(
         store, question_set, numbers, fooled, len(models), draw, generator, count
     )
-    table = views_cases.questions(store, question_set, numbers[positions].tolist())
+    table = views_rows.questions(store, question_set, numbers[positions].tolist())
     case_rows = records(CaseRow, table) if len(positions) else []
     codes = CaseTable(store, question_set.key).picture_codes[numbers[positions]]
     is_scored = {model: question_set.run(model).is_scored for model in models}
@@ -165,7 +165,7 @@ def quiz_round(
         questions = _varied(questions, count)
     known = ~np.isnan(margins)
     shares = [
-        float(views_cases.rights(row[is_known], question_set.run(model).n_orders).mean())
+        float(views_rows.rights(row[is_known], question_set.run(model).n_orders).mean())
         if is_known.any()
         else math.nan
         for model, row, is_known in zip(models, margins, known, strict=True)
@@ -247,11 +247,11 @@ def _readable(
     readable: list[int] = []
     for start in range(0, len(positions), CANDIDATES):
         block = positions[start : start + CANDIDATES]
-        table = views_cases.questions(store, question_set, numbers[block].tolist())
+        table = views_rows.questions(store, question_set, numbers[block].tolist())
         readable += [
             int(position)
             for position, images in zip(block, table["images"], strict=True)
-            if views_cases.are_here(images[:1])
+            if views_rows.are_here(images[:1])
         ]
         if len(readable) >= count:
             break
@@ -333,7 +333,7 @@ def human_baseline(
     beside: list[tuple[float, CrossedMean]] = []
     for model, margin in zip(models, margins, strict=True):
         known = ~np.isnan(margin)
-        model_rights = views_cases.rights(margin[known], question_set.run(model).n_orders)
+        model_rights = views_rows.rights(margin[known], question_set.run(model).n_orders)
         difference = CrossedMean()
         if known.any():
             codes = [np.unique(each[known], return_inverse=True)[1] for each in (people, pictures)]

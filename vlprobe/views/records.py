@@ -310,7 +310,7 @@ def records(row_type: type[Record], table: pd.DataFrame) -> list[Record]:
 
 
 def answer_records(answers: pd.DataFrame) -> dict[int, dict[str, AnswerRow]]:
-    """Return the rows of `views.cases.answers` by case and model."""
+    """Return the rows of `views.rows.answers` by case and model."""
     by_case: dict[int, dict[str, AnswerRow]] = {}
     for columns in answers.to_dict("records"):
         case, model = int(columns["case"]), str(columns["model"])

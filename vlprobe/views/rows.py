@@ -1,5 +1,5 @@
-"""Access to the tables of cases and answers. A few rows, or one column of millions, are read once
-and then kept decoded in memory while there is room.
+"""Cases and answers of a question set, and their pictures. A few rows, or one column of millions,
+are read once and then kept decoded in memory while there is room.
 
 A case's number is its row in every table of its question set, so only the row groups with the rows
 of a page are read.
@@ -17,15 +17,25 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vlprobe.datasets import bundled, drawn
+from vlprobe.datasets.sources import UNPICTURED
 from vlprobe.errors import StoredDamage
+from vlprobe.storage import containers
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
+from vlprobe.types import Picture
+from vlprobe.views.runs import QuestionSet
 
 # A changed filter over 8 models x 1.5 million cases takes .1 to 1.2 s from memory, and .6 to 1.9 s from Parquet.
 KEPT_BYTES = (
     512 << 20
 )  # of all views: 24 million margins, 150 row groups of texts, patterns and counts
 SMALL = 1_000  # bytes that a value without arrays is taken for
+MOST_FILES = 50_000  # whose being there is looked up
+# Columns of answers that repeat the question, or are the same for all answers of a run.
+QUESTION_COLUMNS = ("run", "item", "kind", "subtype", "rule", "strength_bin")
+# Of the question set: used only for resampling and averaging.
+INTERNAL_COLUMNS = ("item_code", "cluster", "group")
 FEW = 100  # rows that are taken from row groups one by one; of more, DuckDB makes a table sooner
 
 
@@ -369,3 +379,140 @@ def _footer(version: FileVersion) -> tuple[pq.FileMetaData, np.ndarray, list[str
         if column.physical_type == "BYTE_ARRAY" and "key_value" not in column.path
     ]
     return footer, np.cumsum([0, *sizes[:-1]]), text_columns
+
+
+def questions(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> pd.DataFrame:
+    """Return the cases with these numbers, in this order: the columns of `CaseRow`."""
+    table = CaseTable(store, question_set.key).rows(numbers, excluded=INTERNAL_COLUMNS)
+    table["images"] = [_located(store, names) for names in table["images"]]
+    return table
+
+
+def answers(
+    store: Store, question_set: QuestionSet, numbers: Sequence[int], models: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Return the stored answers of models to these cases: case, margin, scores, the other columns
+    of the probe, the model, and whether its answers have scores.
+
+    Args:
+        models: Models to read; empty: all.
+    """
+    tables = [
+        AnswerTable(store, run.key)
+        .rows(numbers, excluded=QUESTION_COLUMNS)
+        .assign(model=run.model, is_scored=run.is_scored)
+        for run in map(question_set.run, models or question_set.models)
+    ]
+    return pd.concat(tables, ignore_index=True).sort_values(["case", "model"], ignore_index=True)
+
+
+def margins(
+    store: Store, question_set: QuestionSet, models: Sequence[str], numbers: np.ndarray
+) -> np.ndarray:
+    """Return the margins of models on these cases: float32 of shape (n_models, n_cases)."""
+    tables = [AnswerTable(store, question_set.run(model).key) for model in models]
+    of_models = [table.margins_of(numbers) for table in tables]
+    return np.array(of_models, dtype=np.float32).reshape(len(models), len(numbers))
+
+
+def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
+    """Return the correctness of each answer: float64 from 0 to 1, shape (n,).
+
+    A tie counts as wrong. For a model tested with both orders of the captions, a margin of 0 means
+    that the answer changes with the order, which counts as half right.
+    """
+    is_right = (margins > 0).astype(np.float64)
+    return np.where(margins == 0, 0.5, is_right) if n_orders == 2 else is_right
+
+
+def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | None:
+    """Return the number of the case with this id; None if there is none."""
+    with store.cursor() as cursor:
+        rows = cursor.execute(
+            'SELECT "case" FROM read_parquet(?) WHERE id = ? LIMIT 1',
+            [store.files([question_set.key], "cases"), case_id],
+        ).fetchall()
+    return rows[0][0] if rows else None
+
+
+def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[int, int]:
+    """Count the cases of a kind that have all their pictures on this machine, and all its cases.
+
+    Both are 0 if the cases have more than MOST_FILES pictures, which are not checked.
+    """
+    rows = _cases_of_pictures(store, question_set, kind)
+    n_pictured = len(pictured(store, question_set, kind))
+    return n_pictured, sum(len(numbers) for _, numbers in rows)
+
+
+def count_pictures(store: Store, question_set: QuestionSet) -> tuple[int, int]:
+    """Count the pictures of a question set, and how many are on this machine."""
+    with store.cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT DISTINCT unnest(images) FROM read_parquet(?)",
+            [store.files([question_set.key], "cases")],
+        ).fetchall()
+    return len(rows), sum(are_here(_located(store, names)) for names in rows)
+
+
+def keeps_unpictured(question_set: QuestionSet) -> bool:
+    """Return whether the dataset can have questions without pictures, because of an option or
+    because it is bundled.
+    """
+    dataset = question_set.runs[0].dataset
+    return f"+{UNPICTURED}" in dataset or dataset.startswith(f"{bundled.PREFIX}:")
+
+
+def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
+    """Return the numbers of the cases of a kind that have all their pictures on this machine,
+    ascending.
+    """
+
+    def find() -> np.ndarray:
+        rows = _cases_of_pictures(store, question_set, kind)
+        numbers = [number for names, cases in rows if are_here(names) for number in cases]
+        return np.sort(np.array(numbers, dtype=np.int32))
+
+    return store.listing_fact(("pictured", question_set.key, kind), find)
+
+
+def are_pictured(
+    store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
+) -> np.ndarray | None:
+    """Return whether each case has all its pictures on this machine: bool of shape (n,); None if
+    all or none of the cases have them.
+    """
+    if not keeps_unpictured(question_set):
+        return None
+    is_pictured = np.isin(numbers, pictured(store, question_set, kind))
+    return None if is_pictured.all() or not is_pictured.any() else is_pictured
+
+
+def _cases_of_pictures(
+    store: Store, question_set: QuestionSet, kind: str
+) -> list[tuple[tuple[str, ...], list[int]]]:
+    """Names of pictures, and the numbers of the cases that are about just these; nothing of more
+    than MOST_FILES.
+    """
+    with store.cursor() as cursor:
+        rows = cursor.execute(
+            'SELECT images, list("case") FROM read_parquet(?) WHERE kind = ? GROUP BY images LIMIT ?',
+            [store.files([question_set.key], "cases"), kind, MOST_FILES + 1],
+        ).fetchall()
+    if len(rows) > MOST_FILES:
+        return []
+    return [(_located(store, names), numbers) for names, numbers in rows]
+
+
+def _located(store: Store, names: Sequence[str]) -> tuple[str, ...]:
+    """Names of pictures; those that were downloaded into the cache as paths of their files."""
+    return tuple(bundled.located(name, store.root) for name in names)
+
+
+def are_here(names: Sequence[str]) -> bool:
+    """Return whether each picture can be shown: its file exists, it is bundled, or it is drawn."""
+    paths = [Picture.from_name(name).path for name in names]
+    return bool(paths) and all(
+        bundled.is_bundled(path) or containers.is_file(path) or drawn.scene_of(path)
+        for path in paths
+    )

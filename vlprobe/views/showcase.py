@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vlprobe.storage.store import Store
-from vlprobe.views import cases as views_cases
+from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views import wall as views_wall
 from vlprobe.views.filter import Filter
@@ -116,8 +116,8 @@ def showcases(
     numbers = cases.numbers(_WITH_PICTURES, [kind])
     if not len(numbers):
         numbers = cases.numbers("kind = ?", [kind])
-    margins = views_cases.margins(store, question_set, models, numbers)
-    (own_margins,) = views_cases.margins(store, question_set, [model], numbers)
+    margins = views_rows.margins(store, question_set, models, numbers)
+    (own_margins,) = views_rows.margins(store, question_set, [model], numbers)
     if question_set.presentation.kind(kind).is_movement:
         moved = np.nan_to_num(-own_margins)
         strength, is_shown = moved, moved > 0
@@ -127,7 +127,7 @@ def showcases(
         is_suspect = views_suspects.are_suspect(store, question_set, kind, numbers)
         strength = strength + len(models) * views_suspects.clear_failures(is_suspect, own_margins)
         is_shown &= ~is_suspect if (is_shown & ~is_suspect).any() else True
-    is_pictured = views_cases.are_pictured(store, question_set, kind, numbers)
+    is_pictured = views_rows.are_pictured(store, question_set, kind, numbers)
     if is_pictured is not None and (is_shown & is_pictured).any():
         is_shown = is_shown & is_pictured
     positions = _one_a_picture(store, question_set, numbers, strength, is_shown, seed)[:count]
@@ -237,5 +237,5 @@ def n_fooling_pictures(store: Store, question_set: QuestionSet, kind: str, model
     """Count the pictures with a wrong caption of this kind that fools the model."""
     cases = CaseTable(store, question_set.key)
     numbers = cases.numbers("kind = ?", [kind])
-    (margins,) = views_cases.margins(store, question_set, [model], numbers)
+    (margins,) = views_rows.margins(store, question_set, [model], numbers)
     return len(np.unique(cases.picture_codes[numbers[margins <= 0]]))

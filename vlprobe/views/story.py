@@ -8,7 +8,7 @@ import pandas as pd
 
 from vlprobe import registry
 from vlprobe.storage.store import Store
-from vlprobe.views import cases as views_cases
+from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views import wall as views_wall
 from vlprobe.views.bodies import body_of, stored_body
@@ -103,7 +103,7 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
     numbers = cases.numbers("kind = ?", [kind])
     if not len(numbers):
         return numbers, 0
-    margins = views_cases.margins(store, question_set, models, numbers).astype(np.float64)
+    margins = views_rows.margins(store, question_set, models, numbers).astype(np.float64)
     scale = np.array([np.nanstd(row) if not np.isnan(row).all() else 1.0 for row in margins])
     relative = np.where(np.isnan(margins), 0.0, margins) / np.where(scale > 0, scale, 1.0)[:, None]
     n_fooled = np.count_nonzero(margins <= 0, axis=0)
@@ -120,7 +120,7 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
         }
     )
     n_fooling_all = int(np.count_nonzero(n_fooled == len(models)))
-    is_pictured = views_cases.are_pictured(store, question_set, kind, numbers)
+    is_pictured = views_rows.are_pictured(store, question_set, kind, numbers)
     is_chosen = ~is_suspect if is_pictured is None else ~is_suspect & is_pictured
     table = table.loc[is_chosen] if is_chosen.any() else table
     strength = ["leads", "n_fooled"]
@@ -139,7 +139,7 @@ def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = ""
     body = stored_body(question_set.probe, kind)
     if body.ranks == "pictures":
         numbers = _lost_to_own(store, question_set, numbers)
-    number = views_cases.case_number(store, question_set, case_id) if case_id else None
+    number = views_rows.case_number(store, question_set, case_id) if case_id else None
     if number not in CaseTable(store, question_set.key).numbers("kind = ?", [kind]):
         number = None
     if number is None and not len(numbers):
@@ -149,10 +149,10 @@ def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = ""
     indices = np.flatnonzero(numbers == number)
     position = int(indices[0]) + 1 if len(indices) else 0
     following = numbers[[position % len(numbers)]].tolist() if len(numbers) else [number]
-    next_id = views_cases.questions(store, question_set, following)["id"].iloc[0]
+    next_id = views_rows.questions(store, question_set, following)["id"].iloc[0]
     case_filter = Filter(_fooled_model(store, question_set, number), kind)
     (card,) = views_wall.cards(store, question_set, case_filter, [number])
-    if body.is_picture_optional and not views_cases.are_here(card.images[:1]):
+    if body.is_picture_optional and not views_rows.are_here(card.images[:1]):
         card = replace(card, images=())
     return Opener(card, position, len(numbers), str(next_id), n_fooling_all)
 
@@ -172,7 +172,7 @@ def _lost_to_own(store: Store, question_set: QuestionSet, numbers: np.ndarray) -
 def _fooled_model(store: Store, question_set: QuestionSet, number: int) -> str:
     """The first model that the case fools; without any, the first: a search shows what it found."""
     models = headline_models(store, question_set)
-    margins = views_cases.margins(store, question_set, models, np.array([number]))[:, 0]
+    margins = views_rows.margins(store, question_set, models, np.array([number]))[:, 0]
     return models[int(np.argmax(margins <= 0))]
 
 

@@ -16,7 +16,7 @@ from vlprobe.storage import annotations, errata
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.errata import Erratum, Verdict
 from vlprobe.storage.store import Store
-from vlprobe.views import cases as views_cases
+from vlprobe.views import rows as views_rows
 from vlprobe.views.bodies import stored_body
 from vlprobe.views.records import CaseRow, RunRow, records
 from vlprobe.views.rows import CaseTable
@@ -89,7 +89,7 @@ def suspects(
     """
     runs = [question_set.run(model) for model in question_set.rated_models]
     numbers = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
-    margins = views_cases.margins(store, question_set, question_set.rated_models, numbers)
+    margins = views_rows.margins(store, question_set, question_set.rated_models, numbers)
     verdicts = _verdicts(store, question_set)
     is_kept = np.array(
         [verdicts.get(int(case), "") not in errata.REJECTING for case in numbers], dtype=bool
@@ -99,7 +99,7 @@ def suspects(
         for run, row in zip(runs, margins, strict=True)
     ]
     n_rejecting, threshold = _rejections(margins, runs, least_accuracy)
-    is_pictured = views_cases.are_pictured(store, question_set, kind, numbers)
+    is_pictured = views_rows.are_pictured(store, question_set, kind, numbers)
     last = np.zeros(len(numbers), dtype=bool) if is_pictured is None else ~is_pictured
     suspicious = np.flatnonzero(n_rejecting >= threshold)
     order = suspicious[
@@ -135,7 +135,7 @@ def are_suspect(
     if not any(run.publication for run in runs):
         return np.zeros(len(numbers), dtype=bool)
     every = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
-    margins = views_cases.margins(store, question_set, question_set.rated_models, every)
+    margins = views_rows.margins(store, question_set, question_set.rated_models, every)
     n_rejecting, threshold = _rejections(margins, runs, LEAST_ACCURACY)
     return np.isin(numbers, every[n_rejecting >= threshold])
 
@@ -175,11 +175,11 @@ def _rejections(
 
 def _accuracy(margins: np.ndarray, run: RunRow) -> float:
     answered = margins[~np.isnan(margins)]
-    return float(views_cases.rights(answered, run.n_orders).mean()) if len(answered) else math.nan
+    return float(views_rows.rights(answered, run.n_orders).mean()) if len(answered) else math.nan
 
 
 def _rows(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> list[CaseRow]:
-    return records(CaseRow, views_cases.questions(store, question_set, numbers)) if numbers else []
+    return records(CaseRow, views_rows.questions(store, question_set, numbers)) if numbers else []
 
 
 def _verdicts(store: Store, question_set: QuestionSet) -> dict[int, Verdict]:
@@ -234,7 +234,7 @@ def matching_cases(
     cases: dict[str, list[tuple[int, str]]] = {}
     numbers = CaseTable(store, question_set.key).numbers("TRUE", [])
     for start in range(0, len(numbers), 10_000):
-        block = views_cases.questions(store, question_set, numbers[start : start + 10_000].tolist())
+        block = views_rows.questions(store, question_set, numbers[start : start + 10_000].tolist())
         for case, case_id, images, texts in zip(
             block["case"], block["id"], block["images"], block["texts"], strict=True
         ):

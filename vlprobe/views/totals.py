@@ -17,8 +17,8 @@ import pandas as pd
 from vlprobe.errors import NotFound
 from vlprobe.models import presets, published
 from vlprobe.storage.store import Store
-from vlprobe.views import cases as views_cases
 from vlprobe.views import estimates, runs
+from vlprobe.views import rows as views_rows
 from vlprobe.views.rows import CaseTable
 
 _CSV = Path(__file__).with_name("totals.csv")
@@ -265,7 +265,7 @@ def of_questions(
         if kind not in question_set.metrics[name].kinds:
             continue
         numbers = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
-        (margins,) = views_cases.margins(store, question_set, [model], numbers)
+        (margins,) = views_rows.margins(store, question_set, [model], numbers)
         if np.count_nonzero(~np.isnan(margins)) not in benchmark.sizes:
             continue
         totals = load()

@@ -13,9 +13,11 @@ import numpy as np
 
 from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
+from vlprobe.views import rows as views_rows
 from vlprobe.views.bodies import CaseBody, stored_body
+from vlprobe.views.cases import Matches
 from vlprobe.views.changes import changed_words
-from vlprobe.views.filter import Filter, Matches
+from vlprobe.views.filter import Filter
 from vlprobe.views.records import AnswerRow, CaseRow, answer_records, records
 from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
@@ -226,17 +228,17 @@ def cards(
     """
     if not numbers:
         return ()
-    rows = records(CaseRow, views_cases.questions(store, question_set, numbers))
+    rows = records(CaseRow, views_rows.questions(store, question_set, numbers))
     bodies = [stored_body(question_set.probe, row.kind) for row in rows]
     searched = [row.case for row, body in zip(rows, bodies, strict=True) if body.uses_answer]
     model = case_filter.model
     answers: dict[int, dict[str, AnswerRow]] = {}
     if searched:
         answers = answer_records(
-            views_cases.answers(store, question_set, list(dict.fromkeys(searched)), (model,))
+            views_rows.answers(store, question_set, list(dict.fromkeys(searched)), (model,))
         )
     models = question_set.ordered_models
-    margins = views_cases.margins(store, question_set, models, np.asarray(numbers))
+    margins = views_rows.margins(store, question_set, models, np.asarray(numbers))
     runs = [question_set.run(name) for name in models]
     return tuple(
         _card(

@@ -96,7 +96,7 @@ def test_questions_that_were_removed_are_made_anew_by_whoever_runs(memory, drawn
     assert call(memory, "verify") == ""
     assert (
         len(
-            views.cases.questions(
+            views.rows.questions(
                 on("two", memory), views.runs.question_set(on("two", memory), key), [0]
             )
         )

@@ -64,7 +64,7 @@ def draw_case(stored: PageSubject, case_filter: Filter, size: int, is_grouped: b
         is_grouped: Whether the wall has one card per picture; otherwise one per case.
     """
     case_id = st.query_params.get("case", "")
-    number = view(views.cases.case_number, stored.question_set, case_id)
+    number = view(views.rows.case_number, stored.question_set, case_id)
     if number is None:
         st.info("This case is not in the question set.", icon=":material/search_off:")
         return
@@ -78,7 +78,7 @@ def draw_case(stored: PageSubject, case_filter: Filter, size: int, is_grouped: b
             st.error(link_docs(problem), icon=":material/error:")
     described = case_card(card, kind)
     draw_pictures(described)
-    if card.images and not views.cases.are_here(card.images):
+    if card.images and not views.rows.are_here(card.images):
         draw_download(stored, "case_download")
     st.html(str(html.captions(described.texts)))
     for strip in described.strips():
@@ -122,7 +122,7 @@ def _step(case_id: str, page: int) -> None:
 
 def _has_words(card: WallCard) -> bool:
     """Return whether the picture can be tested with the user's words."""
-    return views.cases.are_here(card.images[:1])
+    return views.rows.are_here(card.images[:1])
 
 
 def _thumbnail(name: str) -> str:
@@ -231,7 +231,7 @@ def _go(case_id: str) -> None:
 def _draw_details(stored: PageSubject, case_filter: Filter, card: WallCard) -> None:
     """Tags, scores, rule, the saved page, the terminal's command."""
     _draw_annotation(stored, card)
-    answers = view(views.cases.answers, stored.question_set, (card.case,))
+    answers = view(views.rows.answers, stored.question_set, (card.case,))
     kind = stored.presentation.kind(card.kind)
     described = case_card(card, kind, answer_records(answers)[card.case])
     if stored.question_set.is_scored:

@@ -127,7 +127,7 @@ def _annotated(stored: PageSubject) -> None:
     quiet(f"{n_cases:,} {'case' if n_cases == 1 else 'cases'}, latest first.{limit}")
     listed = written.current[:LISTED]
     numbers = tuple(sorted(annotation.case for annotation in listed))
-    table = view(views.cases.questions, stored.question_set, numbers)
+    table = view(views.rows.questions, stored.question_set, numbers)
     texts = dict(zip(table["case"], table["texts"], strict=True))
     for annotation in listed:
         if annotation.case in texts:  # else the file names a case that was never asked

@@ -72,7 +72,7 @@ def _sides(contest: PageSubject, comparison: PairedTests, parting: Parting) -> t
 
 def filter_of_case(contest: PageSubject, parting: Parting) -> Filter:
     """The column of the URL's case; all cases of its kind if it is in none."""
-    number = view(views.cases.case_number, contest.question_set, st.query_params["case"])
+    number = view(views.rows.case_number, contest.question_set, st.query_params["case"])
     pairs = ((contest.model, parting.rival), (parting.rival, contest.model))
     for pair in pairs:
         case_filter = side_filter(contest.kind, *pair, parting.subtype)
@@ -133,7 +133,7 @@ def card_values(
     answers = {}
     if body_of(kind).uses_answer:
         table = view(
-            views.cases.answers,
+            views.rows.answers,
             contest.question_set,
             tuple(card.case for card in cards),
             contest.compared,

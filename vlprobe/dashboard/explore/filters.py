@@ -203,7 +203,7 @@ def _crossed(about: PageSubject) -> str:
 
 def _pictured(about: PageSubject) -> str:
     """Return whether cases without a picture here are left out; not asked where all have one."""
-    keeps_unpictured = views.cases.keeps_unpictured(about.question_set)
+    keeps_unpictured = views.rows.keeps_unpictured(about.question_set)
     if not keeps_unpictured and "pictured" not in st.query_params:
         return ""
     return choose("Pictures", "pictured", PICTURES, segments=True)

@@ -135,7 +135,7 @@ def _draw_cards(
 
 def _pictures_here(stored: PageSubject, case_filter: Filter) -> str:
     """Count how many of the questions have a picture that can be shown, where some have not."""
-    n_pictured, n_cases = view(views.cases.with_pictures, stored.question_set, case_filter.kind)
+    n_pictured, n_cases = view(views.rows.with_pictures, stored.question_set, case_filter.kind)
     if n_pictured == n_cases:
         return ""
     return f"{n_pictured:,} of {n_cases:,} {'has' if n_pictured == 1 else 'have'} a picture here"

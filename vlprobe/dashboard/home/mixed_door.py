@@ -64,7 +64,7 @@ def _first_lost(question_set: QuestionSet, model: str) -> MixedCase | None:
     first_id = view(views.mixed.searches.place, question_set, model, subtype, None).next
     if not first_id:
         return None
-    number = view(views.cases.case_number, question_set, first_id)
+    number = view(views.rows.case_number, question_set, first_id)
     return (
         None if number is None else view(views.mixed.case.mixed_case, question_set, number, model)
     )

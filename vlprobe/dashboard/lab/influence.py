@@ -162,9 +162,7 @@ def occlusion(stored: PageSubject) -> None:
         views.cases.failures, stored.question_set, failures, paginate(total, 1, "failure"), 1
     )
     row = records(FailureRow, table)[0]
-    answer = (
-        view(views.cases.answers, stored.question_set, (row.case,)).set_index("model").loc[name]
-    )
+    answer = view(views.rows.answers, stored.question_set, (row.case,)).set_index("model").loc[name]
     named_pictures = {"The right picture": row.images[0]} | (
         {"Ranked first instead": answer["top"]} if row.kind == "t2i" else {}
     )

@@ -63,16 +63,16 @@ def current(subject: PageSubject) -> MixedCasePosition:
     strengths = view(views.mixed.searches.strengths, question_set)
     number, subtype = None, st.query_params.get("mixture", "")
     if case_id := st.query_params.get("case", ""):
-        number = view(views.cases.case_number, question_set, case_id)
+        number = view(views.rows.case_number, question_set, case_id)
         if number is not None:
-            row = view(views.cases.questions, question_set, (number,)).iloc[0]
+            row = view(views.rows.questions, question_set, (number,)).iloc[0]
             number = number if row["kind"] == KIND else None
             subtype = row["subtype"]
     if subtype not in strengths:
         subtype = strengths[0]
     position = view(views.mixed.searches.place, question_set, subject.model, subtype, number)
     if number is None and position.next:
-        number = view(views.cases.case_number, question_set, position.next)
+        number = view(views.rows.case_number, question_set, position.next)
         position = view(views.mixed.searches.place, question_set, subject.model, subtype, number)
     return MixedCasePosition(subject, subtype, number, position)
 
@@ -270,10 +270,10 @@ def _prepare(about: MixedCasePosition) -> None:
 
 def make_ready(question_set: QuestionSet, model: str, subtype: str, case_id: str) -> None:
     """Cache the content of a case: answers about it, large and small pictures. For any thread."""
-    number = view(views.cases.case_number, question_set, case_id)
+    number = view(views.rows.case_number, question_set, case_id)
     if number is None:
         return
-    view(views.cases.questions, question_set, (number,))
+    view(views.rows.questions, question_set, (number,))
     view(views.mixed.searches.place, question_set, model, subtype, number)
     case = view(views.mixed.case.mixed_case, question_set, number, model)
     view(views.mixed.case.stored_wins, question_set, case, question_set.ordered_models)

@@ -235,7 +235,7 @@ class Results:
             self.store, self.question_set, case_filter, size=limit, grouped=False
         )
         if not total:
-            views.failure_table.check_values(self.store, self.question_set, case_filter)
+            views.cases.check_values(self.store, self.question_set, case_filter)
         run = self.question_set.run(model)
         return Failures(self.store, case_filter, presentation.kind(kind), cards, total, run)
 

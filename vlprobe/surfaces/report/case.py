@@ -42,7 +42,7 @@ def case_page(
     probe, presentation = question_set.probe, question_set.presentation
     (case,) = views.wall.cards(store, question_set, Filter(model), (number,))
     kind = presentation.kind(case.kind)
-    answers = answer_records(views.cases.answers(store, question_set, [number]))[number]
+    answers = answer_records(views.rows.answers(store, question_set, [number]))[number]
     models = list(
         dict.fromkeys([model, *filter(None, [second_model]), *ordered(question_set.models)])
     )

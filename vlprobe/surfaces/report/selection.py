@@ -73,7 +73,7 @@ def _cases(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
         ).current
     }
     answers = answer_records(
-        views.cases.answers(
+        views.rows.answers(
             store,
             question_set,
             [case.case for case in cases],

@@ -82,7 +82,7 @@ class Columns:
             return {}
         numbers = list(dict.fromkeys(card.case for card in self.cards))
         store, question_set = self.subject.store, self.subject.question_set
-        return answer_records(views.cases.answers(store, question_set, numbers, self.models))
+        return answer_records(views.rows.answers(store, question_set, numbers, self.models))
 
 
 def compared(subject: Subject) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from vlprobe.perturb import mix
 from vlprobe.probes import rococo_galleries
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture, PictureEdit
-from vlprobe.views import cases as views_cases
+from vlprobe.views import rows as views_rows
 from vlprobe.views.mixed.outcomes import KIND, outcomes, strength
 from vlprobe.views.mixed.searches import strengths
 from vlprobe.views.rows import CaseTable, TableFile, remembered
@@ -123,11 +123,11 @@ def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -
 
     Raises InvalidInput if the case is not a search for a picture.
     """
-    row = views_cases.questions(store, question_set, [case]).iloc[0]
+    row = views_rows.questions(store, question_set, [case]).iloc[0]
     if row["kind"] != KIND:
         raise InvalidInput(f"Case '{row['id']}' is not a search for a picture. Open it in Explore.")
     gallery = _gallery(CaseTable(store, question_set.key))
-    answers = views_cases.answers(store, question_set, [case]).set_index("model")
+    answers = views_rows.answers(store, question_set, [case]).set_index("model")
     front = _front_row(store, question_set.run(model).key, case)
     item, right = str(row["item"]), str(row["images"][0])
     partner_item = _partner_item(item, str(row["rule"]), gallery, front)
@@ -191,8 +191,8 @@ def first_candidates(
     key = question_set.run(model).key
     pictures = _gallery(CaseTable(store, question_set.key)).pictures
     items = {picture.name: item for item, picture in pictures.items()}
-    rules = views_cases.questions(store, question_set, numbers)["rule"]
-    answers = views_cases.answers(store, question_set, numbers, (model,)).set_index("case")
+    rules = views_rows.questions(store, question_set, numbers)["rule"]
+    answers = views_rows.answers(store, question_set, numbers, (model,)).set_index("case")
     first = []
     for number, rule in zip(numbers, rules, strict=True):
         answer = answers.loc[number]
@@ -301,9 +301,9 @@ def stored_wins(
     }
     condition = f"id IN ({', '.join('?' * len(rules))})"
     numbers = CaseTable(store, question_set.key).numbers(condition, list(rules)).tolist()
-    ids = views_cases.questions(store, question_set, numbers)["id"].tolist()
+    ids = views_rows.questions(store, question_set, numbers)["id"].tolist()
     shares = {number: rules[case_id] for number, case_id in zip(numbers, ids, strict=True)}
-    answers = views_cases.answers(store, question_set, numbers, models).set_index(["model", "case"])
+    answers = views_rows.answers(store, question_set, numbers, models).set_index(["model", "case"])
     wins: dict[str, dict[int, bool]] = {model: {} for model in models}
     for model in models:
         run_key = question_set.run(model).key

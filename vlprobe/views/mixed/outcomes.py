@@ -57,6 +57,8 @@ def outcomes(store: Store, question_set: QuestionSet, model: str) -> Outcomes:
 @remembered
 def _outcomes(cases: CaseTable, answers: AnswerTable) -> Outcomes:
     """Decide by the first stored candidate; if a run has none, by the best mixture's path."""
+    if "rank_clean" not in answers.columns:  # of a probe without searches
+        return Outcomes(*(np.empty(0, dtype) for dtype in (np.int32, bool, bool, bool, np.int32)))
     store = cases.store
     has_fronts = store.run(answers.key).has_table(rococo_galleries.TABLE)
     tables = [[cases.path], [answers.path]]

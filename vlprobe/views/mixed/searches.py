@@ -8,7 +8,7 @@ import pandas as pd
 
 from vlprobe import registry
 from vlprobe.storage.store import Store
-from vlprobe.views import cases as views_cases
+from vlprobe.views import rows as views_rows
 from vlprobe.views.mixed.outcomes import KIND, outcomes, strength
 from vlprobe.views.rows import AnswerTable, CaseTable
 from vlprobe.views.runs import QuestionSet
@@ -117,7 +117,7 @@ def place(
     at = int(np.flatnonzero(numbers == case)[0]) if case in numbers else -1
     beside = {"previous": at - 1, "next": at + 1}
     known = {name: int(numbers[to]) for name, to in beside.items() if 0 <= to < len(numbers)}
-    ids = views_cases.questions(store, question_set, list(known.values()))["id"].tolist()
+    ids = views_rows.questions(store, question_set, list(known.values()))["id"].tolist()
     id_of = dict(zip(known, ids, strict=True))
     return Place(
         place=at + 1,
