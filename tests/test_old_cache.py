@@ -20,6 +20,7 @@ from vlprobe import registry, views
 from vlprobe.cli.main import main
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.errors import InvalidInput
+from vlprobe.models.doctor import examine
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.runs import answers as runs_answers
 from vlprobe.runs import jobs, verify
@@ -223,7 +224,7 @@ def test_a_later_run_takes_the_kept_embeddings_and_encodes_no_picture_again(old,
 
 
 def test_the_examination_of_a_model_is_there(old):
-    examination = views.runs.examinations(old)[0]
+    examination = examine.load(old)[0]
     assert dict(examination.passport)["name"] == "demo:softmax"
     outcomes = {check.name: check.passed for check in examination.checks}
     assert outcomes["finite"] and outcomes["text_batch"] and len(outcomes) == 8

@@ -181,7 +181,7 @@ def test_a_case_that_is_gone_is_not_made_ready(shown, asked: QuestionSet, at_han
 def test_a_case_that_was_not_lost_is_shown_for_what_it_is(
     shown, mixed_store: Store, asked: QuestionSet, at_hand: list[str]
 ):
-    of_model = views.mixed.outcomes.outcomes(mixed_store, asked, ONE)
+    of_model = views.mixed.searches.outcomes(mixed_store, asked, ONE)
     cases = {
         "still finds the right picture": of_model.is_found & ~of_model.is_lost,
         "Another mixture outranks": of_model.is_lost & ~of_model.is_own,

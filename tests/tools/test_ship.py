@@ -10,10 +10,11 @@ from PIL import Image
 
 from tests.conftest import make_tiny
 from tools import ship
-from vlprobe import registry, views
+from vlprobe import registry
 from vlprobe.datasets import demo, demo_pairs, demo_triplets, drawn_series
 from vlprobe.datasets.world.renderer import VERSION
 from vlprobe.errors import InvalidInput
+from vlprobe.models.doctor import examine
 from vlprobe.runs import verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -56,7 +57,7 @@ def copied(cache: tuple[Store, list[dict]], tmp_path_factory: pytest.TempPathFac
 def test_a_shipped_entry_is_an_ordinary_one(cache, copied):
     assert [damage for damage in verify.damages(copied)] == []
     assert [run["key"] for run in copied.runs()] == [run["key"] for run in cache[0].runs()]
-    assert len(views.runs.examinations(copied)) == len(views.runs.examinations(cache[0])) > 0
+    assert len(examine.load(copied)) == len(examine.load(cache[0])) > 0
 
 
 def test_no_number_and_no_word_is_changed_but_the_names_of_pictures(cache, copied):

@@ -202,10 +202,8 @@ def test_a_place_names_its_neighbours_and_how_many_fool_all(mixed_store: Store, 
 
 def test_controls_alone_are_models_too(mixed_store: Store, asked: QuestionSet):
     runs = tuple(run for run in asked.runs if run.model == "control:random")
-    assert mixed_searches.real_models(QuestionSet(asked.key, asked.probe, runs)) == (
-        "control:random",
-    )
-    assert mixed_searches.real_models(asked) == mixing.MODELS[:3]
+    assert QuestionSet(asked.key, asked.probe, runs).rated_models == ("control:random",)
+    assert asked.rated_models == mixing.MODELS[:3]
 
 
 @pytest.mark.parametrize("subtype", STRENGTHS)

@@ -13,7 +13,7 @@ from vlprobe.scoring.mixtures import SHARES, ShareScores, Turn
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views.mixed import case as views_case
-from vlprobe.views.mixed import outcomes, searches, shares
+from vlprobe.views.mixed import searches, shares
 from vlprobe.views.mixed.case import MixedCase
 from vlprobe.views.mixed.shares import OWN, ModelTurn, Standing
 from vlprobe.views.runs import QuestionSet
@@ -59,7 +59,7 @@ def ranked_anew(store: Store, asked: QuestionSet, case: MixedCase, share: int) -
 def test_ranks_and_the_first_five_are_those_of_the_gallery_with_another_mixture(
     mixed_store: Store, asked: QuestionSet, subtype: str
 ):
-    numbers = outcomes.outcomes(mixed_store, asked, ONE).numbers
+    numbers = searches.outcomes(mixed_store, asked, ONE).numbers
     chosen = [*searches.order(mixed_store, asked, ONE, subtype)[0][:2], *numbers[::17]]
     for number in map(int, chosen):
         case = views_case.mixed_case(mixed_store, asked, number, ONE)

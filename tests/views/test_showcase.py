@@ -26,10 +26,10 @@ def question_set(filled: Store, key: str) -> views.runs.QuestionSet:
 
 
 def test_controls_do_not_count_where_there_are_other_models(filled, question_set, every_probe):
-    assert views.showcase.rated_models(question_set) == DEALT
+    assert question_set.rated_models == DEALT
     key = views.runs.question_sets(every_probe).set_index("probe").loc["lgip", "case_key"]
     known = views.runs.question_set(every_probe, key)
-    rated = views.showcase.rated_models(known)
+    rated = known.rated_models
     others = [name for name in known.models if not registry.is_control(name)]
     assert set(rated) == set(others or known.models)
 

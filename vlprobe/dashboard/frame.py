@@ -161,7 +161,7 @@ def say_strangers(stored: PageSubject, models: Sequence[str] = ()) -> None:
         st.html(str(line))
     if stored.question_set.runs[0].dataset.startswith(DRAWN):
         return
-    asked_models = models or views.showcase.rated_models(stored.question_set)
+    asked_models = models or stored.question_set.rated_models
     toys = [name for name in asked_models if name.startswith(f"{DRAWN}:")]
     names = sentence_names(toys, renamed())
     if told := drawn_only([names[name] for name in toys], len(asked_models)):

@@ -14,7 +14,7 @@ from vlprobe.views import caption_bins, estimates, pattern_groups
 from vlprobe.views.bodies import stored_body
 from vlprobe.views.filter import OTHER_OUTCOMES, OUTCOMES, SORTS, Filter, values_by_name
 from vlprobe.views.mixed import case as mixed_case
-from vlprobe.views.mixed import outcomes as mixed_outcomes
+from vlprobe.views.mixed import searches as mixed_searches
 from vlprobe.views.records import FailureRow, records
 from vlprobe.views.rows import (
     QUESTION_COLUMNS,
@@ -114,7 +114,7 @@ def passing(
         groups = pattern_groups.pattern_groups(cases, question_set.probe, case_filter.kind)
         chosen.append(pattern_groups.members(groups, answered, case_filter.pair))
     if case_filter.lost_to:
-        searches = mixed_outcomes.outcomes(store, question_set, case_filter.model)
+        searches = mixed_searches.outcomes(store, question_set, case_filter.model)
         chosen.append(searches.numbers[searches.is_own])
     chosen += [
         caption_bins.members(cases, binned_by, values)

@@ -20,7 +20,7 @@ from vlprobe.perturb.mix import LAMBDAS
 from vlprobe.probes import rococo_galleries
 from vlprobe.storage.store import Store
 from vlprobe.types import selection
-from vlprobe.views import estimates, papers, runs, tradeoff
+from vlprobe.views import estimates, papers, published, runs, tradeoff
 from vlprobe.views.filter import LURE_EDGES, SIDE_OUTCOMES, lure_bins
 from vlprobe.views.mixed.case import item_pictures
 from vlprobe.views.papers import SCALE, belongs, histograms
@@ -378,7 +378,7 @@ def all_sizes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 def _published_sizes(metric: str, subset: str) -> list[tuple]:
     """The printed cells of an accuracy, with what the same tables print of the models' size and data."""
-    cells = runs.published("visla")
+    cells = published.load("visla")
     rows = []
     for number in SIZE_TABLES[subset]:
         of_tables = cells.loc[cells["table"].isin([number, FACTS.get(number, number)])]
@@ -409,7 +409,7 @@ def _fact(of_model: pd.DataFrame, name: str) -> float:
 def _samples(model: str) -> float:
     """Millions of pairs that VISLA prints of a model of the same weights; NaN if it prints none."""
     names = papers.printed_names("visla", model)
-    cells = runs.published("visla")
+    cells = published.load("visla")
     facts = cells.loc[[papers.plain(name) in names for name in cells["model"]]]
     return _fact(facts, "pretraining_samples")
 

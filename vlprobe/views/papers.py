@@ -17,6 +17,7 @@ import pandas as pd
 from vlprobe import registry
 from vlprobe.metrics import estimate, pairs
 from vlprobe.metrics.increases import increases
+from vlprobe.models.doctor import examine
 from vlprobe.probes.rococo import RELEASED
 from vlprobe.storage.store import Store
 from vlprobe.types import AS_PAPER, POOLED, Estimate, Measure
@@ -306,7 +307,7 @@ def _published_cells(probe: str, number: int) -> list[tuple[str, int, float, str
     where it has no cell for a column.
     """
     table = next(table for table in TABLES[probe] if table.number == number)
-    cells = runs.published(table.paper)
+    cells = published.load(table.paper)
     cells = cells.loc[cells["table"] == number]
     printed = {
         (cell["model"], cell["dataset"], cell["split"], cell["metric"]): (value, cell["note"])
@@ -355,11 +356,10 @@ def cells(paper: str = "") -> pd.DataFrame:
     Returns:
         PRINTED_COLUMNS: `printed` is the text as printed; `run`, `low`, `high` (in the printed unit) are NaN.
     """
-    table = published.load().assign(printed=published.texts())
-    table = table.loc[table["paper"] == paper] if paper else table
+    table = published.load(paper)
     unknown = dict.fromkeys(("run", "low", "high"), math.nan)
     marks = [mark(note) for note in table["note"]]
-    table = table.assign(**unknown, same_weights=False, mark=marks).reset_index(drop=True)
+    table = table.assign(**unknown, same_weights=False, mark=marks)
     return table.loc[:, PRINTED_COLUMNS]
 
 
@@ -486,7 +486,7 @@ def passport_facts(store: Store, model: str, digest: str) -> Mapping[str, float]
     passport: Mapping[str, str] = next(
         (
             examination.passport
-            for examination in runs.examinations(store)
+            for examination in examine.load(store)
             if (examination.model, examination.model_digest) == (model, digest)
         ),
         {},

@@ -132,26 +132,15 @@ SOURCES = {name: PrintedSource(**source) for name, source in _DESCRIBED["sources
 TABLES: Mapping[str, tuple[PaperTable, ...]] = _tables(_DESCRIBED["tables"])
 
 
-def load() -> "pd.DataFrame":
-    """Load the published numbers, one row per cell: `table` is int64, `value` is float64, and the
-    rest is text; an empty note is ''.
+def load(paper: str = "") -> "pd.DataFrame":
+    """Load the published numbers of one paper or all papers, one row per cell.
+
+    Returns:
+        The columns of `published.csv`: `table` is int64, `value` is float64, and the rest is text;
+        an empty note is ''. Also `printed`: the value as printed (0.010, not 0.01).
     """
     import pandas as pd
 
-    return pd.read_csv(
-        _CSV,
-        dtype={
-            **{"paper": "str", "table": "int64", "dataset": "str", "split": "str", "model": "str"},
-            **{"metric": "str", "value": "float64", "unit": "str", "note": "str"},
-        },
-        keep_default_na=False,
-        encoding="utf-8",
-    )
-
-
-def texts() -> "pd.Series":
-    """Return the values of `load` as printed (0.010, not 0.01)."""
-    import pandas as pd
-
     cells = pd.read_csv(_CSV, dtype="str", keep_default_na=False, encoding="utf-8")
-    return pd.Series(cells["value"])
+    cells = cells.assign(printed=cells["value"]).astype({"table": "int64", "value": "float64"})
+    return cells.loc[cells["paper"] == paper].reset_index(drop=True) if paper else cells

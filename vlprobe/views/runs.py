@@ -13,7 +13,6 @@ from vlprobe.models.doctor import examine
 from vlprobe.storage.store import Store
 from vlprobe.types import Metric, Publication, selection
 from vlprobe.types.presentation import Presentation
-from vlprobe.views import published as published_csv
 from vlprobe.views.records import QuestionSetRow, RunRow
 
 RUN_COLUMNS = [
@@ -114,14 +113,14 @@ def known_manifests(store: Store) -> list[dict]:
     Stored runs never cause a plug-in to be imported; runs of plug-ins that are not allowed are in
     `unread`.
     """
-    return list(store.listing_fact("known_manifests", lambda: _known_manifests(store)))
 
+    def find() -> list[dict]:
+        manifests = store.runs()
+        probes = {str(manifest["run"]["probe"]) for manifest in manifests}
+        known = {probe for probe in probes if registry.has_probe(probe)}
+        return [manifest for manifest in manifests if str(manifest["run"]["probe"]) in known]
 
-def _known_manifests(store: Store) -> list[dict]:
-    manifests = store.runs()
-    probes = {str(manifest["run"]["probe"]) for manifest in manifests}
-    unknown = {probe for probe in probes if not registry.has_probe(probe)}
-    return [manifest for manifest in manifests if str(manifest["run"]["probe"]) not in unknown]
+    return list(store.listing_fact("known_manifests", find))
 
 
 def _manifests_by_case_key(store: Store) -> dict[str, list[dict]]:
@@ -207,9 +206,7 @@ def _publication(manifest: dict) -> Publication | None:
 
 
 def unread(store: Store) -> list[VlprobeError]:
-    """Return the errors of unreadable runs and examinations, and of runs with unknown probes, which
-    other views omit.
-    """
+    """Return the errors of unreadable runs, examinations and probes, which other views omit."""
     unknown = _of_unknown_probes(store).values()
     return [*store.read_runs()[1].values(), *examine.read_errors(store), *unknown]
 
@@ -238,7 +235,11 @@ def _question_set_rows(store: Store) -> list[QuestionSetRow]:
     manifests_by_key = _manifests_by_case_key(store)
     warnings = store.listing_fact("warnings", lambda: examine.warnings(store))
     ranked = []
-    for key, manifests in sorted(manifests_by_key.items(), key=_newest, reverse=True):
+    for key, manifests in sorted(
+        manifests_by_key.items(),
+        key=lambda keyed: (keyed[1][-1]["finished"], keyed[1][-1]["key"]),
+        reverse=True,
+    ):
         manifests = same_version(manifests)
         newest, run = manifests[-1], manifests[-1]["run"]
         shipped = all(store.is_shipped(manifest["key"]) for manifest in manifests)
@@ -267,7 +268,7 @@ def _question_set_rows(store: Store) -> list[QuestionSetRow]:
         size = (len(rated) - n_failed) * row.n_items, len(rated) * row.n_items
         is_published = bool(newest.get("publication"))  # answers of real models come first
         rank = (
-            (1, not is_published, _position(row))
+            (1, not is_published, registry.load_probe(row.probe).presentation.position)
             if shipped
             else (0 if rated else 2, -size[0], -size[1])
         )
@@ -280,15 +281,6 @@ def question_sets(store: Store) -> pd.DataFrame:
     columns = pd.Index([column.name for column in fields(QuestionSetRow)])
     rows = [[getattr(row, name) for name in columns] for row in question_set_rows(store)]
     return pd.DataFrame(rows, columns=columns)
-
-
-def _newest(keyed_manifests: tuple[str, list[dict]]) -> tuple[str, str]:
-    newest = keyed_manifests[1][-1]
-    return newest["finished"], newest["key"]
-
-
-def _position(row: QuestionSetRow) -> int:
-    return registry.load_probe(row.probe).presentation.position
 
 
 def extent(n_items: int, n_units: int) -> str:
@@ -346,9 +338,7 @@ def question_set(store: Store, key: str, version_of: str = "", model: str = "") 
 
 
 def _manifests(store: Store, key: str) -> list[dict]:
-    """The manifests of all runs over one question set, oldest first. Raises NotFound if there is
-    none.
-    """
+    """The manifests of all runs over one question set, oldest first. Raises NotFound."""
     store.cases(key)  # rejects a text that is not a key
     by_key = store.listing_fact("manifests_by_case_key", lambda: _manifests_by_case_key(store))
     manifests = by_key.get(key, [])
@@ -386,13 +376,6 @@ def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
     return notes
 
 
-def examinations(store: Store) -> list[examine.Examination]:
-    """Return the model checks, latest first: metadata, checks and erased edits of each model on
-    each dataset.
-    """
-    return examine.load(store)
-
-
 class Defect(TypedDict):
     """A defect of a dataset and its count."""
 
@@ -412,18 +395,8 @@ class QuestionFacts(TypedDict):
 
 
 def facts(store: Store, question_set: QuestionSet) -> QuestionFacts:
-    """Return the manifest of the question set: sizes, dropped items with reasons, data defects,
-    notes.
-    """
+    """Return the sizes, dropped items with reasons, data defects and notes of a question set."""
     return cast(QuestionFacts, store.cases(question_set.key).manifest())
-
-
-def published(probe: str) -> pd.DataFrame:
-    """Return the numbers in the probe's paper, one row per cell; see `vlprobe.views.published` for
-    the columns.
-    """
-    table = published_csv.load()
-    return table.loc[table["paper"] == probe].reset_index(drop=True)
 
 
 # Versions: a version increases when numbers change. A run of an older version stays in the store and is listed as
@@ -454,9 +427,7 @@ def _named(metrics: Sequence[Metric]) -> frozenset[str]:
 
 
 def describe_older(run: Mapping) -> str:
-    """Describe how a run's versions differ from the versions of the current code; "" if they are
-    equal.
-    """
+    """Describe how a run's versions differ from those of the current code; "" if they do not."""
     probe_version, metrics = _current(run)
     changed = sorted(version(run)[1] - metrics)
     words = (

@@ -5,7 +5,6 @@ among cases that fool equally many models. In published questions, whose labels 
 that strong models reject are omitted, and cases that fool the selected model come first.
 """
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,17 +54,10 @@ class LieCount:
         return self.n_believed / self.n_lies if math.isnan(self.moved) else self.moved
 
 
-def rated_models(question_set: QuestionSet) -> tuple[str, ...]:
-    """Return the models that are not controls; all models if there are only controls."""
-    return question_set.rated_models
-
-
 def headline_models(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
-    """Return the rated models that did not fail a chance check on these pictures; all rated models
-    if every one failed.
-    """
-    rated, credible = rated_models(question_set), fit_models(store, question_set)
-    return tuple(name for name in rated if name in credible) or rated
+    """Return the rated models that passed the chance checks on these pictures; if none did, all."""
+    rated, fit = question_set.rated_models, fit_models(store, question_set)
+    return tuple(name for name in rated if name in fit) or rated
 
 
 def kinds(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
@@ -149,9 +141,7 @@ def _one_a_picture(
     is_shown: np.ndarray,
     seed: int,
 ) -> np.ndarray:
-    """Positions of the cases that are shown, the strongest of each picture, strongest first; at random among those that
-    are equally strong.
-    """
+    """Positions of the shown cases: the strongest of each picture, strongest first, ties at random."""
     candidates = np.flatnonzero(is_shown)
     if not len(candidates):
         return candidates
@@ -163,12 +153,10 @@ def _one_a_picture(
 
 
 def _varied(showcases: Sequence[Showcase]) -> tuple[Showcase, ...]:
-    """The same cases; of those that fool as many models, each of another type than the one before it,
-    where there is one.
-    """
+    """The same cases; of those that fool as many models, neighbors differ in type if possible."""
     waiting, ordered = list(showcases), []
     while waiting:
-        alike = next(list(group) for _, group in itertools.groupby(waiting, _n_fooled))
+        alike = [case for case in waiting if case.n_fooled == waiting[0].n_fooled]
         subtype = ordered[-1].card.subtype if ordered else ""
         following = next((case for case in alike if case.card.subtype != subtype), alike[0])
         waiting.remove(following)
@@ -176,14 +164,8 @@ def _varied(showcases: Sequence[Showcase]) -> tuple[Showcase, ...]:
     return tuple(ordered)
 
 
-def _n_fooled(showcase: Showcase) -> int:
-    return showcase.n_fooled
-
-
 def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieCount, ...]:
-    """Compute how often each model is fooled by each type of wrong caption of a kind; types are in
-    no particular order.
-    """
+    """Compute how often each model is fooled by each type of wrong caption of a kind, unordered."""
     is_movement = question_set.presentation.kind(kind).is_movement
     runs = {run.key: run for run in question_set.runs}
     # isfinite, not isnan: DuckDB 2.0.0 takes isnan() of a Parquet column for false wherever the

@@ -12,7 +12,7 @@ from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
 from vlprobe.types.presentation import TradeOff
-from vlprobe.views import estimates, runs
+from vlprobe.views import estimates, published
 from vlprobe.views.paired_tests import fit_models, pareto_front, wins
 from vlprobe.views.papers import chances, rescaled
 from vlprobe.views.runs import QuestionSet
@@ -78,7 +78,7 @@ def published_trade_off(up: str) -> pd.DataFrame:
     """Return the values of LGIP's table 2: model, x (invariance error), y, note; cosines and
     shares.
     """
-    cells = runs.published("lgip")
+    cells = published.load("lgip")
     cells = cells.loc[cells["table"] == 2]
     values = cells.pivot(index="model", columns="metric", values="value")
     notes = cells.loc[cells["metric"].isin(["invariance_error", up])].groupby("model")["note"]
@@ -128,7 +128,7 @@ def published_values(probe: str, number: int, metric: str) -> pd.DataFrame:
     """Return the values of one metric in a table of a paper: model, slice (its split), value, note;
     shares and cosines.
     """
-    cells = runs.published(probe)
+    cells = published.load(probe)
     cells = cells.loc[(cells["table"] == number) & (cells["metric"] == metric)]
     table = cells.assign(slice=cells["split"], value=rescaled(cells))
     return table[["model", "slice", "value", "note"]].reset_index(drop=True)

@@ -112,9 +112,7 @@ def unit_counts(
         return remember(key, lambda: _of_model(cells, answers(side)))
 
     def of_pair(side: int) -> Columns:
-        """Return the counts of the first model and another one; each pair is counted once in either
-        order.
-        """
+        """Return the counts of the first model and another one; either order is counted once."""
         lower, upper = (0, side) if versions[0] < versions[side] else (side, 0)
         key = ("counts", cells_key, versions[lower], versions[upper])
         pair = remember(key, lambda: _of_pair(cells, answers(lower), answers(upper)))
@@ -123,7 +121,10 @@ def unit_counts(
     columns: dict[str, np.ndarray | pd.Categorical] = {"subtype": cells.subtypes}
     columns |= {"n_cases": cells.n_cases, "unit": cells.units}
     for side in range(len(runs)):
-        of_side = {**of_model(side), **(_beside_first(of_pair(side)) if side else {})}
+        of_side = dict(of_model(side))
+        if side:
+            pair = of_pair(side)
+            of_side |= {**pair, "both": np.sum([pair[name] for name in BUCKETS], axis=0)}
         columns |= {f"{name}_{side}": column for name, column in of_side.items()}
     return columns
 
@@ -156,11 +157,6 @@ def _of_pair(cells: UnitCells, base: KindAnswers, model: KindAnswers) -> Columns
         columns["base_moved"] = _summed(cells, base.movements, both)
         columns["model_moved"] = _summed(cells, model.movements, both)
     return columns
-
-
-def _beside_first(pair: Columns) -> Columns:
-    """The columns of one model next to the first, from those of the pair."""
-    return {**pair, "both": np.sum([pair[name] for name in BUCKETS], axis=0)}
 
 
 def _believed(answers: KindAnswers, counts: np.ndarray) -> np.ndarray:

@@ -46,7 +46,7 @@ def _strip(
 ) -> dict[str, object]:
     """Every model, and the way to those that have no room."""
     kind = about.kind_presentation
-    rated = views.showcase.rated_models(about.question_set)
+    rated = about.question_set.rated_models
     names = {name: model_name(name) for name in rated}
     credible = view(views.paired_tests.fit_models, about.question_set)
     strip = home.strip(counts, names, credible, kind, about.looks, address)

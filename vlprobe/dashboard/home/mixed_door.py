@@ -10,7 +10,7 @@ from vlprobe.dashboard.state import PageSubject, model_name, page_subject, store
 from vlprobe.render import mixed as words
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.views.mixed.case import MixedCase
-from vlprobe.views.mixed.outcomes import KIND
+from vlprobe.views.mixed.searches import KIND
 from vlprobe.views.runs import QuestionSet
 
 PROBE = "rococo"
@@ -31,7 +31,7 @@ def mixed_door(about: PageSubject) -> MixedDoor | None:
     question_set = _searched(about)
     if question_set is None:
         return None
-    rated = views.showcase.rated_models(question_set)
+    rated = question_set.rated_models
     model = about.model if about.model in rated else first_model(rated)
     link = Link("explore", {"set": question_set.key, "model": model, "kind": KIND})
     case = _first_lost(question_set, model)

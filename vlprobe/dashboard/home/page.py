@@ -89,7 +89,7 @@ def _about(about: PageSubject) -> str:
     """Describe the subject of the page, in a line."""
     question_set = about.question_set
     run = question_set.runs[0]
-    models = len(views.showcase.rated_models(question_set))
+    models = len(question_set.rated_models)
     model_count = f"{count_word(models)} {'model' if models == 1 else 'models'}"
     if question_set.shipped and question_set.probe == "lgip":
         return (

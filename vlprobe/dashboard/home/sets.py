@@ -7,7 +7,7 @@ from vlprobe.dashboard.home.subject import Link
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import dataset_name, quiet, view
 from vlprobe.datasets import bundled
-from vlprobe.views.mixed.outcomes import KIND
+from vlprobe.views.mixed.searches import KIND
 from vlprobe.views.records import QuestionSetRow
 
 

@@ -3,6 +3,6 @@ makes of it at every share.
 """
 
 from vlprobe.dashboard.mixed.view import WALL, current, draw_steps, draw_view, is_shown
-from vlprobe.views.mixed.outcomes import KIND
+from vlprobe.views.mixed.searches import KIND
 
 __all__ = ["KIND", "WALL", "current", "draw_steps", "draw_view", "is_shown"]

@@ -24,8 +24,7 @@ from vlprobe.render.html.elements import tag
 from vlprobe.render.words import value_label
 from vlprobe.storage import access
 from vlprobe.views.mixed.case import MixedCase
-from vlprobe.views.mixed.outcomes import KIND
-from vlprobe.views.mixed.searches import Place
+from vlprobe.views.mixed.searches import KIND, Place
 from vlprobe.views.mixed.shares import ModelTurn
 from vlprobe.views.runs import QuestionSet
 
@@ -156,7 +155,7 @@ def draw_view(about: MixedCasePosition) -> None:
     counts = view(
         views.mixed.searches.counts, about.subject.question_set, about.subject.model, about.subtype
     )
-    kind, lam = views.mixed.outcomes.strength(about.subtype)
+    kind, lam = views.mixed.searches.strength(about.subtype)
     subtitle = render_mixed.subtitle(counts, round(100 * lam), kind == "patch", name)
     if about.number is None:
         _draw_heading(about, "No search is lost to its own mixture here", subtitle)

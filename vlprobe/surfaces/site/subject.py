@@ -79,7 +79,7 @@ def subject(store: Store, question_set: QuestionSet, shelf: Shelf, limits: Limit
         question_set,
         question_set.presentation,
         models,
-        views.showcase.rated_models(question_set),
+        question_set.rated_models,
         _names(models, display_names.read(store), limits.with_notes),
         {model: f"m{number}" for number, model in enumerate(models)},
         styles(views.runs.models(store)),

@@ -13,8 +13,7 @@ from vlprobe.probes import rococo_galleries
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture, PictureEdit
 from vlprobe.views import rows as views_rows
-from vlprobe.views.mixed.outcomes import KIND, outcomes, strength
-from vlprobe.views.mixed.searches import strengths
+from vlprobe.views.mixed.searches import KIND, outcomes, strength, strengths
 from vlprobe.views.rows import CaseTable, TableFile, remembered
 from vlprobe.views.runs import QuestionSet
 
@@ -51,9 +50,7 @@ class Fronts:
 
 @dataclass(frozen=True, slots=True)
 class ModelRanks:
-    """Ranks of the right picture for one model; 0: unknown, because it is beyond the stored
-    candidates.
-    """
+    """Ranks of the right picture for one model; 0: beyond the stored candidates."""
 
     model: str
     clean: int
@@ -130,7 +127,9 @@ def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -
     answers = views_rows.answers(store, question_set, [case]).set_index("model")
     front = _front_row(store, question_set.run(model).key, case)
     item, right = str(row["item"]), str(row["images"][0])
-    partner_item = _partner_item(item, str(row["rule"]), gallery, front)
+    partner_item = "" if front is None else str(front["partner"])
+    if front is None and gallery.is_complete:  # an older run: drawn again
+        partner_item = mix.partners(list(gallery.pictures), _seed(str(row["rule"])))[item]
     partner, partner_caption = gallery.pictures.get(partner_item, NO_PICTURE)
     edit = _edit(str(row["rule"]), item, partner) if partner else None
     of_model = outcomes(store, question_set, model)
@@ -237,15 +236,6 @@ def fronts_from(row: Mapping[str, Any], pictures: Mapping[str, ItemPicture], rul
             float("nan" if row["own_altered_rank"] is None else row["own_altered_rank"])
         ),
     )
-
-
-def _partner_item(item: str, rule: str, gallery: _Gallery, front: Mapping[str, Any] | None) -> str:
-    """The item whose picture is mixed in: the stored one, else drawn again if all pictures are known."""
-    if front is not None:
-        return str(front["partner"])
-    if not gallery.is_complete:
-        return ""
-    return mix.partners(list(gallery.pictures), _seed(rule))[item]
 
 
 def _seed(rule: str) -> int:
