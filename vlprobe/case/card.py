@@ -50,9 +50,7 @@ PART_TAKEN = {"0.9": "A tenth", "0.8": "A fifth", "0.7": "Three tenths", "0.6": 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The part that a text plays in its case, in the words of each surface; "" if it is left
-    out.
-    """
+    """The part of a text in its case, in the words of each surface; "" if it is left out."""
 
     label: str  # in the drawer
     style: str = "quiet"  # of that label: "true", "same", "lie", "tie" or "quiet"
@@ -324,17 +322,13 @@ class CaseCard:
 
     @property
     def judges(self) -> list[ModelVerdict]:
-        """The verdicts that are counted: those of all models but controls, which are meant to fail; where there are
-        only controls, theirs.
-        """
+        """The verdicts that count: of all models but controls; of controls if there are only these."""
         models = [verdict for verdict in self.case.verdicts if not is_control(verdict.model)]
         return models or list(self.case.verdicts)
 
     @property
     def count_text(self) -> str:
-        """Count how many models are fooled, ties included, of how many; of one model, whether it
-        is. Controls are not counted.
-        """
+        """How many of how many models are fooled, ties included; for one model, its verdict."""
         verdicts = self.judges
         if len(verdicts) == 1:
             return verdict_word(verdicts[0])
@@ -472,9 +466,7 @@ class SearchCard(CaseCard):
         return Winner(f"first “{shorten(top, 120)}”", text=self._winner_words(top))
 
     def _winner_words(self, text: str) -> str:
-        """A caption that a model ranked first, in as few words as distinguish it from the others: the inserted ones if
-        it is an altered caption of this picture.
-        """
+        """The words that distinguish a caption that a model ranked first from the others."""
         if text == self.right:
             return "a true one"
         true_texts = [
@@ -590,9 +582,7 @@ class PictureSearchCard(SearchCard):
         return self.pictures[-1:]
 
     def heading(self, subject: str, is_plural: bool, name: str) -> tuple[str, str]:
-        """Describe a search that a mixed picture wins; the share that suffices is given only if it is the right
-        picture's own mixture.
-        """
+        """Describe a search that a mixed picture wins, and the share of the other picture in it."""
         edit, lose = self._edit, "lose" if is_plural else "loses"
         if self.case.wrong_image and edit is None:
             return "One picture is the right one.", f"{subject} {lose} it."
@@ -726,9 +716,7 @@ class RankingsCard(CaseCard):
 
     @property
     def stayed(self) -> tuple[int, int] | None:
-        """Count the first pictures of a query that are also among the first of the wording that shares fewest with it,
-        and all of them; None if the answer has no rankings.
-        """
+        """How many first pictures the most different wording keeps, and of how many; None: unknown."""
         first, *others = self.top_lists or [[]]
         return (min(map(self._shared, others)), len(first)) if others else None
 
@@ -811,9 +799,7 @@ class SeriesCard(CaseCard):
         return [Shot(*values) for values in zip(names, texts, labels, strict=True)]
 
     def strips(self, everything: bool = False) -> list[Strip]:
-        """The pictures in their order: those that are right and that the model chose, framed, and others evenly in
-        between.
-        """
+        """The pictures in order, with the right ones and the choice of the model framed."""
         images, answer = self.case.images, self.case.answer
         right_index, model_index = (
             -1 if answer is None or math.isnan(answer.number(name)) else int(answer.number(name))
@@ -838,9 +824,7 @@ class SeriesCard(CaseCard):
 
     @property
     def _ranks(self) -> list[str]:
-        """The model's rank of each candidate for the query, from 1; equal scores share their best rank, with an
-        equals sign.
-        """
+        """The model's rank of each candidate from 1; equal scores share their best rank, marked with =."""
         answer, count = self.case.answer, len(self.case.images)
         if answer is None or len(answer.scores) < count:
             return []

@@ -309,9 +309,7 @@ def command(run_key: str, card: CaseCard) -> str:
 
 
 def data_address(name: str, side: int) -> str:
-    """The picture of this name as what an <img> shows without fetching anything: a JPEG of up to this many pixels per
-    side; "" if it cannot be read.
-    """
+    """Encode a picture as a JPEG of up to `side` pixels in a data address; "" if it cannot be read."""
     try:
         image = pictures.open_picture(Picture.from_name(name))
     except VlprobeError:

@@ -79,9 +79,7 @@ def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Ma
 
 
 def pictured_first(keys: np.ndarray, is_pictured: np.ndarray | None) -> np.ndarray:
-    """Return sort keys that put cases with a picture before cases without one, both in the order of
-    `keys`; None if all or none have one.
-    """
+    """Return sort keys with pictured cases first, else in the order of `keys`; None: no difference."""
     if is_pictured is None:
         return keys
     ranks = np.unique(keys, return_inverse=True)[1]
@@ -182,9 +180,7 @@ def failures(
 
 
 def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
-    """Count the cases that pass a filter by outcome, ignoring the outcome of the filter; ties also
-    count as fooled.
-    """
+    """Count the cases of a filter by outcome, ignoring its own; ties also count as fooled."""
     _, of_model, _ = passing(store, question_set, replace(case_filter, outcome="all"))
     return {
         name: int(np.count_nonzero(has_outcome(of_model))) for name, has_outcome in OUTCOMES.items()

@@ -126,9 +126,7 @@ def _stored(store: Store, question_set: QuestionSet, breakdown: str) -> pd.DataF
 
 
 def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
-    """Return whether macro and micro means differ anywhere; they are equal if each group is one
-    case.
-    """
+    """Return whether macro and micro means differ; they are equal if each group is one case."""
     of_both = [name for name, metric in question_set.metrics.items() if len(metric.averaging) > 1]
     table = _stored(store, question_set, "all")
     table = table.loc[table["metric"].isin(of_both)]
@@ -154,9 +152,7 @@ def slices(store: Store, question_set: QuestionSet) -> list[str]:
 
 
 def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Return the kinds, subtypes and rules of the cases of a question set, with their numbers of
-    cases.
-    """
+    """Return the kinds, subtypes and rules of a question set, with their numbers of cases."""
     with store.cursor() as cursor:
         return cursor.execute(
             "SELECT kind, subtype, rule, count(*) AS n_cases FROM read_parquet(?) GROUP BY ALL ORDER BY ALL",
@@ -192,9 +188,7 @@ def _counted(store: Store, question_set: QuestionSet) -> list[tuple[str, str, st
 
 
 def mixed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
-    """List the kinds of cases that have edits of `perturb.kinds` in addition to LGIP's edits; their
-    overall numbers cannot be compared with the paper's.
-    """
+    """List the kinds with edits besides those of the LGIP paper, whose totals it does not print."""
     asked = choices(store, question_set)
     return frozenset(asked.loc[asked["subtype"].isin(list(kind_edits.NAMES)), "kind"])
 
@@ -258,13 +252,7 @@ def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.Da
 def _of_run(
     store: Store, key: str, model: str, units: np.ndarray, counted: np.ndarray
 ) -> list[tuple]:
-    """The rows of one run.
-
-    Args:
-        key: Key of the run.
-        units: Codes of the units of resampling, by the number of the case.
-        counted: The cases that count, in the same format.
-    """
+    """The rows of one run; `units` are codes by case number, `counted` the cases that count."""
     columns = ["case", "comparison", *(f"comparison_{measure}" for measure in MEASURES)]
     lists = pq.read_table(store.files([key], TABLE)[0], columns=columns).to_pandas()
     flat = lists.dropna(subset=["comparison"]).explode(columns[1:]).dropna(subset=["comparison"])
@@ -287,9 +275,7 @@ def _of_run(
 
 
 def grouped_by(store: Store, question_set: QuestionSet) -> str:
-    """Return the tag that restricted each query to the pictures of its own group; "" if all queries
-    ranked all pictures.
-    """
+    """Return the tag whose groups each query is restricted to; "" if queries rank all pictures."""
     run = store.run(question_set.runs[0].key).manifest()["run"]
     return str(run["options"].get("group", ""))
 

@@ -137,9 +137,7 @@ def annotation_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
 
 
 def select(name: str, files: dict[str, list[str]]) -> str:
-    """Return the SQL that selects a table's rows. Columns that an earlier version did not write are
-    NULL.
-    """
+    """Return the SQL of a table; columns that an earlier version did not write are NULL."""
     return " UNION ALL BY NAME ".join(
         f"SELECT {f'{_quoted(key)} AS case_key, ' if name == 'cases' else ''}* "
         f"FROM read_parquet([{', '.join(map(_quoted, paths))}], union_by_name=true)"

@@ -118,9 +118,7 @@ def _fixed_conditions(run: Mapping) -> tuple:
 
 
 def published_severity(edit: str, metric: str) -> pd.DataFrame:
-    """Return the values published in RoCOCO for an edit at each strength (tables 3, 4, 6, 7):
-    model, slice, value. A loss is positive.
-    """
+    """Return RoCOCO's values for an edit (tables 3, 4, 6, 7; a loss is positive): model, slice, value."""
     if edit in ("mix", "patch"):
         numbers, slices = (4, 7), {f"{edit}_{lam}": f"{edit}:{lam}" for lam in LAMBDAS}
     else:
@@ -141,9 +139,7 @@ def published_severity(edit: str, metric: str) -> pd.DataFrame:
 
 
 def published_depths(setting: str) -> pd.DataFrame:
-    """Return the values published in PRSM for CLIP in one setting, for all versions of a query:
-    model, slice (depth), value.
-    """
+    """Return the values of PRSM for CLIP and all versions of a query: model, slice (depth), value."""
     splits = {name: f"{name.lower()}/{versions}" for name, versions in PRSM_VERSIONS.items()}
     names = (
         {f"{group}/{splits[setting]}": words for group, words in GROUPS.items()}
@@ -200,9 +196,7 @@ def published_boundaries() -> pd.DataFrame:
 
 
 def boundaries(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Return the share of boundaries found by tolerance: model, slice (seconds), value and
-    interval.
-    """
+    """Return the share of boundaries within a tolerance: model, slice (seconds), value and interval."""
     table = estimates.estimates(store, question_set, "all").dropna(subset=["value"])
     names = {f"boundary_within_{seconds:g}": f"{seconds:g}" for seconds in BOUNDARY_THRESHOLDS}
     table = table.loc[table["metric"].isin(list(names))]
@@ -365,9 +359,7 @@ def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> 
 
 
 def all_sizes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Return `sizes` for every accuracy and subset in one table, with the columns metric and
-    slice.
-    """
+    """Return `sizes` of every accuracy and subset, with the columns metric and slice."""
     tables = [
         sizes(store, question_set, metric, subset).assign(metric=metric, slice=subset)
         for metric in ACCURACIES

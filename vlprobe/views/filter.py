@@ -278,9 +278,7 @@ BIN_COLUMNS = {STRENGTH: {"strength_bin"}, LURE: {"overlap_01", "overlap_02", "o
 
 
 class Where(NamedTuple):
-    """An SQL condition on the tables `cases` and `scores` of one run, with the values of its
-    parameters.
-    """
+    """An SQL condition on the tables `cases` and `scores` of a run, with its parameters."""
 
     condition: str
     values: tuple[object, ...]
@@ -305,9 +303,7 @@ def _in_lure_bin(name: str) -> tuple[str, list[object]]:
 
 
 def _answered_on_other_side(side: Slice) -> tuple[str, list[object]]:
-    """Return the condition that the same triplet's other side has an outcome; a tie is a failure, and an unknown
-    answer has no outcome. The ids of both sides differ only in the kind at their end.
-    """
+    """The condition on the other side of a triplet, whose id differs only in the kind at its end."""
     passes = "margin <= 0" if side.value == "fooled" else "margin > 0"
     kind = PICTURES if side.name == TEXTS else TEXTS
     return (

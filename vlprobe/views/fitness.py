@@ -64,9 +64,7 @@ def examinations(store: Store) -> list[Examination]:
 
 
 def matrix(store: Store) -> tuple[ModelFitness, ...]:
-    """List the models of `examinations` by name, controls last; the latest examination per dataset
-    counts.
-    """
+    """List the models of `examinations` by name, controls last, by the latest check on each dataset."""
     latest: dict[str, dict[str, Examination]] = {}
     for examination in examinations(store):
         latest.setdefault(examination.model, {}).setdefault(examination.dataset, examination)
@@ -97,9 +95,7 @@ def _outcome(judged: Iterable[tuple[str, bool | None]]) -> CheckOutcome:
 
 
 def warned(store: Store, question_set: QuestionSet) -> tuple[Warned, ...]:
-    """Return the models of a question set that have a note or failed a check on its pictures;
-    controls last.
-    """
+    """Return the models with a note or a failed check on these pictures, controls last."""
     failed: dict[tuple[str, str], tuple[str, ...]] = {}
     for examination in examine.load(store):
         names = tuple(check.name for check in examination.checks if check.passed is False)

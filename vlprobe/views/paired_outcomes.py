@@ -16,9 +16,7 @@ POINTS = 3000  # of a scatter: more take long to send and cover each other
 
 
 def bucket(case_filter: Filter, name: str) -> Filter:
-    """Return the filter of one of BUCKETS, or "all"; if only one model is fooled, it is the
-    filter's `model`.
-    """
+    """Return the filter of one of BUCKETS or "all"; if one model is fooled, it is the first."""
     if name == "all":
         return replace(case_filter, outcome="all", other_outcome="")
     if name not in BUCKETS:
@@ -37,9 +35,7 @@ def bucket(case_filter: Filter, name: str) -> Filter:
 
 
 def buckets(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
-    """Count the cases of a filter that fool both, one or neither of its models, ignoring its
-    outcomes; also "all".
-    """
+    """Count the cases of a filter in each of BUCKETS and in "all", ignoring its outcomes."""
     counts = {
         second_outcome: outcomes(
             store, question_set, replace(case_filter, other_outcome=second_outcome)

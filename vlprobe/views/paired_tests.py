@@ -80,17 +80,13 @@ class ModelShare:
 
     @property
     def may_win(self) -> bool:
-        """Return whether the model passed its checks and, if the rate of guessing is known, is
-        above guessing.
-        """
+        """Return whether the model passed its checks and is above guessing, if that is known."""
         return self.is_fit and self.standing in ("above", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """Paired test of a model against a baseline on the cases of one type that both answered;
-    unknown numbers are NaN.
-    """
+    """Paired test of a model against a baseline on the cases of one type; unknown numbers are NaN."""
 
     subtype: str  # "": all of them
     model: str
@@ -207,17 +203,13 @@ class PairedTests:
 
     @property
     def best(self) -> str:
-        """The model with a significantly lower share than every other model that passed its checks;
-        "" if there is none.
-        """
+        """The model with a significantly lower share than every other that passed its checks, or ""."""
         names = [each.model for each in self.fit if each.may_win]
         return next((name for name in names if self._beside_all(name, "fewer")), "")
 
     @property
     def worst(self) -> str:
-        """The model with a significantly higher share than every other model that passed its
-        checks; "" if there is none.
-        """
+        """The model with a significantly higher share than every other that passed its checks, or ""."""
         return next((each.model for each in self.fit if self._beside_all(each.model, "more")), "")
 
     @property
@@ -236,9 +228,7 @@ class PairedTests:
 
 
 def select_runs(question_set: QuestionSet, models: tuple[str, ...]) -> list[RunRow]:
-    """Return the distinct runs of these models, in order. Raises NotFound and, for fewer than two,
-    InvalidInput.
-    """
+    """Return the distinct runs of these models, in order. Raises NotFound, or InvalidInput below two."""
     runs = [question_set.run(name) for name in dict.fromkeys(models)]
     if len(runs) < 2:
         raise InvalidInput(f"A comparison needs two models. Given: {', '.join(models) or 'none'}.")
@@ -255,9 +245,7 @@ def _is_fit(run: RunRow, at_chance: AtChance) -> bool:
 
 
 def fit_models(store: Store, question_set: QuestionSet) -> set[str]:
-    """Return the models of a question set that are not controls and passed all chance checks on its
-    dataset.
-    """
+    """Return the models that are not controls and passed all chance checks on this dataset."""
     at_chance = examine.models_at_chance(store)
     return {run.model for run in question_set.runs if _is_fit(run, at_chance)}
 
@@ -272,17 +260,13 @@ def row_verdict(difference: float, p: float) -> RowVerdict:
 
 
 def verdict(metric: Metric, difference: float, p: float) -> str:
-    """Return the verdict on a metric: "better", "worse", "differs" if no direction is better,
-    "tied", or "" if unknown.
-    """
+    """Return "better", "worse", "differs" (no direction is better), "tied", or "" if unknown."""
     word = row_verdict(difference, p)
     return {"tied": "tied", "unknown": "", **VERDICTS[metric.direction]}[word]
 
 
 def standing(share: Estimate, guess: float) -> Standing:
-    """Compare the whole interval of the share of wrong captions preferred with the share for
-    guessing.
-    """
+    """Compare the interval of the share of wrong captions preferred with the share of guessing."""
     if np.isnan([share.low, share.high, guess]).any():
         return "unknown"
     if share.high < guess:
@@ -844,13 +828,7 @@ def metric_tie_groups(
 
 
 def _select_items(measure: Measure, selected: np.ndarray, scale: float) -> Measure:
-    """A row for each selected item, in units of `scale`; no row if that is NaN.
-
-    Args:
-        measure: A row an item.
-        selected: bool of shape (n_items,).
-        scale: What values are divided by.
-    """
+    """One row per item with `selected`, shape (n_items,), in units of `scale`; none if that is NaN."""
     items = np.flatnonzero(selected & ~np.isnan(scale))
     value, weight = np.zeros((2, len(selected)))
     value[measure.item], weight[measure.item] = measure.value / scale, measure.weight

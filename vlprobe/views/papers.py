@@ -85,9 +85,7 @@ def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame
 def run_cells(
     store: Store, question_set: QuestionSet, table: PaperTable
 ) -> Iterator[tuple[str, int, Numbers, str]]:
-    """Yield the model, the index of the column, the numbers and the note of each cell of the stored runs, controls
-    last.
-    """
+    """Yield model, column index, numbers and note of each cell of the stored runs, controls last."""
     sliced = {"all", *estimates.slices(store, question_set)}
     by_breakdown = {
         breakdown: estimates.estimates(store, question_set, breakdown, AS_PAPER)
@@ -134,9 +132,7 @@ def _whole(rows: pd.DataFrame) -> Numbers:
 
 
 def belongs(name: str, slices: tuple[str, ...]) -> bool:
-    """Return whether the name of a slice, or a word in it, is one of the names; a file
-    `eqkubric_counting` matches `counting`.
-    """
+    """Return whether a slice is one of `slices`, or a word of it, as in `eqkubric_counting`."""
     return (
         not slices
         or name in slices
@@ -303,9 +299,7 @@ def rescaled(cells: pd.DataFrame) -> pd.Series:
 # 43 ms for a table of LGIP, and what is printed does not change.
 @functools.cache
 def _published_cells(probe: str, number: int) -> list[tuple[str, int, float, str]]:
-    """Return the row's name, the index of the column, the value and the note of each cell that the paper prints; NaN
-    where it has no cell for a column.
-    """
+    """Row name, column index, value and note of each printed cell; NaN for a column without a cell."""
     table = next(table for table in TABLES[probe] if table.number == number)
     cells = published.load(table.paper)
     cells = cells.loc[cells["table"] == number]

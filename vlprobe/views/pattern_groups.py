@@ -82,9 +82,7 @@ def _rank_first(table: AnswerTable, groups: PatternGroups) -> np.ndarray:
 
 
 def members(groups: PatternGroups, table: AnswerTable, keys: Sequence[str]) -> np.ndarray:
-    """Return the numbers of the cases that count as members of any of these patterns for a model,
-    in ascending order.
-    """
+    """Return the cases that count as members of any of these patterns for a model, ascending."""
     is_chosen = np.isin(np.array(groups.keys, dtype=object), list(keys))
     is_member = is_chosen[groups.codes] if len(groups.keys) else np.empty(0, dtype=bool)
     if groups.captions is not None:

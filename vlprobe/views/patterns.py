@@ -96,9 +96,7 @@ def _is_clear(pattern: Pattern) -> bool:
 
 
 def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:
-    """Return `patterns` with every pattern of at least ASKED answers, even if it did not fool a
-    model.
-    """
+    """Return `patterns` with every pattern of at least ASKED answers, clear or not."""
     cases = CaseTable(store, question_set.key)
     groups = views_groups.pattern_groups(cases, question_set.probe, case_filter.kind)
     if not case_filter.kind or not len(groups.keys):

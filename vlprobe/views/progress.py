@@ -134,9 +134,7 @@ def so_far(store: Store, run_key: str, case_key: str, kind: str) -> SoFar:
 
 
 def _part_margins(path: Path) -> np.ndarray | None:
-    """The margins of a part's cases in their order, float of shape (n,); None if they cannot be
-    read.
-    """
+    """The margins of the cases of a part, shape (n,); None if they cannot be read."""
     try:
         status = path.stat()
         version = str(path), status.st_size, status.st_mtime_ns

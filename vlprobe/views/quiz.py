@@ -85,9 +85,7 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class ModelBesidePeople:
-    """A model's result on the questions that people answered, weighted by their number of
-    answers.
-    """
+    """The result of a model on the questions that people answered, weighted by their answers."""
 
     model: str
     rate: float  # right
@@ -223,9 +221,7 @@ def _drawn(
     generator: np.random.Generator,
     count: int,
 ) -> tuple[np.ndarray, int]:
-    """Positions of eligible cases, in the order of the draw; and how many models each
-    fooled at least.
-    """
+    """Positions of eligible cases as drawn, and how many models each fooled at least."""
     order = generator.permutation(len(numbers))
     if draw == "fair":
         return _readable(store, question_set, numbers, order, count), 0

@@ -42,9 +42,7 @@ MOVES = [
 
 
 def repair_sets(store: Store, models: tuple[str, ...]) -> dict[str, str]:
-    """Return the key of the most complete question set of each probe that all these models
-    answered.
-    """
+    """Return, by probe, the most complete question set that all these models answered."""
     keys: dict[str, str] = {}
     for row in question_set_rows(store):
         if set(models) <= set(row.models):

@@ -73,9 +73,7 @@ def remember(key: tuple[Hashable, ...], compute: Callable[[], Value]) -> Value:
 
 
 def remembered(compute: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
-    """Cache the results of a function, as `remember` does; its positional arguments are tables and
-    hashable values.
-    """
+    """Cache the results of a function of tables and hashable values, as `remember` does."""
 
     @functools.wraps(compute)
     def recall(*arguments: Arguments.args, **options: Arguments.kwargs) -> Value:
@@ -266,16 +264,12 @@ class CaseTable(TableFile):
     @property
     @remembered
     def unit_codes(self) -> np.ndarray:
-        """Return the resampling unit of each case, such as its picture: int32 of shape (n_cases,),
-        by case number.
-        """
+        """The resampling unit of each case, such as its picture: int32 of shape (n_cases,)."""
         return self._unit_names(self.unit)[0]
 
     @remembered
     def unit_ranks(self, by_item: bool) -> np.ndarray:
-        """Return the index of each case's resampling unit, or item, among all sorted names: int32
-        of shape (n_cases,), by case number.
-        """
+        """The place of each case's unit, or item, among the sorted names: int32 of shape (n_cases,)."""
         codes, names = self._unit_names("item" if by_item else self.unit)
         _, place = np.unique(np.array(names, dtype=object), return_inverse=True)
         return place.astype(np.int32)[codes]
@@ -333,9 +327,7 @@ class CaseTable(TableFile):
 
 
 def _image_batches(path: str, footer: pq.FileMetaData) -> Iterator[pa.RecordBatch]:
-    """The columns `images` and `item`, as dictionaries where Arrow can read them so, which takes a
-    third of the time.
-    """
+    """The columns `images` and `item`, as dictionaries if Arrow can: that takes a third of the time."""
     columns = ["images", "item"]
     coded = pq.ParquetFile(path, metadata=footer, read_dictionary=["images.list.element", "item"])
     with coded, pq.ParquetFile(path, metadata=footer) as plain:
@@ -367,9 +359,7 @@ def _picture_codes(
 
 
 def _footer(version: FileVersion) -> tuple[pq.FileMetaData, np.ndarray, list[str]]:
-    """A file's footer, the first row of each row group, and the text columns, which are read as
-    dictionary codes.
-    """
+    """The footer of a file, the first row of each row group, and the columns of texts."""
     footer = pq.read_metadata(version[0])
     sizes = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
     columns = [footer.schema.column(index) for index in range(len(footer.schema))]
@@ -456,17 +446,13 @@ def count_pictures(store: Store, question_set: QuestionSet) -> tuple[int, int]:
 
 
 def keeps_unpictured(question_set: QuestionSet) -> bool:
-    """Return whether the dataset can have questions without pictures, because of an option or
-    because it is bundled.
-    """
+    """Return whether the dataset can have questions without pictures."""
     dataset = question_set.runs[0].dataset
     return f"+{UNPICTURED}" in dataset or dataset.startswith(f"{bundled.PREFIX}:")
 
 
 def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
-    """Return the numbers of the cases of a kind that have all their pictures on this machine,
-    ascending.
-    """
+    """Return the numbers of the cases of a kind with all pictures on this machine, ascending."""
 
     def find() -> np.ndarray:
         rows = _cases_of_pictures(store, question_set, kind)
@@ -479,9 +465,7 @@ def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
 def are_pictured(
     store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
 ) -> np.ndarray | None:
-    """Return whether each case has all its pictures on this machine: bool of shape (n,); None if
-    all or none of the cases have them.
-    """
+    """Return whether each case has its pictures on this machine, shape (n,); None if all or none do."""
     if not keeps_unpictured(question_set):
         return None
     is_pictured = np.isin(numbers, pictured(store, question_set, kind))
@@ -491,9 +475,7 @@ def are_pictured(
 def _cases_of_pictures(
     store: Store, question_set: QuestionSet, kind: str
 ) -> list[tuple[tuple[str, ...], list[int]]]:
-    """Names of pictures, and the numbers of the cases that are about just these; nothing of more
-    than MOST_FILES.
-    """
+    """The cases of each list of pictures; nothing if there are more than MOST_FILES."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             'SELECT images, list("case") FROM read_parquet(?) WHERE kind = ? GROUP BY images LIMIT ?',

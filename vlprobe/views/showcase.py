@@ -37,9 +37,7 @@ class Showcase:
 
 @dataclass(frozen=True, slots=True)
 class LieCount:
-    """Result of one model on the wrong captions of one type; in kinds that only measure movement,
-    none can fool it.
-    """
+    """One model on the wrong captions of one type; kinds that only measure movement fool no model."""
 
     model: str
     subtype: str

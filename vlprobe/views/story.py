@@ -158,9 +158,7 @@ def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = ""
 
 
 def _lost_to_own(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:
-    """Searches that a model loses to their own mixture, where there are any: those are understood
-    at a glance.
-    """
+    """Searches that a model loses to their own mixture, if there are any: they are easiest to grasp."""
     best = _best_search(store, question_set)
     if best is None:
         return numbers
@@ -205,9 +203,7 @@ def _has_mixtures(probe: str) -> bool:
 
 
 def _best_search(store: Store, searched: QuestionSet) -> tuple[str, int, str] | None:
-    """The strength that changes least at which a search is lost to its own mixture, how many
-    models lose it, and the first of those that lose one that most lose.
-    """
+    """The mildest strength that loses a search to its mixture, how many models lose it, the first."""
     models = headline_models(store, searched)
     for subtype in mixed_searches.strengths(store, searched):
         best: tuple[str, int, str] | None = None

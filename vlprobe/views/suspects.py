@@ -160,12 +160,7 @@ def clear_failures(is_suspect: np.ndarray, margins: np.ndarray) -> np.ndarray:
 def _rejections(
     margins: np.ndarray, runs: Sequence[RunRow], least_accuracy: float
 ) -> tuple[np.ndarray, int]:
-    """Return how many strong models reject each case, and from which number a case is suspect.
-
-    Args:
-        margins: Margins of each run, shape (n_runs, n_cases).
-        least_accuracy: From which a model is strong.
-    """
+    """How many strong models reject each case, shape (n_cases,), and the least for a suspect."""
     is_strong = [
         _accuracy(row, run) >= least_accuracy for run, row in zip(runs, margins, strict=True)
     ]

@@ -230,9 +230,7 @@ def _compared(
     measured: pd.DataFrame,
     authors: str,
 ) -> Comparison | None:
-    """Compare the estimates of one run; None if it did not ask the whole benchmark, or nothing is
-    published.
-    """
+    """Compare the estimates of a run; None if it is not the whole benchmark or nothing is published."""
     names = [(benchmark.task, metric) for metric in metrics.values()]
     if not set(metrics) <= set(measured.index) or not set(names) <= set(values.index):
         return None

@@ -75,9 +75,7 @@ def trade_off_sides(probe: str) -> TradeOff:
 
 
 def published_trade_off(up: str) -> pd.DataFrame:
-    """Return the values of LGIP's table 2: model, x (invariance error), y, note; cosines and
-    shares.
-    """
+    """Return LGIP's table 2: model, x (invariance error), y, note; cosines and shares."""
     cells = published.load("lgip")
     cells = cells.loc[cells["table"] == 2]
     values = cells.pivot(index="model", columns="metric", values="value")
@@ -125,9 +123,7 @@ def trade_off_by_type(
 
 
 def published_values(probe: str, number: int, metric: str) -> pd.DataFrame:
-    """Return the values of one metric in a table of a paper: model, slice (its split), value, note;
-    shares and cosines.
-    """
+    """Return a metric of a paper's table: model, slice (its split), value, note; shares, cosines."""
     cells = published.load(probe)
     cells = cells.loc[(cells["table"] == number) & (cells["metric"] == metric)]
     table = cells.assign(slice=cells["split"], value=rescaled(cells))
@@ -135,9 +131,7 @@ def published_values(probe: str, number: int, metric: str) -> pd.DataFrame:
 
 
 def published_by_type(up: str) -> pd.DataFrame:
-    """Return LGIP's values by type of flip (tables 6, 7) and for flips of reworded captions (table
-    3): type, model, x, y, note.
-    """
+    """Return LGIP's values by type of flip (tables 3, 6, 7): type, model, x, y, note."""
     trade_offs = published_trade_off(up)
     invariance_errors = dict(zip(trade_offs["model"], trade_offs["x"], strict=True))
     tables = [
@@ -150,9 +144,7 @@ def published_by_type(up: str) -> pd.DataFrame:
 
 
 def _points(down: pd.DataFrame, up: pd.DataFrame) -> pd.DataFrame:
-    """Two metrics' estimates as x and y of each model: model, x, x_low, x_high, x_n, y, y_low,
-    y_high, y_n.
-    """
+    """Two metrics as x and y of each model: model, then each with _low, _high and _n."""
     suffixes = {"value": "", "low": "_low", "high": "_high", "n_items": "_n"}
     x, y = (
         table.set_index("model")

@@ -177,9 +177,7 @@ def _states(margin: np.ndarray) -> np.ndarray:
 
 
 def _counted(cells: UnitCells, states: Sequence[np.ndarray]) -> np.ndarray:
-    """Count how many cases of each cell have each state, or pair of states: (N_STATES or its square,
-    n_cells).
-    """
+    """Count the cases of each cell by state, or pair of states: (N_STATES or its square, n_cells)."""
     state, n_cells = np.zeros(len(cells.cell), dtype=np.int64), len(cells.units)
     for of_model in states:
         state = state * N_STATES + of_model

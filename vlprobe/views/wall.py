@@ -66,9 +66,7 @@ class WallCard:
 
     @property
     def n_believed(self) -> int:
-        """Count how many models score the wrong side at least as high as the true one, including
-        ties.
-        """
+        """Count the models that score the wrong side at least as high as the true one."""
         return sum(verdict.verdict in ("fooled", "tied") for verdict in self.verdicts)
 
 
@@ -189,9 +187,7 @@ def neighbors(
 def disagreements(
     store: Store, question_set: QuestionSet, base: str, other: str, case_filter: Filter, n: int = 24
 ) -> Disagreements:
-    """Return the cases that fool only `base` and those that fool only `other`, ignoring the
-    filter's models and outcomes.
-    """
+    """Return the cases that fool only `base` and only `other`, whatever the models of the filter."""
     any_outcome = replace(
         case_filter, model=base, other=other, outcome="all", other_outcome="", sort="difference"
     )

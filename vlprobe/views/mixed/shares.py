@@ -68,9 +68,7 @@ def standings(
 
 
 def _shifted(scores: ShareScores, right: float) -> dict[int, float]:
-    """Scores of the mixtures by share, moved so that the right picture has the stored score: newly computed scores
-    differ from it in the last bits.
-    """
+    """Scores of the mixtures by share, moved so that the right picture has its stored score."""
     return {
         share: right + (mixture - scores.right)
         for share, mixture in zip(SHARES, scores.mixtures, strict=True)
@@ -115,9 +113,7 @@ def _place(fronts: Fronts, case: MixedCase, own: float, is_stored: bool) -> int:
 
 
 def _precedes(candidate: Candidate, item: str, own: float) -> bool:
-    """Return whether a candidate stands before the item's mixture: the right picture comes after its
-    equals.
-    """
+    """Return whether a candidate precedes the item's mixture; the right picture follows its equals."""
     is_right = candidate.item == item and not candidate.is_mixture
     return candidate.score > own or (candidate.score == own and not is_right)
 
@@ -144,9 +140,7 @@ def model_turn(
 
 
 def by_turn(turns: Sequence[ModelTurn]) -> list[ModelTurn]:
-    """Sort models by how early they prefer the right picture; models that never do come next,
-    untested models last.
-    """
+    """Sort models by how early they prefer the right picture; never and untested come last."""
     return sorted(
         turns, key=lambda each: (each.turn is None, -(each.turn.share if each.turn else 0))
     )
