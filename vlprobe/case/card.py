@@ -362,7 +362,6 @@ class CaseCard:
         Args:
             subject: The models that are fooled, such as "Two of six models".
             is_plural: Whether the verb after the subject is a plural.
-            name: Display name of the selected model.
         """
         if self.kind.is_movement:
             return "The same, in other words.", f"{name} scores it differently."
@@ -986,9 +985,6 @@ def ranked_shot(position: int, name: str, right: str, query: Set[str]) -> Shot:
     """A picture in a ranking, with its rank.
 
     Args:
-        position: From 1.
-        name: Name of the picture.
-        right: The query's own picture.
         query: Pictures that the first wording ranks first; others are new.
     """
     if name == right:

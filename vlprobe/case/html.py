@@ -88,10 +88,7 @@ def first_lists(
     """A caption, and its first pictures before and after a fine-tuning.
 
     Args:
-        lists: Of items.
         picture_of: Names of pictures by item.
-        source: Gives a thumbnail by this name.
-        names: Names of the models before and after.
     """
     rows = [
         Strip(
@@ -151,11 +148,7 @@ def case(
     """Verdict, texts, strips and scores of one case, as on a card of a report.
 
     Args:
-        card: The case, with the answers of the models.
         models: In order; the verdict is the first one's.
-        looks: What `charts.styles` returns.
-        source: Gives the `src` of a small picture by its name.
-        names: Display names of models, if different from their stored names.
         everything: All texts and strips; else what a card has room for.
         beside: Also how far the margins of the first two models are apart.
     """
@@ -267,7 +260,6 @@ def shots(
     """The pictures of a case side by side, each with its credit and the caption that is true of it.
 
     Args:
-        source: Gives the address of a picture by its name.
         absence: Gives the text in the place of a picture without an address.
     """
     if not card.has_large_pictures or not card.pictures:

@@ -40,14 +40,7 @@ def wall_card(
     renamed: Mapping[str, str] = NOT_RENAMED,
     badge: bool = True,
 ) -> Values:
-    """One card as the component `wall` draws it.
-
-    Args:
-        source: Gives a thumbnail by the picture's name.
-        tags: Tags of the case.
-        renamed: Names that people gave to models.
-        badge: Whether to show the number of other cases of the picture on the picture.
-    """
+    """One card as the component `wall` draws it."""
     kind, verdicts = card.kind, card.judges
     shows_squares = not kind.is_movement and len(verdicts) <= MOST_SQUARES
     count, word = "" if kind.is_movement else card.count_text, "fooled"
@@ -141,10 +134,6 @@ def facing_card(
     Args:
         card: The case, with the answers of these models if its kind searches.
         models: Those that are compared, the baseline first.
-        names: Display names of these.
-        looks: Marks of the models.
-        source: Gives a thumbnail by the picture's name.
-        badge: Whether to show the number of other cases of the picture on it.
     """
     by_model = {verdict.model: verdict for verdict in card.case.verdicts}
     boxes = [box(card, by_model[model], names[model], looks, source) for model in models]

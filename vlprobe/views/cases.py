@@ -54,8 +54,6 @@ class Matches(NamedTuple):
         keep the order of cases.
 
         Args:
-            start: Index of the first case.
-            stop: Index after the last one.
             positions: The cases to include, which the returned indices refer to; None: all.
         """
         keys = self.sort_keys if positions is None else self.sort_keys[positions]
@@ -192,10 +190,6 @@ def failure_table(
 ) -> tuple[pd.DataFrame, int]:
     """Return one page of the cases that pass a filter, and the total.
 
-    Args:
-        case_filter: Filter and order of the cases.
-        page: Page number, from 1.
-        size: Rows per page.
 
     Returns:
         COLUMNS: `original` is the true text, `edited` the wrong one ("" if the wrong side is a

@@ -229,7 +229,6 @@ def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.Da
     together.
 
     Args:
-        question_set: A question set of PRSM.
         tag: "", or NAME=VALUE to use only queries whose item has this tag.
 
     Returns:

@@ -43,8 +43,6 @@ def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool
 
     Args:
         output: A file (duckdb) or a folder (parquet, csv) that does not exist yet.
-        form: File format.
-        with_bundled: Whether to include bundled results.
 
     Raises:
         InvalidInput: nothing is stored, or only bundled results are; `output` exists or cannot be

@@ -120,8 +120,6 @@ def meaning(table: str, column: str, probes: str) -> str:
     """Return the meaning of a column.
 
     Args:
-        table: The table of the column.
-        column: The name of the column.
         probes: Probes with runs in the export, for columns that probes add.
     """
     return TABLES.get(table, {}).get(column) or OF_PROBE.format(probe=probes)

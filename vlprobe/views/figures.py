@@ -330,7 +330,6 @@ def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> 
     models.
 
     Args:
-        question_set: A question set of VISLA.
         metric: One of ACCURACIES.
         subset: One of SIZE_TABLES.
 
@@ -428,9 +427,6 @@ def first_lists(
 
     Args:
         question_set: A question set of `rococo` that both models answered.
-        before: The first model.
-        after: The second model.
-        count: Maximum number of captions.
 
     Returns:
         An empty list if a run did not store its first candidates.

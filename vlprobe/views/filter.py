@@ -175,7 +175,6 @@ class Filter:
         """Parse a filter from links or options.
 
         Args:
-            model: Model whose answers the filter uses.
             words: The other fields by name: slices as NAME=VALUE, switches as "own" and "here", ""
                 for any value; fields in SEVERAL accept one string or a sequence.
 

@@ -69,7 +69,6 @@ def promises(
     Args:
         question_set: Two runs: the baseline, then the run to check.
         max_drops: Maximum regression by metric, 0 or more.
-        averaging: "macro" or "micro".
         is_strict: Whether an inconclusive limit counts as broken.
 
     Raises:

@@ -310,11 +310,8 @@ def from_counts(
     """Compute the result of `compare_models` from the counts of each subtype and unit of resampling.
 
     Args:
-        counts: Output of `unit_counts`.
-        runs: Runs of the models, the baseline first.
         presented: Presentation of the kind: whether it measures movements, and the result of
             guessing.
-        unit: Unit of movements that are cosines.
         at_chance: Digests of models, with the datasets on which they failed a check.
     """
     cells = PairedCells(counts, runs, presented, unit)
@@ -354,8 +351,6 @@ class PairedCells:
     """Counts of answers as arrays over units of resampling, per subtype.
 
     Args:
-        counts: Output of `unit_counts`.
-        runs: Runs of the models, the baseline first.
         presented: Whether the values of the kind are movements instead of shares of wrong captions
             preferred.
         unit: "spread": movements in units of each model's own spread.
@@ -461,9 +456,7 @@ def _tested(
     """Shares of all models, and the tests of a model against the first one of its counts, corrected together.
 
     Args:
-        cells: Counts of all models.
         chunks: The tests, so many at a time as fit in memory.
-        at_chance: Digests of models and datasets on which they failed a check.
     """
     measures = [cells.share(side) for side in range(len(cells.runs))]
     shares = estimate_cache.estimates(measures, cells.n_units, cells.unit == "rate")
@@ -872,7 +865,6 @@ def leader(values: Sequence[EstimateRow], direction: str, chance: float) -> Lead
 
     Args:
         values: Model, value and interval of each comparable model.
-        direction: The better direction: "up", "down" or "none".
         chance: The value of a model that guesses; NaN if not defined. A model can lead only if its
             whole interval is better than this value.
     """
@@ -902,10 +894,6 @@ def leaders(
 
     The paired tests of the best model against every other comparable model on the same items decide
     (Holm's p over all tests against the same model).
-
-    Args:
-        averaging: "macro" or "micro".
-        unit: "cosine" or "spread".
     """
     metrics, levels = question_set.metrics, chances(store, question_set)
     fit = fit_models(store, question_set)
@@ -973,7 +961,6 @@ def pareto_front(
 
     Args:
         points: The columns of `PointRow`; lower is better on x, higher on y.
-        fit: Names of the comparable models.
         chance: The value of a model that guesses on y; NaN if not defined.
         lower: The paired test of two models on x: returns whether the first is better.
         higher: The paired test of two models on y.

@@ -57,9 +57,6 @@ _Place = tuple[int, str, str, str]  # table, dataset, split and metric of a prin
 def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame:
     """Fill a paper's table with the runs of one question set, above the published rows.
 
-    Args:
-        question_set: Question set of the paper's probe.
-        number: The table's number in the paper.
 
     Returns:
         source ("run" or "published"), model, column (index in `columns`), value, low, high,
@@ -373,8 +370,6 @@ def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "")
     """Return the published cells of a paper with the numbers of one model's run.
 
     Args:
-        question_set: The question set of the run.
-        model: The model of the run.
         paper: One of `papers_of` the question set's probe; "": the probe's own.
 
     Returns:

@@ -36,7 +36,6 @@ def plan(
         models: The baseline, then the models to compare with it, if any.
         detect: The difference to find, in the unit of each metric; NaN: none.
         n_tests: Number of tests to correct for; 0: the number of rows of the table.
-        averaging: One of AVERAGINGS.
 
     Returns:
         The columns COLUMNS, one row per metric and model with a known error; `pictures` only with

@@ -133,9 +133,7 @@ def quiz_round(
 
     Args:
         kind: One of `quiz_kinds`.
-        draw: How questions are chosen.
         seed: Seed of the choice and of the order of captions.
-        count: Maximum number of questions.
     """
     models = tuple(name for name in question_set.ordered_models if not registry.is_control(name))
     numbers = CaseTable(store, question_set.key).numbers(f"kind = ? AND {_ASKED}", [kind])
@@ -310,10 +308,8 @@ def human_baseline(
     """Compute how often people are right, and the difference from each model on the same questions.
 
     Args:
-        kind: Kind of the questions.
         ballots: First votes on questions of fair draws; a person's second vote on a case does not
             count.
-        models: Models to compare with people.
     """
     first_votes: dict[tuple[int, int], Ballot] = {}
     for ballot in ballots:

@@ -297,12 +297,7 @@ class PrintedCell:
 
 
 def records(row_type: type[Record], table: pd.DataFrame) -> list[Record]:
-    """Return the rows of a table, read from the columns named by the fields of `row_type`.
-
-    Args:
-        row_type: One of the dataclasses of this module.
-        table: A table with at least these columns.
-    """
+    """Return the rows of a table, read from the columns named by the fields of `row_type`."""
     names = [column.name for column in fields(row_type) if column.name != "columns"]
     return [
         row_type(*values) for values in zip(*(table[name].tolist() for name in names), strict=True)

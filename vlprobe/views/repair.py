@@ -57,7 +57,6 @@ def repair_levels(
 
     Args:
         models: The models; only questions that all of them answered are used.
-        numbers: The probes and metrics, in order.
         unit: "cosine" or "spread": fine-tuning changes the range of a model's cosines, so they are
             best given in multiples of its own spread.
 
@@ -86,7 +85,6 @@ def repair_moves(
         before: The model from which the others were fine-tuned.
         control: The model trained without the loss in question.
         after: The model trained with it.
-        numbers: The probes and metrics, in order.
         unit: As in `repair_levels`.
 
     Returns:
@@ -223,8 +221,6 @@ def repair_seeds(
     Args:
         pairs: For each seed, the control and the repaired model; only questions that all of them
             answered are used.
-        numbers: The probes and metrics, in order.
-        unit: As in `repair_levels`.
 
     Returns:
         One row per metric: probe, metric, differences (a tuple, after minus control, in the order

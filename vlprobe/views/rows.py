@@ -67,7 +67,6 @@ def remember(key: tuple[Hashable, ...], compute: Callable[[], Value]) -> Value:
     Args:
         key: A name for the kind of value, and everything that the value depends on: file versions
             and arguments.
-        compute: Called if the value is not in memory.
     """
     return _cache.get(key, compute)
 
@@ -97,7 +96,6 @@ class TableFile:
     """A table of a complete entry; located and checked once.
 
     Args:
-        key: Key of the question set or run.
         name: Name of the table, as in `Store.files`.
 
     Attributes:
@@ -218,7 +216,6 @@ class CaseTable(TableFile):
         Args:
             condition: A condition on the table `cases` and, with answers, on the table `scores`.
             values: Values for the question marks in the condition; hashable.
-            answers: The answers to use as the table `scores`.
         """
         tables: Mapping[str, TableFile] = (
             {"cases": self, "scores": answers} if answers else {"cases": self}

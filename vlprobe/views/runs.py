@@ -316,7 +316,6 @@ def question_set(store: Store, key: str, version_of: str = "", model: str = "") 
     `same_version`).
 
     Args:
-        key: The case key of its runs.
         version_of: Key of a run whose version to use.
         model: A model that must be included; if the version lacks it, the newest version with it is
             used.
@@ -572,11 +571,7 @@ def _common_questions(
 
 
 def stored_kinds(store: Store, case_key: str, probe: str) -> list[str]:
-    """Return the kinds that have cases in a question set, in the probe's order.
-
-    Args:
-        case_key: The key of the question set.
-    """
+    """Return the kinds that have cases in a question set, in the probe's order."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT kind FROM read_parquet(?)", [store.files([case_key], "cases")]

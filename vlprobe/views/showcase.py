@@ -98,8 +98,6 @@ def showcases(
 
     Args:
         model: The selected model, whose answer is on each card.
-        seed: Seed of the draw.
-        count: Maximum number of cases.
     """
     models = headline_models(store, question_set)
     cases = CaseTable(store, question_set.key)

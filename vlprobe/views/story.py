@@ -177,9 +177,6 @@ def _fooled_model(store: Store, question_set: QuestionSet, number: int) -> str:
 def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory | None:
     """Return a search among mixed pictures that fools most models.
 
-    Args:
-        dataset: Dataset of the slides.
-        models: Models of the slides.
 
     Returns:
         None if no such search is stored or no model loses one.

@@ -127,9 +127,6 @@ def are_suspect(
 
     Only published questions have suspects here: their labels were written by people. Drawn scenes
     and rules have no wrong labels, and readers look for the cases that fool every model.
-
-    Args:
-        numbers: Numbers of cases of the kind.
     """
     runs = [question_set.run(model) for model in question_set.rated_models]
     if not any(run.publication for run in runs):

@@ -190,7 +190,6 @@ def compare(store: Store, model: str, case_key: str = "") -> list[Comparison]:
     """Compare a model's stored runs on whole benchmarks with its published totals.
 
     Args:
-        model: The model name as it was run.
         case_key: Only the question set of this key; "": all.
 
     Returns:
@@ -250,8 +249,6 @@ def of_questions(
     """Return the published totals that correspond to the share of cases of a kind in which a model
     is fooled.
 
-    Args:
-        model: The model to show the totals with.
 
     Returns:
         Every model with a published total on the same questions, least fooled first; () if the

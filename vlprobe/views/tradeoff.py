@@ -32,9 +32,6 @@ def trade_off(
 
     Args:
         question_set: Question set of a probe with a trade-off.
-        up: The metric that should be high.
-        averaging: "macro" or "micro".
-        unit: "cosine" or "spread".
 
     Returns:
         model, x, x_low, x_high, x_n, y, y_low, y_high, y_n, front (as in

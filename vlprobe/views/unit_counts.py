@@ -81,7 +81,6 @@ def unit_counts(
     resampling unit.
 
     Args:
-        case_key: Case key of the question set.
         runs: Runs of the models; the first one is compared with each of the others.
         with_movements: Whether to sum movements: the columns with `moved`.
 

@@ -130,9 +130,6 @@ def wall(
     """Return one page of cards in the filter's order; ties count as fooled.
 
     Args:
-        case_filter: Filter and order of the cases.
-        page: Page number, from 1.
-        size: Cards on a page.
         grouped: One card per picture (its first case in the filter's order) instead of one per
             case.
 
@@ -160,9 +157,7 @@ def neighbors(
     """Return the neighbors of a case's card, and the other cases of its picture.
 
     Args:
-        case_filter: Case filter of the wall.
         case: The number of any case; a case that does not pass the filter has no position.
-        grouped: As on the wall.
         n_same: Maximum number of other cases of the picture.
     """
     passing = _passing(store, question_set, case_filter, grouped)

@@ -211,8 +211,6 @@ def fronts_from(row: Mapping[str, Any], pictures: Mapping[str, ItemPicture], rul
     """Return the galleries' first candidates from a row of `rococo_fronts.SCHEMA`.
 
     Args:
-        row: Values by column name.
-        pictures: Pictures by item.
         rule: Rule of the mixtures: KIND:LAM:seedN.
     """
 

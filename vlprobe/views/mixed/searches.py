@@ -152,7 +152,6 @@ def order(
     equals, each picture appears once before any repeats.
 
     Args:
-        subtype: Strength of the mixtures.
         counted: Models to count; empty: all except controls.
 
     Returns:

@@ -127,7 +127,6 @@ def model_turn(
         scores: Its similarities at every share; None: they were not computed again.
         stored: Stored results of runs, by share: whether the right picture wins. The stored value
             of the displayed share is kept.
-        share: Share of the displayed run.
     """
     if scores is None:
         known: dict[int, bool | None] = {**stored, SHARES[0]: None}
