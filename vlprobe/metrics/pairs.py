@@ -38,26 +38,10 @@ def margins(rows: pd.DataFrame) -> np.ndarray:
 
 def _differences(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Compute the smaller of the two differences that must be positive, for the text score and for the
-    image score.
+    image score; if it is 0, a sample fails the score only because of a tie.
     """
     s11, s12, s21, s22 = _scores(rows)
     return np.minimum(s11 - s12, s22 - s21), np.minimum(s11 - s21, s22 - s12)
-
-
-def text_tied(rows: pd.DataFrame) -> np.ndarray:
-    """Return whether a sample fails the text score only because of a tie (the smaller of its two
-    differences is 0).
-    """
-    return _differences(rows)[0] == 0
-
-
-def image_tied(rows: pd.DataFrame) -> np.ndarray:
-    """Return whether a sample fails the image score only because of a tie."""
-    return _differences(rows)[1] == 0
-
-
-def _either_tied(rows: pd.DataFrame) -> np.ndarray:
-    return text_tied(rows) | image_tied(rows)
 
 
 def text_score(rows: pd.DataFrame) -> np.ndarray:
@@ -144,14 +128,6 @@ def order_flips(rows: pd.DataFrame) -> np.ndarray:
     return np.abs(first - second)
 
 
-def _average(rows: pd.DataFrame) -> np.ndarray:
-    return (text_score(rows) + image_score(rows) + group_score(rows)) / 3
-
-
-def _evenly_over_subsets(rows: pd.DataFrame) -> np.ndarray:
-    return 1 / rows["subset_size"].to_numpy(np.float64)
-
-
 def _of_probabilities(rows: pd.DataFrame, outcome: np.ndarray) -> np.ndarray:
     """Return the outcomes of cases whose scores are probabilities; NaN for other cases."""
     is_probability = (
@@ -178,14 +154,6 @@ def _caption_tied(rows: pd.DataFrame) -> np.ndarray:
 
 def _rejection_tied(rows: pd.DataFrame) -> np.ndarray:
     return _of_probabilities(rows, rows["score_1"].to_numpy() == 0.5) == 1
-
-
-def _one_side_tied(rows: pd.DataFrame) -> np.ndarray:
-    return _caption_tied(rows) | _rejection_tied(rows)
-
-
-def _weaker_tied(rows: pd.DataFrame) -> np.ndarray:
-    return np.where(rows["captions_are_weaker"], _caption_tied(rows), _rejection_tied(rows))
 
 
 def judged_rightly(rows: pd.DataFrame) -> np.ndarray:
@@ -285,7 +253,7 @@ METRICS = (
         help="Share of pairs in which each picture prefers its own caption.",
         chance=0.25,
         value=text_score,
-        tied=text_tied,
+        tied=lambda rows: _differences(rows)[0] == 0,
     ),
     _metric(
         name="image_score",
@@ -293,7 +261,7 @@ METRICS = (
         help="Share of pairs in which each caption prefers its own picture.",
         chance=0.25,
         value=image_score,
-        tied=image_tied,
+        tied=lambda rows: _differences(rows)[1] == 0,
     ),
     _metric(
         name="group_score",
@@ -308,11 +276,11 @@ METRICS = (
         help="Mean of the three scores, with equal weight for every subset.",
         chance=(0.25 + 0.25 + 1 / 6) / 3,
         source="EqBen, table 3",
-        value=_average,
-        weight=_evenly_over_subsets,
+        value=lambda rows: (text_score(rows) + image_score(rows) + group_score(rows)) / 3,
+        weight=lambda rows: 1 / rows["subset_size"].to_numpy(np.float64),
         even_over="subtype",
         averaging=("micro",),
-        tied=_either_tied,
+        tied=lambda rows: np.minimum(*map(np.abs, _differences(rows))) == 0,
     ),
     _metric(
         name="equivariance_deviation",
@@ -380,7 +348,7 @@ METRICS = (
         help="Mean of the shares of accepted captions and rejected foils; chance is 0.5.",
         chance=0.5,
         value=judged_rightly,
-        tied=_one_side_tied,
+        tied=lambda rows: _caption_tied(rows) | _rejection_tied(rows),
     ),
     _foil_metric(
         name="weaker_side",
@@ -389,7 +357,9 @@ METRICS = (
         "that always says yes.",
         chance=math.nan,
         value=weaker_side,
-        tied=_weaker_tied,
+        tied=lambda rows: np.where(
+            rows["captions_are_weaker"], _caption_tied(rows), _rejection_tied(rows)
+        ),
     ),
 )
 

@@ -39,10 +39,6 @@ def recall_tied(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
     return (recall(rows, column, k) == 0) & (recall(rows, f"least_{column}", k) == 1)
 
 
-def _drop_tied(rows: pd.DataFrame) -> np.ndarray:
-    return (recall(rows, "rank_clean", 1) == 1) & recall_tied(rows, "rank", 1)
-
-
 def drop(rows: pd.DataFrame) -> np.ndarray:
     """Compute the loss of clean R@1. Averaged with the clean hits as weights, it is (R@1 - R_new@1) / R@1.
     A query that is right only in the altered gallery does not count as a gain. This happens only with
@@ -84,7 +80,7 @@ def _kind_metrics(kind: str, query: str, target: str) -> tuple[Metric, ...]:
             help="Share of the clean R@1 that is lost when altered candidates are added to the gallery.",
             direction="down",
             value=drop,
-            tied=_drop_tied,
+            tied=lambda rows: (recall(rows, "rank_clean", 1) == 1) & recall_tied(rows, "rank", 1),
             weight=lambda rows: recall(rows, "rank_clean", 1),
             averaging=("micro",),
         ),

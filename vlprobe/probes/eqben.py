@@ -22,7 +22,6 @@ from vlprobe.types import (
     Encoder,
     Item,
     Picture,
-    Probe,
     Reader,
     Role,
     Run,
@@ -87,7 +86,7 @@ PRESENTATION = Presentation(
 )
 
 
-class EqBen(Probe):
+class EqBen(file_options.ProbeWithEdits):
     """Text, image and group scores on visually minimal pairs, and how evenly the similarity changes."""
 
     name = "eqben"
@@ -102,14 +101,6 @@ class EqBen(Probe):
     )
     metrics = pairs.METRICS
     optional_metrics = order_metrics = pairs.ORDER_METRICS
-
-    def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digest of a file of edits."""
-        return file_options.pin_edits(options)
-
-    def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raise InvalidInput if the edits file has a caption that no item has."""
-        file_options.check_edits(items, options)
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int

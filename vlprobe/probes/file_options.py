@@ -15,7 +15,7 @@ from vlprobe.perturb.edits_file import EditsFile
 from vlprobe.scoring import pictures
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_outside
-from vlprobe.types import Item
+from vlprobe.types import Item, Probe
 from vlprobe.types.options import Option
 
 
@@ -95,11 +95,19 @@ def edits_option(uses: str) -> Option:
     )
 
 
-def pin_edits(options: Mapping[str, object]) -> dict[str, object]:
-    """Add the digest of the file; if there is no file, remove the option, so that the run keeps its key."""
-    if not options["edits"]:
-        return {name: value for name, value in options.items() if name != "edits"}
-    return with_edits_digest(options)
+class ProbeWithEdits(Probe):
+    """Probe with the option `edits`: a file whose edits replace those of its rules or its dataset."""
+
+    def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
+        """Add the digest of the file; if there is no file, remove the option, so that the run keeps its key."""
+        if not options["edits"]:
+            return {name: value for name, value in options.items() if name != "edits"}
+        return with_edits_digest(options)
+
+    def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
+        """Raise InvalidInput if the edits file has a caption that no item has."""
+        if edits := load_edits(options):
+            edits.check(items)
 
 
 def with_edits_digest(options: Mapping[str, object]) -> dict[str, object]:
@@ -125,12 +133,6 @@ def load_edits(options: Mapping[str, object]) -> EditsFile | None:
 def is_lgip_form(options: Mapping[str, object]) -> bool:
     """Return whether the file in pinned options has LGIP's format, with one picture per line."""
     return _edits_of(str(options["edits"]), str(options.get("edits_digest", ""))) is None
-
-
-def check_edits(items: Sequence[Item], options: Mapping[str, object]) -> None:
-    """Raise InvalidInput if the edits file has a caption that no item of the dataset has."""
-    if edits := load_edits(options):
-        edits.check(items)
 
 
 @functools.lru_cache(maxsize=2)  # called for each item with the edits of the whole file

@@ -26,7 +26,7 @@ from vlprobe.perturb.templates import has_marker
 from vlprobe.probes import file_options
 from vlprobe.probes.fit import check_fit
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Role, Run
+from vlprobe.types import Case, Edit, Encoder, Item, Picture, Reader, Role, Run
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import KindPresentation, Presentation, TradeOff
 
@@ -106,7 +106,7 @@ class LgipOptions(TypedDict):
     edits_digest: NotRequired[str]
 
 
-class Lgip(Probe):
+class Lgip(file_options.ProbeWithEdits):
     """Invariance to paraphrases and sensitivity to flips of color, number and object."""
 
     name = "lgip"
@@ -188,7 +188,7 @@ class Lgip(Probe):
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
         """Raise InvalidInput if the edits file has a caption that no item has."""
         if options["edits"] and not file_options.is_lgip_form(options):
-            file_options.check_edits(items, options)
+            super().check_items(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
         """Return all captions, unless the edits come from a file or the rules come from a plug-in."""

@@ -19,7 +19,7 @@ from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.probes import file_options, prsm_ranking
 from vlprobe.probes.fit import check_fit
 from vlprobe.probes.prsm_ranking import GroupGallery, RankingScorer, group_of
-from vlprobe.types import Case, Edit, Encoder, Item, Metric, Picture, Probe, Reader, Role, Run
+from vlprobe.types import Case, Edit, Encoder, Item, Metric, Picture, Reader, Role, Run
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import KindPresentation, Presentation
 
@@ -79,7 +79,7 @@ class PrsmOptions(TypedDict):
     sampled: NotRequired[int]
 
 
-class Prsm(Probe):
+class Prsm(file_options.ProbeWithEdits):
     """Stability of image rankings under reworded queries."""
 
     name = "prsm"
@@ -120,23 +120,16 @@ class Prsm(Probe):
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Add the digest of the gallery."""
-        options = file_options.pin_edits(options)
-        if not options.get("sampled"):
-            options.pop("sampled", None)
-        name = str(options["gallery"])
-        return (
-            {**options, "gallery_digest": registry.load_dataset(name, cache).digest}
-            if name
-            else options
-        )
+        pinned = {**super().pin(options, cache)}
+        if not pinned.get("sampled"):
+            pinned.pop("sampled", None)
+        if name := str(pinned["gallery"]):
+            pinned["gallery_digest"] = registry.load_dataset(name, cache).digest
+        return pinned
 
     def metrics_of(self, options: Mapping[str, object], n_orders: int = 1) -> tuple[Metric, ...]:
         """Return the metrics, including the estimate if candidates are sampled."""
         return (*self.metrics, *self.optional_metrics) if options.get("sampled") else self.metrics
-
-    def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raise InvalidInput if the edits file has a caption that no item has."""
-        file_options.check_edits(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
         """Return the query, unless the dataset or a file provides its versions."""

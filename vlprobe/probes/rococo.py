@@ -41,7 +41,7 @@ from vlprobe.probes.rococo_galleries import (
     normalised,
 )
 from vlprobe.scoring import pictures
-from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Run
+from vlprobe.types import Case, Edit, Encoder, Item, Picture, Reader, Run
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import KindPresentation, Presentation
 
@@ -149,17 +149,6 @@ def check_settings(settings: RococoOptions) -> None:
     file_options.check_vocabulary(settings.get("vocabulary", ""), settings["policies"])
 
 
-def pinned_options(options: Mapping[str, object]) -> dict[str, object]:
-    """Return the options with the vocabulary's digest and without unused options, so that runs without a
-    vocabulary keep their key. Raises InvalidInput if the vocabulary cannot be read.
-    """
-    left_out = [name for name in ("caption_seeds", "vocabulary") if not options.get(name)]
-    asked_for = {name: value for name, value in options.items() if name not in left_out}
-    return (
-        file_options.with_vocabulary_digest(asked_for) if "vocabulary" in asked_for else asked_for
-    )
-
-
 def make_draws(settings: RococoOptions, seed: int) -> Draws:
     """Create the rules for choosing words from the pinned options and the seed of a run."""
     return Draws(
@@ -233,7 +222,7 @@ PRESENTATION = Presentation(
 )
 
 
-class Rococo(Probe):
+class Rococo(file_options.ProbeWithEdits):
     """Recall with and without altered captions and mixed pictures, and how often these rank first."""
 
     name = "rococo"
@@ -257,17 +246,15 @@ class Rococo(Probe):
         Raises:
             InvalidInput: A file cannot be read.
         """
-        pinned = pinned_options(file_options.pin_edits(options))
-        names = cast(RococoOptions, options)["influence"]
-        return (
-            {**pinned, "influence_digest": [voter_digest(name, cache) for name in names]}
-            if names
-            else pinned
-        )
-
-    def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raise InvalidInput if the edits file has a caption that no item has."""
-        file_options.check_edits(items, options)
+        pinned = {**super().pin(options, cache)}
+        for name in ("caption_seeds", "vocabulary"):  # without them, a run keeps its key
+            if not pinned.get(name):
+                pinned.pop(name, None)
+        if "vocabulary" in pinned:
+            pinned = file_options.with_vocabulary_digest(pinned)
+        if voters := cast(RococoOptions, options)["influence"]:
+            pinned["influence_digest"] = [voter_digest(name, cache) for name in voters]
+        return pinned
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
         """Return all captions of a picture, unless its dataset or a file provides altered ones."""

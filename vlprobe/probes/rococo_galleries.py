@@ -9,6 +9,7 @@ A candidate is identified by its item; a caption also by its text, and a mixed p
 whose picture was mixed in. Lists are best first and have up to `retrieval.FIRST` candidates.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -221,16 +222,32 @@ class TextGalleries:
         item numbers of the pictures.
         """
         if rule not in self._galleries:
-            self._galleries[rule] = self._made(rule), self._texts(rule)
+            self._galleries[rule] = self._build(rule)
         gallery, texts = self._galleries[rule]
         match = scoring_cases.pair_matcher(self.encoder, queries, texts, query_side="images")
         return gallery.search(self.encoder.images(queries), query_items, match, [""] * len(queries))
 
-    def _made(self, rule: str) -> RuleGallery:
-        candidates = self._candidates[rule]
-        is_altered = np.array(candidates.is_altered)
-        return RuleGallery(
-            gallery=self._gallery(rule),
+    def _build(self, rule: str) -> tuple[RuleGallery, list[str]]:
+        """Return the gallery of a rule, and its texts in the form in which they are compared.
+
+        Embeddings of originals are kept, and embeddings of all texts if there are several blocks, so that a text has
+        the same vector in each block.
+        """
+        encoder, candidates = self.encoder, self._candidates[rule]
+        texts, is_altered = candidates.texts, np.array(candidates.is_altered)
+        if self.normalise and (rule == RELEASED or rule.startswith(FROM_FILE)):
+            texts = [normalised(text) for text in texts]
+
+        def encode(block: slice) -> np.ndarray:
+            if block != slice(0, len(texts)):
+                return encoder.texts(texts[block], keep=True)
+            encoder.texts([*itertools.compress(texts, ~is_altered)], keep=True)
+            return encoder.texts(texts)
+
+        gallery = RuleGallery(
+            gallery=Gallery.encode(
+                encode, len(texts), encoder.dim, encoder.memory, encoder.similarity
+            ),
             owners=np.array(candidates.item_numbers),
             is_altered=is_altered,
             is_clean=rule == CLEAN,
@@ -242,31 +259,7 @@ class TextGalleries:
                 altered=pa.array(is_altered),
             ),
         )
-
-    def _texts(self, rule: str) -> list[str]:
-        """Return the candidates of a gallery in the form in which they are compared."""
-        texts = self._candidates[rule].texts
-        if (rule == RELEASED or rule.startswith(FROM_FILE)) and self.normalise:
-            return [normalised(text) for text in texts]
-        return texts
-
-    def _gallery(self, rule: str) -> Gallery:
-        """Return the gallery of a rule. Embeddings of originals are stored, and embeddings of all texts if
-        there are several blocks, so that a text has the same vector in each block.
-        """
-        encoder, texts = self.encoder, self._texts(rule)
-        is_altered = self._candidates[rule].is_altered
-
-        def encode(block: slice) -> np.ndarray:
-            if block != slice(0, len(texts)):
-                return encoder.texts(texts[block], keep=True)
-            originals = [
-                text for text, altered in zip(texts, is_altered, strict=True) if not altered
-            ]
-            encoder.texts(originals, keep=True)
-            return encoder.texts(texts)
-
-        return Gallery.encode(encode, len(texts), encoder.dim, encoder.memory, encoder.similarity)
+        return gallery, texts
 
 
 class PictureGalleries:
@@ -291,14 +284,14 @@ class PictureGalleries:
         numbers of the captions.
         """
         if rule not in self._galleries:
-            self._galleries[rule] = self._made(rule)
+            self._galleries[rule] = self._build(rule)
         gallery, candidates, partner_of_item = self._galleries[rule]
         match = scoring_cases.pair_matcher(self.encoder, candidates, queries, query_side="texts")
         partners = partner_of_item.take(pa.array(query_items)).to_pylist()
         vectors = self.encoder.texts(queries, keep=True)
         return gallery.search(vectors, query_items, match, partners)
 
-    def _made(self, rule: str) -> tuple[RuleGallery, list[Picture], pa.Array]:
+    def _build(self, rule: str) -> tuple[RuleGallery, list[Picture], pa.Array]:
         encoder, item_ids = self.encoder, list(self.pictures)
         n_originals, candidates = len(item_ids), list(self.pictures.values())
         changed, partners = np.empty(0, dtype=np.int64), pa.array([""] * n_originals)
@@ -358,8 +351,12 @@ class RetrievalScorer:
         tops = np.empty(n_cases, dtype=object)
         fronts: list[pa.Table] = []
         fronts_rows: list[int] = []
-        for gallery, rows in self._rows_by_gallery(cases).items():
-            search = self._search(gallery, cases.take(rows))
+        galleries = zip(cases["kind"].to_pylist(), cases["rule"].to_pylist(), strict=True)
+        rows_by_gallery: dict[tuple[str, str], list[int]] = {}
+        for row, gallery in enumerate(galleries):
+            rows_by_gallery.setdefault(gallery, []).append(row)
+        for (kind, rule), rows in rows_by_gallery.items():
+            search = self._search(kind, rule, cases.take(rows))
             similarities[rows, 0], similarities[rows, 1] = (
                 search.ranks.best_own,
                 search.ranks.best_altered,
@@ -384,16 +381,7 @@ class RetrievalScorer:
             }
         )
 
-    def _rows_by_gallery(self, cases: pa.Table) -> dict[tuple[str, str], list[int]]:
-        """Return the rows of the cases by kind and gallery; a gallery is named after its rule."""
-        rows: dict[tuple[str, str], list[int]] = {}
-        names = (cases[name].to_pylist() for name in ("kind", "rule"))
-        for row, (kind, rule) in enumerate(zip(*names, strict=True)):
-            rows.setdefault((kind, rule), []).append(row)
-        return rows
-
-    def _search(self, gallery: tuple[str, str], cases: pa.Table) -> GallerySearch:
-        kind, rule = gallery
+    def _search(self, kind: str, rule: str, cases: pa.Table) -> GallerySearch:
         query_items = np.array([self.item_number[item_id] for item_id in cases["item"].to_pylist()])
         if kind in TEXT_KINDS:
             return self.texts.search(

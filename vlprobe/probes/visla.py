@@ -19,7 +19,7 @@ from vlprobe.metrics import triplets
 from vlprobe.perturb.edits_file import MEANINGS, NO_EDIT, EditsFile
 from vlprobe.probes import file_options
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Role, Run
+from vlprobe.types import Case, Edit, Encoder, Item, Picture, Reader, Role, Run
 from vlprobe.types.presentation import KindPresentation, Presentation
 
 WORD = re.compile(r"\w+")
@@ -77,7 +77,7 @@ PRESENTATION = Presentation(
 )
 
 
-class Visla(Probe):
+class Visla(file_options.ProbeWithEdits):
     """Ability to distinguish two captions with the same meaning from a third that only looks similar."""
 
     name = "visla"
@@ -91,14 +91,6 @@ class Visla(Probe):
         ),
     )
     metrics = triplets.METRICS
-
-    def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digest of a file of edits."""
-        return file_options.pin_edits(options)
-
-    def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raise InvalidInput if the edits file has a caption that no item has."""
-        file_options.check_edits(items, options)
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
