@@ -31,6 +31,7 @@ from vlprobe.storage.store import Store
 # Ray's own, of processes that end when they are told to and of settings that will mean something else one day.
 pytestmark = pytest.mark.filterwarnings("ignore")
 NODE = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 80 << 20, "include_log_monitor": False}
+TASKS = ("ray::do_task", "ray::wait_for_ever", "ray::die")
 SETTINGS = {
     "health_check_initial_delay_ms": 0,
     "health_check_period_ms": 300,
@@ -113,11 +114,11 @@ def nodes(joined: TwoNodes) -> TwoNodes:
 
 
 def workers(of: psutil.Process | None = None) -> list[psutil.Process]:
-    """The processes of workers of Ray Data that this process, or a raylet, started."""
+    """The processes that are at a task, of those that this process, or a raylet, started."""
     found = []
     for process in (of or psutil.Process()).children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            if "MapWorker" in process.name() or "MapWorker" in " ".join(process.cmdline()):
+            if any(name in " ".join(process.cmdline()) for name in TASKS):
                 found.append(process)
     return found
 
@@ -246,14 +247,10 @@ def test_a_cancelled_run_leaves_no_worker_and_goes_on_from_its_parts(joined, tmp
     assert kept.items() <= progress.after.items()
 
 
-class Waiting:
+def wait_for_ever(job_refs: list, kind: str, values: list) -> tuple[float, str]:
     """A worker that is at its task for ever."""
-
-    def __init__(self, job_ref: object) -> None: ...
-
-    def __call__(self, batch: dict) -> dict:
-        while True:
-            time.sleep(1)
+    while True:
+        time.sleep(1)
 
 
 class StopWaiting(Progress):
@@ -270,7 +267,7 @@ def cancel_at_a_long_task(address: str, dataset: str, cache: Path) -> None:
     from ray import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    ray_executor.Worker = Waiting
+    ray_executor.do_task = wait_for_ever
     request = Request(("control:random",), dataset, "lgip", executor="ray", ray_address=address)
     with pytest.raises(KeyboardInterrupt):
         execute(replace(request, examine=False), Store(cache), StopWaiting())
@@ -309,62 +306,41 @@ def test_an_error_of_a_worker_is_one_line_here(joined, tiny, store):
     )
 
 
-def test_what_no_machine_has_is_said_before_anything_is_asked(joined, tiny, store):
+def test_what_ray_cannot_run_is_said_before_anything_is_asked(joined, tiny, store):
     request = asked(joined, models=("control:random",), dataset=tiny, limit=0)
     with ray_cluster.joined(joined.address):
-        assert "No machine of the Ray cluster has a GPU" in refused(
-            replace(request, device="cuda"), store
-        )
+        assert "and 1 GPUs. Choose" in refused(replace(request, device="cuda"), store)
         assert "Choose auto, cpu or cuda" in refused(replace(request, device="cuda:1"), store)
-        searched = replace(request, probe="prsm", keep_embeddings=False)
-        assert "--no-embedding-cache" in refused(searched, store)
         torch.set_num_threads(3)
         try:
-            assert "Choose --threads 1," in refused(request, store)
+            assert "its torch threads (3), and 0 GPUs. Choose --threads 1" in refused(
+                request, store
+            )
         finally:
             torch.set_num_threads(1)
+        searched = replace(request, probe="prsm", keep_embeddings=False)
+        assert "--no-embedding-cache" in refused(searched, store)
 
 
-class Deadly:
+def die(job_refs: list, kind: str, values: list) -> tuple[float, str]:
     """A worker that takes its process with it."""
-
-    def __init__(self, job_ref: object) -> None: ...
-
-    def __call__(self, batch: dict) -> dict:
-        os._exit(1)
+    os._exit(1)
 
 
 @pytest.fixture
-def by_value(monkeypatch) -> Iterator[Callable[[type], None]]:
-    """Puts a class of this module, which no worker can import, in the place of the worker's."""
+def by_value(monkeypatch) -> Iterator[Callable[[Callable], None]]:
+    """Puts a function of this module, which no worker can import, in the place of the worker's."""
     from ray import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    yield lambda kind: monkeypatch.setattr(ray_executor, "Worker", kind)
+    yield lambda kind: monkeypatch.setattr(ray_executor, "do_task", kind)
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
 @pytest.mark.full  # three workers start, 10 s
 def test_work_that_takes_every_worker_with_it_is_given_up(joined, tiny, store, by_value):
-    by_value(Deadly)
+    by_value(die)
     request = asked(joined, models=("control:random",), dataset=tiny, limit=0)
     said = refused(request, store, JobFailed)
     assert said.startswith("3 workers of the Ray cluster died on the same task (")
     assert len(said) < 240, "all the advice that Ray has"
-
-
-def test_a_cluster_that_has_no_room_for_long_is_told(joined, tiny, store, monkeypatch):
-    import ray
-
-    monkeypatch.setattr(ray_executor, "PATIENCE", 1)
-    request = asked(joined, models=("control:random",), dataset=tiny, limit=0)
-    with ray_cluster.joined(joined.address):
-        others = [ray.remote(lambda: time.sleep(1000)).remote() for _ in ray.nodes()]
-        deadline = time.monotonic() + 120  # they are joined a moment later
-        while ray.available_resources().get("CPU"):
-            assert time.monotonic() < deadline, "they do not take what there is"
-            time.sleep(0.05)
-        said = refused(request, store, JobFailed)
-        assert "could not place a worker for 1 s" in said and "the same command continues" in said
-        for other in others:
-            ray.cancel(other, force=True)

@@ -188,7 +188,7 @@ with ray_cluster.joined(""):
     address = ray.get_runtime_context().gcs_address
     stranger = os.environ | {"HOME": sys.argv[1], "RAY_AUTH_MODE": "disabled"}
     stranger |= {"VLPROBE_RAY": address, "RAY_ADDRESS": ""}
-    command = [sys.executable, "-m", "vlprobe.runs.ray_cluster", address]
+    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
     refused = subprocess.run(command, env=stranger, capture_output=True, text=True)
     known = subprocess.run(command, capture_output=True, text=True)
 print(json.dumps([sorted(hosts), refused.returncode, known.returncode]))

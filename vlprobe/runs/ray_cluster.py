@@ -6,23 +6,19 @@ links, forms and job files cannot. Ray is imported when a cluster is joined.
 """
 
 import contextlib
-import faulthandler
 import logging
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from vlprobe.errors import InvalidInput, MissingDependency
-from vlprobe.runs import processes
+from vlprobe.errors import InvalidInput, MissingDependency, first_line
 from vlprobe.storage.access import RAY
 
 POLL = 0.5  # seconds between two reports of progress if no task finishes
-ANSWERS = 5.0  # seconds in which an address accepts a connection
 CONNECTING = 25.0  # seconds in which a cluster accepts this machine
 LOCAL = "local"  # a new cluster on this machine
 ADDRESS = re.compile(
@@ -37,11 +33,10 @@ LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
 def parse_address(text: str, accepts_local: bool = True) -> str:
-    """Return the address of a cluster, or "local" (a new cluster on this machine) for an empty
-    text.
+    """Return a Ray cluster's address; an empty string means "local" (a new cluster on this machine).
 
-    Raises InvalidInput unless the text is HOST:PORT or, if it is accepted, "local". Ray would also
-    import a module that a scheme such as "name://" names.
+    Raises InvalidInput unless the text is HOST:PORT or, where allowed, "local". Other schemes are rejected because
+    Ray would import the module named in an address such as "name://".
     """
     address = text.strip() or LOCAL
     if not (ADDRESS.fullmatch(address) or (accepts_local and address == LOCAL)):
@@ -109,52 +104,41 @@ def joined(address: str, waiting: Callable[[], None] = lambda: None) -> Iterator
     if address != LOCAL:
         _check_connection(address, waiting)
     with contextlib.redirect_stdout(sys.stderr):
-        reason = _connect(address)
-        if reason:
-            raise _unreachable(address, reason)
+        dashboard = False if address == LOCAL else None
+        level = logging.ERROR
+        try:
+            ray.init(address, log_to_driver=False, logging_level=level, include_dashboard=dashboard)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise _unreachable(address, first_line(error)) from None
         try:
             yield
         finally:
             ray.shutdown()
 
 
-def _connect(address: str) -> str:
-    """Connect this process to a cluster; return why that failed, or ""."""
-    try:
-        if address != LOCAL:  # Ray itself would try for minutes
-            host, _, port = address.rpartition(":")
-            socket.create_connection((host.strip("[]"), int(port)), ANSWERS).close()
-        import ray
-
-        dashboard = False if address == LOCAL else None
-        level = logging.ERROR
-        ray.init(address, log_to_driver=False, logging_level=level, include_dashboard=dashboard)
-    except (OSError, OverflowError, RuntimeError, ValueError) as error:
-        return str(error).strip().partition("\n")[0] or type(error).__name__
-    return ""
-
-
 def _check_connection(address: str, waiting: Callable[[], None]) -> None:
-    """Raise InvalidInput unless another process can connect to the cluster in time.
+    """Raise InvalidInput unless `ray health-check` reaches the cluster in time.
 
     `ray.init` cannot be interrupted: with an address that accepts connections and never answers, it
     ignored SIGTERM for more than 180 s.
     """
     deadline = time.monotonic() + CONNECTING
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with processes.start(__name__, address, **pipes) as child:
+    command = [sys.executable, "-P", "-m", "ray.scripts.scripts", "health-check"]
+    command += ["--address", address]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as check:
         try:
-            while child.poll() is None:
+            while check.poll() is None:
                 waiting()
                 if time.monotonic() > deadline:
                     raise _unreachable(address, f"no answer in {CONNECTING:g} s")
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    child.wait(POLL)
+                    check.wait(POLL)
         finally:
-            child.kill()
-        if child.returncode:
-            reason = child.stdout.read().decode(errors="replace") if child.stdout else ""
-            raise _unreachable(address, reason or "Ray stopped without a reason")
+            check.kill()
+    if check.returncode:
+        raise _unreachable(address, "`ray health-check` failed")
 
 
 def _unreachable(address: str, reason: str) -> InvalidInput:
@@ -163,10 +147,3 @@ def _unreachable(address: str, reason: str) -> InvalidInput:
         "start --head` and pass its address with --ray-address HOST:6379. If the cluster "
         "has a token, copy it to this machine."
     )
-
-
-if __name__ == "__main__":  # the other process of `_check_connection`
-    faulthandler.dump_traceback_later(CONNECTING + ANSWERS, exit=True)  # its parent may be killed
-    problem = _connect(sys.argv[1])
-    sys.stdout.write(problem)
-    sys.exit(bool(problem))

@@ -1,20 +1,16 @@
 """Scoring of a run on a Ray cluster; workers write parts to the same store as a single process.
 
-A worker is an actor of Ray Data's `map_batches`. It receives the run and the items, loads the model
-itself and reads its cases from the store. Ray places the workers, replaces lost ones and repeats their
-tasks. Before a gallery is searched, the workers share the encoding of its pictures and texts and
-store the embeddings.
+A worker receives the run and the items, loads the model itself and reads its cases from the store. Ray
+places the tasks, keeps the processes for the next task, and repeats the tasks of lost ones. Before a
+gallery is searched, the workers share the encoding of its pictures and texts and store the embeddings.
 """
 
-import json
-import logging
+import functools
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from vlprobe import __version__, registry
 from vlprobe.errors import InvalidInput, JobFailed, VlprobeError, plugin_errors
@@ -28,8 +24,6 @@ from vlprobe.types import Item, Picture, Run
 
 ENCODED = 2048  # pictures or texts of a gallery that a worker embeds at a time
 TRIES = 3  # workers that one task may lose
-PATIENCE = 120  # seconds without room for any worker after which a run fails
-KEPT = "Finished parts are kept; the same command continues from there."
 
 Task = tuple[str, Sequence]  # what to do, and with which range of cases, items, pictures or texts
 
@@ -70,90 +64,39 @@ class RayJob:
         return LocalExecutor(context, model, Progress())
 
 
-class Worker:
-    """An actor that runs one task at a time. It returns the message of a VlprobeError as a value:
-    Ray would wrap an exception in its own.
-    """
+@functools.lru_cache(maxsize=1)  # a worker has many tasks of one run
+def _loaded(job_ref: Any) -> LocalExecutor:
+    import ray
 
-    def __init__(self, job_ref: Any) -> None:
-        self._job_ref = job_ref
-        self._executor: LocalExecutor | None = None
-
-    def __call__(self, batch: Mapping[str, np.ndarray]) -> dict[str, list]:
-        """Do the task in a batch of one row; return it with the similarity spread and the message."""
-        task, spread, error = str(batch["task"][0]), float("nan"), ""
-        try:
-            with plugin_errors():
-                spread = self._do(*json.loads(task))
-        except VlprobeError as raised:
-            error = str(raised)
-        return {"task": [task], "spread": [spread], "error": [error]}
-
-    def _do(self, kind: str, values: Sequence) -> float:
-        import ray
-
-        job: Any = None if self._executor else ray.get(self._job_ref)
-        executor = self._executor = self._executor or job.load()
-        spread = float("nan")
-        if kind == "spread":
-            spread = executor.spread([executor.context.items[code] for code in values])
-        elif kind == "score":
-            executor.score([(values[0], values[1])])
-        elif kind == "images":
-            executor.encoder.images([Picture.from_name(name) for name in values])
-        else:
-            executor.encoder.texts(values, keep=True)
-        executor.encoder.flush()  # Ray may end this process at any time
-        return spread
+    job: Any = ray.get(job_ref)
+    return job.load()
 
 
-@dataclass(frozen=True)
-class Result:
-    """A finished task, or the reason that no more tasks can be finished."""
-
-    task: str = ""  # as JSON
-    spread: float = float("nan")
-    error: str = ""  # the message of a VlprobeError of a worker
-    failure: str = ""
-
-
-def run_tasks(
-    worker: type, tasks: Sequence[str], options: Mapping[str, Any], patience: int
-) -> Iterator[Result]:
-    """Run the tasks on workers and yield each result; runs as a Ray task on this machine.
-
-    Ray Data has neither a timeout for the next result nor a way to cancel. In a separate process it
-    can be stopped at any time, together with its workers.
+def do_task(job_refs: Sequence[Any], kind: str, values: Sequence) -> tuple[float, str]:
+    """Do a task on a worker; return the similarity spread, and the message of a VlprobeError: Ray would wrap an
+    exception in its own.
 
     Args:
-        worker: Actor class, such as Worker.
-        tasks: Tasks as JSON.
-        options: Arguments of `map_batches`.
-        patience: Seconds to wait for resources for a worker before failing.
+        job_refs: The reference of a RayJob, in a list, so that Ray does not fetch the job for each task.
+        kind: "spread", "score", "images" or "texts".
+        values: Numbers of items, a range of cases, names of pictures, or texts.
     """
-    import ray.data
-    from ray.exceptions import GetTimeoutError, RayError, RayTaskError
-
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # errors are raised
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = context.print_on_execution_start = False
-    context.wait_for_min_actors_s = patience
-    pool = ray.data.ActorPoolStrategy(min_size=1, max_size=len(tasks))
-    dataset = ray.data.from_items(
-        [{"task": task} for task in tasks], override_num_blocks=len(tasks)
-    ).map_batches(worker, batch_size=1, compute=pool, **options)
+    spread = float("nan")
     try:
-        for row in dataset.iter_rows():
-            yield Result(row["task"], row["spread"], row["error"])
-    except GetTimeoutError:
-        yield Result(failure=f"The Ray cluster could not place a worker for {patience} s.")
-    except RayTaskError:  # a defect of this program
-        raise
-    except RayError as error:
-        reason = type(error).__name__
-        yield Result(
-            failure=f"{TRIES} workers of the Ray cluster died on the same task ({reason})."
-        )
+        with plugin_errors():
+            executor = _loaded(job_refs[0])
+            if kind == "spread":
+                spread = executor.spread([executor.context.items[code] for code in values])
+            elif kind == "score":
+                executor.score([(values[0], values[1])])
+            elif kind == "images":
+                executor.encoder.images([Picture.from_name(name) for name in values])
+            else:
+                executor.encoder.texts(values, keep=True)
+            executor.encoder.flush()  # Ray may end this process at any time
+    except VlprobeError as error:
+        return spread, str(error)
+    return spread, ""
 
 
 class RayExecutor(Executor):
@@ -173,21 +116,19 @@ class RayExecutor(Executor):
         super().__init__(context, progress, large_parts=bool(gpus))
         threads = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else 0
         cpus = 1 if gpus else max(threads, 1)
-        largest = int(max((machine.get("CPU", 0) for machine in machines), default=0))
-        if largest < cpus:
+        if not any(each.get("CPU", 0) >= cpus and each.get("GPU", 0) >= gpus for each in machines):
             raise InvalidInput(
-                f"A worker needs one CPU per torch thread ({cpus}), but the largest "
-                f"machine of the Ray cluster has {largest}. Choose --threads "
-                f"{max(largest, 1)}, or `ray start --num-cpus {cpus}`."
+                f"No machine of the Ray cluster has what a worker needs: CPUs for its torch threads ({cpus}), and "
+                f"{gpus} GPUs. Choose --threads 1 or --device cpu, or `ray start` with --num-cpus and --num-gpus."
             )
         readers = picture_readers(machines) if gpus else cpus
         request = replace(request, device="cuda" if gpus else "cpu", workers=readers)
-        job = RayJob(context.run, context.items, request, context.store, threads)
+        self._job = ray.put(RayJob(context.run, context.items, request, context.store, threads))
         self._options = {
-            "fn_constructor_args": [ray.put(job)],
             "num_cpus": cpus,
             "num_gpus": gpus,
-            "max_task_retries": TRIES - 1,
+            "max_retries": TRIES - 1,
+            "max_calls": 0,  # a process with a GPU is kept, too
             "runtime_env": {"env_vars": worker_environment(max(threads, 1))},
         }
 
@@ -229,54 +170,42 @@ class RayExecutor(Executor):
 
     def _map(self, label: str, tasks: Sequence[Task], total: int) -> Iterator[tuple[str, float]]:
         """Yield the kind of each finished task and its similarity spread; report progress, also twice a second if no
-        task finishes, so that a cancel is noticed. Whatever ends this, no worker is left.
+        task finishes, so that a cancel is noticed. Whatever ends this, no task goes on.
 
         Raises:
             InvalidInput: A worker raised a VlprobeError of this message.
-            JobFailed: No worker can be had, or TRIES workers were lost with the same task.
+            JobFailed: TRIES workers were lost with the same task.
         """
-        n_done = total - sum(map(_size, tasks))
-        self.progress.update(label, n_done, total)
-        if not tasks:
-            return
         import ray
         from ray.exceptions import RayError, RayTaskError
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        results: Any = (
-            ray.remote(run_tasks)
-            .options(num_returns="streaming", num_cpus=0, max_retries=0, scheduling_strategy=here)
-            .remote(Worker, [json.dumps(task) for task in tasks], self._options, PATIENCE)
-        )
+        n_done = total - sum(map(_size, tasks))
+        self.progress.update(label, n_done, total)
+        remote: Any = ray.remote(**self._options)(do_task)
+        task_of = {remote.remote([self._job], *task): task for task in tasks}
         try:
-            while True:
-                if not ray.wait([results], timeout=POLL)[0]:
-                    self.progress.update(label, n_done, total)
-                    continue
-                if (reference := next(results, None)) is None:
-                    return
-                result: Result = ray.get(reference)
-                if result.error:
-                    raise InvalidInput(result.error)
-                if result.failure:
-                    raise JobFailed(f"{result.failure} {KEPT}")
-                kind, values = json.loads(result.task)
-                n_done += _size((kind, values))
+            while task_of:
+                for reference in ray.wait(list(task_of), timeout=POLL)[0]:
+                    spread, error = ray.get(reference)
+                    if error:
+                        raise InvalidInput(error)
+                    task = task_of.pop(reference)
+                    n_done += _size(task)
+                    yield task[0], spread
                 self.progress.update(label, n_done, total)
-                yield kind, result.spread
         except RayTaskError:  # a defect of this program
             raise
         except RayError as error:
             raise JobFailed(
-                "The Ray cluster lost the process that assigns tasks "
-                f"({type(error).__name__}). {KEPT}"
+                f"{TRIES} workers of the Ray cluster died on the same task ({type(error).__name__}). Finished parts "
+                "are kept; the same command continues from there."
             ) from None
         finally:
-            ray.cancel(results, force=True)  # the workers end with the process that started them
+            for reference in task_of:
+                ray.cancel(reference, force=True)
 
     def close(self, failed: bool = False) -> None:
-        """Do nothing: workers store embeddings after each task, and end with the last one."""
+        """Do nothing: workers store embeddings after each task, and end with this process."""
 
 
 def _size(task: Task) -> int:
@@ -286,20 +215,14 @@ def _size(task: Task) -> int:
 
 
 def takes_gpu(device: str, machines: Sequence[Mapping[str, float]]) -> bool:
-    """Return whether each worker uses a GPU. Raises InvalidInput for a device that Ray does not
-    assign.
-    """
+    """Return whether each worker uses a GPU. Raises InvalidInput for a device that Ray does not assign."""
     if device not in ("auto", "cpu", "cuda"):
         raise InvalidInput(
             f"Device '{device}' is not available on Ray, which assigns GPUs itself. Choose "
             "auto, cpu or cuda."
         )
     has_gpu = any(machine.get("GPU", 0) >= 1 and machine.get("CPU", 0) >= 1 for machine in machines)
-    if device == "cuda" and not has_gpu:
-        raise InvalidInput(
-            "No machine of the Ray cluster has a GPU. Choose --device cpu, or `ray start --num-gpus 1`."
-        )
-    return has_gpu and device != "cpu"
+    return device == "cuda" or (device == "auto" and has_gpu)
 
 
 def picture_readers(machines: Sequence[Mapping[str, float]]) -> int:

@@ -257,10 +257,10 @@ def replace_surrogates(content: dict[str, Any]) -> dict[str, Any]:
     return json.loads(SURROGATE.sub("\ufffd", text)) if SURROGATE.search(text) else content
 
 
-def append_json(path: Path, value: object) -> None:
+def append_json(path: Path, value: object, **options: Any) -> None:
     """Append a value as a line of JSON, after ending an unfinished last line. Raises InvalidInput."""
     refuse_writing()
-    line = _json(path, value)
+    line = _json(path, value, **options)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         ends_with_newline = not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")
