@@ -357,4 +357,4 @@ def test_what_the_filter_names_is_no_pattern(
 
 def question_set_type(store: Store, question_set: QuestionSet) -> str:
     """The first type of mixture."""
-    return next(iter(views.estimates.subtype_counts(store, question_set, "t2i")))
+    return next(iter(views.estimates.count_values(store, question_set, "t2i", "subtype")))

@@ -160,31 +160,10 @@ def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
         ).df()
 
 
-def subtype_counts(store: Store, question_set: QuestionSet, kind: str) -> dict[str, int]:
-    """Count the cases of a kind by subtype."""
-    counts: dict[str, int] = {}
-    for case_kind, subtype, _, n_cases in _counted(store, question_set):
-        if case_kind == kind:
-            counts[subtype] = counts.get(subtype, 0) + n_cases
-    return dict(sorted(counts.items()))
-
-
-def rule_counts(
-    store: Store, question_set: QuestionSet, kind: str, subtype: str = ""
-) -> dict[str, int]:
-    """Count the cases of a kind, optionally of one subtype, by rule."""
-    counts: dict[str, int] = {}
-    for case_kind, of_subtype, rule, n_cases in _counted(store, question_set):
-        if case_kind == kind and subtype in ("", of_subtype):
-            counts[rule] = counts.get(rule, 0) + n_cases
-    return dict(sorted(counts.items()))
-
-
-def _counted(store: Store, question_set: QuestionSet) -> list[tuple[str, str, str, int]]:
-    """The rows of `choices`; an unnamed one is called ""."""
-    table = choices(store, question_set).fillna({"subtype": "", "rule": ""})
-    columns = (table[name].tolist() for name in ("kind", "subtype", "rule", "n_cases"))
-    return list(zip(*columns, strict=True))
+def count_values(store: Store, question_set: QuestionSet, kind: str, column: str) -> dict[str, int]:
+    """Count the cases of a kind by their value of "subtype" or "rule"; unnamed ones are ""."""
+    table = choices(store, question_set).fillna({column: ""})
+    return table.loc[table["kind"] == kind].groupby(column)["n_cases"].sum().to_dict()
 
 
 def mixed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:

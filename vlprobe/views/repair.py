@@ -145,10 +145,11 @@ def _in_order(
         return pd.DataFrame(columns=pd.Index(columns))
     table = pd.concat(tables, ignore_index=True)
     pairs = [(probe, name) for probe, names in numbers for name in names]
-    major_ranks = [pairs.index(pair) for pair in zip(table["probe"], table["metric"], strict=True)]
-    minor_ranks = [minor_order.index(name) for name in table[minor]]
-    rows = sorted(range(len(table)), key=lambda row: (major_ranks[row], minor_ranks[row]))
-    return table.iloc[rows].reset_index(drop=True)
+    ranks = [
+        (pairs.index((probe, metric)), minor_order.index(name))
+        for probe, metric, name in zip(table["probe"], table["metric"], table[minor], strict=True)
+    ]
+    return table.iloc[sorted(range(len(table)), key=ranks.__getitem__)].reset_index(drop=True)
 
 
 def training_differences(before: str, control: str, after: str) -> list[str]:
@@ -168,13 +169,12 @@ def training_differences(before: str, control: str, after: str) -> list[str]:
     if control_card and after_card:
         for name, word in SHARED_SETTINGS.items():
             if control_card[name] != after_card[name]:
-                settings = f"{_setting(control_card[name])} in the control, {_setting(after_card[name])} after"
-                differences.append(f"{word}: {settings}")
+                of_control, of_after = (
+                    " and ".join(card[name]) if isinstance(card[name], list) else card[name]
+                    for card in (control_card, after_card)
+                )
+                differences.append(f"{word}: {of_control} in the control, {of_after} after")
     return differences
-
-
-def _setting(value: object) -> str:
-    return " and ".join(value) if isinstance(value, list) else f"{value}"
 
 
 def _training_card(model: str) -> dict:
@@ -228,21 +228,10 @@ def repair_seeds(
     """
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair))
     levels = repair_levels(store, models, numbers, unit)
-    values = dict(
-        zip(
-            zip(levels["probe"], levels["metric"], levels["model"], strict=True),
-            levels["value"],
-            strict=True,
-        )
-    )
     rows = []
-    for probe, metric in dict.fromkeys((probe, metric) for probe, metric, _ in values):
-        differences = pd.Series(
-            [
-                values[probe, metric, after] - values[probe, metric, control]
-                for control, after in pairs
-            ]
-        )
+    for (probe, metric), of_metric in levels.groupby(["probe", "metric"], sort=False):
+        values = of_metric.set_index("model")["value"]
+        differences = pd.Series([values[after] - values[control] for control, after in pairs])
         mean, deviation = differences.mean(skipna=False), differences.std(skipna=False)
         rows.append((probe, metric, tuple(differences), mean, deviation))
     return pd.DataFrame(rows, columns=pd.Index(["probe", "metric", "differences", "mean", "sd"]))

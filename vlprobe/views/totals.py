@@ -7,6 +7,7 @@ which the caption scores highest with the right picture, and `accuracy` the shar
 with one picture only has `text_acc`.
 """
 
+import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,32 +25,9 @@ from vlprobe.views.rows import CaseTable
 _CSV = Path(__file__).with_name("totals.csv")
 SOURCE = "mteb results (CC0)"
 PUBLISHED = {f"{published.PREFIX}:CLIP ViT-B/32": "openai/clip-vit-base-patch32"}  # bundled answers
-# OpenCLIP's names of checkpoints that mteb lists under their name on the hub
-OPENCLIP = {
-    "ViT-B-32/openai": "openai/clip-vit-base-patch32",
-    "ViT-B-16/openai": "openai/clip-vit-base-patch16",
-    "ViT-L-14/openai": "openai/clip-vit-large-patch14",
-    "ViT-B-32/laion2b_s34b_b79k": "laion/CLIP-ViT-B-32-laion2B-s34B-b79K",
-    "ViT-L-14/laion2b_s32b_b82k": "laion/CLIP-ViT-L-14-laion2B-s32B-b82K",
-    "ViT-H-14/laion2b_s32b_b79k": "laion/CLIP-ViT-H-14-laion2B-s32B-b79K",
-    "ViT-g-14/laion2b_s34b_b88k": "laion/CLIP-ViT-g-14-laion2B-s34B-b88K",
-    "ViT-bigG-14/laion2b_s39b_b160k": "laion/CLIP-ViT-bigG-14-laion2B-39B-b160k",
-    "ViT-B-32/datacomp_xl_s13b_b90k": "laion/CLIP-ViT-B-32-DataComp.XL-s13B-b90K",
-    "ViT-B-16/datacomp_xl_s13b_b90k": "laion/CLIP-ViT-B-16-DataComp.XL-s13B-b90K",
-    "ViT-L-14/datacomp_xl_s13b_b90k": "laion/CLIP-ViT-L-14-DataComp.XL-s13B-b90K",
-    "EVA02-B-16/merged2b_s8b_b131k": "QuanSun/EVA02-CLIP-B-16",
-    "EVA02-L-14/merged2b_s4b_b131k": "QuanSun/EVA02-CLIP-L-14",
-    "EVA02-E-14/laion2b_s4b_b115k": "QuanSun/EVA02-CLIP-bigE-14",
-    "EVA02-E-14-plus/laion2b_s9b_b144k": "QuanSun/EVA02-CLIP-bigE-14-plus",
-    "ViT-B-16-SigLIP/webli": "google/siglip-base-patch16-224",
-    "ViT-B-16-SigLIP-256/webli": "google/siglip-base-patch16-256",
-    "ViT-B-16-SigLIP-i18n-256/webli": "google/siglip-base-patch16-256-multilingual",
-    "ViT-B-16-SigLIP-384/webli": "google/siglip-base-patch16-384",
-    "ViT-B-16-SigLIP-512/webli": "google/siglip-base-patch16-512",
-    "ViT-L-16-SigLIP-256/webli": "google/siglip-large-patch16-256",
-    "ViT-L-16-SigLIP-384/webli": "google/siglip-large-patch16-384",
-    "ViT-SO400M-14-SigLIP-384/webli": "google/siglip-so400m-patch14-384",
-}
+with _CSV.with_name("openclip_names.csv").open(encoding="utf-8", newline="") as _file:
+    # OpenCLIP's names of checkpoints, and their names in mteb
+    OPENCLIP = {row["openclip"]: row["model"] for row in csv.DictReader(_file)}
 
 
 @dataclass(frozen=True, slots=True)

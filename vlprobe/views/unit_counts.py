@@ -1,7 +1,6 @@
 """Counts of answered, fooled, tied and moved cases of models, by type and resampling unit.
 
-Each model and each pair of models is counted once, from margins in memory (`views.rows`), so
-another choice of models needs no reading, no grouping and hardly any counting.
+Margins are in memory (`views.rows`), so another choice of models needs no reading.
 
 A model that ran with both orders of the captions has two answers per case: `answered` and
 `fooled` count answers, and a case in which the order decides adds one to each side. Its share of
@@ -9,7 +8,6 @@ wrong answers is the mean of both orders, with the same chance level as for a mo
 The BUCKETS count cases; one wrong answer is enough for a case to count as fooled.
 """
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,23 +16,13 @@ import pandas as pd
 
 from vlprobe.storage.store import Store
 from vlprobe.views.records import RunRow
-from vlprobe.views.rows import AnswerTable, CaseTable, remember, remembered
+from vlprobe.views.rows import AnswerTable, CaseTable, remembered
 
 BUCKETS = {  # outcome of the first model, outcome of the second
     "both_fooled": ("fooled", "fooled"),
     "only_first": ("fooled", "held"),
     "only_second": ("held", "fooled"),
     "both_held": ("held", "held"),
-}
-TURNED = {  # what a column of a pair is where the second model is the first
-    "both_fooled": "both_fooled",
-    "only_first": "only_second",
-    "only_second": "only_first",
-    "both_held": "both_held",
-    "base_moved": "model_moved",
-    "model_moved": "base_moved",
-    "base_believes": "model_believes",
-    "model_believes": "base_believes",
 }
 N_STATES = 4  # of a model at a case: 0 not answered, 1 believed, 2 tied, 3 held
 STATES = {"fooled": [1, 2], "held": [3], "answered": [1, 2, 3]}
@@ -56,7 +44,7 @@ class UnitCells:
         return self.cases.nbytes + self.cell.nbytes
 
 
-Columns = Mapping[str, np.ndarray]  # by name, each of shape (n_cells,)
+Columns = dict[str, np.ndarray]  # by name, each of shape (n_cells,)
 Counts = Mapping[str, np.ndarray | pd.Categorical]  # what `unit_counts` returns
 
 
@@ -95,34 +83,18 @@ def unit_counts(
     # Items that share a picture are one observation.
     by_item = runs[0].n_units >= runs[0].n_items
     table = CaseTable(store, case_key)
-    tables = [AnswerTable(store, run.key) for run in runs]
     cells = _cells(table, kind, by_item)
-    cells_key = (table.version, kind, by_item, with_movements)
-    versions = [answered.version for answered in tables]
-
-    @functools.cache  # within this call: each model's states serve all its pairs
-    def answers(side: int) -> KindAnswers:
-        margin = tables[side].margins[cells.cases]
+    answers = []
+    for run in runs:
+        margin = AnswerTable(store, run.key).margins[cells.cases]
         movements = -margin.astype(np.float64) if with_movements else None
-        return KindAnswers(_states(margin), movements, runs[side].n_orders)
-
-    def of_model(side: int) -> Columns:
-        key = ("counts", cells_key, versions[side])
-        return remember(key, lambda: _of_model(cells, answers(side)))
-
-    def of_pair(side: int) -> Columns:
-        """Return the counts of the first model and another one; either order is counted once."""
-        lower, upper = (0, side) if versions[0] < versions[side] else (side, 0)
-        key = ("counts", cells_key, versions[lower], versions[upper])
-        pair = remember(key, lambda: _of_pair(cells, answers(lower), answers(upper)))
-        return pair if lower == 0 else {TURNED[name]: column for name, column in pair.items()}
-
+        answers.append(KindAnswers(_states(margin), movements, run.n_orders))
     columns: dict[str, np.ndarray | pd.Categorical] = {"subtype": cells.subtypes}
     columns |= {"n_cases": cells.n_cases, "unit": cells.units}
-    for side in range(len(runs)):
-        of_side = dict(of_model(side))
+    for side, of_run in enumerate(answers):
+        of_side = _of_model(cells, of_run)
         if side:
-            pair = of_pair(side)
+            pair = _of_pair(cells, answers[0], of_run)
             of_side |= {**pair, "both": np.sum([pair[name] for name in BUCKETS], axis=0)}
         columns |= {f"{name}_{side}": column for name, column in of_side.items()}
     return columns

@@ -5,8 +5,8 @@ Texts are read only for the cards of one page.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 import numpy as np
@@ -38,27 +38,15 @@ class ModelVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class WallCard:
-    """A case on the wall."""
+class WallCard(CaseRow):
+    """A case on the wall; `source` and `target` are as in its texts, `images` are its own pictures."""
 
-    case: int  # its number
-    id: str
-    item: str
-    kind: str
-    subtype: str
-    rule: str
-    source: str  # words taken out of the true text, as it has them; "" if nothing was changed
-    target: str  # words put in
     true_text: str
     wrong_text: str  # the text that should lose, or a rewording; "" if a picture should lose
-    images: tuple[str, ...]  # names of the question's own pictures
     wrong_image: str  # of a search for pictures: the mixed one that the filter's model ranks first
     margin: float  # of the filter's model
     verdicts: tuple[ModelVerdict, ...]  # of all models, in `QuestionSet.ordered_models`
     more: int  # other cases of this picture that pass the filter
-    texts: tuple[str, ...]
-    roles: tuple[str, ...]
-    tags: Mapping[str, str]
     # What the filter's model answered, where the kind is a search or a ranking: `rank`, `top`,
     # `local_10` and the rest are its `columns`.
     answer: AnswerRow | None
@@ -261,25 +249,17 @@ def _card(
     source, target = row.source, row.target
     if not (source or target) and wrong_text in row.texts:
         source, target = changed_words(true_text, wrong_text)
+    question = {column.name: getattr(row, column.name) for column in fields(row)}
+    question |= {"source": source, "target": target, "tags": dict(row.tags)}
+    question |= {"texts": tuple(row.texts), "roles": tuple(row.roles)}
     return WallCard(
-        case=row.case,
-        id=row.id,
-        item=row.item,
-        kind=row.kind,
-        subtype=row.subtype,
-        rule=row.rule,
-        source=source,
-        target=target,
+        **question,
         true_text=true_text,
         wrong_text=wrong_text,
-        images=tuple(row.images),
         wrong_image=top if body.ranks == "pictures" else "",
         margin=own.margin,
         verdicts=verdicts,
         more=n_more,
-        texts=tuple(row.texts),
-        roles=tuple(row.roles),
-        tags=dict(row.tags),
         answer=answer,
         is_scored=own.is_scored,
     )

@@ -113,8 +113,8 @@ def _keep_wall() -> None:
 def _questions(about: PageSubject) -> Filter:
     """Read the filters of the question from the URL, and draw those without a facet."""
     of_kind = about.question_set, about.kind
-    types = linked("Type", "type", view(views.estimates.subtype_counts, *of_kind))
-    rules = linked("Rule", "rule", view(views.estimates.rule_counts, *of_kind))
+    types = linked("Type", "type", view(views.estimates.count_values, *of_kind, "subtype"))
+    rules = linked("Rule", "rule", view(views.estimates.count_values, *of_kind, "rule"))
     tags = linked("Tag of the dataset", "tag", view(views.estimates.tag_values, about.question_set))
     captions = linked("Caption length and rarity", "caption", caption_bins.names())
     others = [name for name in about.models if name != about.model]
