@@ -67,7 +67,7 @@ def drop_bounds(new, clean):
 
 def test_load_gives_whole_tables_finite_values_and_text_without_holes():
     table = published.load()
-    assert list(table.columns) == list(ROWS[0])
+    assert list(table.columns) == [*ROWS[0], "printed"]
     assert table["table"].dtype == "int64" and table["value"].dtype == "float64"
     assert all(
         pd.api.types.is_string_dtype(table[name])

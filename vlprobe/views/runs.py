@@ -85,7 +85,8 @@ class QuestionSet:
         """Label for pickers: dataset, probe, size and options."""
         newest = self.runs[0]
         size = extent(newest.n_items, newest.n_units)
-        label = _label(newest.dataset, newest.probe, size, newest.options, newest.older)
+        label = f"{newest.dataset} · {newest.probe} · {size}{newest.options}"
+        label = f"{label} · {OLDER}" if newest.older else label
         return f"{SHIPPED} · {label}" if self.shipped else label
 
     def run(self, model: str) -> RunRow:
@@ -171,7 +172,11 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
     warnings = store.listing_fact("warnings", lambda: examine.warnings(store))
     rows = []
     for manifest in reversed(manifests):
-        run = manifest["run"]
+        run, publication = manifest["run"], None
+        if isinstance(source := manifest.get("publication"), dict):  # not computed here
+            publication = Publication(
+                *(str(source.get(column.name, "")) for column in fields(Publication))
+            )
         checks = warnings.get((run["model_digest"], run["dataset_digest"]), ())
         rows.append(
             RunRow(
@@ -191,18 +196,10 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
                 metrics=tuple(name.partition("@")[0] for name in run["metrics"]),
                 score_type=str(manifest.get("score_type", "cosine")),
                 n_orders=int(manifest.get("n_orders", 1)),
-                publication=_publication(manifest),
+                publication=publication,
             )
         )
     return rows
-
-
-def _publication(manifest: dict) -> Publication | None:
-    """Return where a run's answers were published, None if they were computed here."""
-    stored = manifest.get("publication")
-    if not isinstance(stored, dict):
-        return None
-    return Publication(*(str(stored.get(column.name, "")) for column in fields(Publication)))
 
 
 def unread(store: Store) -> list[VlprobeError]:
@@ -228,52 +225,41 @@ def question_set_rows(store: Store) -> list[QuestionSetRow]:
     models, then drawn scenes, both in the order of probes. Sets with only controls are last. The
     models are the same as in `question_set`; the label marks answers of an older version.
     """
-    return list(store.listing_fact("question_set_rows", lambda: _question_set_rows(store)))
 
+    def find() -> list[QuestionSetRow]:
+        warnings = store.listing_fact("warnings", lambda: examine.warnings(store))
+        ranked = []
+        newest_first = sorted(
+            _manifests_by_case_key(store).items(),
+            key=lambda keyed: (keyed[1][-1]["finished"], keyed[1][-1]["key"]),
+            reverse=True,
+        )
+        for key, manifests in newest_first:
+            questions = _question_set(store, key, same_version(manifests))
+            newest = questions.runs[0]
+            rated = [run for run in questions.runs if not registry.is_control(run.model)]
+            n_failed = sum(
+                bool(warnings.get((run.model_digest, run.dataset_digest))) for run in rated
+            )
+            # Published answers of real models come first
+            rank = (1, newest.publication is None, questions.presentation.position)
+            if not questions.shipped:
+                size = (len(rated) - n_failed) * newest.n_items, len(rated) * newest.n_items
+                rank = (0 if rated else 2, -size[0], -size[1])
+            row = QuestionSetRow(
+                key,
+                questions.label,
+                newest.dataset,
+                newest.probe,
+                list(questions.models),
+                newest.n_items,
+                newest.n_cases,
+                questions.shipped,
+            )
+            ranked.append((rank, row))
+        return [row for _, row in sorted(ranked, key=lambda pair: pair[0])]
 
-def _question_set_rows(store: Store) -> list[QuestionSetRow]:
-    manifests_by_key = _manifests_by_case_key(store)
-    warnings = store.listing_fact("warnings", lambda: examine.warnings(store))
-    ranked = []
-    for key, manifests in sorted(
-        manifests_by_key.items(),
-        key=lambda keyed: (keyed[1][-1]["finished"], keyed[1][-1]["key"]),
-        reverse=True,
-    ):
-        manifests = same_version(manifests)
-        newest, run = manifests[-1], manifests[-1]["run"]
-        shipped = all(store.is_shipped(manifest["key"]) for manifest in manifests)
-        label = _label(
-            run["dataset"],
-            run["probe"],
-            extent(newest["n_items"], newest.get("n_units", newest["n_items"])),
-            _describe_options(run),
-            describe_older(run),
-        )
-        models = {manifest["run"]["model"]: manifest["run"] for manifest in manifests}
-        rated = [model for name, model in models.items() if not registry.is_control(name)]
-        n_failed = sum(
-            bool(warnings.get((model["model_digest"], model["dataset_digest"]))) for model in rated
-        )
-        row = QuestionSetRow(
-            key,
-            f"{SHIPPED} · {label}" if shipped else label,
-            run["dataset"],
-            run["probe"],
-            list(dict.fromkeys(manifest["run"]["model"] for manifest in reversed(manifests))),
-            newest["n_items"],
-            newest["n_cases"],
-            shipped,
-        )
-        size = (len(rated) - n_failed) * row.n_items, len(rated) * row.n_items
-        is_published = bool(newest.get("publication"))  # answers of real models come first
-        rank = (
-            (1, not is_published, registry.load_probe(row.probe).presentation.position)
-            if shipped
-            else (0 if rated else 2, -size[0], -size[1])
-        )
-        ranked.append((rank, row))
-    return [row for _, row in sorted(ranked, key=lambda pair: pair[0])]
+    return list(store.listing_fact("question_set_rows", find))
 
 
 def question_sets(store: Store) -> pd.DataFrame:
@@ -290,11 +276,6 @@ def extent(n_items: int, n_units: int) -> str:
     ('500 pictures', '7,512 questions')
     """
     return f"{n_items:,} pictures" if n_items == n_units else f"{n_items:,} questions"
-
-
-def _label(dataset: str, probe: str, size: str, options: str, older: str) -> str:
-    label = f"{dataset} · {probe} · {size}{options}"
-    return f"{label} · {OLDER}" if older else label
 
 
 def _describe_options(run: dict) -> str:
@@ -327,11 +308,13 @@ def question_set(store: Store, key: str, version_of: str = "", model: str = "") 
     manifests = _manifests(store, key)
     selected = same_version(manifests, version_of)
     if model and model not in {manifest["run"]["model"] for manifest in selected}:
-        keys_of_model = [
-            manifest["key"] for manifest in manifests if manifest["run"]["model"] == model
-        ]
-        selected = same_version(manifests, keys_of_model[-1]) if keys_of_model else selected
-    rows = _run_rows(store, selected)
+        of_model = [each["key"] for each in manifests if each["run"]["model"] == model]
+        selected = same_version(manifests, of_model[-1]) if of_model else selected
+    return _question_set(store, key, selected)
+
+
+def _question_set(store: Store, key: str, manifests: Sequence[dict]) -> QuestionSet:
+    rows = _run_rows(store, manifests)
     newest = {row.model: row for row in reversed(rows)}
     return QuestionSet(key, rows[0].probe, tuple(row for row in rows if newest[row.model] is row))
 
@@ -482,9 +465,8 @@ def select(
         InvalidInput: fewer than two runs, runs on different questions or of different versions, or
             models without common questions.
     """
-    manifests = known_manifests(store)
-    of_version = {manifest["key"]: version(manifest["run"]) for manifest in manifests}
-    rows = [row for row in run_rows(store) if row.key in of_version]  # newest first
+    of_version = {each["key"]: version(each["run"]) for each in known_manifests(store)}
+    rows = run_rows(store)
     models = {row.model for row in rows}
     by_key = {row.key: row for row in rows}
     keyed = {name: by_key[_run_key(store, name, by_key)] for name in names if name not in models}
@@ -514,13 +496,11 @@ def select(
             "be compared. Run the older one again."
         )
     counts = Counter(row.model for row in selected)
-    labels = [
-        replace(row, model=f"{row.model} ({row.key[:KEY_LETTERS]})")
-        if counts[row.model] > 1
-        else row
-        for row in selected
-    ]
-    return QuestionSet(selected[0].case_key, selected[0].probe, tuple(labels))
+    for index, row in enumerate(selected):
+        if counts[row.model] > 1:
+            label = f"{row.model} ({row.key[:KEY_LETTERS]})"
+            selected[index] = replace(row, model=label)
+    return QuestionSet(selected[0].case_key, selected[0].probe, tuple(selected))
 
 
 def _run_key(store: Store, name: str, by_key: dict[str, RunRow]) -> str:
@@ -546,16 +526,12 @@ def _common_questions(
     if not models:
         return []
     reference = next(iter(keyed.values()), None)
-    groups: dict[tuple, list[RunRow]] = {}
+    groups: dict[tuple, list[RunRow]] = {}  # in the order of their newest run
     for row in rows:
-        groups.setdefault((row.case_key, of_version[row.key]), []).append(row)
-    if reference is not None:
-        groups = {
-            identity: group
-            for identity, group in groups.items()
-            if identity == (reference.case_key, of_version[reference.key])
-        }
-    for group in groups.values():  # in the order of their newest run
+        identity = row.case_key, of_version[row.key]
+        if not reference or identity == (reference.case_key, of_version[reference.key]):
+            groups.setdefault(identity, []).append(row)
+    for group in groups.values():
         if models <= {row.model for row in group}:
             return group
     where = (
