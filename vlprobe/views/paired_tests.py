@@ -53,9 +53,8 @@ VERDICTS = {  # on a metric, by the direction that is better
     "down": {"fewer": "better", "more": "worse"},
     "none": {"fewer": "differs", "more": "differs"},
 }
-AtChance = Collection[
-    tuple[str, str]
-]  # digests of models and of datasets on which they failed a check
+# Digests of models and of datasets on which they failed a check
+AtChance = Collection[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +108,7 @@ class PairedTest:
     both: int
     neither: int
     baseline: str = ""
-    detectable: float = (
-        math.nan
-    )  # the smallest difference that is found with 80 % power, after correction
+    detectable: float = math.nan  # with 80 % power, after correction
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,20 +194,23 @@ class PairedTests:
         tied = {frozenset(pair) for pair, word in self._verdicts.items() if word == "tied"}
         return tie_groups(models, tied)
 
-    def _beside_all(self, model: str, verdict: RowVerdict) -> bool:
-        rivals = [rival.model for rival in self.fit if rival.model != model]
-        return bool(rivals) and all(self.verdict(model, rival) == verdict for rival in rivals)
+    def _among_all(self, models: Iterable[str], verdict: RowVerdict) -> str:
+        """The first of these models with this verdict against every other fit model, or ""."""
+        fit = [each.model for each in self.fit]
+        for model in models if len(fit) > 1 else ():
+            if all(self.verdict(model, rival) == verdict for rival in fit if rival != model):
+                return model
+        return ""
 
     @property
     def best(self) -> str:
         """The model with a significantly lower share than every other that passed its checks, or ""."""
-        names = [each.model for each in self.fit if each.may_win]
-        return next((name for name in names if self._beside_all(name, "fewer")), "")
+        return self._among_all((each.model for each in self.fit if each.may_win), "fewer")
 
     @property
     def worst(self) -> str:
         """The model with a significantly higher share than every other that passed its checks, or ""."""
-        return next((each.model for each in self.fit if self._beside_all(each.model, "more")), "")
+        return self._among_all((each.model for each in self.fit), "more")
 
     @property
     def unbeaten(self) -> list[str]:
@@ -573,8 +573,7 @@ class DifferenceRow:
     left_out: int
     base_alone: float
     base_items: int
-    # The smallest difference that is found with 80 % power, as `metrics.power` has it
-    detectable: float = math.nan
+    detectable: float = math.nan  # as `metrics.power` has it
 
 
 COMPARED = [column.name for column in fields(DifferenceRow)]
@@ -617,41 +616,30 @@ def compare_metrics(
     baseline, *others = runs = select_runs(question_set, models)
     sums_of_runs = _MetricSums(store, question_set, runs, averaging, unit, only)
     metrics = question_set.metrics
-    rows, pairs = [], []
-    for name, averaged in sums_of_runs.averagings.items():
-        for run in others:
-            value, base, alone = sums_of_runs.pair(name, run, baseline)
-            means = _mean(base), _mean(value)
-            rows.append(((name, averaged, baseline.model, run.model, *means), alone))
-            pairs.append((value, base))
-    n_items = baseline.n_units
-    are_rates = [metrics[row[0]].unit == "rate" for row, _ in rows]
-    differences = estimate_cache.differences(pairs, n_items, are_rates)
+    names = [(name, run) for name in sums_of_runs.averagings for run in others]
+    pairs = [sums_of_runs.pair(name, run, baseline) for name, run in names]
+    are_rates = [metrics[name].unit == "rate" for name, _ in names]
+    differences = estimate_cache.differences(
+        [(value, base) for value, base, _ in pairs], baseline.n_units, are_rates
+    )
     p_holm = estimate.holm([difference.p for difference in differences])
     n_tests = int((~np.isnan(p_holm)).sum())
-    tests = [
-        DifferenceRow(
-            *row,
-            difference=difference.value,
-            low=difference.low,
-            high=difference.high,
-            p=difference.p,
-            p_holm=float(p),
-            verdict=verdict(metrics[row[0]], difference.value, float(p)),
-            n_items=difference.n_items,
-            left_out=alone[0],
-            base_alone=alone[1],
-            base_items=alone[2],
-            detectable=power.detectable(
-                power.standard_error(difference.low, difference.high),
-                difference.n_items,
-                n_tests,
-                metrics[row[0]].unit == "rate",
-            ),
+    rows = []
+    for (name, run), (value, base, alone), is_rate, each, p in zip(
+        names, pairs, are_rates, differences, p_holm.tolist(), strict=True
+    ):
+        error = power.standard_error(each.low, each.high)
+        rows.append(
+            DifferenceRow(
+                *(name, sums_of_runs.averagings[name], baseline.model, run.model),
+                *(_mean(base), _mean(value), each.value, each.low, each.high, each.p, p),
+                verdict(metrics[name], each.value, p),
+                each.n_items,
+                *alone,
+                power.detectable(error, each.n_items, n_tests, is_rate),
+            )
         )
-        for (row, alone), difference, p in zip(rows, differences, p_holm, strict=True)
-    ]
-    return pd.DataFrame(tests, columns=pd.Index(COMPARED))
+    return pd.DataFrame(rows, columns=pd.Index(COMPARED))
 
 
 @readable()
@@ -796,19 +784,13 @@ def metric_tie_groups(
             continue
         names, p = [], []
         for index, baseline in enumerate(known):  # one baseline at a time is in memory
-            sides = [sums_of_runs.pair(name, run, baseline)[:2] for run in known[index + 1 :]]
-            is_known = [(value.weight > 0).sum() > 1 for value, _ in sides]
-            p += list(
-                estimate.p_values(
-                    [pair for pair, known_pair in zip(sides, is_known, strict=True) if known_pair],
-                    sums_of_runs.n_items,
-                )
-            )
-            names += [
-                frozenset((run.model, baseline.model))
-                for run, known_pair in zip(known[index + 1 :], is_known, strict=True)
-                if known_pair
-            ]
+            pairs = {
+                frozenset((run.model, baseline.model)): sums_of_runs.pair(name, run, baseline)[:2]
+                for run in known[index + 1 :]
+            }
+            pairs = {key: pair for key, pair in pairs.items() if (pair[0].weight > 0).sum() > 1}
+            p += list(estimate.p_values(list(pairs.values()), sums_of_runs.n_items))
+            names += pairs
         tied = {
             pair
             for pair, raised in zip(names, estimate.holm(p), strict=True)
