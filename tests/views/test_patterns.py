@@ -319,7 +319,7 @@ def test_patterns_of_mixed_pictures_count_the_searches_that_were_asked(mixed):
     store, question_set = mixed
     chosen = Filter.parse("demo:softmax", "t2i", lost_to="own")
     table = store.cases(question_set.key).table("cases").to_pandas()
-    lost = views.cases.search_outcomes(store, question_set, "demo:softmax")
+    lost = views.mixed.searches.outcomes(store, question_set, "demo:softmax")
     is_lost = np.zeros(len(table), dtype=bool)
     is_lost[lost.numbers[lost.is_own]] = True
     searches = (table["kind"] == "t2i").to_numpy()

@@ -17,7 +17,6 @@ from vlprobe.views.records import (
     CaseRow,
     FailureRow,
     PointRow,
-    answer_records,
     records,
 )
 from vlprobe.views.runs import question_set
@@ -47,7 +46,7 @@ def test_cases_and_answers_by_name_are_those_of_the_files(compared: Store, key: 
     assert [(case.id, list(case.texts)) for case in cases] == [
         (stored["id"][number], list(stored["texts"][number])) for number in (5, 2)
     ]
-    answers = answer_records(views.rows.answers(compared, asked, [5, 2]))
+    answers = views.rows.answer_rows(compared, asked, [5, 2])
     for run in asked.runs:
         scores = pd.read_parquet(compared.root / "runs" / run.key / "scores.parquet").set_index(
             "case"

@@ -264,8 +264,8 @@ def test_the_table_of_a_case_says_what_was_chosen(store, question_set, names):
     assert outcome(kind, 0.0, False) == ("tie", "right in one order only")
     assert outcome(kind, 0.0) == ("tie", "cannot tell")
     number = case_numbers(store, question_set)[0]
-    table = views.rows.answers(store, question_set, [number], (names["once"],))
-    answer = views.records.answer_records(table)[number][names["once"]]
+    answers = views.rows.answer_rows(store, question_set, [number], (names["once"],))
+    answer = answers[number][names["once"]]
     assert isinstance(answer, AnswerRow) and not answer.is_scored
     card = case_card(a_card(store, question_set, names["once"], 0), kind, {names["once"]: answer})
     looks = styles(views.runs.models(store))

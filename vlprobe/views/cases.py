@@ -12,7 +12,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views import caption_bins, estimates, pattern_groups
 from vlprobe.views.bodies import stored_body
-from vlprobe.views.filter import OTHER_OUTCOMES, OUTCOMES, SORTS, Filter, values_by_name
+from vlprobe.views.filter import OTHER_OUTCOMES, OUTCOMES, SORTS, Filter
 from vlprobe.views.mixed import case as mixed_case
 from vlprobe.views.mixed import searches as mixed_searches
 from vlprobe.views.records import FailureRow, records
@@ -21,9 +21,9 @@ from vlprobe.views.rows import (
     AnswerTable,
     CaseTable,
     answers,
-    are_pictured,
     margins,
     pictured,
+    pictured_first,
     questions,
 )
 from vlprobe.views.runs import QuestionSet
@@ -72,16 +72,8 @@ def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Ma
     if case_filter.sort == "models":
         n_fooled = (margins(store, question_set, question_set.rated_models, numbers) <= 0).sum(0)
     keys = SORTS[case_filter.sort](of_model, of_model if of_other is None else of_other, n_fooled)
-    is_pictured = are_pictured(store, question_set, case_filter.kind, numbers)
-    return Matches(numbers, of_model, of_other, pictured_first(keys, is_pictured))
-
-
-def pictured_first(keys: np.ndarray, is_pictured: np.ndarray | None) -> np.ndarray:
-    """Return sort keys with pictured cases first, else in the order of `keys`; None: no difference."""
-    if is_pictured is None:
-        return keys
-    ranks = np.unique(keys, return_inverse=True)[1]
-    return np.where(is_pictured, ranks, ranks + len(ranks))
+    keys = pictured_first(store, question_set, case_filter.kind, numbers, keys)
+    return Matches(numbers, of_model, of_other, keys)
 
 
 def passing(
@@ -95,9 +87,8 @@ def passing(
         second model, None unless the filter is `paired`. All have shape (n,).
     """
     cases = CaseTable(store, question_set.key)
-    answered = AnswerTable(store, question_set.run(case_filter.model).key)
-    if case_filter.other:
-        question_set.run(case_filter.other)  # raises NotFound
+    models = filter(None, (case_filter.model, case_filter.other))
+    answered, *_ = [AnswerTable(store, question_set.run(model).key) for model in models]
     annotated = annotations.read(store, question_set.key).current if case_filter.tagged else ()
     where = case_filter.where(
         [annotation.case for annotation in annotated if case_filter.tagged in annotation.tags],
@@ -110,12 +101,11 @@ def passing(
         groups = pattern_groups.pattern_groups(cases, question_set.probe, case_filter.kind)
         chosen.append(pattern_groups.members(groups, answered, case_filter.pair))
     if case_filter.lost_to:
-        searches = mixed_searches.outcomes(store, question_set, case_filter.model)
+        searches = mixed_searches.outcomes_of(cases, answered)
         chosen.append(searches.numbers[searches.is_own])
-    chosen += [
-        caption_bins.members(cases, binned_by, values)
-        for binned_by, values in values_by_name(case_filter.caption).items()
-    ]
+    for binned_by in caption_bins.VALUES:
+        if values := [each.value for each in case_filter.caption if each.name == binned_by]:
+            chosen.append(caption_bins.members(cases, binned_by, values))
     if case_filter.pictured:
         chosen.append(pictured(store, question_set, case_filter.kind))
     for members in chosen:

@@ -302,16 +302,3 @@ def records(row_type: type[Record], table: pd.DataFrame) -> list[Record]:
     return [
         row_type(*values) for values in zip(*(table[name].tolist() for name in names), strict=True)
     ]
-
-
-def answer_records(answers: pd.DataFrame) -> dict[int, dict[str, AnswerRow]]:
-    """Return the rows of `views.rows.answers` by case and model."""
-    by_case: dict[int, dict[str, AnswerRow]] = {}
-    for columns in answers.to_dict("records"):
-        case, model = int(columns["case"]), str(columns["model"])
-        is_scored = bool(columns.pop("is_scored", True))
-        answer = AnswerRow(
-            case, model, float(columns["margin"]), columns["scores"], columns, is_scored
-        )
-        by_case.setdefault(case, {})[model] = answer
-    return by_case

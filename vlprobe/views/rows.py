@@ -24,6 +24,7 @@ from vlprobe.storage import containers
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
+from vlprobe.views.records import AnswerRow
 from vlprobe.views.runs import QuestionSet
 
 # A changed filter over 8 models x 1.5 million cases takes .1 to 1.2 s from memory, and .6 to 1.9 s from Parquet.
@@ -393,6 +394,21 @@ def answers(
     return pd.concat(tables, ignore_index=True).sort_values(["case", "model"], ignore_index=True)
 
 
+def answer_rows(
+    store: Store, question_set: QuestionSet, numbers: Sequence[int], models: Sequence[str] = ()
+) -> dict[int, dict[str, AnswerRow]]:
+    """Return `answers` by case and model; empty without cases."""
+    by_case: dict[int, dict[str, AnswerRow]] = {}
+    table = answers(store, question_set, numbers, models) if len(numbers) else pd.DataFrame()
+    for columns in table.to_dict("records"):
+        case, model, is_scored = columns["case"], columns["model"], columns.pop("is_scored")
+        margin, scores = float(columns["margin"]), columns["scores"]
+        by_case.setdefault(case, {})[model] = AnswerRow(
+            case, model, margin, scores, columns, is_scored
+        )
+    return by_case
+
+
 def margins(
     store: Store, question_set: QuestionSet, models: Sequence[str], numbers: np.ndarray
 ) -> np.ndarray:
@@ -467,6 +483,17 @@ def are_pictured(
         return None
     is_pictured = np.isin(numbers, pictured(store, question_set, kind))
     return None if is_pictured.all() or not is_pictured.any() else is_pictured
+
+
+def pictured_first(
+    store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray, keys: np.ndarray
+) -> np.ndarray:
+    """Return sort keys with pictured cases first, else in the order of `keys`, shape (n,)."""
+    is_pictured = are_pictured(store, question_set, kind, numbers)
+    if is_pictured is None:
+        return keys
+    ranks = np.unique(keys, return_inverse=True)[1]
+    return np.where(is_pictured, ranks, ranks + len(ranks))
 
 
 def _cases_of_pictures(

@@ -18,7 +18,7 @@ from vlprobe.views.bodies import CaseBody, stored_body
 from vlprobe.views.cases import Matches
 from vlprobe.views.changes import changed_words
 from vlprobe.views.filter import Filter
-from vlprobe.views.records import AnswerRow, CaseRow, answer_records, records
+from vlprobe.views.records import AnswerRow, CaseRow, records
 from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
 
@@ -209,13 +209,10 @@ def cards(
         return ()
     rows = records(CaseRow, views_rows.questions(store, question_set, numbers))
     bodies = [stored_body(question_set.probe, row.kind) for row in rows]
-    searched = [row.case for row, body in zip(rows, bodies, strict=True) if body.uses_answer]
+    pairs = zip(rows, bodies, strict=True)
+    searched = list(dict.fromkeys(row.case for row, body in pairs if body.uses_answer))
     model = case_filter.model
-    answers: dict[int, dict[str, AnswerRow]] = {}
-    if searched:
-        answers = answer_records(
-            views_rows.answers(store, question_set, list(dict.fromkeys(searched)), (model,))
-        )
+    answers = views_rows.answer_rows(store, question_set, searched, (model,))
     models = question_set.ordered_models
     margins = views_rows.margins(store, question_set, models, np.asarray(numbers))
     runs = [question_set.run(name) for name in models]

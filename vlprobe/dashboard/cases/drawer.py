@@ -36,7 +36,6 @@ from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation, Annotations
 from vlprobe.surfaces.report import case as report_case
 from vlprobe.views.filter import Filter
-from vlprobe.views.records import answer_records
 from vlprobe.views.wall import Neighbours, WallCard
 
 PLAYGROUND = "pages/play.py"
@@ -231,9 +230,9 @@ def _go(case_id: str) -> None:
 def _draw_details(stored: PageSubject, case_filter: Filter, card: WallCard) -> None:
     """Tags, scores, rule, the saved page, the terminal's command."""
     _draw_annotation(stored, card)
-    answers = view(views.rows.answers, stored.question_set, (card.case,))
+    answers = view(views.rows.answer_rows, stored.question_set, (card.case,))
     kind = stored.presentation.kind(card.kind)
-    described = case_card(card, kind, answer_records(answers)[card.case])
+    described = case_card(card, kind, answers[card.case])
     if stored.question_set.is_scored:
         st.html(tag("p", MARGIN, class_="vp-quiet vp-small"))
     if kind.legend:

@@ -24,7 +24,6 @@ from vlprobe.scoring import thumbnails
 from vlprobe.views.bodies import body_of
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_tests import PairedTests
-from vlprobe.views.records import answer_records
 from vlprobe.views.wall import WallCard
 
 SHOWN = 6  # cards in a column
@@ -132,13 +131,8 @@ def card_values(
     kind = contest.presentation.kind(case_filter.kind)
     answers = {}
     if body_of(kind).uses_answer:
-        table = view(
-            views.rows.answers,
-            contest.question_set,
-            tuple(card.case for card in cards),
-            contest.compared,
-        )
-        answers = answer_records(table)
+        numbers = tuple(card.case for card in cards)
+        answers = view(views.rows.answer_rows, contest.question_set, numbers, contest.compared)
     described = [case_card(card, kind, answers.get(card.case)) for card in cards]
     names = [name for card in described for name in json.facing_pictures(card)]
     sources = thumbnails.addresses(store().root, names)

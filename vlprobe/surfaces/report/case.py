@@ -16,7 +16,6 @@ from vlprobe.surfaces.page import self_contained
 from vlprobe.surfaces.report.report import commands, remark
 from vlprobe.surfaces.site.pages import style
 from vlprobe.views.filter import Filter
-from vlprobe.views.records import answer_records
 from vlprobe.views.runs import QuestionSet
 
 LARGE, SMALL = 1000, 280  # pixels a side
@@ -42,7 +41,7 @@ def case_page(
     probe, presentation = question_set.probe, question_set.presentation
     (case,) = views.wall.cards(store, question_set, Filter(model), (number,))
     kind = presentation.kind(case.kind)
-    answers = answer_records(views.rows.answers(store, question_set, [number]))[number]
+    answers = views.rows.answer_rows(store, question_set, [number])[number]
     models = list(
         dict.fromkeys([model, *filter(None, [second_model]), *ordered(question_set.models)])
     )

@@ -15,7 +15,7 @@ from vlprobe.storage.spreadsheets import defused
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views.filter import Filter
-from vlprobe.views.records import AnswerRow, FailureRow, answer_records, records
+from vlprobe.views.records import AnswerRow, FailureRow, records
 from vlprobe.views.runs import QuestionSet
 
 MOST = 10_000  # cases in one file
@@ -65,20 +65,9 @@ def _pictures(names: Sequence[str]) -> list[str]:
 def _cases(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[list[dict], int]:
     table, total = views.cases.failures(store, question_set, case_filter, 1, MOST)
     cases = records(FailureRow, table)
-    annotated = {
-        annotation.case: annotation
-        for annotation in annotations.read(
-            store,
-            question_set.key,
-        ).current
-    }
-    answers = answer_records(
-        views.rows.answers(
-            store,
-            question_set,
-            [case.case for case in cases],
-        )
-    )
+    current = annotations.read(store, question_set.key).current
+    annotated = {annotation.case: annotation for annotation in current}
+    answers = views.rows.answer_rows(store, question_set, [case.case for case in cases])
     return [_case(case, answers[case.case], annotated.get(case.case)) for case in cases], total
 
 

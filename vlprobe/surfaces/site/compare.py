@@ -19,7 +19,7 @@ from vlprobe.surfaces.site.subject import Subject, Values
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.bodies import body_of
 from vlprobe.views.paired_tests import PairedTests
-from vlprobe.views.records import AnswerRow, answer_records
+from vlprobe.views.records import AnswerRow
 from vlprobe.views.wall import WallCard
 
 MOST_MODELS = 8  # that are compared
@@ -82,7 +82,7 @@ class Columns:
             return {}
         numbers = list(dict.fromkeys(card.case for card in self.cards))
         store, question_set = self.subject.store, self.subject.question_set
-        return answer_records(views.rows.answers(store, question_set, numbers, self.models))
+        return views.rows.answer_rows(store, question_set, numbers, self.models)
 
 
 def compared(subject: Subject) -> tuple[str, ...]:

@@ -50,11 +50,11 @@ def strength(subtype: str) -> tuple[Literal["mix", "patch"], float]:
 def outcomes(store: Store, question_set: QuestionSet, model: str) -> Outcomes:
     """Return the outcomes of a model's searches for a picture."""
     run_key = question_set.run(model).key
-    return _outcomes(CaseTable(store, question_set.key), AnswerTable(store, run_key))
+    return outcomes_of(CaseTable(store, question_set.key), AnswerTable(store, run_key))
 
 
 @remembered
-def _outcomes(cases: CaseTable, answers: AnswerTable) -> Outcomes:
+def outcomes_of(cases: CaseTable, answers: AnswerTable) -> Outcomes:
     """Decide by the first stored candidate; if a run has none, by the best mixture's path."""
     if "rank_clean" not in answers.columns:  # of a probe without searches
         return Outcomes(*(np.empty(0, dtype) for dtype in (np.int32, bool, bool, bool, np.int32)))
