@@ -229,7 +229,8 @@ def repair_seeds(
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair))
     levels = repair_levels(store, models, numbers, unit)
     rows = []
-    for (probe, metric), of_metric in levels.groupby(["probe", "metric"], sort=False):
+    for _, of_metric in levels.groupby(["probe", "metric"], sort=False):
+        probe, metric = of_metric[["probe", "metric"]].iloc[0]
         values = of_metric.set_index("model")["value"]
         differences = pd.Series([values[after] - values[control] for control, after in pairs])
         mean, deviation = differences.mean(skipna=False), differences.std(skipna=False)
