@@ -113,6 +113,31 @@ def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
     ]
 
 
+def read_rows(file: Path) -> list[tuple[str, dict[str, str]]]:
+    """Return the number and the fields of every row of a table or .jsonl file.
+
+    Values of a JSON line are converted to the text that a table would have: a list to a|b|c, null to "". A line that
+    is not an object has no fields.
+
+    Raises:
+        InvalidInput: as `read_table` and `read_json_lines`.
+    """
+    if file.suffix != ".jsonl":
+        return [(str(line), row) for line, row in read_table(file)]
+    return [
+        (str(number), {column.strip().lower(): _cell(value) for column, value in row.items()})
+        if isinstance(row, dict)
+        else (str(number), {})
+        for number, row in enumerate(read_json_lines(file), 1)
+    ]
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return "|".join(map(_cell, value))
+    return "" if value is None else str(value).strip()
+
+
 def read_head(path: Path) -> tuple[str, bool]:
     """Return the first HEAD_BYTES of a UTF-8 file, and whether that is the whole file. Raises InvalidInput."""
     refuse_outside(path)

@@ -51,7 +51,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vlprobe.datasets import sources
-from vlprobe.datasets.file_formats import read_json_lines, read_table
+from vlprobe.datasets.file_formats import read_rows
 from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.scoring import pictures
@@ -181,7 +181,7 @@ def read(
     Raises:
         InvalidInput: a row is not a frame, or a column is missing.
     """
-    rows = _rows(file)
+    rows = read_rows(file)
     present = {column for _, row in rows for column in row}
     needed = [
         column
@@ -223,26 +223,6 @@ def _refuse_lacks(file: Path, frames: Sequence[Frame], choice: str) -> None:
             "face detector"
         )
         sources.refuse_rows(file, faulty, len(frames), expected)
-
-
-def _rows(file: Path) -> list[tuple[str, dict[str, str]]]:
-    if file.suffix != ".jsonl":
-        return [(str(line), row) for line, row in read_table(file)]
-    records = read_json_lines(file)
-    faulty = [str(number) for number, row in enumerate(records, 1) if not isinstance(row, dict)]
-    sources.refuse_rows(file, faulty, len(records), EXPECTED_ROWS)
-    return [
-        (str(number), {key.strip().lower(): _text(value) for key, value in row.items()})
-        for number, row in enumerate(records, 1)
-        if isinstance(row, dict)
-    ]
-
-
-def _text(value: object) -> str:
-    """Convert a value of a JSON line to the text that a table would have."""
-    if isinstance(value, list):
-        return "|".join(map(_text, value))
-    return "" if value is None else str(value).strip()
 
 
 def _frame(key: str, row: dict[str, str], is_video: bool) -> Frame | None:

@@ -24,7 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from vlprobe.datasets import sources
-from vlprobe.datasets.file_formats import check_records_head, read_json_lines, read_table
+from vlprobe.datasets.file_formats import check_records_head, read_rows
 from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item, Series
@@ -55,7 +55,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
     source = source if source.images else replace(source, images=source.files[0].parent)
     rows = []
     for file in source.files:
-        lines = _rows(file)
+        lines = read_rows(file)
         faulty = [
             key
             for key, row in lines
@@ -67,27 +67,6 @@ def load(name: str, cache: Path) -> LoadedDataset:
         rows += [(_item(file, key, row), _ranked(row)) for key, row in lines]
     items, notes = sources.attach_pictures(source, rows)
     return validated(name, clustered_by_picture(items, cache), cache, notes)
-
-
-def _rows(file: Path) -> list[tuple[str, dict[str, str]]]:
-    """Return number and columns of each row; a list in a JSON line is converted to the text that a table would have."""
-    if file.suffix != ".jsonl":
-        return [
-            (str(line), {column: value.strip() for column, value in row.items()})
-            for line, row in read_table(file)
-        ]
-    return [
-        (str(number), {column.strip().lower(): _text(value) for column, value in row.items()})
-        if isinstance(row, dict)
-        else (str(number), {})
-        for number, row in enumerate(read_json_lines(file), 1)
-    ]
-
-
-def _text(value: object) -> str:
-    if isinstance(value, list):
-        return "|".join(map(_text, value))
-    return "" if value is None else str(value).strip()
 
 
 def _ranked(row: Mapping[str, str], column: str = "candidates") -> list[str]:

@@ -19,6 +19,7 @@ from PIL import Image, ImageDraw, ImageEnhance, ImageFont, ImageOps
 
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import flips, mix
+from vlprobe.perturb.tokens import words
 from vlprobe.types import PictureChange
 
 SEVERITIES = (1, 2, 3, 4, 5)
@@ -28,35 +29,25 @@ UNIT_SIDE = 224  # pixels of the shorter side at which a length of 1 is one pixe
 COLORS = frozenset(flips.VOCABULARY["color"]) | {"grey", "colorful", "colourful", "dark", "bright"}
 SIDES = frozenset({"left", "right"})
 # A caption with one of these may quote text of the picture, which a mirror makes illegible.
-TEXTS = frozenset(
-    (
-        "sign",
-        "signs",
-        "says",
-        "saying",
-        "reads",
-        "reading",
-        "word",
-        "words",
-        "letter",
-        "letters",
-        "text",
-        "writing",
-    )
-) | frozenset(("written", "number", "numbers", "logo"))
+TEXTS = words(
+    "sign signs says saying reads reading word words letter letters text writing written number numbers logo"
+)
 LONGEST_WORD = 40  # characters that an overlay writes
 _WORD = re.compile(r"\w+")
 
 Generator = np.random.RandomState  # its streams are frozen: numpy never changes them
-Function = Callable[[Image.Image, int, Generator], Image.Image]
+Function = Callable[[Image.Image, float, Generator], Image.Image]
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeKind:
-    """A kind of change: its name in words, its family, and the words of a caption that it may contradict."""
+    """A kind of change: its name in words, its family, the amount at each severity, and the words of a caption
+    that it may contradict.
+    """
 
     label: str
     family: str
+    amounts: tuple[float, ...]
     function: Function | None = None  # None: the change writes a word
     contradicts: frozenset[str] = frozenset()
 
@@ -75,11 +66,11 @@ def apply(image: Image.Image, change: PictureChange) -> Image.Image:
         InvalidInput: The kind is unknown, the severity is not from 1 to 5, or an overlay has no word.
     """
     check(change)
-    generator = Generator(change.seed)
-    function = KINDS[change.kind].function
-    if function is None:
-        return _write(image, change.severity, generator, change.word)
-    return function(image, change.severity, generator)
+    kind, generator = KINDS[change.kind], Generator(change.seed)
+    amount = kind.amounts[change.severity - 1]
+    if kind.function is None:
+        return _write(image, amount, generator, change.word)
+    return kind.function(image, amount, generator)
 
 
 def check(change: PictureChange) -> None:
@@ -128,19 +119,15 @@ def _noisy(image: Image.Image, noise: Callable[[np.ndarray], np.ndarray]) -> Ima
     return _clipped(np.asarray(image) + whole[: image.height, : image.width])
 
 
-def _gaussian_noise(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
-    spread = (0.08, 0.12, 0.18, 0.26, 0.38)[severity - 1]
+def _gaussian_noise(image: Image.Image, spread: float, generator: Generator) -> Image.Image:
     return _noisy(image, lambda values: generator.normal(scale=spread, size=values.shape))
 
 
-def _shot_noise(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
-    photons = (60, 25, 12, 5, 3)[severity - 1]
+def _shot_noise(image: Image.Image, photons: float, generator: Generator) -> Image.Image:
     return _noisy(image, lambda values: generator.poisson(values * photons) / photons - values)
 
 
-def _impulse_noise(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
-    share = (0.03, 0.06, 0.09, 0.17, 0.27)[severity - 1]
-
+def _impulse_noise(image: Image.Image, share: float, generator: Generator) -> Image.Image:
     def noise(values: np.ndarray) -> np.ndarray:
         number = generator.uniform(size=values.shape)
         return np.where(number < share / 2, -1.0, np.where(number < share, 1.0, 0.0))
@@ -162,9 +149,9 @@ def _shifted_mean(image: Image.Image, shifts: list[tuple[int, int]]) -> Image.Im
     return _clipped(total / len(shifts))
 
 
-def _defocus_blur(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
+def _defocus_blur(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
     """The mean over a disk, by running sums of rows."""
-    radius = max(1, round((3, 4, 6, 8, 10)[severity - 1] * _unit(image) * 0.5))
+    radius = max(1, round(amount * _unit(image) * 0.5))
     padded = np.pad(
         np.asarray(image).astype(np.int32), ((radius, radius), (radius + 1, radius), (0, 0)), "edge"
     )
@@ -181,16 +168,15 @@ def _defocus_blur(image: Image.Image, severity: int, generator: Generator) -> Im
     return _clipped(total / n_pixels)
 
 
-def _motion_blur(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
-    length = (5, 8, 11, 15, 20)[severity - 1] * _unit(image)
+def _motion_blur(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
+    length = amount * _unit(image)
     angle = generator.uniform(-math.pi / 4, math.pi / 4)
     steps = np.linspace(-length / 2, length / 2, max(2, round(length)) + 1)
     shifts = [(round(step * math.sin(angle)), round(step * math.cos(angle))) for step in steps]
     return _shifted_mean(image, list(dict.fromkeys(shifts)))
 
 
-def _zoom_blur(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
-    largest = (0.11, 0.16, 0.21, 0.26, 0.31)[severity - 1]
+def _zoom_blur(image: Image.Image, largest: float, generator: Generator) -> Image.Image:
     n_zooms = 10
     total = np.asarray(image).astype(np.int32)
     for number in range(1, n_zooms + 1):
@@ -205,40 +191,40 @@ def _zoom_blur(image: Image.Image, severity: int, generator: Generator) -> Image
     return _clipped(total / (n_zooms + 1))
 
 
-def _jpeg(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
+def _jpeg(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
     buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=(25, 18, 15, 10, 7)[severity - 1])
+    image.save(buffer, "JPEG", quality=amount)
     return Image.open(buffer).convert("RGB")
 
 
-def _pixelate(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
-    share = (0.6, 0.5, 0.4, 0.3, 0.25)[severity - 1] / max(1.0, _unit(image))
+def _pixelate(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
+    share = amount / max(1.0, _unit(image))
     size = (max(1, round(image.width * share)), max(1, round(image.height * share)))
     return image.resize(size, Image.Resampling.BOX).resize(image.size, Image.Resampling.NEAREST)
 
 
-def _brightness(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
+def _brightness(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
     hue, saturation, value = image.convert("HSV").split()
-    added = round(255 * (0.1, 0.2, 0.3, 0.4, 0.5)[severity - 1])
+    added = round(255 * amount)
     lighter = ImageOps.grayscale(value.point([min(255, level + added) for level in range(256)]))
     return Image.merge("HSV", (hue, saturation, lighter)).convert("RGB")
 
 
-def _contrast(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
-    return ImageEnhance.Contrast(image).enhance((0.4, 0.3, 0.2, 0.1, 0.05)[severity - 1])
+def _contrast(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
+    return ImageEnhance.Contrast(image).enhance(amount)
 
 
-def _saturation(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
-    return ImageEnhance.Color(image).enhance((1.5, 2.0, 3.0, 5.0, 8.0)[severity - 1])
+def _saturation(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
+    return ImageEnhance.Color(image).enhance(amount)
 
 
-def _grayscale(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
-    return ImageEnhance.Color(image).enhance((0.8, 0.6, 0.4, 0.2, 0.0)[severity - 1])
+def _grayscale(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
+    return ImageEnhance.Color(image).enhance(amount)
 
 
-def _hue(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
+def _hue(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
     hue, saturation, value = image.convert("HSV").split()
-    turn = round(256 * (0.05, 0.1, 0.2, 0.35, 0.5)[severity - 1])
+    turn = round(256 * amount)
     turned = hue.point([(level + turn) % 256 for level in range(256)])
     return Image.merge("HSV", (turned, saturation, value)).convert("RGB")
 
@@ -247,13 +233,12 @@ def _mean_color(image: Image.Image) -> tuple[int, ...]:
     return tuple(int(level) for level in np.rint(np.asarray(image).mean(axis=(0, 1))))
 
 
-def _rotation(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
-    angle = (5, 10, 15, 20, 30)[severity - 1] * (1 if generator.randint(2) else -1)
+def _rotation(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
+    angle = amount * (1 if generator.randint(2) else -1)
     return image.rotate(angle, Image.Resampling.BICUBIC, fillcolor=_mean_color(image))
 
 
-def _crop(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
-    share = (0.9, 0.8, 0.7, 0.6, 0.5)[severity - 1]
+def _crop(image: Image.Image, share: float, generator: Generator) -> Image.Image:
     width, height = max(1, round(image.width * share)), max(1, round(image.height * share))
     left = generator.randint(image.width - width + 1)
     top = generator.randint(image.height - height + 1)
@@ -261,13 +246,12 @@ def _crop(image: Image.Image, severity: int, generator: Generator) -> Image.Imag
     return image.resize(image.size, Image.Resampling.BICUBIC, box)
 
 
-def _flip(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
+def _flip(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
     """Mirror the picture; all severities are the same."""
     return ImageOps.mirror(image)
 
 
-def _perspective(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
-    reach = (0.05, 0.1, 0.15, 0.2, 0.25)[severity - 1]
+def _perspective(image: Image.Image, reach: float, generator: Generator) -> Image.Image:
     corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1)]) * image.size
     inward = np.array([(1, 1), (-1, 1), (-1, -1), (1, -1)]) * image.size
     moved = corners + inward * generator.uniform(0, reach, (4, 2))
@@ -294,15 +278,13 @@ def _clouds(size: tuple[int, int], generator: Generator) -> np.ndarray:
     return (field - field.min()) / max(float(np.ptp(field)), 1e-9)
 
 
-def _fog(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
-    amount = (0.3, 0.4, 0.5, 0.6, 0.7)[severity - 1]
+def _fog(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
     veil = amount * (0.5 + _clouds(image.size, generator))[:, :, None]
     veil = np.minimum(veil, 0.95)
     return _clipped((1 - veil) * np.asarray(image) + veil * 235)
 
 
-def _snow(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
-    share = (0.01, 0.02, 0.035, 0.05, 0.08)[severity - 1]
+def _snow(image: Image.Image, share: float, generator: Generator) -> Image.Image:
     cell = max(1, round(_unit(image)))
     rows, columns = -(-image.height // cell), -(-image.width // cell)
     flakes = Image.fromarray(
@@ -315,17 +297,16 @@ def _snow(image: Image.Image, severity: int, generator: Generator) -> Image.Imag
     return _clipped(np.maximum(0.85 * np.asarray(image) + 0.15 * 255, streaks))
 
 
-def _occlusion(image: Image.Image, severity: int, generator: Generator) -> Image.Image:
-    share = (0.05, 0.1, 0.2, 0.3, 0.4)[severity - 1]
+def _occlusion(image: Image.Image, share: float, generator: Generator) -> Image.Image:
     out = image.copy()
     out.paste((128, 128, 128), mix.box(*image.size, 1 - share, generator.randint(2**31)))
     return out
 
 
-def _write(image: Image.Image, severity: int, generator: Generator, word: str) -> Image.Image:
+def _write(image: Image.Image, amount: float, generator: Generator, word: str) -> Image.Image:
     """Write a word on the picture, white with a black edge, fully inside if it fits."""
     out = image.copy()
-    height = (0.08, 0.11, 0.15, 0.2, 0.26)[severity - 1] * min(image.size)
+    height = amount * min(image.size)
     draw = ImageDraw.Draw(out)
     while True:
         font = ImageFont.load_default(max(4.0, height))
@@ -340,28 +321,37 @@ def _write(image: Image.Image, severity: int, generator: Generator, word: str) -
     return out
 
 
+WORD_HEIGHTS = (0.08, 0.11, 0.15, 0.2, 0.26)  # shares of the shorter side
 KINDS: Mapping[str, ChangeKind] = {
-    "gaussian-noise": ChangeKind("Gaussian noise", "noise", _gaussian_noise),
-    "shot-noise": ChangeKind("Shot noise", "noise", _shot_noise),
-    "impulse-noise": ChangeKind("Impulse noise", "noise", _impulse_noise),
-    "defocus-blur": ChangeKind("Defocus blur", "blur", _defocus_blur),
-    "motion-blur": ChangeKind("Motion blur", "blur", _motion_blur),
-    "zoom-blur": ChangeKind("Zoom blur", "blur", _zoom_blur),
-    "jpeg": ChangeKind("JPEG compression", "digital", _jpeg),
-    "pixelate": ChangeKind("Pixelate", "digital", _pixelate),
-    "brightness": ChangeKind("Brightness", "digital", _brightness, COLORS),
-    "contrast": ChangeKind("Low contrast", "digital", _contrast),
-    "saturation": ChangeKind("Saturation", "digital", _saturation),
-    "grayscale": ChangeKind("Grayscale", "digital", _grayscale, COLORS),
-    "hue": ChangeKind("Hue", "digital", _hue, COLORS),
-    "rotation": ChangeKind("Rotation", "geometry", _rotation),
-    "crop": ChangeKind("Crop", "geometry", _crop),
-    "flip": ChangeKind("Flip", "geometry", _flip, SIDES | TEXTS),
-    "perspective": ChangeKind("Perspective", "geometry", _perspective),
-    "fog": ChangeKind("Fog", "weather", _fog),
-    "snow": ChangeKind("Snow", "weather", _snow),
-    "occlusion": ChangeKind("Gray patch", "occlusion", _occlusion),
-    "true-word": ChangeKind("The true word written on it", "text"),
-    "false-word": ChangeKind("A false word written on it", "text"),
+    "gaussian-noise": ChangeKind(
+        "Gaussian noise", "noise", (0.08, 0.12, 0.18, 0.26, 0.38), _gaussian_noise
+    ),
+    "shot-noise": ChangeKind("Shot noise", "noise", (60, 25, 12, 5, 3), _shot_noise),
+    "impulse-noise": ChangeKind(
+        "Impulse noise", "noise", (0.03, 0.06, 0.09, 0.17, 0.27), _impulse_noise
+    ),
+    "defocus-blur": ChangeKind("Defocus blur", "blur", (3, 4, 6, 8, 10), _defocus_blur),
+    "motion-blur": ChangeKind("Motion blur", "blur", (5, 8, 11, 15, 20), _motion_blur),
+    "zoom-blur": ChangeKind("Zoom blur", "blur", (0.11, 0.16, 0.21, 0.26, 0.31), _zoom_blur),
+    "jpeg": ChangeKind("JPEG compression", "digital", (25, 18, 15, 10, 7), _jpeg),
+    "pixelate": ChangeKind("Pixelate", "digital", (0.6, 0.5, 0.4, 0.3, 0.25), _pixelate),
+    "brightness": ChangeKind(
+        "Brightness", "digital", (0.1, 0.2, 0.3, 0.4, 0.5), _brightness, COLORS
+    ),
+    "contrast": ChangeKind("Low contrast", "digital", (0.4, 0.3, 0.2, 0.1, 0.05), _contrast),
+    "saturation": ChangeKind("Saturation", "digital", (1.5, 2.0, 3.0, 5.0, 8.0), _saturation),
+    "grayscale": ChangeKind("Grayscale", "digital", (0.8, 0.6, 0.4, 0.2, 0.0), _grayscale, COLORS),
+    "hue": ChangeKind("Hue", "digital", (0.05, 0.1, 0.2, 0.35, 0.5), _hue, COLORS),
+    "rotation": ChangeKind("Rotation", "geometry", (5, 10, 15, 20, 30), _rotation),
+    "crop": ChangeKind("Crop", "geometry", (0.9, 0.8, 0.7, 0.6, 0.5), _crop),
+    "flip": ChangeKind("Flip", "geometry", (1, 1, 1, 1, 1), _flip, SIDES | TEXTS),
+    "perspective": ChangeKind(
+        "Perspective", "geometry", (0.05, 0.1, 0.15, 0.2, 0.25), _perspective
+    ),
+    "fog": ChangeKind("Fog", "weather", (0.3, 0.4, 0.5, 0.6, 0.7), _fog),
+    "snow": ChangeKind("Snow", "weather", (0.01, 0.02, 0.035, 0.05, 0.08), _snow),
+    "occlusion": ChangeKind("Gray patch", "occlusion", (0.05, 0.1, 0.2, 0.3, 0.4), _occlusion),
+    "true-word": ChangeKind("The true word written on it", "text", WORD_HEIGHTS),
+    "false-word": ChangeKind("A false word written on it", "text", WORD_HEIGHTS),
 }
 FALSE_WORD = "false-word"  # the only kind that supports the wrong caption
