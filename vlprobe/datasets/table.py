@@ -188,10 +188,9 @@ def lint(name: str, cache: Path) -> list[audit.AuditFinding]:
     Raises NotFound or InvalidInput.
     """
     parsed, table, layout = _read(name, cache)
-    if not parsed.chosen and table_lint.is_columnar(table, layout):
-        return table_lint.check(table, layout)
-    if not parsed.chosen and (texts := table_lint.texts_of(table, layout)):
-        return table_lint.check_foils(table, layout, texts)
+    rows = None if parsed.chosen else table_lint.text_rows(table, layout)
+    if rows is not None:
+        return audit.check_columns(rows)
     items = [_named(row) for row in cases.rows_of(table, layout, parsed.chosen).rows]
     return audit.check(items, cache, sees_pictures=False)
 

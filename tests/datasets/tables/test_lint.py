@@ -1,5 +1,6 @@
 import csv
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,7 @@ def test_columns_have_the_defects_that_items_have(seed: int, with_ids: bool, tmp
         )
     file = write(tmp_path / "x.csv", rows)
     name = f"table:{file}"
-    assert lint.is_columnar(*table._read(name, tmp_path)[1:])
+    assert lint.text_rows(*table._read(name, tmp_path)[1:]) is not None
     items = table.load(name, tmp_path / "cache").items
     whole = audit.check(items, tmp_path / "cache")
     expected = [finding for finding in whole if finding.name != "shared_image"]
@@ -51,7 +52,7 @@ def test_columns_have_the_defects_that_items_have(seed: int, with_ids: bool, tmp
 
 @pytest.mark.parametrize("numbers", [[], [3, 1, 3], [2**63 - 1, -(2**63), 0, 2**63 - 1]])
 def test_numbers_that_are_far_apart_are_told_apart_too(numbers: list[int]):
-    assert lint.distinct(np.array(numbers, dtype=np.int64)).tolist() == sorted(set(numbers))
+    assert audit.distinct(np.array(numbers, dtype=np.int64)).tolist() == sorted(set(numbers))
 
 
 FOILS = [
@@ -81,10 +82,10 @@ def test_columns_of_foils_have_the_defects_that_items_have(
     rows = [row | ({"id": f"k{n}"} if with_ids else {}) for n, row in enumerate(rows)]
     file = write(tmp_path / "x.csv", rows)
     _, columns, layout = table._read(f"table:{file}", tmp_path)
-    assert lint.texts_of(columns, layout)
-    monkeypatch.setattr(lint, "BLOCK_ROWS", 7)
+    assert lint.text_rows(columns, layout) is not None
+    monkeypatch.setattr(audit, "BLOCK_ROWS", 7)
     of_columns = table.lint(f"table:{file}", tmp_path / "cache")
-    monkeypatch.setattr(lint, "texts_of", lambda *_: None)
+    monkeypatch.setattr(lint, "text_rows", lambda *_: None)
     of_items = table.lint(f"table:{file}", tmp_path / "cache")
     assert of_columns == of_items
     counts = {finding.name: finding.count for finding in of_columns}
@@ -107,25 +108,26 @@ def test_a_table_of_foils_with_an_odd_row_is_linted_by_its_items(odd: dict, tmp_
         {"image": f"{n}.png", "caption": f"A dog {n}.", "negative": f"A cat {n}."} for n in range(3)
     ]
     file = write(tmp_path / "x.csv", [*rows, rows[0] | odd])
-    assert lint.texts_of(*table._read(f"table:{file}", tmp_path)[1:]) is None
+    assert lint.text_rows(*table._read(f"table:{file}", tmp_path)[1:]) is None
     assert table.lint(f"table:{file}", tmp_path / "cache")[0].of in (3, 4)
 
 
 def test_a_caption_with_several_foils_is_linted_as_columns(tmp_path: Path):
     rows = [{"image": "a.png", "caption": "A dog.", "negative": f"A {n}."} for n in range(3)]
     file = write(tmp_path / "x.csv", rows)
-    assert lint.texts_of(*table._read(f"table:{file}", tmp_path)[1:])
+    assert lint.text_rows(*table._read(f"table:{file}", tmp_path)[1:]) is not None
     same = write(tmp_path / "y.csv", [*rows, rows[1]])
-    assert lint.texts_of(*table._read(f"table:{same}", tmp_path)[1:]) is None
+    assert lint.text_rows(*table._read(f"table:{same}", tmp_path)[1:]) is None
 
 
 def test_columns_take_texts_apart_as_items_do():
     texts = [f"A{chr(code)}b{chr(code)} _C{chr(code)}{chr(code)}9" for code in range(0x250)]
     texts += ["A dog", "two  blanks", "tab\tand\nline", "end\n", "ı İ ß", "STRASSE"]
     column = pa.chunked_array([texts[:3], texts[3:200], texts[200:]], pa.string())
-    blocks = pa.chunked_array(lint.plain_blocks(column), pa.string()).to_pylist()
+    blocks = pa.chunked_array(audit.plain_blocks(column), pa.string()).to_pylist()
     assert blocks == [audit.plain(text) for text in texts]
-    assert list(map(list, map(audit._Words().__getitem__, texts))) == list(map(lint._words, texts))
+    by_rule = [re.findall(r"\w+", text.casefold()) for text in texts]
+    assert list(map(audit.split_words, texts)) == by_rule
 
 
 def test_no_picture_needs_to_be_here_and_foils_are_linted_too(tmp_path: Path):
