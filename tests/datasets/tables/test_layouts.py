@@ -284,7 +284,7 @@ def test_naturalbench_s_list_of_questions_is_not_read_as_pairs_of_cola(tmp_path:
     rows = [["Is the squirrel climbing up the fence?", "test_04956.jpg", "Yes", "yes_no"]] * 2
     file.write_text(json.dumps(rows))
     with pytest.raises(
-        InvalidInput, match=r"the picture 'test_04956.jpg' where Cola has a caption"
+        InvalidInput, match=r"a picture \('test_04956.jpg'\) where Cola has a caption"
     ):
         table.load(f"table:{file}+unpictured", tmp_path / "cache")
 

@@ -25,6 +25,8 @@ from vlprobe.storage import columnar_files, containers, files
 from vlprobe.storage.access import refuse_outside
 
 if TYPE_CHECKING:
+    from _csv import Reader
+
     import pyarrow as pa
 
 Row = dict[str, object]
@@ -99,8 +101,8 @@ def _require_captions(content: Sequence[Sequence[str]]) -> None:
     for number, (_, caption, *_) in enumerate(content):
         if Path(caption).suffix.lower() in SUFFIXES_OF_PICTURES:
             raise ValueError(
-                f"entry {number} has the picture '{caption[:40]}' where Cola has a caption; NaturalBench's list "
-                "for fine-tuning has questions: use its test set"
+                f"entry {number} has a picture ('{caption[:40]}') where Cola has a caption. If this is NaturalBench's "
+                "fine-tuning list, it contains questions, not captions; use NaturalBench's test set instead"
             )
 
 
@@ -406,66 +408,54 @@ def header_of(file: Path) -> tuple[str, list[str]]:
 
 def _separated(file: Path) -> Table:
     import pyarrow as pa
-    from pyarrow import csv as arrow_csv
 
     delimiter, header = header_of(file)
-    names = [f"{number}" for number in range(len(header))]
-    try:
-        table = arrow_csv.read_csv(
-            file,
-            arrow_csv.ReadOptions(column_names=names, skip_rows=1),
-            arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        raise _faulty_line(file, delimiter, len(header)) or columnar_files.damaged(
-            file, error
-        ) from None
-    # Arrow accepts broken quotes that would swallow rows; Python's reader does not.
-    if _has_quotes(file) and (fault := _faulty_line(file, delimiter, len(header))):
-        raise fault
     _refuse_twins(file, header)
-    columns = dict(zip(header, table.columns, strict=True))
-    return Table(file, _lower(file, columns), {}, (), len(table))
-
-
-def _has_quotes(file: Path) -> bool:
-    with file.open("rb") as handle:
-        return any(b'"' in block for block in iter(lambda: handle.read(1 << 20), b""))
-
-
-def _faulty_line(file: Path, delimiter: str, n_columns: int) -> InvalidInput | None:
-    """Describe the first line that is not a valid row of the table; None if all are valid."""
+    chunks: list[list[pa.Array]] = [[] for _ in header]
+    n_rows = 0
     with file.open(encoding="utf-8-sig", newline="") as handle:
         reader = csv.reader(handle, delimiter=delimiter, strict=True)
+        rows = _rows_of_length(file, reader, len(header))
         try:
-            for row in reader:
-                if row and len(row) != n_columns:
-                    return InvalidInput(
-                        f"'{file}', line {reader.line_num}: {len(row)} fields, but {n_columns} columns. "
-                        'Put a caption that contains the separator in "quotes".'
-                    )
+            next(reader)
+            while batch := list(itertools.islice(rows, BATCH_ROWS)):
+                n_rows += len(batch)
+                for column, values in zip(chunks, zip(*batch, strict=True), strict=True):
+                    column.append(pa.array(values, pa.string()))
         except csv.Error as error:
-            return InvalidInput(
+            raise InvalidInput(
                 f"'{file}', line {reader.line_num}: {error}. Expected a table; check the quotes."
-            )
+            ) from None
         except UnicodeDecodeError:
-            return _no_utf8(file)
-    return None
+            _refuse_other_encodings(file)
+    columns = {
+        name: pa.chunked_array(column, pa.string())
+        for name, column in zip(header, chunks, strict=True)
+    }
+    return Table(file, _lower(file, columns), {}, (), n_rows)
 
 
-def _no_utf8(file: Path) -> InvalidInput | None:
+def _rows_of_length(file: Path, reader: "Reader", n_columns: int) -> Iterator[list[str]]:
+    """Yield the rows that are not blank. Raises InvalidInput if one has not a field for each column."""
+    for row in filter(None, reader):
+        if len(row) != n_columns:
+            raise InvalidInput(
+                f"'{file}', line {reader.line_num}: {len(row)} fields, but {n_columns} columns. "
+                'Put a caption that contains the separator in "quotes".'
+            )
+        yield row
+
+
+def _refuse_other_encodings(file: Path) -> None:
+    """Raise InvalidInput with the first byte that is not UTF-8."""
     content = files.read(file)
     try:
         content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        return InvalidInput(
+        raise InvalidInput(
             f"'{file}', line {line}, is not UTF-8 (byte {error.start}). Save it as UTF-8."
-        )
-    return None
+        ) from None
 
 
 def _columnar(file: Path) -> Table:
