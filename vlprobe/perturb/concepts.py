@@ -6,11 +6,10 @@ counts as a thing only where its neighbors leave no doubt, and is skipped otherw
 RoCOCO, section 3.2.2 and table 1.
 """
 
-from importlib.resources import files
 from typing import Literal, NamedTuple, get_args
 
 from vlprobe.perturb import lexicon
-from vlprobe.perturb.tokens import TOKEN
+from vlprobe.perturb.tokens import TOKEN, read_resource
 
 Kind = Literal["count", "mass", "plural", "quality"]
 KIND_BY_NAME: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
@@ -67,9 +66,7 @@ def _read() -> tuple[Concept, ...]:
     spellings: dict[tuple[str, Kind], set[str]] = {}
     members: dict[str, list[str]] = {}
     hypernyms: list[tuple[str, list[str]]] = []
-    for line in (
-        files("vlprobe.perturb").joinpath("concepts.txt").read_text(encoding="utf-8").splitlines()
-    ):
+    for line in read_resource("concepts.txt").splitlines():
         head, _, words = line.partition(": ")
         directive, _, name = head.partition(" ")
         if directive == "#":

@@ -1,7 +1,7 @@
 """Prompts for a language model: paraphrases and foils of a caption, one kind per prompt, and a judgment on
 whether two captions mean the same.
 
-The rules are those of two papers, in our own words:
+The rules are those of two papers, in our own words, in instructions.toml:
 
     PRSM, section 3     P1: the whole caption rewritten, nothing added, nothing omitted; P2: another opening ("a photo
                         of"); P3: synonyms of one describing word, of another one, of both
@@ -16,36 +16,19 @@ Its replies are untrusted; each is parsed to the edit, or to the reason for reje
 """
 
 import re
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vlprobe.errors import NotFound
 from vlprobe.perturb.draws import draw
 from vlprobe.perturb.language import is_foreign
+from vlprobe.perturb.tokens import read_resource
 
 NOTHING = "NONE"
 NEGATIVE = "negative"
 Message = Mapping[str, str]  # role and content, as chat has them
-BEGINNING = (
-    "You write captions for tests of picture search. Follow the task to the letter and answer with the new caption "
-    "alone: one line, no quotation marks, no remark before or after it."
-)
-EVERY = (
-    "Write in the language of the caption.",
-    "The new caption is one fluent, correct sentence or phrase, about as long as the old one.",
-    "Say no detail of the picture that the caption does not say.",
-    "Do not say whether somebody is a man or a woman where the caption does not.",
-)
-LIE = (
-    "Change as few words as you can; the rest stays word for word.",
-    "The new caption must be false of every picture that the old one describes, and the two sentences alone must "
-    "show it, without the picture and without guessing.",
-    "It must describe something that could be seen in a picture.",
-)
-SAME = (
-    "The meaning must stay exactly the same: who or what is there, how many, what each is like, what each does, and "
-    "what is where."
-)
+_PROMPTS = tomllib.loads(read_resource("instructions.toml"))
 
 
 class EditKind(NamedTuple):
@@ -61,91 +44,14 @@ class EditKind(NamedTuple):
     is_english: bool = False  # whether English words are part of the task
 
 
-def _prefix(opening: str) -> EditKind:
-    task = f'Rewrite the caption so that it begins with "{opening}".'
-    rest = "What follows stays as it is, but for what grammar demands of the verb and of capital letters."
-    name = f"P2:{opening.split()[1]}"
-    return EditKind(name, "same", "P2", f"P2 {opening}", task, (SAME, rest), opening, True)
+def _read_kind(row: Mapping[str, Any]) -> EditKind:
+    lists = {f"{{{name}}}": _PROMPTS[name] for name in ("same", "lie")}
+    rules = tuple(text for rule in row["rules"] for text in lists.get(rule, [rule]))
+    return EditKind(**{**row, "rules": rules})
 
 
-def _synonyms(name: str, words: str) -> EditKind:
-    task = (
-        f"Replace {words} in the caption that says what somebody or something is like (such as age, size, origin, "
-        "colour or state) by a synonym."
-    )
-    rest = "All other words stay as they are."
-    return EditKind(f"P3:{name}", "same", "P3", f"P3 {name}", task, (SAME, rest))
-
-
-def _negative(name: str, task: str) -> EditKind:
-    return EditKind(f"{NEGATIVE}:{name}", "different", name, f"negative {name}", task, LIE)
-
-
-NEGATIVES = (
-    _negative(
-        "object",
-        "Replace one person, animal or thing in the caption by another one that looks clearly different.",
-    ),
-    _negative(
-        "attribute",
-        "Replace one word that says what something is like (colour, size, material, state, number) by one that "
-        "contradicts it.",
-    ),
-    _negative("action", "Replace what somebody or something does by an action that excludes it."),
-    _negative(
-        "relation",
-        "Replace a word that says where things are to each other (such as above, left of, in front of, near) by one "
-        "that contradicts it.",
-    ),
-    _negative(
-        "swap",
-        "Exchange two things, or what is said of two things, so that the same words say something else.",
-    ),
-    _negative(
-        "negation",
-        "Say with a word such as not, no or without that one thing in the caption is not there or does not happen.",
-    ),
-)
-KINDS = {
-    kind.name: kind
-    for kind in (
-        EditKind(
-            "P1",
-            "same",
-            "P1",
-            "P1",
-            "Say the caption in other words.",
-            (SAME, "Nothing is added, nothing is left out."),
-        ),
-        *map(_prefix, ("a photo of", "a picture of", "an image of")),
-        EditKind(
-            "P2:none",
-            "same",
-            "P2",
-            "P2 none",
-            "Leave out the words at the beginning that only say that this is a picture, such as 'a photo of'.",
-            (SAME, "All other words stay as they are, but for a capital letter at the beginning."),
-            is_english=True,
-        ),
-        _synonyms("first", "the first word"),
-        _synonyms("second", "the second word"),
-        _synonyms("both", "the first two words"),
-        EditKind(
-            "positive",
-            "same",
-            "positive",
-            "positive",
-            "Write a second caption of the same meaning that looks as different as it can.",
-            (
-                SAME,
-                "Use synonyms, another order of words, or another voice.",
-                "What is above, below, beside, in front of or behind what stays so; where the order is turned round, "
-                'the word is, too: "the cup is on the book" becomes "the book is under the cup".',
-            ),
-        ),
-        *NEGATIVES,
-    )
-}
+KINDS = {row["name"]: _read_kind(row) for row in _PROMPTS["kinds"]}
+NEGATIVES = tuple(kind for name, kind in KINDS.items() if name.startswith(f"{NEGATIVE}:"))
 GROUPS = {
     "prsm": ("P1", "P2", "P3"),
     "visla": ("positive", NEGATIVE),
@@ -184,14 +90,14 @@ def request(kind: EditKind, caption: str) -> list[Message]:
     """Build the messages that request an edit of a caption."""
     rules = (
         *kind.rules,
-        *EVERY,
+        *_PROMPTS["every"],
         f"If the caption has nothing to change in this way, answer {NOTHING}.",
     )
     listed = "\n".join(f"- {rule}" for rule in rules)
     return [
         {
             "role": "user",
-            "content": f"{BEGINNING}\n\nTask: {kind.task}\n{listed}\n\nCaption: {caption}",
+            "content": f"{_PROMPTS['beginning']}\n\nTask: {kind.task}\n{listed}\n\nCaption: {caption}",
         }
     ]
 

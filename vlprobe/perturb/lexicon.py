@@ -5,10 +5,9 @@ A word can be several things at once ("walk" is a noun and a verb), so its parts
 set of bits.
 """
 
-from importlib.resources import files
 from typing import NamedTuple
 
-from vlprobe.perturb.tokens import word_list
+from vlprobe.perturb.tokens import read_resource, word_list
 
 SINGULAR, PLURAL, MASS, ADJECTIVE, ADVERB, PREPOSITION = 1, 2, 4, 8, 16, 32
 DETERMINER, PRONOUN, AUXILIARY, SUBORDINATOR, CONJUNCTION, NUMBER = 64, 128, 256, 512, 1024, 2048
@@ -103,9 +102,7 @@ def _add_verb(entry: str) -> None:
 
 
 def _read() -> None:
-    for line in (
-        files("vlprobe.perturb").joinpath("lexicon.txt").read_text(encoding="utf-8").splitlines()
-    ):
+    for line in read_resource("lexicon.txt").splitlines():
         kind, _, words = line.partition(": ")
         if kind.startswith("#"):
             continue

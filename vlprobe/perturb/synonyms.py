@@ -1,7 +1,6 @@
 """Paraphrases by one synonym of the table synonyms.txt, never a word that a flip exchanges."""
 
 from collections.abc import Callable
-from importlib.resources import files
 from typing import NamedTuple
 
 from vlprobe.perturb.grammar import Sentence
@@ -19,7 +18,7 @@ from vlprobe.perturb.lexicon import (
     VERB,
 )
 from vlprobe.perturb.paraphrase import Paraphrase
-from vlprobe.perturb.tokens import like, takes_an, word_list, words
+from vlprobe.perturb.tokens import like, read_resource, takes_an, word_list, words
 
 _SPORTS = word_list("synonyms.sports")
 _PLAYING = words("playing play plays watching enjoying")
@@ -160,9 +159,7 @@ CONDITIONS: dict[str, Callable[[Sentence, int, int], bool]] = {
 
 def _read() -> dict[str, list[Synonym]]:
     table: dict[str, list[Synonym]] = {}
-    for line in (
-        files("vlprobe.perturb").joinpath("synonyms.txt").read_text(encoding="utf-8").splitlines()
-    ):
+    for line in read_resource("synonyms.txt").splitlines():
         if line.startswith("#") or not line:
             continue
         words, _, rest = line.partition(" = ")

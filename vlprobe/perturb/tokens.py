@@ -18,10 +18,15 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def read_resource(name: str) -> str:
+    """Return the content of a file in the folder of this module."""
+    return files("vlprobe.perturb").joinpath(name).read_text(encoding="utf-8")
+
+
 @cache
 def _word_lists() -> dict[str, str]:
-    text = files("vlprobe.perturb").joinpath("word_lists.txt").read_text(encoding="utf-8")
-    return dict(line.split(": ") for line in text.splitlines() if not line.startswith("#"))
+    lines = read_resource("word_lists.txt").splitlines()
+    return dict(line.split(": ") for line in lines if not line.startswith("#"))
 
 
 def word_list(name: str) -> frozenset[str]:
