@@ -113,7 +113,7 @@ def check_texts(name: str, cache: Path) -> list[AuditFinding]:
 
 
 @dataclass(frozen=True, slots=True)
-class TextRows:
+class TextColumns:
     """The texts of a dataset as columns.
 
     Attributes:
@@ -151,7 +151,7 @@ def check(items: Sequence[Item], cache: Path, sees_pictures: bool = True) -> lis
         digests = {item.image.path: str(item.image.path) for item in items if item.image}
     pictures = [digests[item.image.path] if item.image else item.unit for item in items]
     first_captions = np.cumsum([0, *(len(item.captions) for item in items)])[:-1]
-    rows = TextRows(
+    rows = TextColumns(
         ids=_column(item.id for item in items),
         images=codes(_column(pictures)),
         captions=_column(caption for item in items for caption in item.captions),
@@ -174,7 +174,7 @@ def _column(texts: Iterable[str]) -> pa.ChunkedArray:
 
 
 def check_columns(
-    rows: TextRows,
+    rows: TextColumns,
     cache: Path | None = None,
     sees_pictures: bool = False,
     picture_findings: Sequence[AuditFinding] = (),
@@ -204,7 +204,7 @@ def check_columns(
 
 
 def _finding(
-    kind: tuple[str, str], rows: TextRows, items: np.ndarray, marked: np.ndarray
+    kind: tuple[str, str], rows: TextColumns, items: np.ndarray, marked: np.ndarray
 ) -> AuditFinding:
     """Build a finding from the item of each candidate, and whether the candidate has the defect."""
     having = items[marked]
@@ -213,7 +213,7 @@ def _finding(
     return AuditFinding(*kind, len(having), len(marked), examples)
 
 
-def _foil_findings(rows: TextRows, captions_per_item: np.ndarray) -> list[AuditFinding]:
+def _foil_findings(rows: TextColumns, captions_per_item: np.ndarray) -> list[AuditFinding]:
     n_foils, items = len(rows.foils), rows.items[rows.sources]
     unchanged, is_true, order_only = np.zeros((3, n_foils), dtype=bool)
     upper, stop = np.zeros((2, 2, n_foils), dtype=bool)  # of captions, then of foils

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vlprobe.datasets.audit import TextRows, codes, distinct
+from vlprobe.datasets.audit import TextColumns, codes, distinct
 from vlprobe.datasets.tables.layouts import Layout
 from vlprobe.datasets.tables.reader import Table
 from vlprobe.datasets.validation import MAX_CHARACTERS
@@ -15,7 +15,7 @@ from vlprobe.errors import InvalidInput
 ROLES = ("image", "caption", "foil")
 
 
-def text_rows(table: Table, layout: Layout) -> TextRows | None:
+def text_rows(table: Table, layout: Layout) -> TextColumns | None:
     """Return the texts that the items of a table have; None unless each row has one picture by name and one caption,
     and in a table of foils also one foil, is complete, and does not repeat an earlier row.
 
@@ -27,7 +27,7 @@ def text_rows(table: Table, layout: Layout) -> TextRows | None:
     return _foils(table, layout) if layout.kind == "foils" else None
 
 
-def _captions(table: Table, layout: Layout) -> TextRows | None:
+def _captions(table: Table, layout: Layout) -> TextColumns | None:
     columns = [layout.columns.get(role, "") for role in ROLES[:2]]
     if not set(columns) <= table.columns.keys():
         return None
@@ -37,7 +37,7 @@ def _captions(table: Table, layout: Layout) -> TextRows | None:
     images = codes(names)
     order = np.argsort(images, kind="stable")
     first_rows = np.unique(images, return_index=True)[1]
-    return TextRows(
+    return TextColumns(
         ids=_ids(table, layout, names).take(pa.array(first_rows)),
         images=np.arange(len(first_rows)),
         captions=captions.take(pa.array(order)),
@@ -47,14 +47,14 @@ def _captions(table: Table, layout: Layout) -> TextRows | None:
     )
 
 
-def _foils(table: Table, layout: Layout) -> TextRows | None:
+def _foils(table: Table, layout: Layout) -> TextColumns | None:
     texts = _complete_texts(table, layout)
     if texts is None:
         return None
     rows = np.arange(len(texts["caption"]))
     numbers = pa.chunked_array([pa.array(rows).cast(pa.string())])
     names = pc.call_function("binary_join_element_wise", [table.file.stem, numbers, "/"])
-    return TextRows(
+    return TextColumns(
         ids=_ids(table, layout, names),
         images=codes(texts["image"]),
         captions=texts["caption"],
