@@ -34,6 +34,7 @@ def test_an_address_of_before_gets_the_whole_frame_on_a_fresh_server(page):
     assert not [text for text in page.first_told if "does not seem to exist" in text]
 
 
+@pytest.mark.full  # tests/dashboard shows the same without a browser
 def test_the_trade_off_and_a_table_of_lab_have_every_model(page, url: str):
     visit(page, url + TRADEOFF)
     models = page.locator(".st-key-pinned button").all_inner_texts()
@@ -45,6 +46,7 @@ def test_the_trade_off_and_a_table_of_lab_have_every_model(page, url: str):
     assert all(name in titles for name in NAMES)
 
 
+@pytest.mark.full  # tests/dashboard/test_pages.py reopens a view from its link
 def test_a_filtered_page_reopens_from_its_link(page, url: str):
     visit(page, url + f"/explore?set={SETS['lgip']}&model=demo:weak&kind=flip&cards=every")
     page.get_by_role("button", name=re.compile("Filters")).click()
@@ -201,15 +203,10 @@ def test_a_picture_of_one_s_own_is_uploaded_asked_about_and_not_kept(page, url: 
     assert sorted(folder.rglob("*")) == kept
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "probe"),
-    [
-        ("rankings", "prsm"),
-        *(
-            pytest.param(name, probe, marks=pytest.mark.full)
-            for name, probe in (("retrieval", "rococo"), ("pairs", "eqben"), ("triplets", "visla"))
-        ),
-    ],
+    [("rankings", "prsm"), ("retrieval", "rococo"), ("pairs", "eqben"), ("triplets", "visla")],
 )
 def test_a_probe_s_page_and_its_cards_open_from_a_link(page, url: str, name: str, probe: str):
     key = SETS[probe]

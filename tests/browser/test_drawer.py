@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.browser.conftest import idle, visit
-from tests.browser.test_walk import EXPLORE
+from tests.browser.test_walk import EXPLORE, TURN
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
@@ -19,9 +19,12 @@ NOTE_FIELD = ".st-key-case_tags textarea"
 
 @pytest.fixture
 def drawer(page, url: str):
-    """The first case of the wall, opened by a press."""
+    """The first case of the wall, opened by a press on a page that is loaded once."""
     page.set_viewport_size({"width": 1280, "height": 900})
-    visit(page, url + EXPLORE)
+    if not page.url.startswith(f"{url}/explore"):
+        visit(page, url + EXPLORE)
+    page.evaluate(TURN, EXPLORE)
+    idle(page)
     return open_card(page, 0)
 
 
@@ -147,6 +150,7 @@ def test_place_arrows_and_close_stay_in_view_while_the_drawer_scrolls(page, url:
     drawer.wait_for(state="detached")
 
 
+@pytest.mark.full  # 11 s
 def test_the_drawer_is_one_step_back_however_many_cases_it_showed_or_often_it_was_opened(
     page, drawer
 ):

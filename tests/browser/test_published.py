@@ -12,6 +12,8 @@ from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
 
+pytestmark = [pytest.mark.browser, pytest.mark.full]  # a server of its own: 17 s
+
 GPT4V, TUNED = "published:GPT-4V", "published:CLIP_TROHN-Img"
 
 

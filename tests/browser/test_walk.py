@@ -17,12 +17,13 @@ pytestmark = pytest.mark.browser
 HEIGHTS = {390: 844, 1024: 768, 1280: 900, 1920: 1080}
 LOOKS = [(width, scheme) for scheme in ("light", "dark") for width in HEIGHTS]
 DEFAULT = {(1280, "light"), (390, "dark")}
-BELOW = ("models", "repair", "breakdown", "retrieval", "pairs", "triplets", "rankings", "series")
+RARE = ("mixed", "repair", "pairs", "triplets", "rankings", "series")
 ONCE = {
     "near twins": (1280, "light"),
     "drawer": (1280, "light"),
     "slides": (390, "dark"),
-    **dict.fromkeys((*BELOW, "published", "suspects"), (1280, "light")),
+    **dict.fromkeys(("models", "breakdown", "retrieval", "published", "suspects"), (1280, "light")),
+    **dict.fromkeys(RARE, None),  # in the full tier: they consist of what other screens have
 }  # parts of a page, and pages below Lab
 SETS = {
     "lgip": "caca69741f742f8b",
