@@ -142,8 +142,8 @@ def plan(
 
     if len(names) > 1:
         probes = [probe] if probe else None
-        found = [find_model(store, name) for name in names]
-        question_set = views.runs.select(store, found, probes)
+        names = [find_model(store, name) for name in names]
+        question_set = views.runs.select(store, names, probes)
         models = question_set.models
     else:
         if probe:

@@ -105,11 +105,11 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
 
     The order is random, and the intended meaning is left out. Give each judge a copy with their name.
     """
-    from vlprobe.runs.edits.sheet import COLUMNS, drawn, open_edits
+    from vlprobe.runs.edits.sheet import COLUMNS, open_edits, sample_edits
     from vlprobe.storage import files
     from vlprobe.surfaces.report.selection import defused
 
-    edits_on_it = drawn(open_edits(edits_path).edits, sample, seed)
+    edits_on_it = sample_edits(open_edits(edits_path).edits, sample, seed)
     if output.exists():
         raise InvalidInput(
             f"'{output}' already exists and may contain verdicts. Choose another file name "

@@ -98,13 +98,13 @@ def site(
     from vlprobe.surfaces.site.subject import Limits
 
     bundle.check_output(output)
-    stored = views.runs.question_sets(store)["case_key"].tolist()
-    if not stored:
+    case_keys = views.runs.question_sets(store)["case_key"].tolist()
+    if not case_keys:
         raise InvalidInput(
             "Nothing is stored yet, so there is nothing to publish. Run a probe first: vlprobe run --help."
         )
     question_sets = {
-        each.key: each for each in (question_set_of(store, key) for key in keys or stored[:1])
+        each.key: each for each in (question_set_of(store, key) for key in keys or case_keys[:1])
     }
     contents = bundle.site(
         store, list(question_sets.values()), Limits(cases, with_notes, i_may_publish)

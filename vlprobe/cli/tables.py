@@ -16,7 +16,7 @@ KEY_LETTERS = 8  # that a key keeps on a terminal; commands take the beginning o
 P_VALUES = ("p", "p_holm")
 LEAST_P = 0.001  # smaller ones are shown as a bound
 NARROWEST = 10  # letters that a column of sentences keeps
-NAME = 28  # and one of names
+NAME = 28  # and one of names, whose end distinguishes them
 GAP = "  "
 UNKNOWN = "-"
 LATEX = {  # of special characters that a backslash does not print
@@ -186,7 +186,9 @@ def _fit(
     least = {
         name: wide[name]
         if is_number[name] or name in KEYS
-        else min(wide[name], max(len(name), _least_letters(texts)))
+        else min(
+            wide[name], max(len(name), NARROWEST if any(" " in text for text in texts) else NAME)
+        )
         for name, texts in columns.items()
     }
     names = list(columns)
@@ -207,11 +209,6 @@ def _fit(
         else columns[name]
         for name in names
     }
-
-
-def _least_letters(texts: Sequence[str]) -> int:
-    """Return the minimum width of folded words: smaller for sentences than for names, whose end distinguishes them."""
-    return NARROWEST if any(" " in text for text in texts) else NAME
 
 
 def _dispensable(columns: dict[str, list[str]]) -> list[str]:

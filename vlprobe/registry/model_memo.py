@@ -50,7 +50,7 @@ def look_up(name: ModelName, precision: str, cache: Path) -> ModelIdentity | Non
     """Return the identity of a checked name, if nothing that it depends on has changed; None if the model must be
     loaded, as on a server whose files are confined.
     """
-    if not memo.believed() or access.ROOTS in os.environ:
+    if not memo.is_used() or access.ROOTS in os.environ:
         return None
     row = memo.read(cache / MEMO).get(_key(name, precision))
     if row is None:

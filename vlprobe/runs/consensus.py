@@ -31,16 +31,12 @@ class Consensus(NamedTuple):
     @property
     def share_of_two(self) -> float:
         """Share of captions for which at least two encoders name the same noun."""
-        return self._at_least_two("share")
+        return float(self.agreement.loc[self.agreement["encoders"] >= 2, "share"].sum())
 
     @property
     def chance_of_two(self) -> float:
         """Compute the agreement expected if all models name a noun at random."""
-        return self._at_least_two("by_chance")
-
-    def _at_least_two(self, column: str) -> float:
-        table = self.agreement
-        return float(table.loc[table["encoders"] >= 2, column].sum())
+        return float(self.agreement.loc[self.agreement["encoders"] >= 2, "by_chance"].sum())
 
 
 def consensus(
@@ -82,7 +78,7 @@ def consensus(
         ):
             level = influence.elected(votes)
             if level:
-                source = min(level, key=lambda at: draw(seed, item_id, index, f"source:{at}"))
+                source = min(level, key=lambda start: draw(seed, item_id, index, f"source:{start}"))
                 words[text[source : dict(caption_spans)[source]].lower()] += 1
     return _consensus(scores, words, len(encoders))
 

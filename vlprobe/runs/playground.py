@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from PIL import Image
@@ -30,10 +31,7 @@ from vlprobe.types import (
     PairScorer,
     TextEncoder,
     answers_cases,
-    embeds_images,
-    embeds_texts,
     looks_up,
-    scores_pairs,
 )
 
 SAME = 1e-5  # two texts whose embeddings are no further apart are identical to a model: batches change them by less
@@ -113,24 +111,6 @@ class Player:
         player._forget()
         return player
 
-    @property
-    def _text_encoder(self) -> TextEncoder:
-        if not embeds_texts(self.model):
-            raise TypeError(f"{self.name} has no text embeddings")
-        return self.model
-
-    @property
-    def _dual_encoder(self) -> DualEncoder:
-        if not embeds_images(self.model):
-            raise TypeError(f"{self.name} has no image embeddings")
-        return self.model
-
-    @property
-    def _pair_scorer(self) -> PairScorer:
-        if not scores_pairs(self.model):
-            raise TypeError(f"{self.name} cannot score pairs")
-        return self.model
-
     def tokens(self, texts: Sequence[str]) -> tuple[np.ndarray, list[bytes]]:
         """Return the token ids of each text, int64 of shape (n, columns), and a key: texts with equal
         keys have equal ids.
@@ -154,7 +134,7 @@ class Player:
         """Return the embeddings of texts, float32 of shape (n, dim), rows L2-normalized."""
         with self._lock:
             tokens, keys = self.tokens(texts)
-            encode = self._text_encoder.encode_texts
+            encode = cast(TextEncoder, self.model).encode_texts
             return np.stack(self._texts.get_many(keys, lambda rows: list(encode(tokens[rows]))))
 
     def images(self, canvases: Sequence[Canvas]) -> list[np.ndarray]:
@@ -167,15 +147,12 @@ class Player:
 
     def embed_uncached(self, images: Sequence[Image.Image]) -> np.ndarray:
         """Compute the embeddings of uncached pictures, float32 of shape (n, image_dim)."""
-        model = self._dual_encoder
+        model = cast(DualEncoder, self.model)
         with self._lock:
             return model.encode_images(stacked([model.preprocess(image) for image in images]))
 
     def _embedded(self, canvases: Sequence[Canvas]) -> list[np.ndarray]:
-        model = self._dual_encoder
-        vectors = model.encode_images(
-            stacked([model.preprocess(canvas.draw()) for canvas in canvases])
-        )
+        vectors = self.embed_uncached([canvas.draw() for canvas in canvases])
         return [row.reshape(-1, self.model.capabilities.dim) for row in vectors]
 
     def share_scores(self, caption: str, pictures: Sequence[Image.Image]) -> ShareScores:
@@ -209,7 +186,7 @@ class Player:
         return np.stack(rows_of_scores)
 
     def _matched(self, canvases: Sequence[Canvas], texts: Sequence[str]) -> np.ndarray:
-        model = self._pair_scorer
+        model = cast(PairScorer, self.model)
         tokens, text_keys = self.tokens(texts)
         pairs = [(image, text) for image in range(len(canvases)) for text in range(len(texts))]
         keys = [(canvases[image].key, text_keys[text]) for image, text in pairs]

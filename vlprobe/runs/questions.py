@@ -29,7 +29,7 @@ MOST_NO_CASES = 1000  # question sets that are remembered, the newest
 SCHEMA = case_workers.COLUMNS.insert(0, pa.field("case", pa.int64()))
 
 
-def stored(context: RunContext) -> bool:
+def are_stored(context: RunContext) -> bool:
     """Return whether the cases are stored and their pictures are at the stored paths or known to be
     absent.
 
@@ -141,7 +141,7 @@ def known_misfit(run: Run, probe: Probe, cache: Path) -> Misfit | None:
         probe: Its probe.
         cache: The store's folder.
     """
-    dropped = memo.read(cache / NO_CASES).get(run.case_key) if memo.believed() else None
+    dropped = memo.read(cache / NO_CASES).get(run.case_key) if memo.is_used() else None
     if not isinstance(dropped, dict) or not all(isinstance(n, int) for n in dropped.values()):
         return None
     return _no_case(run, probe, dropped)

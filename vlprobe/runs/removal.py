@@ -39,8 +39,8 @@ def remove(store: Store, manifests: Sequence[dict]) -> int:
     """
     keys = {manifest["key"] for manifest in manifests}
     case_keys = {manifest["case_key"] for manifest in manifests}
-    stored, unread = store.read_runs()  # what cannot be read may be of the same questions
-    answered = {manifest["case_key"] for manifest in stored if manifest["key"] not in keys}
+    current, unread = store.read_runs()  # unreadable runs may be of the same questions
+    answered = {manifest["case_key"] for manifest in current if manifest["key"] not in keys}
     unanswered = set() if unread or store.mirror else case_keys - answered
     if store.mirror:
         for key in sorted(keys):

@@ -173,7 +173,7 @@ def _stored_answer(
     if not context.run_entry.complete:
         return None
     if is_writable and not (
-        questions.stored(context)
+        questions.are_stored(context)
         and (not request.examine or examination.is_stored(context, prepared.dataset))
     ):
         return None
@@ -315,7 +315,7 @@ def write_questions(context: RunContext, dataset: Dataset, progress: Progress) -
     waiting = f"{context.label}: another process is working on it"
     wait: Callable[[], None] = functools.partial(progress.update, waiting, 0, 1)
     with files.lock(context.case_entry.folder / ".lock", wait):
-        if not questions.stored(context):
+        if not questions.are_stored(context):
             findings = questions.check_data(context, progress)
             questions.write_cases(context, getattr(dataset, "notes", ()), findings, progress)
 

@@ -234,7 +234,7 @@ def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
     unknown = {
         key: path
         for key, path in zip(keys, paths, strict=True)
-        if not memo.believed() or rows.get(key, [])[:-1] != stamps[key]
+        if not memo.is_used() or rows.get(key, [])[:-1] != stamps[key]
     }
     digests = {key: rows[key][-1] for key in keys if key not in unknown}
     if unknown:

@@ -42,7 +42,7 @@ def reading_all() -> Iterator[None]:
         _reads_all.reset(token)
 
 
-def believed() -> bool:
+def is_used() -> bool:
     """Return whether cached values are used."""
     return not _reads_all.get()
 

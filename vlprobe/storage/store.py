@@ -314,7 +314,7 @@ def _manifest(folder: str) -> dict[str, Any] | None:
         return Entry(Path(folder)).manifest() if present(Path(folder, "manifest.json")) else None
     except OSError:  # `Entry` reports the problem
         return Entry(Path(folder)).manifest()
-    if not (memo.believed() and memo.is_settled(stamp, began)):
+    if not (memo.is_used() and memo.is_settled(stamp, began)):
         return Entry(Path(folder)).manifest()
     return _manifest_copy(_settled_manifest(folder, tuple(stamp)))
 

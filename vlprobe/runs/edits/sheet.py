@@ -31,7 +31,6 @@ from vlprobe.metrics import agreement
 from vlprobe.metrics.estimate import estimates
 from vlprobe.perturb import edits_file
 from vlprobe.perturb.draws import draw
-from vlprobe.perturb.edits_file import EditsFile
 from vlprobe.scoring import pictures
 from vlprobe.storage import files, mine
 from vlprobe.storage.access import refuse_outside
@@ -94,23 +93,17 @@ def open_edits(name: str) -> JudgedFile:
         raise InvalidInput(
             f"Edits '{path}' are in LGIP's format. Expected one edit per line: vlprobe perturb --format edits."
         )
-    edits = edits_of(edits_file.read(content, str(path)))
-    return JudgedFile(str(path), pictures.digest(content), content, edits)
-
-
-def edits_of(edits: EditsFile) -> tuple[SheetEdit, ...]:
-    """Return the edits of a file to be judged, in its order."""
     by_id: dict[str, SheetEdit] = {}
-    for row in edits.rows:
+    for row in edits_file.read(content, str(path)).rows:
         key = f"{row.caption}\0{row.text}\0{row.meaning}".encode()
         edit_id = hashlib.blake2b(key, digest_size=6).hexdigest()
         by_id.setdefault(
             edit_id, SheetEdit(edit_id, row.caption, row.text, row.meaning, row.subtype)
         )
-    return tuple(by_id.values())
+    return JudgedFile(str(path), pictures.digest(content), content, tuple(by_id.values()))
 
 
-def drawn(edits: Sequence[SheetEdit], sample: int, seed: int) -> list[SheetEdit]:
+def sample_edits(edits: Sequence[SheetEdit], sample: int, seed: int) -> list[SheetEdit]:
     """Return the first `sample` edits in random order (0: all). A larger sample begins with the
     smaller one.
     """

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput, printable
-from vlprobe.models import writers as writers
+from vlprobe.models import writers
 from vlprobe.models.endpoint.budget import Budget
 from vlprobe.models.writers import Prompt, Writer, WriterAnswer
 from vlprobe.perturb import instructions
@@ -138,22 +138,6 @@ class Task:
         return json.dumps(row, ensure_ascii=False)
 
 
-def tasks_of(
-    caption: str,
-    choices: Sequence[str],
-    count: int,
-    seed: int,
-    temperature: float,
-    true_captions: Collection[str],
-) -> list[Task]:
-    """List all edits to request for one caption."""
-    return [
-        Task(caption, choice, number, seed, temperature, true_captions)
-        for choice in choices
-        for number in range(count)
-    ]
-
-
 CAPTIONS_AT_A_TIME = 64
 REJECTED = ".rejected.jsonl"
 
@@ -184,7 +168,7 @@ class Outcome(NamedTuple):
 
 
 class _WritingStage:
-    """Tells of requests under the heading of the captions that they are about."""
+    """Reports requests under the heading of their captions."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self.label = progress, ""
@@ -264,22 +248,13 @@ def _batches(captions: dict[str, set[str]], order: EditOrder) -> Iterator[tuple[
     """Yield the tasks of some captions at a time, and how many captions come before."""
     listed = list(captions)
     for start in range(0, len(listed), CAPTIONS_AT_A_TIME):
-        batch = listed[start : start + CAPTIONS_AT_A_TIME]
-        yield (
-            start,
-            [
-                task
-                for caption in batch
-                for task in tasks_of(
-                    caption,
-                    order.choices,
-                    order.count,
-                    order.items.seed,
-                    order.temperature,
-                    captions[caption],
-                )
-            ],
-        )
+        tasks = [
+            Task(caption, choice, number, order.items.seed, order.temperature, captions[caption])
+            for caption in listed[start : start + CAPTIONS_AT_A_TIME]
+            for choice in order.choices
+            for number in range(order.count)
+        ]
+        yield start, tasks
 
 
 def _finish(tasks: Sequence[Task], writer: Writer, attempts: int) -> None:
