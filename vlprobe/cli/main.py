@@ -20,7 +20,7 @@ from vlprobe.cli.listing import jobs, list_, options
 from vlprobe.cli.output import inform
 from vlprobe.cli.plugins import require
 from vlprobe.cli.report import export, figure, report, site
-from vlprobe.cli.results import failures, show, sql
+from vlprobe.cli.results import failures, leaderboard, show, sql
 from vlprobe.cli.run import run
 from vlprobe.cli.score import score
 from vlprobe.cli.serve import dashboard, mcp
@@ -101,30 +101,10 @@ def main(
     require(plugins, apis)
 
 
-for command in (
+COMMANDS = (
+    *(ask, check, compare, completion, dashboard, doctor, edits, errata, export, failures, figure),
+    *(first_lists, gate, influence, jobs, leaderboard, list_, mcp, options, perturb, pictures),
     *(
-        ask,
-        check,
-        compare,
-        completion,
-        dashboard,
-        doctor,
-        edits,
-        errata,
-        export,
-        failures,
-        figure,
-        first_lists,
-    ),
-    *(
-        gate,
-        influence,
-        jobs,
-        list_,
-        mcp,
-        options,
-        perturb,
-        pictures,
         plan,
         remove,
         rename,
@@ -132,7 +112,14 @@ for command in (
         run,
         score,
         sheet,
+        show,
+        site,
+        sql,
+        suspects,
+        train,
+        verdicts,
+        verify,
     ),
-    *(show, site, sql, suspects, train, verdicts, verify),
-):
+)
+for command in COMMANDS:
     main.add_command(command)

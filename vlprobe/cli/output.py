@@ -173,7 +173,7 @@ def print_model_index(store: "Store", question_set: "QuestionSet", key: str) -> 
     run = next(row for row in views.runs.run_rows(store) if row.key == key)
     alone = views.runs.QuestionSet(question_set.key, question_set.probe, (run,))
     estimates = records(EstimateRow, views.estimates.estimates(store, alone))
-    click.echo(model_index(run, estimates, alone.metrics))
+    click.echo(model_index([(run, estimates, alone.metrics)]))
 
 
 class ProgressBar(Progress):

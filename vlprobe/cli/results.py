@@ -12,6 +12,7 @@ from vlprobe.cli.arguments import (
     UNIT,
     complete_runs,
     pass_results,
+    question_set_of,
 )
 from vlprobe.cli.output import (
     inform,
@@ -33,6 +34,7 @@ GROUPS = (
     "Models that share a letter in 'group' are tied at that metric: no paired test by picture tells them apart "
     "(p adjusted for all pairs, Holm). Controls, and models that failed a check, have no letter."
 )
+SHOWN_FORMATS = click.Choice([*FORMATS.choices, "model-index"])
 NO_MATCH = "No cases match these filters."
 
 
@@ -52,7 +54,7 @@ NO_MATCH = "No cases match these filters."
 @click.option(
     "--format",
     "how",
-    type=click.Choice([*FORMATS.choices, "model-index"]),
+    type=SHOWN_FORMATS,
     default="table",
     help="model-index: metadata of one run for a model card on the Hugging Face hub.",
 )
@@ -120,6 +122,68 @@ def _with_groups(
     table = table.copy()
     table.insert(list(table).index("high") + 1, "group", column)
     return table
+
+
+@click.command()
+@click.option(
+    "--set",
+    "keys",
+    multiple=True,
+    metavar="KEY",
+    help="A question set, or a run or model of it; repeatable [all].",
+)
+@click.option(
+    "--model", "names", multiple=True, help="Only this model; repeatable [all].", metavar="NAME"
+)
+@AVERAGING
+@click.option(
+    "--format",
+    "how",
+    type=SHOWN_FORMATS,
+    default="table",
+    help="csv and json: one row per model and question set; model-index: metadata of one model for its card on the "
+    "Hugging Face hub.",
+)
+@pass_results
+def leaderboard(
+    store: "Store", keys: Sequence[str], names: Sequence[str], averaging: str, how: str
+) -> None:
+    """Print the models on several question sets: the headline metric of each set, with 95 % intervals and ties.
+
+    Models that share a letter in a column are tied there: no paired test by picture tells them apart (p adjusted
+    for all pairs, Holm). The best model of the first set is first. A cell without a number gives the reason.
+    """
+    from vlprobe import views
+    from vlprobe.errors import InvalidInput
+    from vlprobe.render.leaderboard import describe_columns, in_words
+    from vlprobe.render.model_index import model_index
+    from vlprobe.render.model_lookup import find_model
+    from vlprobe.storage import display_names
+
+    if how == "model-index" and len(names) != 1:
+        raise click.UsageError("A model-index describes one model. Pass its name with --model.")
+    keys = keys or [row.case_key for row in views.runs.question_set_rows(store)]
+    if not keys:
+        raise InvalidInput("Nothing is stored yet. Run a probe first: vlprobe run --help.")
+    question_sets = {each.key: each for each in (question_set_of(store, key) for key in keys)}
+    models = [find_model(store, name) for name in names]
+    columns = views.leaderboard.leaderboard(store, [*question_sets.values()], models, averaging)
+    if how == "model-index":
+        cells = [(column, column.cells[models[0]].estimate) for column in columns]
+        runs = [
+            (column.question_set.run(models[0]), [estimate], column.question_set.metrics)
+            for column, estimate in cells
+            if estimate
+        ]
+        if not runs:
+            raise InvalidInput(f"'{models[0]}' has no number on these question sets.")
+        click.echo(model_index(runs))
+    elif how in ("csv", "json"):
+        print_table(views.leaderboard.table(columns), how)
+    else:
+        renamed = display_names.read(store)
+        print_words(describe_columns(columns, renamed), how)
+        print_table(in_words(columns, renamed), how)
 
 
 @click.command()

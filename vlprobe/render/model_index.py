@@ -1,7 +1,7 @@
 """Numbers of one model as the `model-index` of a model card on the Hugging Face hub."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from vlprobe import __version__
 from vlprobe.errors import printable
@@ -12,26 +12,24 @@ from vlprobe.views.records import EstimateRow, RunRow
 TASK = "other"  # the hub has no task of its own for these questions
 
 
-def model_index(run: RunRow, estimates: Sequence[EstimateRow], metrics: dict[str, Metric]) -> str:
-    """The block as YAML, to be pasted between the two lines `---` of a model card.
+def model_index(runs: Sequence[tuple[RunRow, Sequence[EstimateRow], Mapping[str, Metric]]]) -> str:
+    """Return the block as YAML, to be pasted between the two lines `---` of a model card.
 
     Paths of this machine are in no name; unknown numbers are left out, since the format has no word
     for them.
 
     Args:
-        run: Run of the model.
-        estimates: Its numbers over all cases.
-        metrics: Metrics of the probe, by name.
+        runs: At least one run of the model, each with its numbers over all cases and the metrics of its probe, by
+            name.
     """
     from huggingface_hub import EvalResult, ModelCardData
 
-    data_name = printable(dataset_name(run.dataset))
     results = [
         EvalResult(
             task_type=TASK,
             task_name=f"vlprobe {run.probe}",
             dataset_type=run.dataset.partition(":")[0],
-            dataset_name=f"{data_name} ({run.n_items:,} items{run.options})",
+            dataset_name=f"{printable(dataset_name(run.dataset))} ({run.n_items:,} items{run.options})",
             metric_type=row.metric,
             metric_name=metrics[row.metric].label,
             metric_value=round(row.value, 4),
@@ -46,8 +44,9 @@ def model_index(run: RunRow, estimates: Sequence[EstimateRow], metrics: dict[str
                 "run": run.key,
             },
         )
+        for run, estimates, metrics in runs
         for row in estimates
         if not math.isnan(row.value)
     ]
-    card = ModelCardData(model_name=printable(model_name(run.model)), eval_results=results)
+    card = ModelCardData(model_name=printable(model_name(runs[0][0].model)), eval_results=results)
     return card.to_yaml()

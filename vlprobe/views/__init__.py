@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         filter,
         fitness,
         gate,
+        leaderboard,
         mixed,
         paired_outcomes,
         paired_tests,

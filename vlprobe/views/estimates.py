@@ -67,7 +67,7 @@ def estimates(
     """
     metrics = question_set.metrics
     if breakdown != "all" and breakdown not in (breakdowns := slices(store, question_set)):
-        raise NotFound("way to break down", breakdown, ["all", *breakdowns])
+        raise NotFound("breakdown", breakdown, ["all", *breakdowns])
     if breakdown == BREAKDOWN:
         table = comparisons(store, question_set).drop(columns="model")
     elif breakdown in caption_bins.VALUES:

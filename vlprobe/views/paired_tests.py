@@ -758,9 +758,13 @@ class _MetricSums:
 
 
 def metric_tie_groups(
-    store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
+    store: Store,
+    question_set: QuestionSet,
+    averaging: str = POOLED,
+    unit: str = "cosine",
+    only: Collection[str] = (),
 ) -> dict[str, list[tuple[str, ...]]]:
-    """Group the comparable models that are tied on each metric: see `metrics.tie_groups`.
+    """Group the comparable models that are tied on each metric, or `only` on these: see `metrics.tie_groups`.
 
     Every pair is tested on the items for which both answered the same cases, as in
     `compare_metrics`; p is adjusted for all pairs of a metric (Holm). Two models with fewer than
@@ -774,7 +778,7 @@ def metric_tie_groups(
     runs = [question_set.run(model) for model in question_set.ordered_models if model in fit]
     if len(runs) < 2:
         return {}
-    sums_of_runs = _MetricSums(store, question_set, runs, averaging, unit)
+    sums_of_runs = _MetricSums(store, question_set, runs, averaging, unit, only)
     groups = {}
     for name in sums_of_runs.averagings:
         direction = sums_of_runs.metrics[name].direction

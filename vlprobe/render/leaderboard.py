@@ -1,0 +1,55 @@
+"""The leaderboard as people read it: a row per model, a column per question set."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from vlprobe.render.numbers import unit_of, with_interval
+from vlprobe.render.sentences import sentence_names
+from vlprobe.render.words import dataset_name
+from vlprobe.views.leaderboard import LeaderboardColumn, ranked_models
+
+DIRECTIONS = {"up": "higher is better", "down": "lower is better"}
+
+
+def in_words(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> pd.DataFrame:
+    """Return the table: a value with its interval and the letters of its ties, or the reason why there is none.
+
+    Args:
+        columns: The columns of `views.leaderboard.leaderboard`.
+        renamed: Display names of models and datasets.
+    """
+    models = ranked_models(columns)
+    names = sentence_names(models, renamed)
+    table = pd.DataFrame({"model": [names[model] for model in models]})
+    for head, column in zip(_heads(columns, renamed), columns, strict=True):
+        unit = unit_of(column.metric, "cosine")
+        texts = []
+        for model in models:
+            cell = column.cells[model]
+            row = cell.estimate
+            value = with_interval(row.value, row.low, row.high, unit) if row else ""
+            texts.append(" ".join(filter(None, [value, cell.group or cell.note])))
+        table[head] = texts
+    return table
+
+
+def describe_columns(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> list[str]:
+    """Return a sentence per column: its question set, its metric and the better direction."""
+    return [
+        f"{head}: {column.metric.label} ({column.metric.name}), {DIRECTIONS[column.metric.direction]}; "
+        f"{column.question_set.label}."
+        for head, column in zip(_heads(columns, renamed), columns, strict=True)
+    ]
+
+
+def _heads(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> list[str]:
+    """Return the name of each set and its probe, with the beginning of its key if two share it."""
+    sets = [column.question_set for column in columns]
+    heads = [f"{dataset_name(each.runs[0].dataset, renamed)}, {each.probe}" for each in sets]
+    counts = Counter(heads)
+    return [
+        head if counts[head] == 1 else f"{head} {each.key[:8]}"
+        for head, each in zip(heads, sets, strict=True)
+    ]
