@@ -1,9 +1,6 @@
-"""Compare: which of two to four models is fooled less often, at what, and on
-which pictures do they part?
-"""
+"""Compare: which of two to four models is fooled less often, at what, and where do they disagree?"""
 
-from vlprobe.dashboard import frame
-from vlprobe.dashboard.compare import page
+from vlprobe.dashboard import compare, frame
 
 frame.enter()
-page.draw_page()
+compare.draw_page()

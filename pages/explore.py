@@ -1,7 +1,6 @@
 """Explore: the cases that fool a model, with pictures and filters."""
 
-from vlprobe.dashboard import frame
-from vlprobe.dashboard.explore import page
+from vlprobe.dashboard import explore, frame
 
 frame.enter()
-page.draw_page()
+explore.draw_page()

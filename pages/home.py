@@ -1,8 +1,7 @@
 """Home: one failure, and how often models are fooled."""
 
-from vlprobe.dashboard import frame, navigation
-from vlprobe.dashboard.home import page
+from vlprobe.dashboard import frame, home, navigation
 
 frame.enter()
 navigation.lead_from_overview()
-page.draw_page()
+home.draw_page()

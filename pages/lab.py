@@ -1,11 +1,9 @@
-"""Lab: model checks, breakdowns, fine-tuning, the tables of the
-papers, and what is stored.
-"""
+"""Lab: model checks, breakdowns, fine-tuning, the papers' tables, and what is stored."""
 
 from vlprobe.dashboard import frame
-from vlprobe.dashboard.lab import doors, stored
+from vlprobe.dashboard.lab import page
 
 frame.enter()
 frame.watched_job()
-doors.draw()
-stored.draw()
+page.draw_doors()
+page.draw_stored()

@@ -1,7 +1,6 @@
 """Present: the results of one kind of question as slides."""
 
-from vlprobe.dashboard import frame
-from vlprobe.dashboard.present import page
+from vlprobe.dashboard import frame, present
 
 frame.enter()
-page.draw_page()
+present.draw_page()

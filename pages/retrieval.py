@@ -1,6 +1,4 @@
-"""Retrieval: how much of what a model finds is lost to captions and pictures
-that were altered (RoCOCO).
-"""
+"""Retrieval: how many correct results of a search are lost to altered captions and pictures (RoCOCO)."""
 
 import streamlit as st
 

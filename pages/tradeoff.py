@@ -1,6 +1,4 @@
-"""Trade-off: which model keeps its score when a caption is only reworded, and
-alert when it is made wrong?
-"""
+"""Trade-off: which model keeps its score for a reworded caption and notices a wrong one?"""
 
 from vlprobe.dashboard import frame
 from vlprobe.features.tradeoff import page

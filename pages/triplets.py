@@ -1,6 +1,4 @@
-"""Triplets: does a model see which two of three captions have the same meaning (VISLA,
-SugarCrepe++)?
-"""
+"""Triplets: does a model see which two of three captions mean the same (VISLA, SugarCrepe++)?"""
 
 import streamlit as st
 

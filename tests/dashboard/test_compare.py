@@ -22,7 +22,7 @@ from tests.views.conftest import (
 )
 from tests.views.test_compare import partial_answers  # noqa: F401 (fixture)
 from vlprobe import views
-from vlprobe.dashboard.compare import columns
+from vlprobe.dashboard import compare
 from vlprobe.render import charts
 from vlprobe.render.findings import verdict
 from vlprobe.render.html import elements
@@ -201,7 +201,7 @@ def test_both_columns_have_what_one_model_alone_believes_a_card_a_picture(
     question_set = views.runs.question_set(filled, key)
     for part, pair in (("left_cards", MODELS[:2]), ("right_cards", MODELS[1::-1])):
         chosen = side_filter("flip", *pair, "")
-        cards, _, total = views.wall.wall(filled, question_set, chosen, 1, columns.SHOWN)
+        cards, _, total = views.wall.wall(filled, question_set, chosen, 1, compare.SHOWN)
         values = values_of(at, part)
         assert [card["id"] for card in values["cards"]] == [card.id for card in cards]
         assert f"{total:,}" in re.findall(r"vp-big[^>]*>([\d,]+)<", bodies(at))

@@ -25,9 +25,9 @@ from tests.views.conftest import (
 )
 from tests.views.test_compare import partial_answers  # noqa: F401 (fixture)
 from vlprobe import views
-from vlprobe.dashboard.compare import case_map, sentence
+from vlprobe.dashboard import compare
 from vlprobe.render import numbers
-from vlprobe.render.html import compare
+from vlprobe.render.html import compare as compare_tables
 from vlprobe.storage.store import Store
 
 
@@ -41,7 +41,7 @@ def shown_cases(at: AppTest) -> list[str]:
 
 def expected_cases(store: Store, key: str, chosen: views.filter.Filter) -> list[str]:  # noqa: F811
     table, _ = views.cases.failures(
-        store, views.runs.question_set(store, key), chosen, 1, sentence.CARDS
+        store, views.runs.question_set(store, key), chosen, 1, compare.CARDS
     )
     return table["id"].tolist()
 
@@ -67,7 +67,7 @@ def test_the_table_has_the_numbers_of_the_view(shown, filled: Store, key: str): 
     ).itertuples():
         own = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
         size = f"{numbers.signed(row.difference, own)} ({numbers.between(row.low, row.high, own)})"
-        told = f"{numbers.number(row.value, own)} {compare.WORDS[row.verdict]}{size}"
+        told = f"{numbers.number(row.value, own)} {compare_tables.WORDS[row.verdict]}{size}"
         assert told + numbers.chance(row.p_holm) in text
     compared = views.paired_tests.compare_models(
         filled, views.runs.question_set(filled, key), MODELS, "flip"
@@ -185,7 +185,7 @@ def test_a_lasso_is_thinned_until_a_link_can_bear_it(shown):  # noqa: F811
     }
     at = mark(shown(**ALL, tool="lasso", page="2", bucket="both_fooled"), lasso=[lasso])
     corners = views.filter.parse_corners(one(at, "area"))
-    assert 30 <= len(corners) <= case_map.CORNERS
+    assert 30 <= len(corners) <= compare.CORNERS
     assert all(math.hypot(*corner) == pytest.approx(0.3, abs=1e-4) for corner in corners)
     assert not {"page", "bucket"} & set(at.query_params)
     assert figure(at)["layout"]["dragmode"] == "lasso"

@@ -14,7 +14,7 @@ from tests.dashboard.test_compare import IN_URL
 from tests.dashboard.test_pages import words
 from tests.views.believed_scenes import scene
 from vlprobe import views
-from vlprobe.dashboard.compare.case_map import corners
+from vlprobe.dashboard.compare import corners
 from vlprobe.render import charts, findings, numbers
 from vlprobe.render.html import compare
 

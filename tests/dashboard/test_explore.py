@@ -117,7 +117,7 @@ def test_the_heading_counts_lies_and_pictures(shown, compared: Store, key: str):
 def test_next_goes_on_over_the_end_of_a_page_and_previous_back(
     shown, compared: Store, key: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("vlprobe.dashboard.explore.wall.PAGE_SIZE", SIZE)
+    monkeypatch.setattr("vlprobe.dashboard.explore.PAGE_SIZE", SIZE)
     chosen = views.filter.Filter(ONE, outcome="all")
     pages = [
         views.cases.failures(compared, views.runs.question_set(compared, key), chosen, page, SIZE)[

@@ -9,7 +9,7 @@ from tests.dashboard.test_pages import open_page
 from tests.views.conftest import filled, key  # noqa: F401 (fixtures)
 from vlprobe import views
 from vlprobe.dashboard import state
-from vlprobe.dashboard.play import room
+from vlprobe.dashboard.play import page
 from vlprobe.dashboard.play.rooms import Rooms, new_secret
 from vlprobe.metrics.crossed import CrossedMean
 from vlprobe.render.quiz import human_sentence
@@ -26,7 +26,7 @@ def rooms(monkeypatch: pytest.MonkeyPatch, filled: Store) -> Rooms:  # noqa: F81
     monkeypatch.setenv(access.QUIZ, "1")
     monkeypatch.setattr(store_module, "DEFAULT", filled.root)
     of_server = Rooms()
-    monkeypatch.setattr(room, "all_rooms", lambda: of_server)
+    monkeypatch.setattr(page, "all_rooms", lambda: of_server)
     return of_server
 
 
@@ -60,9 +60,9 @@ def test_people_are_told_of_beside_models_on_enough_fairly_drawn_lies(
     stored = state.page_subject(key)
     quiz = views.quiz.quiz_round(filled, stored.question_set, kind, "fair", 1, count)
     assert len(quiz.questions) == count
-    assert room.human_sentences(stored, MODELS) == []
+    assert page.human_sentences(stored, MODELS) == []
     voted(rooms, dataclasses.replace(quiz, draw=draw))
-    sentences = room.human_sentences(stored, MODELS)
+    sentences = page.human_sentences(stored, MODELS)
     assert bool(sentences) is says
     at = open_page(monkeypatch, filled, "compare", set=key, base=MODELS[0])
     assert any("first votes on" in one.value for one in at.markdown) is says
@@ -78,7 +78,7 @@ def test_without_rooms_nothing_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.delenv(access.QUIZ)
-    assert room.human_sentences(state.page_subject(key), MODELS) == []
+    assert page.human_sentences(state.page_subject(key), MODELS) == []
 
 
 def typed(n_people: int = 12, n_cases: int = 40, verdicts: tuple[str, ...] = ()) -> HumanBaseline:

@@ -13,7 +13,7 @@ from tests import mixing
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import card_ids, component_values, send
 from vlprobe import views
-from vlprobe.dashboard.mixed import asking, view
+from vlprobe.dashboard import mixed
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.playground import Player
 from vlprobe.storage.entry import Entry
@@ -34,8 +34,8 @@ def asked(mixed_store: Store) -> QuestionSet:
 @pytest.fixture
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody has been asked yet."""
-    monkeypatch.setattr(asking, "_scores", SingleFlightCache(100))
-    monkeypatch.setattr(asking, "_refused", {})
+    monkeypatch.setattr(mixed, "_scores", SingleFlightCache(100))
+    monkeypatch.setattr(mixed, "_refused", {})
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def at_hand(monkeypatch: pytest.MonkeyPatch, forgotten: None) -> list[str]:
         names.append(name)
         return Player(mixing.load(name))
 
-    monkeypatch.setattr(asking, "loads_at_once", lambda name: True)
-    monkeypatch.setattr(asking, "load_player", load)
+    monkeypatch.setattr(mixed, "loads_at_once", lambda name: True)
+    monkeypatch.setattr(mixed, "load_player", load)
     return names
 
 
@@ -175,7 +175,7 @@ def test_all_cases_are_one_press_away_on_the_wall_and_no_others(
 
 def test_a_case_that_is_gone_is_not_made_ready(shown, asked: QuestionSet, at_hand: list[str]):
     shown(model=ONE)
-    view.make_ready(asked, ONE, "mix:0.8", "a case of a run that was removed")
+    mixed.make_ready(asked, ONE, "mix:0.8", "a case of a run that was removed")
 
 
 def test_a_case_that_was_not_lost_is_shown_for_what_it_is(
@@ -209,7 +209,7 @@ def test_a_model_that_is_not_at_hand_is_known_at_the_shares_of_its_runs(shown, f
 def test_a_press_loads_models_that_are_not_at_hand(
     shown, forgotten: None, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(asking, "load_player", lambda name: Player(mixing.load(name)))
+    monkeypatch.setattr(mixed, "load_player", lambda name: Player(mixing.load(name)))
     at = shown(model=ONE)
     button(at, "mixed_load").click().run()
     assert values(at)["pending"]
@@ -229,7 +229,7 @@ def test_a_model_that_cannot_be_loaded_or_has_other_weights_is_not_asked_again(
             model.digest = "0" * 32
         return Player(model)
 
-    monkeypatch.setattr(asking, "load_player", load)
+    monkeypatch.setattr(mixed, "load_player", load)
     at = shown(model=ONE)
     at = send(at, "mixed", "ask", values(at)["id"])
     assert not values(at)["pending"]
@@ -257,7 +257,7 @@ def test_a_run_without_stored_first_candidates_says_run_it_again(
         Entry, "has_table", lambda self, name: name != "fronts" and has_table(self, name)
     )
     monkeypatch.setattr("vlprobe.dashboard.state._answers", SingleFlightCache(500))
-    monkeypatch.setattr(asking, "loads_at_once", lambda name: False)
+    monkeypatch.setattr(mixed, "loads_at_once", lambda name: False)
     at = shown(model=ONE)
     assert values(at)["strips"] == {}
     assert "Run it again to see them." in words(at)

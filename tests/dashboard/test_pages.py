@@ -13,8 +13,8 @@ from streamlit.util import calc_hash
 from tests.conftest import make_tiny
 from tests.dashboard.walls import card_ids, component_values, figure_of, wall
 from vlprobe import registry, views
-from vlprobe.dashboard.folds import BETWEEN
 from vlprobe.dashboard.navigation import page_file
+from vlprobe.dashboard.widgets import BETWEEN
 from vlprobe.render import numbers
 from vlprobe.render.words import model_name, presentations
 from vlprobe.runs.request import Request
@@ -185,7 +185,7 @@ def test_a_changed_picker_goes_into_the_url_and_paging_begins_again(shown, fille
 
 
 def test_a_link_reopens_exactly_that_view(shown, filled: Store, monkeypatch):
-    monkeypatch.setattr("vlprobe.dashboard.explore.wall.PAGE_SIZE", 12)
+    monkeypatch.setattr("vlprobe.dashboard.explore.PAGE_SIZE", 12)
     query = {
         "model": RANDOM,
         "kind": "combined",

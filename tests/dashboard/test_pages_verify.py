@@ -14,8 +14,8 @@ from tests.conftest import make_tiny
 from tests.dashboard.test_pages import bodies, open_page, words
 from tests.faults import forks
 from tests.faults.test_damage import harm
-from vlprobe.dashboard import damage, state
-from vlprobe.dashboard.lab import stored
+from vlprobe.dashboard import state, widgets
+from vlprobe.dashboard.lab import page
 from vlprobe.errors import REPAIR, InvalidInput, StoredDamage
 from vlprobe.runs import jobs
 from vlprobe.runs import verify as runs_verify
@@ -150,15 +150,15 @@ def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(
 
 def test_a_name_that_reads_like_the_command_is_no_damage(monkeypatch):
     named = InvalidInput(f"'{REPAIR}' is not a readable path. Check the name.")
-    assert damage.error_text(named) == str(named)
-    assert damage.error_text(StoredDamage(f"'{REPAIR}' is damaged.")) == (
-        f"'{REPAIR}' is damaged. {damage.PRESS}"
+    assert widgets.error_text(named) == str(named)
+    assert widgets.error_text(StoredDamage(f"'{REPAIR}' is damaged.")) == (
+        f"'{REPAIR}' is damaged. {widgets.PRESS}"
     )
     links: list[str] = []
-    monkeypatch.setattr(damage.st, "page_link", lambda page, **_: links.append(page))
-    damage.way_out(named)
+    monkeypatch.setattr(widgets.st, "page_link", lambda page, **_: links.append(page))
+    widgets.way_out(named)
     assert links == []
-    damage.way_out(StoredDamage("'a' is damaged."))
+    widgets.way_out(StoredDamage("'a' is damaged."))
     assert links == ["pages/lab.py"]
 
 
@@ -171,7 +171,7 @@ def test_a_job_that_damage_has_stopped_tells_the_way_to_the_button(monkeypatch, 
     assert jobs.work(copied.address, job_id) == 1
     assert jobs.read(copied, job_id).error == f"'scores.parquet' is damaged. {REPAIR}"
     at = open_page(monkeypatch, copied, "run", job=job_id)
-    assert at.error[0].value == state.plain(f"'scores.parquet' is damaged. {damage.PRESS}")
+    assert at.error[0].value == state.plain(f"'scores.parquet' is damaged. {widgets.PRESS}")
 
 
 def test_what_was_made_anew_since_the_look_is_left_alone(monkeypatch, copied, started):
@@ -207,20 +207,20 @@ def test_a_stale_press_leaves_what_another_machine_has_mended_in_a_bucket(
     remote = store.mirror
     remote.remove([name for name in remote.names("runs") if "scores" in name])
     found = tuple(runs_verify.damages(store))
-    assert [damage.why for damage in found] == ["it is missing"]
+    assert [widgets.why for widgets in found] == ["it is missing"]
     runs_verify.repair(list(found))
     execute(asked, store)
     whole = remote.names("index")
-    monkeypatch.setattr(stored, "store", lambda: store)
+    monkeypatch.setattr(page, "store", lambda: store)
 
     def press(found: tuple) -> None:
-        from vlprobe.dashboard.lab import stored
+        from vlprobe.dashboard.lab import page
 
-        stored._mend(found)
+        page._mend(found)
 
     at = AppTest.from_function(press, args=(found,), default_timeout=300).run()
     assert not at.exception
-    assert "Nothing was removed" in at.session_state[stored.MENDED]
+    assert "Nothing was removed" in at.session_state[page.MENDED]
     assert remote.names("index") == whole
     assert started == []
 

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.dashboard.test_pages import open_page, words
 from vlprobe import registry, views
 from vlprobe.dashboard import loaded
-from vlprobe.dashboard.play import page, question, room
+from vlprobe.dashboard.play import page
 from vlprobe.dashboard.play.rooms import Rooms, new_secret
 from vlprobe.errors import InvalidInput
 from vlprobe.models.demo_weights import FOLDER
@@ -38,7 +38,7 @@ class Screen:
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     shown = Screen()
-    monkeypatch.setattr(question, "component", lambda name: shown)
+    monkeypatch.setattr(page, "component", lambda name: shown)
     return shown
 
 
@@ -47,7 +47,7 @@ def rooms(monkeypatch: pytest.MonkeyPatch) -> Rooms:
     """A server with rooms."""
     monkeypatch.setenv(access.QUIZ, "1")
     of_server = Rooms()
-    monkeypatch.setattr(room, "all_rooms", lambda: of_server)
+    monkeypatch.setattr(page, "all_rooms", lambda: of_server)
     return of_server
 
 
@@ -121,7 +121,7 @@ def test_the_truth_is_not_sent_before_it_is_told(
     at = shown(round="3", quiz="fair")
     if in_room:
         at.button(key="open_room").click().run()
-        vote(at, 0, 0, room.KEY)
+        vote(at, 0, 0, page.ROOM_KEY)
         assert screen.told["heading"] == "Your vote is in."
     told = screen.told
     assert all(
@@ -141,7 +141,7 @@ def test_what_no_press_sends_changes_nothing(shown, screen: Screen, rooms: Rooms
     at.button(key="open_room").click().run()
     code = parameter(at, "room")
     secret = at.session_state["quiz_secret"]
-    send(at, room.KEY, vote=sent, voter=sent)
+    send(at, page.ROOM_KEY, vote=sent, voter=sent)
     tally = rooms.tally(code, secret)
     assert (tally.n_votes, tally.question, tally.is_revealed, tally.n_people) == (0, 0, False, 1)
 
@@ -216,7 +216,7 @@ def test_a_choice_that_cannot_be_asked_here_stays_for_the_other_pages(shown, key
 def test_a_picture_that_cannot_be_read_is_named_and_the_captions_stay(
     shown, screen: Screen, monkeypatch
 ):
-    monkeypatch.setattr(question, "large_picture", lambda name, *sides: "")
+    monkeypatch.setattr(page, "large_picture", lambda name, *sides: "")
     shown(round="3", quiz="fair")
     assert screen.told["picture"] == "" and screen.told["alt"] and len(screen.told["captions"]) == 2
 
@@ -246,13 +246,13 @@ def test_two_people_in_one_room(shown, screen: Screen, rooms: Rooms, monkeypatch
     next(button for button in guest.button if button.label == "Join").click().run()
     assert parameter(guest, "room") == code and not screen.told["next"]
     asked = rooms.quiz(code).questions[0]
-    vote(guest, asked.true_index, 0, room.KEY)
+    vote(guest, asked.true_index, 0, page.ROOM_KEY)
     assert screen.told["heading"] == "Your vote is in."
     assert "1 of 2 voted. The person who opened the room reveals the answer." in words(guest)
-    send(guest, room.KEY, next=0)  # a guest leads nobody
+    send(guest, page.ROOM_KEY, next=0)  # a guest leads nobody
     assert not rooms.tally(code, guest.session_state["quiz_secret"]).is_revealed
-    vote(host, 1 - asked.true_index, 0, room.KEY)
-    send(host, room.KEY, next=0)
+    vote(host, 1 - asked.true_index, 0, page.ROOM_KEY)
+    send(host, page.ROOM_KEY, next=0)
     assert screen.told["heading"].startswith("Wrong") and screen.told["next"] == "Next question"
     guest.run()
     assert screen.told["heading"].startswith("Right") and not screen.told["open"]
@@ -260,7 +260,7 @@ def test_two_people_in_one_room(shown, screen: Screen, rooms: Rooms, monkeypatch
     assert of_room == ["1 in the room", "1 in the room"]
     people = [score["name"] for score in screen.told["scores"]][:2]
     assert people == ["You", "The room (2)"] and screen.told["scores"][1]["total"] == "50"
-    send(host, room.KEY, next=0)
+    send(host, page.ROOM_KEY, next=0)
     guest.run()
     assert screen.told["question"] == 1 and screen.told["open"]
     ballots = rooms.ballots(rooms.quiz(code).set_key, rooms.quiz(code).kind)
@@ -273,8 +273,8 @@ def test_a_vote_after_the_question_was_turned_over_is_refused_in_words(
     host = shown(round="3", quiz="fair")
     host.button(key="open_room").click().run()
     guest = shown(room=parameter(host, "room"))
-    send(host, room.KEY, next=0)
-    vote(guest, 0, 0, room.KEY)
+    send(host, page.ROOM_KEY, next=0)
+    vote(guest, 0, 0, page.ROOM_KEY)
     assert "after the answer was revealed" in guest.warning[0].value
 
 
@@ -283,11 +283,11 @@ def test_a_browser_that_comes_back_is_who_it_was(shown, screen: Screen, rooms: R
     host.button(key="open_room").click().run()
     code = parameter(host, "room")
     guest = shown(room=code)
-    vote(guest, 1, 0, room.KEY)
+    vote(guest, 1, 0, page.ROOM_KEY)
     before = guest.session_state["quiz_secret"]
     again = shown(room=code)  # a reload: a new session
     assert screen.told["open"] and rooms.tally(code, before).n_people == 3
-    send(again, room.KEY, voter=before)
+    send(again, page.ROOM_KEY, voter=before)
     assert again.session_state["quiz_secret"] == before and not screen.told["open"]
     assert rooms.tally(code, before).n_people == 2
 
@@ -335,10 +335,10 @@ def test_a_code_that_is_none_is_refused_in_one_line(
 def test_a_visitor_who_clears_streamlit_s_caches_clears_no_room_and_no_model():
     """What the server does for the message `clear_cache`, which it takes from anybody."""
     names = ("control:random", f"demo:weak@{FOLDER / 'weak.safetensors'}")
-    rooms, models = room.all_rooms(), [loaded.load_player(name) for name in names]
+    rooms, models = page.all_rooms(), [loaded.load_player(name) for name in names]
     st.cache_resource.clear()
     st.cache_data.clear()
-    assert room.all_rooms() is rooms
+    assert page.all_rooms() is rooms
     assert all(loaded.load_player(name) is model for name, model in zip(names, models, strict=True))
 
 
@@ -359,4 +359,4 @@ def test_the_old_address_and_the_switch_lead_to_the_playground(shown, screen: Sc
     at = shown(game="playground", models="control:random", caption="Two red dogs")
     assert "wrong captions" in at.title[0].value
     assert at.text_input(key="caption").value == "Two red dogs"
-    assert question.DRAWS and not screen.told
+    assert page.DRAWS and not screen.told

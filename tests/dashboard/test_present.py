@@ -14,7 +14,7 @@ from tests.conftest import make_tiny
 from tests.dashboard.test_pages import open_page
 from tests.dashboard.walls import component_values
 from vlprobe import registry, views
-from vlprobe.dashboard.present import page
+from vlprobe.dashboard import present
 from vlprobe.render import charts
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
@@ -70,7 +70,7 @@ def test_another_one_opens_the_next_case_and_the_address_keeps_it(shown, compare
 
 def test_the_next_case_is_made_ready_while_one_is_looked_at(shown, compared: Store, monkeypatch):
     prepared: list[tuple] = []
-    monkeypatch.setattr(page, "ahead", lambda *task: prepared.append(task))
+    monkeypatch.setattr(present, "ahead", lambda *task: prepared.append(task))
     shown(compared, "present", kind="flip")
     question_set = views.runs.question_set(
         compared, views.runs.question_sets(compared)["case_key"].iloc[0]
@@ -81,7 +81,9 @@ def test_the_next_case_is_made_ready_while_one_is_looked_at(shown, compared: Sto
     assert following is not None
     opened: list[tuple[int, str]] = []  # thread, picture: an earlier page's task may still run
     monkeypatch.setattr(
-        page, "large_picture", lambda name, side: opened.append((threading.get_ident(), name)) or ""
+        present,
+        "large_picture",
+        lambda name, side: opened.append((threading.get_ident(), name)) or "",
     )
     ((task, *arguments),) = prepared
     task(*arguments)

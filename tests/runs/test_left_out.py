@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from tests.runs.test_run import request
 from vlprobe import views
 from vlprobe.cli.main import main
-from vlprobe.dashboard.lab.stored import _request
+from vlprobe.dashboard.lab.page import _request
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.run import execute
 from vlprobe.storage import annotations

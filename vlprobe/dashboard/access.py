@@ -55,9 +55,7 @@ def _sign_in() -> None:
 
 
 def changes(impossible: str) -> bool:
-    """Return whether things can be changed here; where they cannot, says so, and what is therefore
-    impossible.
-    """
+    """Return whether things can be changed here; if not, say so and what is therefore impossible."""
     if not access.read_only():
         return True
     quiet(f"This is a read-only demo. {impossible}")

@@ -2,17 +2,23 @@
 
 import html
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 from urllib.parse import urlencode
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.navigation import page_file
-from vlprobe.dashboard.state import PageSubject, counts, model_name, plain, view
+from vlprobe.case import json
+from vlprobe.case.card import CaseCard
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.state import PageSubject, counts, model_name, plain, renamed, store, view
+from vlprobe.dashboard.widgets import link_page, open_page
 from vlprobe.registry import is_control
 from vlprobe.render.charts.theme import safe
 from vlprobe.render.words import movement_kinds
+from vlprobe.scoring.thumbnails import addresses
 from vlprobe.views import caption_bins
 from vlprobe.views.filter import LURE, STRENGTH, Filter, Slice
 from vlprobe.views.unit_counts import BUCKETS
@@ -24,9 +30,8 @@ PARAMETERS = (
     *("fooled", "held", "agreement"),
 )
 BUCKET_NAMES = {outcomes: name for name, outcomes in BUCKETS.items()}
-Query = dict[
-    str, str | tuple[str, ...] | list[str]
-]  # an address's parameters; several values: one several times
+# An address's parameters; of several values each is a parameter of its own
+Query = dict[str, str | tuple[str, ...] | list[str]]
 Target = Callable[[str, str], Filter | None]  # of a model and the key of a mark
 
 
@@ -72,9 +77,7 @@ def slice_filter(
 
 
 def query(stored: PageSubject, case_filter: Filter, case_id: str = "") -> Query:
-    """Return the parameters of Explore's URL for these cases, and for an open one; several patterns repeat the
-    parameter.
-    """
+    """Return the parameters of Explore's URL for these cases, and for an open one; patterns repeat theirs."""
     words = case_filter.words()
     parameters: Query = {
         "type" if name == "subtype" else name: words[name] for name in PARAMETERS if words[name]
@@ -105,36 +108,64 @@ def open_clicked(points: Sequence[Mapping], stored: PageSubject, target: Target)
         clicked = point.get("customdata")
         case_filter = target(str(clicked[0]), str(clicked[1])) if clicked else None
         if case_filter is not None:
-            st.switch_page(page_file("explore"), query_params=query(stored, case_filter))
+            open_page("explore", query(stored, case_filter))
+
+
+def wall_values(
+    described: Sequence[CaseCard],
+    label: str,
+    *,
+    badge: bool = True,
+    tags: Mapping[int, Sequence[str]] = MappingProxyType({}),
+    **values: object,
+) -> dict[str, Any]:
+    """Return the data of the component `wall`: cards, and further values.
+
+    Args:
+        described: The cases.
+        label: Description of the cards, for screen readers.
+        badge: Whether to show the number of other cases of the picture.
+        tags: Tags that people added, by the number of the case.
+        values: Other values of the component.
+    """
+    sources = addresses(store().root, [shot.name for card in described for shot in card.front])
+    options = {"renamed": renamed(), "badge": badge}
+    cards = [
+        json.wall_card(card, sources.__getitem__, tags=tags.get(card.case.case, ()), **options)
+        for card in described
+    ]
+    return {"label": label, "strip": False, "cards": cards, **values}
+
+
+def draw_wall(key: str, values: Mapping[str, object]) -> None:
+    """Draw the component `wall`; the URL then names the case whose card is pressed."""
+
+    def open_case() -> None:
+        if case_id := st.session_state[key].get("open"):
+            st.query_params["case"] = str(case_id)
+
+    component("wall")(key=key, data=values, on_open_change=open_case)
 
 
 def draw_links(stored: PageSubject, filters: Mapping[str, Filter | None]) -> None:
-    """A link a row, with how many cases it opens.
+    """Draw a link per row, with how many cases it opens.
 
     Args:
         stored: The question set.
-        filters: Filters by what their rows are called; None has no link.
+        filters: Filters by the names of their rows; None has no link.
     """
-    rows = [
-        (name, case_filter) for name, case_filter in filters.items() if case_filter is not None
-    ][:MOST_LINKS]
+    rows = [(name, case_filter) for name, case_filter in filters.items() if case_filter is not None]
     if not rows:
         return
     grid = st.grid(min_column_width=260, gap="small", key="cases_of_rows")
-    for name, case_filter in rows:
+    for name, case_filter in rows[:MOST_LINKS]:
         with grid.cell():
-            st.page_link(
-                page_file("explore"),
-                label=f"{plain(name)}: **{count_text(stored, case_filter)}**",
-                icon=":material/image_search:",
-                query_params=query(stored, case_filter),
-            )
+            label = f"{plain(name)}: **{count_text(stored, case_filter)}**"
+            link_page("explore", label, query(stored, case_filter), icon="image_search")
 
 
 def count_text(stored: PageSubject, case_filter: Filter) -> str:
-    """Count how many cases a link opens, and of how many: "175 of 339"; of
-    movements how many there are.
-    """
+    """Count the cases that a link opens, and all of them: "175 of 339"; of movements only all."""
     counted = counts(stored, case_filter)
     if case_filter.kind in movement_kinds():
         return f"{counted['all']:,}"

@@ -8,9 +8,8 @@ import streamlit as st
 from vlprobe import __version__, views
 from vlprobe.dashboard import lookup, navigation
 from vlprobe.dashboard.access import admit
-from vlprobe.dashboard.damage import error_text, left_out, way_out
 from vlprobe.dashboard.jobs import all_watched, probe_button, watched
-from vlprobe.dashboard.run import notices
+from vlprobe.dashboard.run import progress
 from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import (
     PageSubject,
@@ -26,6 +25,7 @@ from vlprobe.dashboard.state import (
     view,
     warn_of_missing,
 )
+from vlprobe.dashboard.widgets import error_text, left_out, link_page, way_out
 from vlprobe.errors import VlprobeError, plugin_errors
 from vlprobe.render import fitness
 from vlprobe.render.attribution import published_line
@@ -64,8 +64,8 @@ def main() -> None:
             navigation.draw_way_back(page)
             with warn_of_missing():
                 page.run()
-            notices.draw_bar()
-            notices.draw_notices()
+            progress.draw_bar()
+            progress.draw_notices()
     except VlprobeError as error:
         st.error(link_docs(error_text(error)), icon=":material/error:")
         way_out(error)
@@ -74,9 +74,7 @@ def main() -> None:
 
 
 def enter() -> None:
-    """Begin a page. One that was reached without the frame (a link to a fresh server) gets the
-    frame first.
-    """
+    """Begin a page. One that was reached without the frame (a link to a fresh server) gets it first."""
     if not _framed.get():
         main()
         st.stop()
@@ -107,24 +105,19 @@ def begin(probe: str, says_sentence: bool = True) -> PageSubject:
 
 
 def sentence(stored: PageSubject, kind: str = "") -> None:
-    """Draw the subject of the chosen probe and the better direction, or those of its questions of a kind if they
-    differ.
-    """
+    """Draw the description of the chosen probe, or of its questions of a kind if they differ."""
     presentation = stored.presentation
     of_kind = presentation.kinds.get(kind)
     st.markdown((of_kind and of_kind.sentence) or presentation.sentence)
 
 
 def unit(stored: PageSubject, *names: str) -> str:
-    """Pick raw cosines, or those in the model's own spread; no picker is drawn if no metric (of these names)
-    is a cosine.
-    """
+    """Draw a picker of raw cosines or spreads, unless none of the metrics (of these names) is a cosine."""
     if not any(stored.metrics[name].unit == "cosine" for name in names or stored.metrics):
         return "cosine"
     help_ = (
-        "Models have different cosine ranges. Spread units divide each difference by the "
-        "standard deviation of the model's similarity over mismatched pairs, so that "
-        "models can be compared."
+        "Models have different cosine ranges. Spread units divide each difference by the standard "
+        "deviation of the model's similarity over mismatched pairs, so that models can be compared."
     )
     return choose("Unit of differences", "unit", UNITS, "cosine", segments=True, help_=help_)
 
@@ -175,8 +168,4 @@ def notes(stored: PageSubject) -> None:
     if warned := view(views.fitness.warned, stored.question_set):
         lines = [f"- {plain(fitness.warning(row, model_name(row.model)))}" for row in warned]
         st.info("\n".join(lines), icon=":material/info:")
-        st.page_link(
-            navigation.page_file("models"),
-            label="The checks and what they mean",
-            icon=":material/health_and_safety:",
-        )
+        link_page("models", "The checks and what they mean", icon="health_and_safety")

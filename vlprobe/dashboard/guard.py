@@ -79,9 +79,8 @@ class Guard:
         if not is_known_host(host, self.hosts):
             name = printable(host[:NAMED])
             return (
-                f"This dashboard does not accept the host name '{name}'. The person who "
-                "runs it can add one: vlprobe "
-                "dashboard --host NAME.\n"
+                f"This dashboard does not accept the host name '{name}'. The person who runs it "
+                "can add one: vlprobe dashboard --host NAME.\n"
             )
         if origin is not None and _netloc(origin) != host.lower():
             return "Other websites cannot use this dashboard.\n"

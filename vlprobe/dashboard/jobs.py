@@ -1,6 +1,4 @@
-"""Starting a run, watching it, stopping it. A run is a process of its own: closing the page does
-not end it.
-"""
+"""Start, watch and stop runs. Each run is a process of its own; closing the page does not end it."""
 
 import contextlib
 import shlex
@@ -9,7 +7,8 @@ import streamlit as st
 
 from vlprobe import registry
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.state import attempt, link_docs, store, tag
+from vlprobe.dashboard.state import link_docs, store, tag
+from vlprobe.dashboard.widgets import press
 from vlprobe.errors import VlprobeError
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
@@ -37,9 +36,7 @@ def begin(*requests: Request) -> None:
 
 
 def under_way() -> list[Job]:
-    """Return the jobs that have not ended; none where the files of jobs cannot be read, which the Run
-    page says.
-    """
+    """Return the jobs that have not ended; none if their files cannot be read (the Run page says so)."""
     try:
         return jobs.going(store())
     except VlprobeError:
@@ -47,9 +44,7 @@ def under_way() -> list[Job]:
 
 
 def find_again() -> None:
-    """Name in the URL of the Run page the jobs whose progress it shows: all running ones in addition to those of a
-    link, and without a link the one that this visitor started last.
-    """
+    """Name in the URL the jobs that Run shows: running ones, those of a link, else this visitor's last one."""
     linked = list(filter(None, st.query_params.get_all("job")))
     ids = [*linked, *(job.id for job in under_way())]
     started = st.session_state.get(STARTED)
@@ -79,14 +74,7 @@ def probe_button(probe: str) -> None:
 
 
 def _run_button(label: str, request: Request) -> None:
-    st.button(
-        label,
-        type="primary",
-        icon=":material/play_arrow:",
-        key="demo",
-        on_click=attempt,
-        args=(begin, request),
-    )
+    press(label, begin, request, icon="play_arrow", type="primary", key="demo")
 
 
 def watched() -> Job | None:

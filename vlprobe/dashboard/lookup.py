@@ -7,8 +7,9 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.lab.documentation import titles
-from vlprobe.dashboard.navigation import BELOW, ROW, page_file
+from vlprobe.dashboard.navigation import BELOW, ROW
 from vlprobe.dashboard.state import set_labels, view
+from vlprobe.dashboard.widgets import open_page
 from vlprobe.datasets.tables.layouts import LAYOUTS
 from vlprobe.render.html import tables
 from vlprobe.render.html.elements import column_heads, table, tag
@@ -44,7 +45,7 @@ def draw() -> None:
     if chosen := st.session_state.pop("looked_up", None):
         st.session_state["n_opened"] = st.session_state.get("n_opened", 0) + 1
         page, query = every[chosen]
-        st.switch_page(page_file(page), query_params=query)
+        open_page(page, query)
     with st.popover("Search", icon=":material/search:", type="tertiary", key="lookup"):
         st.selectbox(
             "Search papers, symbols, tests, data sets and pages",

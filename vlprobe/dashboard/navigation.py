@@ -60,9 +60,7 @@ LOGO = """<svg xmlns="http://www.w3.org/2000/svg" width="26" height="22" viewBox
 
 
 def page_file(name: str) -> str:
-    """The file of a page, for links and switches; of one that moved, the
-    file that took its place.
-    """
+    """Return the file of a page, for links and switches; if it moved, the file that replaced it."""
     return f"pages/{MOVED.get(name, name)}.py"
 
 
@@ -73,9 +71,7 @@ def address(name: str) -> str:
 
 
 def current_page() -> st.Page:
-    """The page that the browser asks for; draws the row at the top. A read-only dashboard cannot
-    run anything. An address without a page gets one that says so.
-    """
+    """Draw the row at the top, and return the page of the URL: an unknown one says so; no Run if read-only."""
     pages = _pages(access.read_only())
     name = unquote(urlsplit(st.context.url or "").path.rstrip("/").rpartition("/")[2])
     if name and name not in {ROOT, *(page.url_path for page in pages)}:
@@ -140,9 +136,7 @@ def lead_from_overview() -> None:
 
 
 def _every_case(page: str) -> dict[str, list[str]]:
-    """Return the parameters of a link to the wall that shows the former list of failures: every case, from this page
-    on.
-    """
+    """Return the URL's parameters for the wall that shows the former list of failures, from this page on."""
     number = int(page) if page.isdecimal() and len(page) < 9 else 1
     n_before = OLD_PAGE_SIZE * max(number - 1, 0)
     return {"cards": ["every"], "page": [str(1 + n_before // PAGE_SIZE)]}

@@ -1,6 +1,4 @@
-"""The button that downloads the photographs of a question set: it announces their number and size,
-shows how far the download is, and continues where an earlier one stopped.
-"""
+"""Download the photographs of a question set: announced number and size, progress, stop and resume."""
 
 import os
 import threading
@@ -11,7 +9,8 @@ from pathlib import Path
 import streamlit as st
 
 from vlprobe import registry, views
-from vlprobe.dashboard.state import PageSubject, attempt, quiet, store
+from vlprobe.dashboard.state import PageSubject, quiet, store
+from vlprobe.dashboard.widgets import draw_row, press
 from vlprobe.datasets import photographs
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.storage import access
@@ -138,20 +137,18 @@ def draw_download(stored: PageSubject, key: str) -> None:
 def _draw(download: Download, key: str, was_running: bool) -> None:
     if was_running and not download.is_running:
         st.rerun()  # the page shows the new pictures, or what to decide
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"{key}_box"):
+    with draw_row(f"{key}_box"):
         if download.is_running and download.n_total:
             words = f"Downloading photographs: {download.n_done:,} of {download.n_total:,}"
             st.progress(download.n_done / download.n_total, words, width=320)
-            st.button("Stop", key=f"{key}_stop", type="tertiary", on_click=download.stop.set)
+            press("Stop", download.stop.set, key=f"{key}_stop", type="tertiary")
         elif download.is_running:
             quiet("Fetching the size of the missing photographs …")
         elif download.announcement:
             host = photographs.HOST.partition("://")[2]
             quiet(f"{download.announcement} They come from {host}.")
             _button(download, "Download", f"{key}_yes", download.fetch, is_primary=True)
-            st.button(
-                "Not now", key=f"{key}_no", type="tertiary", on_click=_forget, args=(download,)
-            )
+            press("Not now", _forget, download, key=f"{key}_no", type="tertiary")
         else:
             _button(download, "Download pictures", f"{key}_ask", download.measure)
             if download.result:
@@ -161,16 +158,16 @@ def _draw(download: Download, key: str, was_running: bool) -> None:
 def _button(
     download: Download, label: str, key: str, task: Callable[[], None], is_primary: bool = False
 ) -> None:
-    if st.button(
+    if press(
         label,
+        download.begin,
+        task,
+        icon="download",
         key=key,
-        icon=":material/download:",
         type="primary" if is_primary else "secondary",
         help="Shows the number and size of the files before downloading."
         if not is_primary
         else None,
-        on_click=attempt,
-        args=(download.begin, task),
     ):
         st.rerun()  # the whole page: it looks again every second
 

@@ -45,9 +45,7 @@ def ahead(task: Callable[..., object], *arguments: object) -> None:
 
 
 def changed_at(picture: Picture) -> tuple[int, ...]:
-    """Return the time when the picture's files were last written, so that outdated cached data can be recognized; 0 if
-    it has none.
-    """
+    """Return when the picture's files were last written, to recognize outdated cached data; 0 without a file."""
     return tuple(
         containers.status(path).st_mtime_ns if containers.is_file(path) else 0
         for path in picture.paths

@@ -44,9 +44,7 @@ def main(app: Path, settings: Mapping[str, Any]) -> None:
 
 @contextlib.asynccontextmanager
 async def _open_browser(app: st.App) -> AsyncIterator[None]:
-    """Open the first page in a browser, unless Streamlit is headless: it has no screen, or a setting
-    says so.
-    """
+    """Open the first page in a browser, unless Streamlit is headless."""
     if not st.get_option("server.headless"):
         url = f"http://{st.get_option('browser.serverAddress')}:{st.get_option('server.port')}"
         loop = asyncio.get_running_loop()  # a browser of a terminal ends when it is closed

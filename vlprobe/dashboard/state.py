@@ -10,7 +10,7 @@ import copy
 import functools
 import os
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, cast
@@ -118,9 +118,8 @@ def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
         short = value if len(value) <= NAMED else f"{value[:NAMED]}…"
         unknown_names.append(f"{label.lower()} “{plain(printable(short))}”")
         slot.warning(
-            f"This link refers to results that were not found: {', '.join(unknown_names)}. "
-            "The page shows the available "
-            "results instead.",
+            f"This link refers to results that were not found: {', '.join(unknown_names)}. The "
+            "page shows the available results instead.",
             icon=":material/link_off:",
         )
 
@@ -138,14 +137,24 @@ def mark_picked() -> None:
     st.session_state["picked"] = True
 
 
+def write_choice(changes: Mapping[str, str | Sequence[str] | None]) -> None:
+    """Write a visitor's choice into the URL; None, or a list without values, removes a parameter.
+
+    The open case and the page of cards belong to the previous choice: they are removed unless they are named.
+    """
+    mark_picked()
+    for name, value in {"page": None, "case": None, **changes}.items():
+        st.query_params.pop(name, None)
+        if value or value == "":
+            st.query_params[name] = value if isinstance(value, str) else list(value)
+
+
 def view(
     query: Callable[Concatenate[Store, Arguments], Result],
     *arguments: Arguments.args,
     **options: Arguments.kwargs,
 ) -> Result:
-    """Return the result of a function of `vlprobe.views`, cached until a run is completed or removed or its cases are
-    tagged.
-    """
+    """Return the result of a function of `vlprobe.views`; cached until the store or the tags of its cases change."""
     current = store()
     page_store = _page_store.get()
     version = page_store.version if page_store else current.version()
@@ -165,9 +174,7 @@ def view(
 
 
 def _unshared(answer: Result) -> Result:
-    """Return a copy that a page can change without affecting others: a table's numbers are copied only when they
-    change.
-    """
+    """Return a copy that a page can change without affecting others; numbers are copied when they change."""
     if isinstance(answer, pd.DataFrame):
         return cast(Result, answer.copy(deep=False))
     if type(answer) is tuple:
@@ -199,9 +206,7 @@ def model_labels(names: Iterable[str]) -> Callable[[str], str]:
 
 
 def counts(stored: "PageSubject", case_filter: Filter) -> dict[str, int]:
-    """Count how many cases pass a filter with each outcome; the same for every outcome and order that it
-    names.
-    """
+    """Count the cases that pass a filter by outcome, whichever outcome and order it names."""
     return view(
         views.cases.outcomes, stored.question_set, replace(case_filter, outcome="all", sort="worst")
     )
@@ -294,9 +299,7 @@ class PageSubject:
 
 
 def pick_question_set(probe: str = "") -> PageSubject:
-    """A picker of question sets, of one probe or of all, kept from page to page. Without any, says
-    so and stops.
-    """
+    """Draw a picker of question sets, of one probe or of all; without any, say so and stop the page."""
     table = view(views.runs.question_sets)
     table = table.loc[table["probe"] == probe] if probe else table
     if table.empty:
@@ -334,7 +337,7 @@ def choose(
     suffix: str = "",
     on_change: Callable[[], None] | None = None,
 ) -> str:
-    """A picker that the URL names.
+    """Draw a picker that the URL names, and return its value.
 
     Args:
         label: Label of the picker.
@@ -350,7 +353,6 @@ def choose(
         suffix: Suffix of the widget's key, for a second picker of the same on a page.
         on_change: Called when the choice has changed, before the URL names it.
     """
-    key = name + suffix
     linked = st.query_params.get(name, "")
     if name in CARRIED:
         always, default = True, carried(name, options, default)
@@ -358,24 +360,39 @@ def choose(
     if linked and linked not in options:
         report_missing(label, name, linked)
         del st.query_params[name]
-    st.session_state[key] = value
     if name in CARRIED:
         carry(name, value)
     if always and linked != value:
         st.query_params[name] = value
+    settings: dict[str, Any] = {"help": help_, "disabled": disabled, "segments": segments}
+    if not segments:
+        settings["width"] = width
+    arguments = name, "" if always else default, suffix, on_change
     labels = words.distinct(options)
-    settings: dict[str, Any] = {
-        "format_func": labels.__getitem__,
-        "key": key,
-        "on_change": _write,
-        "args": (name, "" if always else default, suffix, on_change),
-        "help": help_,
-        "disabled": disabled,
-        "label_visibility": "collapsed" if bare else "visible",
-    }
+    return pick(label, name + suffix, labels, value, _write, *arguments, bare=bare, **settings)
+
+
+def pick(
+    label: str,
+    key: str,
+    options: Mapping[str, str],
+    value: str,
+    on_change: Callable[..., None],
+    *arguments: object,
+    bare: bool = False,
+    segments: bool = False,
+    **settings: Any,
+) -> str:
+    """Draw a picker that shows the page's value, and return it; `on_change` gets the arguments.
+
+    The options are values with what people read; `bare` and `segments` are those of `choose`.
+    """
+    st.session_state[key] = value
+    settings |= {"label_visibility": "collapsed" if bare else "visible", "args": arguments}
+    settings |= {"key": key, "format_func": options.__getitem__, "on_change": on_change}
     if segments:
         return st.segmented_control(label, list(options), required=True, **settings)
-    return st.selectbox(label, list(options), width=width, **settings)
+    return st.selectbox(label, list(options), **settings)
 
 
 def carried(name: str, options: Container[str], default: str) -> str:
@@ -425,10 +442,7 @@ def page_number(total: int, size: int, name: str = "page") -> int:
 
 
 def _write(
-    name: str,
-    default: object,
-    suffix: str = "",
-    on_change: Callable[[], None] | None = None,
+    name: str, default: object, suffix: str = "", on_change: Callable[[], None] | None = None
 ) -> None:
     """Write a changed picker into the URL; paging begins again after any change."""
     if on_change is not None:

@@ -1,17 +1,17 @@
-"""Tables as HTML: sizes that suit numbers with intervals, readable by screen readers, narrow
-screens scroll.
-"""
+"""Tables as HTML, readable by screen readers; narrow screens scroll them. Ways to download them, and a report."""
 
+import functools
 import html
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.state import PageSubject, model_name, plain, quiet, renamed, view
+from vlprobe.dashboard.state import PageSubject, model_name, plain, quiet, renamed, store, view
 from vlprobe.datasets import bundled
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render import symbols
@@ -21,6 +21,7 @@ from vlprobe.render.html.elements import breakable, mark, tag
 from vlprobe.render.html.tables import BOLD
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.words import AVERAGED, INTERVALS
+from vlprobe.surfaces.report import report, selection
 from vlprobe.types import Metric
 from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionFacts, QuestionSet
@@ -144,3 +145,34 @@ def about(question_set: QuestionSet) -> None:
         sizes += [f"{facts['n_cases']:,} cases"]
     with st.expander(f"About the questions: {', '.join(sizes)}"):
         st.html(tables.facts(facts))
+
+
+def file_button(
+    label: str, contents: str | Callable[[], str | bytes], name: str, mime: str, **settings: Any
+) -> None:
+    """Draw a button that downloads a file; a function makes its contents after the press."""
+    settings = {"icon": ":material/download:", "on_click": "ignore"} | settings
+    st.download_button(label, contents, name, mime, **settings)
+
+
+def report_button(stored: PageSubject) -> None:
+    """Draw a button that downloads the whole comparison as one file."""
+    file_button(
+        "Download as a report",
+        functools.partial(report.report, store(), stored.question_set),
+        f"vlprobe_{stored.probe}_{stored.key[:8]}.html",
+        "text/html",
+        icon=":material/description:",
+        help="One web page with Home, Explore, Compare and the other pages of these results, all numbers, notes and "
+        "commands. It works offline and sends no data.",
+    )
+
+
+def download(table: pd.DataFrame, name: str, label: str = "Download as CSV") -> None:
+    """Draw a button that downloads a table as CSV."""
+    file_button(label, csv(table), f"vlprobe_{name}.csv", "text/csv")
+
+
+def csv(table: pd.DataFrame) -> str:
+    """Return a table as CSV, in which no cell is a formula of a spreadsheet."""
+    return table.map(selection.defused).to_csv(index=False)

@@ -31,9 +31,7 @@ def component(name: str) -> "ComponentRenderer":
 
 
 def source(name: str, *parts: str) -> tuple[str, str]:
-    """The script of a component after the common one and those of its
-    parts, and its style sheets.
-    """
+    """Return the script of a component after the common one and its parts, and its style sheets."""
     sheets = [FOLDER / "base.css", FOLDER / f"{name}.css"]
     css = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets if sheet.is_file())
     scripts = [FOLDER / f"{stem}.js" for stem in ("base", *parts, name)]

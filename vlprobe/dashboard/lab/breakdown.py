@@ -1,6 +1,4 @@
-"""Breakdown, top to bottom: where one number of a model comes from, its
-cases, the figure, the table.
-"""
+"""Breakdown, top to bottom: the source of one number of a model, its cases, the figure, the table."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -9,10 +7,10 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import case_links, export, frame, tables
-from vlprobe.dashboard.cases.sentence import stored_kinds
-from vlprobe.dashboard.lab import figures, opening
+from vlprobe.dashboard import case_links, frame, tables
+from vlprobe.dashboard.lab import figures, papers
 from vlprobe.dashboard.lab.papers import OPENS, capital, how_it_is_measured
+from vlprobe.dashboard.sentence import stored_kinds
 from vlprobe.dashboard.state import PageSubject, choose, counts, model_name, plain, quiet, view
 from vlprobe.render import charts, words
 from vlprobe.types import Metric
@@ -22,8 +20,8 @@ from vlprobe.views.filter import Filter
 def draw_page() -> None:
     """The whole page."""
     with st.container(horizontal=True, key="lab_subject"):
-        stored = opening.pick()
-        model = opening.pick_model(stored)
+        stored = papers.pick()
+        model = papers.pick_model(stored)
         metric = _pick_metric(stored)
         slicing = _pick_slicing(stored)
     heading, examples, figure, rows = (st.container() for _ in range(4))
@@ -50,7 +48,7 @@ def draw_page() -> None:
     with examples:
         frame.say_strangers(stored)
         if example_filter:
-            opening.draw_examples(stored, example_filter)
+            papers.draw_examples(stored, example_filter)
     with figure:
         styles, labels = figures.emphasis(stored, model)
         if labels:
@@ -62,8 +60,7 @@ def draw_page() -> None:
         quiet(OPENS if any(filters.values()) else "Explore has no filter for these groups.")
     with rows:
         case_links.draw_links(
-            stored,
-            {_called(slicing, name): row_filter for name, row_filter in filters.items()},
+            stored, {_called(slicing, name): row_filter for name, row_filter in filters.items()}
         )
     with st.expander("The table", icon=":material/table_chart:", key="breakdown_table"):
         _draw_table(stored, metric, unit, slicing, table, names)
@@ -88,24 +85,22 @@ def _draw_table(
 
     tables.slices(table, metric, unit, names, stored.models, stored.looks, "Part", address)
     quiet("- = no cases. A tie counts as wrong. Click a model's name for the cases of its row.")
-    export.download(table, "breakdown")
+    tables.download(table, "breakdown")
 
 
 def _draw_all_numbers(stored: PageSubject, model: str, averaging: str, unit: str) -> None:
-    """The headline numbers as a figure, every number of every model as a
-    table, and both as files.
-    """
+    """Draw the headline numbers as a figure, every number of every model as a table, and downloads."""
     figures.draw_headlines(stored, model, averaging, unit)
     estimates = tables.all_numbers(stored, averaging, unit)
     with st.container(horizontal=True):
-        export.download(estimates, "numbers", "All numbers as CSV")
-        export.report_button(stored)
+        tables.download(estimates, "numbers", "All numbers as CSV")
+        tables.report_button(stored)
 
 
 def _any(stored: PageSubject, model: str, metric: Metric) -> Filter | None:
     """Return the cases that fool the model, of the first kind that the metric judges."""
     kinds = [kind for kind in stored_kinds(stored) if kind in metric.kinds]
-    return opening.Opening(stored, model, kinds[0]).believed if kinds else None
+    return papers.Opening(stored, model, kinds[0]).believed if kinds else None
 
 
 def _called(slicing: str, name: str) -> str:
@@ -114,9 +109,7 @@ def _called(slicing: str, name: str) -> str:
 
 
 def _most_often(stored: PageSubject, filters: Mapping[str, Filter | None]) -> str:
-    """Return the slice that fools the model most often; "" if no model is fooled, two slices are alike, or no filter
-    describes a slice.
-    """
+    """Return the slice that fools the model most often; "" for ties, or if no filter describes a slice."""
     shares = {}
     for name, slice_filter in list(filters.items())[: case_links.MOST_LINKS]:
         if slice_filter is None or slice_filter.kind in words.movement_kinds():
@@ -143,8 +136,7 @@ def _pick_metric(stored: PageSubject) -> Metric:
     with_value = set(estimates.dropna(subset=["value"])["metric"])
     options = {key: metric.label for key, metric in stored.metrics.items() if key in with_value}
     default = next(
-        (name for name in stored.presentation.main_metrics if name in options),
-        next(iter(options)),
+        (name for name in stored.presentation.main_metrics if name in options), next(iter(options))
     )
     return stored.metrics[choose("Metric", "metric", options, default)]
 
@@ -161,9 +153,7 @@ def _pick_slicing(stored: PageSubject) -> str:
 def _sliced(
     stored: PageSubject, metric: Metric, slicing: str, averaging: str, unit: str
 ) -> pd.DataFrame:
-    """The estimates of one metric, one row per model and slice. Without any, says so and stops the
-    page.
-    """
+    """Return the estimates of one metric, a row per model and slice; without any, stop the page."""
     table = view(views.estimates.estimates, stored.question_set, slicing, averaging, unit)
     table = table.loc[table["metric"] == metric.name]
     if table.empty:

@@ -1,6 +1,4 @@
-"""The papers' figures and tables of slices, drawn from the user's runs, with the published values next to them if
-there are any. Marks lead to the cases of a model.
-"""
+"""Figures and tables of the papers from the user's runs, with published values; marks lead to cases."""
 
 import math
 from collections.abc import Sequence
@@ -12,12 +10,13 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import case_links, export
+from vlprobe.dashboard import case_links, tables
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import ARMS, FigureMaker, chart
 from vlprobe.dashboard.jobs import begin
-from vlprobe.dashboard.state import PageSubject, attempt, choose, model_name, plain, quiet, view
+from vlprobe.dashboard.state import PageSubject, choose, model_name, plain, quiet, view
 from vlprobe.dashboard.tables import cards, show
+from vlprobe.dashboard.widgets import link_page, press
 from vlprobe.metrics.series import BOUNDARY_THRESHOLDS
 from vlprobe.render import charts, numbers
 from vlprobe.render.charts.styles import Look, Looks
@@ -79,9 +78,7 @@ def chart_of_cases(
     kinds: Sequence[str],
     slicing: str = "subtype",
 ) -> None:
-    """A figure whose marks, of a model and a slice each, open their cases in Explore; it is made from only stored
-    results and the URL.
-    """
+    """Draw a figure, made from stored results and the URL, whose marks open their cases in Explore."""
     points = chart(lambda: case_links.with_names(make(), stored.models), key, alt, clickable=True)
     case_links.open_clicked(
         points,
@@ -100,9 +97,7 @@ def _dots(
     slicing: str = "subtype",
     title: str | None = None,
 ) -> bool:
-    """One metric, a row for each slice and a mark for each model, with the published values as hollow marks; return
-    whether there are any.
-    """
+    """Draw a metric, a row per slice and a mark per model; return whether there are published values."""
     table = table.loc[table["metric"] == metric.name]
     rows = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
     printed = pd.DataFrame() if paper is None else paper.loc[paper["slice"].isin(list(rows))]
@@ -129,11 +124,11 @@ def draw_headlines(stored: PageSubject, model: str, averaging: str, unit: str) -
     """The headline numbers, a row each; where there is a trade-off, the way to it."""
     presentation = stored.presentation
     if presentation.trade_off:
-        st.page_link(
-            "pages/tradeoff.py",
-            label="Open the trade-off of both errors",
-            icon=":material/scatter_plot:",
-            query_params={"set": stored.key},
+        link_page(
+            "tradeoff",
+            "Open the trade-off of both errors",
+            {"set": stored.key},
+            icon="scatter_plot",
         )
         return
     table = _estimates(stored, "all", averaging, unit)
@@ -156,19 +151,17 @@ def draw_headlines(stored: PageSubject, model: str, averaging: str, unit: str) -
     with right:
         word = "What moves" if presentation.is_movement else "What fools"
         for name in stored.models:
-            st.page_link(
-                "pages/explore.py",
-                label=f"{word} {plain(model_name(name))}",
-                icon=":material/image_search:",
-                query_params={"set": stored.key, "model": name},
+            link_page(
+                "explore",
+                f"{word} {plain(model_name(name))}",
+                {"set": stored.key, "model": name},
+                icon="image_search",
             )
         quiet(ARMS + GUESSING)
 
 
 def emphasis(stored: PageSubject, model: str) -> tuple[Looks, dict[str, str]]:
-    """Return the marks of models in rows of dots, and the models with names next to their marks: the page's model, the
-    others gray, if there are too many for a legend.
-    """
+    """Return the looks of models, and the names at their marks: the page's model if there are too many."""
     if len(stored.models) <= charts.dots.MANY:
         return stored.looks, {}
     styles = {name: style for name, style in stored.looks.items() if name in stored.models}
@@ -176,9 +169,7 @@ def emphasis(stored: PageSubject, model: str) -> tuple[Looks, dict[str, str]]:
 
 
 def mentioned(stored: PageSubject, model: str, remark: str) -> None:
-    """Draw the legend of the models, once for several small figures; with too many models to distinguish, only the
-    page's model.
-    """
+    """Draw the legend of several small figures; of too many models, only the page's model."""
     is_crowded = len(stored.models) > charts.styles.DISTINCT
     named_models = [model] if is_crowded else stored.models
     labels = [model_label(stored.looks[name], model_name(name)) for name in named_models]
@@ -272,12 +263,12 @@ def severity(stored: PageSubject) -> None:
         "pictures" if is_mixture else "policies": list(missing)
     }
     fields |= {"probe": stored.probe, "options": fields["options"] | lists}
-    st.button(
+    press(
         f"Run it with {missing_words}",
-        icon=":material/play_arrow:",
+        begin,
+        Request(stored.models, **fields),
+        icon="play_arrow",
         key="ask_severity",
-        on_click=attempt,
-        args=(begin, Request(stored.models, **fields)),
     )
 
 
@@ -311,10 +302,9 @@ def deviations(stored: PageSubject, unit: str) -> None:
     if len(scores) > MOST_NAMED:
         group_scores += f", and of {len(scores) - MOST_NAMED} more in the paper's table below"
     quiet(
-        "How to read it: a model that responds equally to equal changes has most pairs at "
-        "0; the last bar includes all larger deviations. Compare models in spreads: in "
-        "cosines, a model with a "
-        "wider range deviates more only because of its range. Group scores of the same "
+        "How to read it: a model that responds equally to equal changes has most pairs at 0; the "
+        "last bar includes all larger deviations. Compare models in spreads: in cosines, a model "
+        "with a wider range deviates more only because of its range. Group scores of the same "
         f"pairs: {group_scores}."
     )
 
@@ -346,9 +336,8 @@ def subsets(stored: PageSubject) -> None:
     has_printed = _dots(stored, metric, table, "subsets", alt, paper)
     hollow = "Hollow: table 4, Kubric's location, counting and attribute." if has_printed else ""
     quiet(
-        "How to read it: further right is better; rows that differ strongly measure "
-        "different skills. "
-        f"{ARMS}{GUESSING}{hollow}"
+        "How to read it: further right is better; rows that differ strongly measure different "
+        f"skills. {ARMS}{GUESSING}{hollow}"
     )
 
 
@@ -396,27 +385,21 @@ def lexical(stored: PageSubject, model: str) -> None:
         alt = "Text-to-text accuracy over how much the words mislead, one line per model."
         chart_of_cases(make, "lures", alt, stored, metric.kinds, LURE)
         quiet(
-            "How to read it: the lure is the word overlap of the wrong caption with a "
-            "true one, minus the word overlap of the two true captions. Left of the line "
-            "word overlap gives the right answer, right of it the "
-            "wrong one. A model that understands the captions stays level. Bins with fewer than "
-            f"{FEW} triplets are left out. {ARMS}{GUESSING}"
+            "How to read it: the lure is the word overlap of the wrong caption with a true one, "
+            "minus the word overlap of the two true captions. Left of the line word overlap gives "
+            "the right answer, right of it the wrong one. A model that understands the captions "
+            f"stays level. Bins with fewer than {FEW} triplets are left out. {ARMS}{GUESSING}"
         )
 
 
 def both_sides(stored: PageSubject) -> None:
-    """A row a model and subset, a column for each pair of outcomes of a triplet, with only its texts and with the
-    picture; a number opens its cases. Nothing is drawn if no triplet has answers on both sides.
-    """
+    """Draw how often each model is right on the texts and the picture of a triplet, with links to cases."""
     table = view(views.figures.crossed_outcomes, stored.question_set)
     if table.empty:
         return
     st.header("Both answers to one triplet")
     by_cell = {
-        (model, subset, texts, pictures): (
-            n_cases,
-            numbers.with_interval(share, low, high, "rate"),
-        )
+        (model, subset, texts, pictures): (n_cases, numbers.with_interval(share, low, high, "rate"))
         for model, subset, texts, pictures, n_cases, share, low, high, _ in table.itertuples(
             index=False
         )
@@ -450,7 +433,7 @@ def both_sides(stored: PageSubject) -> None:
         "captions are nearer than both true ones. A tie is wrong. Below a number: its share and 95 % interval. Click "
         "a number for its triplets; the paper's figures show examples and no counts."
     )
-    export.download(table, "both_sides", "Both answers as CSV")
+    tables.download(table, "both_sides", "Both answers as CSV")
 
 
 def accuracy_over_size(stored: PageSubject) -> None:

@@ -25,6 +25,7 @@ from vlprobe.dashboard.state import (
     quiet,
     view,
 )
+from vlprobe.dashboard.widgets import press
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb import influence, substitution
 from vlprobe.render import charts, numbers
@@ -47,9 +48,7 @@ FEWEST = 2  # models of a vote
 
 
 def word_influence(stored: PageSubject) -> None:
-    """RoCOCO's figure 7: how much each word of a few captions does to their embedding, for a model
-    of choice.
-    """
+    """Draw RoCOCO's figure 7: the influence of each word of a few captions on their embedding."""
     name = _pick_model(stored, "Model", "reader")
     model = _encoder(name, "encode_texts", "texts")
     if model is None:
@@ -98,12 +97,13 @@ def word_votes(stored: PageSubject) -> None:
     )
     key = "consensus_asked"
     if not st.session_state.get(key):
-        st.button(
+        press(
             f"Run {len(ready)} models",
-            icon=":material/how_to_vote:",
+            st.session_state.__setitem__,
+            key,
+            True,
+            icon="how_to_vote",
             key="ask_consensus",
-            on_click=st.session_state.__setitem__,
-            args=(key, True),
         )
         quiet(
             f"The models encode the captions of the first {N_VOTED} pictures with each "
@@ -148,9 +148,7 @@ def _consensus(
 
 
 def occlusion(stored: PageSubject) -> None:
-    """RoCOCO's figure 8: which parts of a picture decide its embedding, on one failure of a model
-    of choice.
-    """
+    """Draw RoCOCO's figure 8: the parts of a picture that decide its embedding, on one failure."""
     name = _pick_model(stored, "Model", "looker")
     kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
     failures = Filter(name, "t2i" if "t2i" in kinds else "i2t")
@@ -167,10 +165,7 @@ def occlusion(stored: PageSubject) -> None:
         {"Ranked first instead": answer["top"]} if row.kind == "t2i" else {}
     )
     st.html(
-        tag(
-            "p",
-            f"Query: {row.texts[0]}" if row.kind == "t2i" else f"Fooled by: {answer['top']}",
-        )
+        tag("p", f"Query: {row.texts[0]}" if row.kind == "t2i" else f"Fooled by: {answer['top']}")
     )
     if _encoder(name, "encode_images", "pictures") is None:
         return
@@ -257,9 +252,7 @@ def _encoder(name: str, does: str, inputs: str) -> Player | None:
 
 @st.cache_data(max_entries=100, show_spinner=False)  # 18 ms with a demo model, the smallest
 def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, float]], list[str]]:
-    """Compute for each caption how far the embedding moves without a word, by its start; and the noun that moves it
-    least.
-    """
+    """Return how far each caption's embedding moves without a word, by its start, and the noun with the least."""
     words = [influence.word_spans(caption) for caption in captions]
     nouns = [
         [(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in captions
@@ -276,9 +269,7 @@ def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, fl
 
 @st.cache_data(max_entries=100, show_spinner=False)  # 33 ms with a demo model, the smallest
 def _occlusion(name: str, picture: str, changed: tuple[int, ...]) -> np.ndarray:
-    """Compute how far a picture's embedding moves without each of its 16 parts, shape (4, 4); `changed` is
-    its files' times.
-    """
+    """Return how far an embedding moves without each of 16 parts: (4, 4). `changed`: times of the files."""
     player = load_player(name)
 
     def encode(images):

@@ -21,6 +21,7 @@ from vlprobe.dashboard.state import (
     view,
 )
 from vlprobe.dashboard.tables import breakable, show
+from vlprobe.dashboard.widgets import link_page
 from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor.checks import Check
 from vlprobe.models.doctor.examine import Examination
@@ -44,7 +45,7 @@ def examined() -> Examination:
         st.info(
             "No model has been checked yet; every run checks its models.", icon=":material/info:"
         )
-        st.page_link("pages/home.py", label="Start with the demo", icon=":material/play_arrow:")
+        link_page("home", "Start with the demo", icon="play_arrow")
         st.code("vlprobe doctor demo:softmax", language="sh")
         st.stop()
     by_key = {f"{exam.model_digest[:8]}-{exam.dataset_digest[:8]}": exam for exam in examinations}
@@ -73,9 +74,8 @@ def matrix() -> None:
         styles = charts.styles.styles(view(views.runs.models))
         st.html(fitness.matrix(rows, styles, model_labels(row.model for row in rows)))
         quiet(
-            "✓ passed, ! failed, - not judged: it does not apply, or no published value "
-            "exists. Controls should fail; they show that the checks can detect a "
-            "failure."
+            "✓ passed, ! failed, - not judged: it does not apply, or no published value exists. "
+            "Controls should fail; they show that the checks can detect a failure."
         )
 
 
@@ -105,8 +105,7 @@ def verdict(examination: Examination) -> None:
         names = ", ".join(fitness.check_name(name) for name in failed)
         st.error(
             f"{plain(model_name(examination.model))} failed {len(failed)} of {judged} checks: "
-            f"{plain(names)}. "
-            "Find the cause before you use its results.",
+            f"{plain(names)}. Find the cause before you use its results.",
             icon=":material/warning:",
         )
     elif not judged:
@@ -189,9 +188,7 @@ def stored_names() -> dict[str, str]:
 
 
 def draw_form() -> None:
-    """A form that renames one of them; nothing in a read-only dashboard, or
-    where nothing is stored.
-    """
+    """Draw a form that renames one of them; nothing if read-only or if nothing is stored."""
     called = {} if access.read_only() else stored_names()
     if not called:
         return

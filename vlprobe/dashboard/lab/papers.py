@@ -1,9 +1,8 @@
-"""The shared parts of the pages of single papers, a paper's table with the user's runs, and the page of all printed
-numbers.
-"""
+"""The shared parts of Lab's pages: the opening, a paper's table with the user's runs; and the printed numbers."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 import pandas as pd
@@ -11,14 +10,17 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import case_links, export, frame, tables
-from vlprobe.dashboard.lab import opening
-from vlprobe.dashboard.lab.opening import Opening
+from vlprobe.case.card import card_type, case_card
+from vlprobe.dashboard import case_links, frame, tables
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.sentence import stored_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
     choose,
+    counts,
     model_name,
     page_subject,
+    pick_question_set,
     plain,
     quiet,
     search,
@@ -26,14 +28,113 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
+from vlprobe.dashboard.widgets import link_page, open_page
 from vlprobe.probes import released_layout
 from vlprobe.render.html import papers
-from vlprobe.render.words import AVERAGED, presentations, slice_order, value_label, wrong
+from vlprobe.render.words import (
+    AVERAGED,
+    movement_kinds,
+    presentations,
+    slice_order,
+    value_label,
+    wrong,
+)
 from vlprobe.storage.store import Store
 from vlprobe.types import AS_PAPER, Picture, Reader
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.filter import Filter
 from vlprobe.views.papers import MARKS
 from vlprobe.views.published import SOURCES, TABLES, PaperTable
 from vlprobe.views.records import PrintedCell, records
+from vlprobe.views.wall import WallCard
+
+N_EXAMPLES = 7  # cards: one row at 1280 pixels
+N_BESIDE = 6  # of two pictures side by side: two whole rows
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The subject of a page."""
+
+    questions: PageSubject
+    model: str
+    kind: str  # of the examples
+
+    @property
+    def believed(self) -> Filter:
+        """Return the wrong captions that fool the model, or all cases if no model can be fooled."""
+        outcome = "all" if self.kind in movement_kinds() else "fooled"
+        return Filter(self.model, self.kind, outcome=outcome)
+
+
+def pick(probe: str = "") -> PageSubject:
+    """Draw the picker of question sets, of one probe or of all; if a probe never ran, how to run it."""
+    stored = view(views.runs.question_sets)
+    if probe:
+        if probe not in set(stored["probe"]):
+            st.title(presentations()[probe].name, anchor=False)
+        return frame.begin(probe, says_sentence=False)
+    if stored.empty:
+        st.title("Where does a number come from?", anchor=False)
+    return pick_question_set()
+
+
+def pick_model(stored: PageSubject) -> str:
+    """The picker of the model whose cases are shown."""
+    names = {name: model_name(name) for name in stored.models}
+    return choose("Model", "model", names, case_links.first_model(stored.models), always=True)
+
+
+def draw(probe: str) -> Opening:
+    """The row of pickers, the finding, pictures of it, and the question, on a probe's own page."""
+    with st.container(horizontal=True, key="lab_subject"):
+        stored = pick(probe)
+        model = pick_model(stored)
+        kinds = stored_kinds(stored)
+        lies = {name: stored.presentation.kind(name).lie or name for name in kinds}
+        kind = view(views.runs.default_kind, stored.question_set, (model,))
+        if len(kinds) > 1:
+            kind = choose("Fooled by", "kind", lies, kind, always=True)
+    opening = Opening(stored, model, kind)
+    st.title(plain(finding(opening)), anchor=False)
+    frame.sentence(stored, kind)
+    frame.say_strangers(stored)
+    draw_examples(opening.questions, opening.believed)
+    return opening
+
+
+def finding(opening: Opening) -> str:
+    """The fooled models and their rates, as a heading."""
+    kind = opening.questions.presentation.kind(opening.kind)
+    subject = f"{model_name(opening.model)} {kind.verb} {kind.lie}"
+    if kind.is_movement:
+        return subject
+    counted = counts(opening.questions, opening.believed)
+    return f"{subject}: {counted['fooled']:,} of {counted['all']:,}"
+
+
+def draw_examples(stored: PageSubject, case_filter: Filter, key: str = "examples") -> None:
+    """Cards of the first cases under a filter, one a picture; a press opens the case in Explore."""
+    kind = stored.presentation.kind(case_filter.kind)
+    n_cards = N_BESIDE if card_type(kind).is_neutral else N_EXAMPLES
+    cards, n_pictures, _ = view(views.wall.wall, stored.question_set, case_filter, 1, n_cards, True)
+    if not cards:
+        return
+    label = f"{len(cards)} of {n_pictures:,} examples"
+    draw_cards(cards, kind, label, case_links.query(stored, case_filter), key)
+
+
+def draw_cards(
+    cards: Sequence[WallCard], kind: KindPresentation, label: str, query: case_links.Query, key: str
+) -> None:
+    """Draw a row of cards of one kind; a pressed one opens its case in Explore, with this query."""
+    values = case_links.wall_values([case_card(card, kind) for card in cards], label, bare=True)
+    # Streamlit reports a press only to a page that listens
+    component("wall")(key=key, data=values, on_open_change=lambda: None)
+    opened = st.session_state[key].get("open") if key in st.session_state else None
+    if opened in [card.id for card in cards]:
+        open_page("explore", {**query, "case": str(opened)})
+
 
 OPENS = "Click a point for its cases."
 ALL = "all"
@@ -42,7 +143,7 @@ MOST_IN_VIEW = 16  # rows of a table that does not scroll
 
 def begin(probe: str) -> Opening:
     """The row of pickers, the finding and its pictures, and a link to the cases of each kind of edit."""
-    begun = opening.draw(probe)
+    begun = draw(probe)
     choices = view(views.estimates.choices, begun.questions.question_set)
     subtypes = choices.loc[choices["kind"] == begun.kind, "subtype"].unique()
     filters = {
@@ -75,7 +176,7 @@ def end(stored: PageSubject, name: str) -> None:
         "In the format of the paper's tables", icon=":material/table_chart:", key="paper_table"
     ):
         table = draw_table(stored)
-        export.download(view(views.papers.remade, stored.question_set, table.number), name)
+        tables.download(view(views.papers.remade, stored.question_set, table.number), name)
     frame.notes(stored)
     tables.about(stored.question_set)
 
@@ -109,9 +210,7 @@ def _draw_notes(notes: Sequence[str]) -> None:
 
 
 def draw_altered_file(stored: PageSubject) -> None:
-    """A picker of the policy, or of one of its draws, and a button to download its captions in the layout in which
-    RoCOCO was released.
-    """
+    """Draw a picker of a policy's draw, and a button that downloads its captions in RoCOCO's layout."""
     choices = view(views.estimates.choices, stored.question_set)
     rules = list(dict.fromkeys(choices.loc[choices["kind"] == "i2t", "rule"]))
     if not rules:
@@ -120,13 +219,11 @@ def draw_altered_file(stored: PageSubject) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         labels = {name: value_label(name) for name in rules}
         rule = choose("Altered captions", "altered", labels, rules[0])
-        st.download_button(
+        tables.file_button(
             "Download (RoCOCO format)",
             partial(altered_captions, partial(store().cases(stored.key).blocks, "cases"), rule),
             f"{released_layout.file_names([rule])[rule]}.json",
             "application/json",
-            icon=":material/download:",
-            on_click="ignore",
             key="altered_file",
             help="A JSON list of `image` and `caption`: five or six captions of the picture, then five altered ones. "
             "`rococo:FILE@PICTURES` and every reader of RoCOCO's own files can read it.",
@@ -151,9 +248,7 @@ def altered_captions(cases: Reader, rule: str) -> bytes:
 
 
 def draw_printed_numbers() -> None:
-    """The page of every number that the papers print: pickers, a summary, the table with the numbers of a run, and its
-    download.
-    """
+    """Draw every number that the papers print: pickers, a summary, the table with a run's numbers."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="lab_subject"):
         titles = {
             probe: presented.title
@@ -162,7 +257,7 @@ def draw_printed_numbers() -> None:
         }
         paper = choose("Paper", "paper", titles, next(iter(titles)))
         stored = _pick_run_set(paper)
-        model = opening.pick_model(stored) if stored else ""
+        model = pick_model(stored) if stored else ""
         cells = (
             view(views.papers.beside, stored.question_set, model, paper)
             if stored
@@ -196,7 +291,7 @@ def draw_printed_numbers() -> None:
         },
     )
     _draw_notes([note.removeprefix("suspect: ") for note in cells["note"].unique() if note])
-    export.download(cells, f"printed_{paper}")
+    tables.download(cells, f"printed_{paper}")
     if stored:
         frame.notes(stored)
 
@@ -229,22 +324,19 @@ def _summarize(paper: str, cells: pd.DataFrame, stored: PageSubject | None, mode
     name, n_beside = model_name(model), len(cells.dropna(subset=["run"]))
     quiet(
         f"{name} has a number with the same meaning for {n_beside:,} of them, in the same unit. "
-        "The pictures differ unless you ran the paper's dataset; the model differs unless "
-        "the row says “same weights”. "
-        f"Empty: not measured in this run. {AVERAGED[AS_PAPER]}"
+        "The pictures differ unless you ran the paper's dataset; the model differs unless the row "
+        f"says “same weights”. Empty: not measured in this run. {AVERAGED[AS_PAPER]}"
     )
-    st.page_link(
-        "pages/explore.py",
-        label=f"The cases of {plain(name)}",
-        icon=":material/image_search:",
-        query_params={"set": stored.key, "model": model},
+    link_page(
+        "explore",
+        f"The cases of {plain(name)}",
+        {"set": stored.key, "model": model},
+        icon="image_search",
     )
 
 
 def _matching(cells: pd.DataFrame, table: str, mark: str, contains: str) -> pd.DataFrame:
-    """The cells of a table and with a mark, each `ALL` for every one, that have all words in any of
-    their texts.
-    """
+    """Return the cells of a table with a mark (`ALL`: any) that have all words in any of their texts."""
     if table != ALL:
         cells = cells.loc[cells["table"] == int(table)]
     if mark != ALL:

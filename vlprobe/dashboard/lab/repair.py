@@ -20,13 +20,12 @@ from vlprobe.case import html
 from vlprobe.case.card import wrong_captions
 from vlprobe.dashboard import case_links, frame
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.chart import ARMS, chart
 from vlprobe.dashboard.jobs import begin, span, watched
-from vlprobe.dashboard.lab import opening
+from vlprobe.dashboard.lab import papers
 from vlprobe.dashboard.lab.training import other_seeds, trained
-from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.run.progress import panel
+from vlprobe.dashboard.sentence import stored_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
     attempt,
@@ -38,6 +37,7 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
+from vlprobe.dashboard.widgets import link_page, press
 from vlprobe.models import published
 from vlprobe.models.published import PREFIX
 from vlprobe.render import charts
@@ -102,7 +102,7 @@ def repaired() -> Three:
         examples = published_here | {"Tiny CLIP, EqSim": tuple(FIRST.values())}
         with st.container(horizontal=True, key="repair_examples"):
             for label, three in examples.items():
-                st.button(label, on_click=_choose, args=(three,))
+                press(label, _choose, three)
     newest = {
         "before": "",
         "control": _first(tuned, plain_=True),
@@ -160,9 +160,7 @@ def called(name: str) -> str:
 
 
 def changed(models: Three) -> None:
-    """Draw the changes between the three models, in words, as a figure and in numbers; and a button for missing
-    results.
-    """
+    """Draw the changes between the three models, and a button for missing results."""
     if len(set(models)) < 3 or "" in models:
         st.info(
             (
@@ -175,9 +173,8 @@ def changed(models: Three) -> None:
         return
     if differ := training_differences(*models):
         st.warning(
-            "The training runs differ in more than the repair, so not every change is an "
-            "effect of the repair. "
-            f"{plain('; '.join(differ))}.",
+            "The training runs differ in more than the repair, so not every change is an effect "
+            f"of the repair. {plain('; '.join(differ))}.",
             icon=":material/warning:",
         )
     keys = view(views.repair.repair_sets, models)
@@ -214,9 +211,7 @@ def changed(models: Three) -> None:
 
 
 def _draw_repaired(models: Three) -> None:
-    """A sentence on how many cases fool only the model before and how many only the model after, and
-    the first of those that were repaired, with photographs where there are any.
-    """
+    """Draw how many cases fool only the model before, how many only the model after, and repaired ones."""
     before, _, after = models
     repaired = _most_repaired(before, after)
     if repaired is None:
@@ -233,29 +228,22 @@ def _draw_repaired(models: Three) -> None:
     frame.say_strangers(repaired.questions, models)
     of_two = bucket(replace(repaired.case_filter, other=after, sort="difference"), "only_first")
     question_set = repaired.questions.question_set
-    cards, _, _ = view(views.wall.wall, question_set, of_two, 1, opening.N_EXAMPLES, True)
+    cards, _, _ = view(views.wall.wall, question_set, of_two, 1, papers.N_EXAMPLES, True)
     label = f"Repaired: {wrong_captions(kind)} that fooled only {model_name(before)}"
     parameters = case_links.query(repaired.questions, of_two)
-    opening.draw_cards(cards, kind, label, parameters, "repaired_examples")
+    papers.draw_cards(cards, kind, label, parameters, "repaired_examples")
     with st.container(horizontal=True):
-        st.page_link(
-            page_file("explore"),
-            label=f"All {disagreements.n_only_base:,}",
-            icon=":material/image_search:",
-            query_params=parameters,
-        )
-        st.page_link(
-            page_file("breakdown"),
-            label="Each kind of wrong caption",
-            icon=":material/bar_chart:",
-            query_params={"set": repaired.questions.key},
+        link_page("explore", f"All {disagreements.n_only_base:,}", parameters, icon="image_search")
+        link_page(
+            "breakdown",
+            "Each kind of wrong caption",
+            {"set": repaired.questions.key},
+            icon="bar_chart",
         )
 
 
 def _most_repaired(before: str, after: str) -> Repaired | None:
-    """Return the question set, among those that both answered, with most cases repaired beyond the cases that were
-    broken.
-    """
+    """Return the question set of both models with the most cases repaired beyond those broken."""
     every: list[Repaired] = []
     for key in view(views.repair.repair_sets, (before, after)).values():
         stored = page_subject(key)
@@ -390,9 +378,7 @@ def _beside_rates(
 
 
 def _ask(models: Three, missing: list[str]) -> None:
-    """The job that asks these models now, or one button for the probes that not all three have
-    answered.
-    """
+    """Draw the job that runs these models now, or a button for the probes that not all have answered."""
     if _is_published(models):
         if missing:
             quiet(
@@ -415,13 +401,14 @@ def _ask(models: Three, missing: list[str]) -> None:
     missing_probes = ", ".join(PROBES[probe] for probe in missing)
     st.info(f"Not run yet for all three models: {plain(missing_probes)}.", icon=":material/info:")
     if changes("These tests have not been run."):
-        st.button(
+        press(
             "Run what is missing",
+            probe_all,
+            models,
+            tuple(missing),
+            icon="play_arrow",
             type="primary",
-            icon=":material/play_arrow:",
             key="ask_missing",
-            on_click=attempt,
-            args=(probe_all, models, tuple(missing)),
         )
         quiet(_work(models, missing))
 
@@ -441,9 +428,7 @@ def probe_all(models: tuple[str, ...], probes: tuple[str, ...] = tuple(PROBES)) 
 
 
 def probe_tuned(tuned: str, loss: str) -> None:
-    """Pick a new model, as the control if its loss is plain, and run it and the two others on every
-    probe.
-    """
+    """Pick a new model, as the control if its loss is plain, and run the three on every probe."""
     st.query_params["control" if loss in RETRIEVAL else "after"] = tuned
     models = tuple(st.query_params.get(role, "") for role in HELP)
     probe_all(models)

@@ -13,18 +13,11 @@ from vlprobe.case import html
 from vlprobe.case.card import case_card
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.cases.pictures import draw_pictures
-from vlprobe.dashboard.cases.sentence import stored_kinds
-from vlprobe.dashboard.lab import opening
-from vlprobe.dashboard.state import (
-    PageSubject,
-    attempt,
-    choose,
-    model_name,
-    quiet,
-    store,
-    view,
-)
+from vlprobe.dashboard.drawer import draw_pictures
+from vlprobe.dashboard.lab import papers
+from vlprobe.dashboard.sentence import stored_kinds
+from vlprobe.dashboard.state import PageSubject, choose, model_name, quiet, store, view
+from vlprobe.dashboard.widgets import press
 from vlprobe.render.sentences import listed
 from vlprobe.storage import errata
 from vlprobe.storage.errata import Verdict
@@ -38,10 +31,10 @@ ACCURACIES = {
     "0.95": "at least 95 % right",
 }
 CHOICES: dict[Verdict, tuple[str, str, str]] = {  # what the button says, its key, its icon
-    "right": ("Label right", "y", ":material/check:"),
-    "wrong": ("Label wrong", "w", ":material/close:"),
-    "both": ("Both acceptable", "b", ":material/drag_handle:"),
-    "unsure": ("Unsure", "u", ":material/help:"),
+    "right": ("Label right", "y", "check"),
+    "wrong": ("Label wrong", "w", "close"),
+    "both": ("Both acceptable", "b", "drag_handle"),
+    "unsure": ("Unsure", "u", "help"),
 }
 
 
@@ -49,7 +42,7 @@ def draw_page() -> None:
     """Draw the pickers, the list of suspects, the open case and each model's accuracy."""
     st.title("Suspect labels", anchor=False)
     with st.container(horizontal=True, key="lab_subject"):
-        questions = opening.pick()
+        questions = papers.pick()
         kinds = [name for name in stored_kinds(questions) if _has_label(questions.probe, name)]
         labels = {name: questions.presentation.kind(name).lie or name for name in kinds}
         if kinds:
@@ -148,14 +141,16 @@ def _draw_case(questions: PageSubject, kind: str, suspect: Suspect) -> None:
         return
     with st.container(horizontal=True, key="suspect_buttons"):
         for choice, (label, key, icon) in CHOICES.items():
-            st.button(
+            press(
                 label,
+                _judge,
+                questions,
+                suspect,
+                choice,
                 icon=icon,
                 key=f"suspect_{choice}",
                 shortcut=key,
                 type="primary" if choice == suspect.verdict else "secondary",
-                on_click=attempt,
-                args=(_judge, questions, suspect, choice),
             )
     quiet(
         "Verdicts are saved immediately as tags of the case. Choose a verdict again to remove it."
@@ -193,9 +188,8 @@ def _draw_accuracies(questions: PageSubject, ranking: Suspects) -> None:
     )
     n_rejected = sum(each.verdict in errata.REJECTING for each in ranking.suspects)
     quiet(
-        f"{n_rejected:,} labels rejected. Excluding cases that models get wrong always "
-        "makes them look better, so only labels judged wrong, or with two acceptable "
-        "captions, are excluded."
+        f"{n_rejected:,} labels rejected. Excluding cases that models get wrong always makes them "
+        "look better, so only labels judged wrong, or with two acceptable captions, are excluded."
     )
     st.code(
         f"vlprobe errata export {questions.question_set.runs[0].key} errata.jsonl --reviewer NAME",

@@ -14,7 +14,8 @@ from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import chart
 from vlprobe.dashboard.jobs import STATES, span
 from vlprobe.dashboard.run.progress import reread, resume, stop
-from vlprobe.dashboard.state import attempt, choose, link_docs, plain, quiet, store, tag
+from vlprobe.dashboard.state import choose, link_docs, plain, quiet, store, tag
+from vlprobe.dashboard.widgets import press
 from vlprobe.render import charts
 from vlprobe.render.html import repair
 from vlprobe.runs import jobs
@@ -26,11 +27,7 @@ from vlprobe.views.repair import loss_curves, seconds_per_step
 ROWS = 12  # of the list of trainings
 # What is added to CLIP's loss, with what weights, and what it is for.
 REPAIRS = {
-    "plain": (
-        "Plain fine-tuning (control)",
-        {},
-        "Only CLIP's own loss. Baseline for all others.",
-    ),
+    "plain": ("Plain fine-tuning (control)", {}, "Only CLIP's own loss. Baseline for all others."),
     "eqsim": (
         "EqSim (EqBen)",
         {"eqsim": 5.0},
@@ -176,12 +173,7 @@ def training_form() -> None:
         key="train_rate",
     )
     seed = lower[2].number_input(
-        "Seed",
-        0,
-        1_000_000,
-        0,
-        key="train_seed",
-        help="Sets the order of the batches.",
+        "Seed", 0, 1_000_000, 0, key="train_seed", help="Sets the order of the batches."
     )
     variant = TrainRequest.eqsim
     if "eqsim" in REPAIRS[kind][1]:
@@ -197,13 +189,13 @@ def training_form() -> None:
         )
     request = tuning_request(start, datasets, kind, strength, int(steps), rate, int(seed), variant)
     quiet(f"{_effort(request.steps)} Loss: {_loss(request)}.")
-    st.button(
+    press(
         "Start the fine-tuning",
+        _begin,
+        request,
+        icon="play_arrow",
         type="primary",
-        icon=":material/play_arrow:",
         key="train_begin",
-        on_click=attempt,
-        args=(_begin, request),
     )
 
 
@@ -386,30 +378,31 @@ def _buttons(training: Training, probe: Callable[[str, str], None]) -> None:
         if any(tuned in going.models for going in jobs.going(store())):
             quiet("Its tests are running: see the top of this page.")
         elif changes("Install vlprobe to test it."):
-            st.button(
+            press(
                 "Probe it",
+                probe,
+                tuned,
+                training.request.loss,
+                icon="play_arrow",
                 type="primary",
-                icon=":material/play_arrow:",
                 key="train_probe",
-                help=("Run all tests on it and on the two other models selected above."),
-                on_click=attempt,
-                args=(probe, tuned, training.request.loss),
+                help="Run all tests on it and on the two other models selected above.",
             )
     elif not changes("Training runs cannot be started or stopped here."):
         return
     elif not job.ended:
         is_stopping = st.session_state.get("stopping") == job.id
-        st.button(
+        press(
             "Stopping at the next step" if is_stopping else "Cancel",
-            icon=":material/stop:",
+            stop,
+            job.id,
+            icon="stop",
             key="train_cancel",
             disabled=is_stopping,
-            on_click=attempt,
-            args=(stop, job.id),
         )
     else:
-        icon = ":material/play_arrow:"
-        st.button("Resume", icon=icon, key="train_resume", on_click=attempt, args=(resume, job.id))
+        icon = "play_arrow"
+        press("Resume", resume, job.id, icon=icon, key="train_resume")
 
 
 def _curves(request: TrainRequest, table: pd.DataFrame) -> None:

@@ -1,30 +1,45 @@
-"""The two halves of Play, and the quiz for one person: spot the lie, with the link to a room."""
+"""Play: *Spot the lie*, for one person or in a room, and the switch to the Playground."""
 
+import random
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
 from vlprobe.dashboard import frame
-from vlprobe.dashboard.play import playground, room
-from vlprobe.dashboard.play.question import (
-    draw_question,
-    new_seed,
-    participants,
-    pick_round,
-    sent_by,
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.pictures import large_picture
+from vlprobe.dashboard.play import playground
+from vlprobe.dashboard.play.rooms import Rooms, Tally, is_secret, new_secret
+from vlprobe.dashboard.sentence import stored_kinds
+from vlprobe.dashboard.state import (
+    PageSubject,
+    carry,
+    choose,
+    dataset_name,
+    link_docs,
+    page_subject,
+    plain,
+    quiet,
+    renamed,
+    view,
 )
-from vlprobe.dashboard.state import PageSubject, choose, link_docs, view
+from vlprobe.dashboard.widgets import draw_row, draw_styles, link_page, press
+from vlprobe.datasets import bundled
+from vlprobe.errors import VlprobeError
 from vlprobe.render import quiz as render_quiz
+from vlprobe.render.attribution import credit_values
+from vlprobe.render.html.elements import tag
 from vlprobe.render.quiz import Participant
+from vlprobe.render.sentences import sentence_names
+from vlprobe.render.words import presentations
 from vlprobe.storage import access
-from vlprobe.views.quiz import QuizRound
+from vlprobe.views.quiz import Draw, QuizRound
 
 GAMES = {"quiz": "Spot the lie", "playground": "Playground"}
 # URL parameters of the Playground; a link with one of these opens it.
-STYLE = Path(__file__).with_name("style.css")
 PLAYGROUND = (
     "caption",
     "item",
@@ -41,13 +56,11 @@ PLAYGROUND = (
 
 
 def draw() -> None:
-    """The half that the address names: the quiz, or what was called
-    Playground as a page of its own.
-    """
-    st.html(STYLE)
+    """Draw the half of Play that the URL names: the quiz or the Playground."""
+    draw_styles("play")
     if "game" not in st.query_params and any(name in st.query_params for name in PLAYGROUND):
         st.query_params["game"] = "playground"
-    bar = st.container(horizontal=True, vertical_alignment="center", key="play_bar")
+    bar = draw_row("play_bar")
     with bar:
         game = choose("Play", "game", GAMES, "quiz", segments=True, bare=True)
     if game == "playground":
@@ -86,32 +99,25 @@ def _draw_quiz(bar: DeltaGenerator) -> None:
     """
     if problem := st.session_state.pop("quiz_problem", ""):
         st.error(link_docs(problem), icon=":material/error:")
-    if access.quiz() and room.current():
-        room.draw(bar)
+    if access.quiz() and current():
+        draw_room(bar)
         return
     with bar:
         st.space("stretch")
         clock = _clock()
-        st.button(
-            "New round",
-            icon=":material/replay:",
-            type="tertiary",
-            key="new_round",
-            on_click=new_seed,
-        )
+        press("New round", new_seed, icon="replay", type="tertiary", key="new_round")
         with st.popover("Questions", icon=":material/tune:", type="tertiary", key="quiz_questions"):
             picked = pick_round()
         if access.quiz():
             with st.popover("Room", icon=":material/groups:", type="tertiary", key="quiz_room"):
-                room.draw_door(picked[1] if picked else None)
+                draw_door(picked[1] if picked else None)
     if picked is None:
         _draw_nothing()
         return
     stored, quiz = picked
     if not quiz.questions:
         st.info(
-            "The pictures of these questions are not here.",
-            icon=":material/image_not_supported:",
+            "The pictures of these questions are not here.", icon=":material/image_not_supported:"
         )
         return
     frame.say_strangers(stored)
@@ -123,26 +129,25 @@ def _draw_nothing() -> None:
     st.title("Spot the lie")
     if len(view(views.runs.question_sets)):
         st.info(
-            "The stored runs search galleries, but the quiz needs a picture with a true "
-            "caption and a lie. Run "
-            "“Wording and meaning (LGIP)” on the same pictures.",
+            "The stored runs search galleries, but the quiz needs a picture with a true caption "
+            "and a lie. Run “Wording and meaning (LGIP)” on the same pictures.",
             icon=":material/info:",
         )
     else:
         st.info("Nothing has been run yet.", icon=":material/info:")
-    st.page_link("pages/run.py", label="Run a test", icon=":material/play_arrow:")
+    link_page("run", "Run a test", icon="play_arrow")
 
 
 def _clock() -> int:
     """Seconds for a vote; a press takes the next choice."""
     seconds = st.session_state.setdefault("quiz_clock", 0)
-    st.button(
+    press(
         CLOCKS[seconds],
-        icon=":material/timer:",
+        _next_clock,
+        icon="timer",
         type="tertiary",
         key="clock",
         help="Time limit for a vote.",
-        on_click=_next_clock,
     )
     return seconds
 
@@ -204,3 +209,404 @@ def _take(solo: Solo) -> None:
         else:
             new_seed()
             st.rerun()
+
+
+DRAWS: dict[str, str] = {"hard": "Hard ones", "fair": "Random"}
+LARGEST_SEED = 10**6
+ABOUT_DRAWS = (
+    "Hard: lies that fooled at least two thirds of the models. Random: every lie is "
+    "equally likely, so people can be compared with models."
+)
+
+
+def pick_round() -> tuple[PageSubject, QuizRound] | None:
+    """The questions that the address names; None if no stored run is eligible."""
+    sets = _quiz_sets()
+    if not sets:
+        return None
+    set_key = _pick("Questions of", "set", sets)
+    stored = page_subject(set_key)
+    presentation = stored.presentation
+    quiz_kinds = views.quiz.quiz_kinds(stored.probe)
+    in_order = sorted(quiz_kinds, key=lambda kind: kind not in stored_kinds(stored))
+    kinds = {kind: presentation.kind(kind).label for kind in in_order}
+    kind = _pick("Kind of lie", "kind", kinds)
+    draw = choose("Chosen", "quiz", DRAWS, "hard", segments=True, help_=ABOUT_DRAWS)
+    quiz = _drawn(stored, kind, "fair" if draw == "fair" else "hard")
+    if not quiz.questions and draw == "hard":
+        quiet("No trained model has answered these questions, so they are drawn at random.")
+        quiz = _drawn(stored, kind, "fair")
+    return stored, quiz
+
+
+def _quiz_sets() -> dict[str, str]:
+    """Return question sets with two captions per case: published ones first, then by probe."""
+    table = view(views.runs.question_sets)
+    keys: dict[str, list[str]] = {probe: [] for probe in presentations()}
+    labels: dict[str, str] = {}
+    for case_key, probe, dataset in zip(
+        table["case_key"], table["probe"], table["dataset"], strict=True
+    ):
+        if views.quiz.quiz_kinds(probe):
+            keys[probe].append(case_key)
+            labels[case_key] = f"{dataset_name(dataset)}: {presentations()[probe].name}"
+    in_order = [key for of_probe in keys.values() for key in of_probe]
+    is_published = dict(
+        zip(table["case_key"], table["dataset"].str.startswith(f"{bundled.PREFIX}:"), strict=True)
+    )
+    in_order.sort(key=lambda key: not is_published[key])
+    is_twin = {key: list(labels.values()).count(labels[key]) > 1 for key in in_order}
+    return {key: f"{labels[key]} · {key[:6]}" if is_twin[key] else labels[key] for key in in_order}
+
+
+def _pick(label: str, name: str, options: dict[str, str]) -> str:
+    """A picker shared with other pages; their choice is kept for them if it is not eligible here."""
+    carried = st.session_state.get(f"carried_{name}", "")
+    linked = st.query_params.get(name, "")
+    if linked and linked not in options and (linked == carried or _is_stored(name, linked)):
+        del st.query_params[name]
+    value = choose(label, name, options, next(iter(options)))
+    if carried and carried not in options:
+        carry(name, carried)
+    return value
+
+
+def _is_stored(name: str, value: str) -> bool:
+    """Return whether a link's value is stored but not eligible: it names results that exist here."""
+    if name == "set":
+        return value in set(view(views.runs.question_sets)["case_key"])
+    return any(value in presentation.kinds for presentation in presentations().values())
+
+
+def _drawn(stored: PageSubject, kind: str, draw: Draw) -> QuizRound:
+    return view(views.quiz.quiz_round, stored.question_set, kind, draw, round_seed())
+
+
+def round_seed() -> int:
+    """The number of the round in the address; without one, a new one."""
+    seed_text = st.query_params.get("round", "")
+    if seed_text.isdecimal() and len(seed_text) < 9:
+        return int(seed_text)
+    new_seed()
+    return int(st.query_params["round"])
+
+
+def new_seed() -> None:
+    """Another round."""
+    st.query_params["round"] = str(random.randrange(LARGEST_SEED))
+
+
+def attempted(action: Callable[..., object], *arguments: object) -> bool:
+    """Return whether an action of a room came off; what went wrong is kept for the page to say."""
+    try:
+        action(*arguments)
+    except VlprobeError as error:
+        st.session_state["quiz_problem"] = str(error)
+        return False
+    return True
+
+
+SIDE, DRAWN_SIDE = 720, 672  # pixels of a picture, and of a scene of the demo, drawn again
+
+
+def draw_question(
+    stored: PageSubject,
+    quiz: QuizRound,
+    index: int,
+    own_vote: int | None,
+    is_told: bool,
+    votes: tuple[int, int],
+    extra_values: Mapping[str, object],
+    key: str,
+) -> None:
+    """Draw one question; callbacks read what the component sent from the session, under `key`.
+
+    Args:
+        stored: Whose looks models have.
+        quiz: The round.
+        index: Index of the question, from 0.
+        own_vote: The caption that was voted for; None: none.
+        is_told: Whether the truth is shown.
+        votes: Votes of a room, for each caption.
+        extra_values: Further data for the component; it precedes the data made here.
+        key: Key of the component.
+    """
+    question = quiz.questions[index]
+    names = sentence_names(quiz.models, renamed())
+    own_right = None if own_vote is None else own_vote == question.true_index
+    heading = render_quiz.outcome(own_right, question) if is_told else render_quiz.ASKED
+    ahead = quiz.questions[index + 1].picture if index + 1 < len(quiz.questions) else ""
+    values = {
+        "place": f"Question {index + 1} of {len(quiz.questions)}",
+        "heading": heading,
+        "status": heading,
+        "picture": large_picture(question.picture, SIDE, DRAWN_SIDE),
+        "credit": credit_values(question.picture),
+        "ahead": large_picture(ahead, SIDE, DRAWN_SIDE) if ahead and is_told else "",
+        "alt": question.captions[question.true_index]
+        if is_told
+        else "The picture of this question",
+        "question": index,
+        "open": not is_told and own_vote is None,
+        "next": "",
+        "clock": 0,
+        "keys": True,
+        "scores": [],
+        "note": render_quiz.how_drawn(quiz),
+        "voter": "",
+        **render_quiz.question_data(question, names, stored.looks, is_told, own_vote, votes),
+        **extra_values,
+    }
+    component("quiz")(
+        key=key, data=values, on_vote_change=_keep, on_next_change=_keep, on_voter_change=_keep
+    )
+
+
+EVENTS = ("vote", "next", "voter")
+
+
+def sent_by(key: str, event: str) -> object:
+    """Return the message that the component of this key sent with this run; None if it sent nothing."""
+    state = st.session_state.get(key)
+    return None if state is None else state.get(event)
+
+
+def _keep() -> None:
+    """Do nothing: a component's message is read by the code that draws it."""
+
+
+def participants(
+    stored: PageSubject, quiz: QuizRound, n_told: int, people: Sequence[Participant]
+) -> list[Participant]:
+    """The people and all models of a round, at the revealed questions."""
+    names = sentence_names(quiz.models, renamed())
+    rights = render_quiz.model_rights(quiz, n_told)
+    models = [
+        Participant(names[model], rights[model], stored.looks[model]) for model in quiz.models
+    ]
+    return [*people, *models]
+
+
+ROOM_KEY = "room_quiz"  # of the component
+LOOK = 1.5  # seconds between two looks at a room
+_rooms = Rooms()  # not in a cache of Streamlit, which a message of any visitor clears
+ABOUT_ROOMS = (
+    "Everyone in a room gets the same questions. Votes are anonymous; they stay in this server's memory and are "
+    "deleted after a day. Votes on random questions give the human baseline in Compare."
+)
+
+
+def all_rooms() -> Rooms:
+    """Return the rooms of this server."""
+    return _rooms
+
+
+def person_secret() -> str:
+    """The identity of this person."""
+    return st.session_state.setdefault("quiz_secret", new_secret())
+
+
+def current() -> str:
+    """The code of the room that the address names, once one is in it; "" if one is in none."""
+    code = st.query_params.get("room", "")
+    if not code:
+        return ""
+    try:
+        code = all_rooms().join(code, person_secret())
+    except VlprobeError as error:
+        st.error(link_docs(str(error)), icon=":material/error:")
+        del st.query_params["room"]
+        return ""
+    if st.query_params["room"] != code:
+        st.query_params["room"] = code
+    return code
+
+
+def draw_door(quiz: QuizRound | None) -> None:
+    """Ways into a room: open one with the questions that are picked, or join by a code."""
+    quiet(ABOUT_ROOMS)
+    press(
+        "Open a room",
+        _enter,
+        all_rooms().open,
+        quiz,
+        icon="add",
+        type="primary",
+        key="open_room",
+        disabled=quiz is None or not quiz.questions,
+    )
+    with st.form("join_room", border=False):
+        st.text_input("Code of a room", key="room_code", max_chars=20, placeholder="K7DP2M")
+        st.form_submit_button(
+            "Join",
+            icon=":material/login:",
+            on_click=lambda: _enter(all_rooms().join, st.session_state["room_code"]),
+        )
+
+
+def _enter(find: Callable[..., str], *arguments: object) -> None:
+    try:
+        st.query_params["room"] = find(*arguments, person_secret())
+    except VlprobeError as error:
+        st.session_state["quiz_problem"] = str(error)
+
+
+def draw_room(bar: DeltaGenerator) -> None:
+    """The room that one is in."""
+    code = st.query_params["room"]
+    tally = all_rooms().tally(code, person_secret())
+    with bar:
+        st.space("stretch")
+        if tally.is_host:
+            with st.popover(
+                "New round", icon=":material/replay:", type="tertiary", key="room_round"
+            ):
+                picked = pick_round()
+                press(
+                    "Ask these",
+                    _new_round,
+                    code,
+                    picked[1] if picked else None,
+                    type="primary",
+                    key="ask_round",
+                    disabled=picked is None,
+                )
+        with st.popover(f"Room {code}", icon=":material/groups:", type="tertiary", key="quiz_room"):
+            st.html(tag("p", code, class_="vp-code"))
+            quiet(ABOUT_ROOMS)
+            st.code(f"{st.context.url or ''}?room={code}", language=None, wrap_lines=True)
+            if tally.is_host:
+                press("Close the room", _leave, all_rooms().close, code, key="close_room")
+            else:
+                press("Leave", _leave, all_rooms().leave, code, key="leave_room")
+    st.fragment(_draw_asked, run_every=LOOK)(code)
+
+
+def _new_round(code: str, quiz: QuizRound | None) -> None:
+    if quiz is not None and attempted(all_rooms().new_round, code, person_secret(), quiz):
+        new_seed()
+
+
+def _leave(action: Callable[..., object], code: str) -> None:
+    """Close or leave the room."""
+    attempted(action, code, person_secret())
+    st.query_params.pop("room", None)
+
+
+def _draw_asked(code: str) -> None:
+    """Draw the current question; polled at short intervals, because the host leads."""
+    rooms = all_rooms()
+    try:
+        rooms.join(
+            code, person_secret()
+        )  # again, if the place was freed while this page was closed
+        _take_room(rooms, code)
+        tally, quiz = rooms.tally(code, person_secret()), rooms.quiz(code)
+    except VlprobeError:  # closed, or a day old
+        st.session_state["quiz_problem"] = "This room is closed."
+        st.query_params.pop("room", None)
+        st.rerun()
+    if problem := st.session_state.pop("vote_problem", ""):
+        st.warning(problem, icon=":material/info:")
+    stored = page_subject(quiz.set_key)
+    draw_question(
+        stored,
+        quiz,
+        tally.question,
+        tally.own_vote,
+        tally.is_revealed,
+        tally.votes,
+        _told(stored, quiz, tally),
+        key=ROOM_KEY,
+    )
+    # Not in the component, which is sent again, with its picture, whenever a value changes.
+    if not tally.is_revealed:
+        voted = f"{tally.n_votes:,} of {tally.n_people:,} voted."
+        leads = "" if tally.is_host else " The person who opened the room reveals the answer."
+        quiet(voted + leads)
+
+
+def _told(stored: PageSubject, quiz: QuizRound, tally: Tally) -> dict[str, object]:
+    """Return the data of the room that the component receives with the question."""
+    is_last = tally.question + 1 == len(quiz.questions)
+    scores: list[dict[str, object]] = []
+    if tally.rights:
+        people = [Participant("You", tally.own_rights)]
+        scores = render_quiz.scores_data(participants(stored, quiz, len(tally.rights), people))
+        scores.insert(1, _room_score(tally))
+    values: dict[str, object] = {
+        "question": 1000 * tally.round_number + tally.question,
+        "scores": scores,
+        "voter": person_secret(),
+    }
+    if tally.own_vote is not None and not tally.is_revealed:
+        values["heading"] = "Your vote is in."
+    if tally.is_host:
+        label = "Next question" if tally.is_revealed else "Reveal"
+        values["next"] = "" if tally.is_revealed and is_last else label
+    return values
+
+
+def _room_score(tally: Tally) -> dict[str, object]:
+    """Return the result of the room, in percent; at each question, whether more were right than wrong."""
+    return {
+        "name": f"The room ({tally.n_people:,})",
+        "path": "",
+        "color": "",
+        "total": str(round(sum(tally.rights) / len(tally.rights))),
+        "unit": "%",
+        "pips": ["right" if right > 50 else "wrong" for right in tally.rights],
+    }
+
+
+def _take_room(rooms: Rooms, code: str) -> None:
+    """Handle the component's message: a vote, the host's next step, or the browser's earlier identity.
+
+    Raises InvalidInput if the room is gone.
+    """
+    vote, next_question, voter = (sent_by(ROOM_KEY, event) for event in EVENTS)
+    if is_secret(voter) and voter != person_secret():
+        _become(rooms, code, str(voter))
+    if isinstance(vote, dict):
+        position = vote.get("question")
+        round_number, index = divmod(position, 1000) if type(position) is int else (-1, -1)
+        try:
+            rooms.vote(code, person_secret(), round_number, index, vote.get("caption"))
+        except VlprobeError as error:
+            rooms.quiz(code)
+            st.session_state["vote_problem"] = str(error)
+    elif type(next_question) is int:
+        tally = rooms.tally(code, person_secret())
+        if tally.is_host and next_question == 1000 * tally.round_number + tally.question:
+            (rooms.advance if tally.is_revealed else rooms.reveal)(code, person_secret())
+
+
+def _become(rooms: Rooms, code: str, voter: str) -> None:
+    """The same browser came back: it is the person that it was, and has that person's votes."""
+    if rooms.tally(code, person_secret()).is_host:
+        return
+    rooms.leave(code, person_secret())
+    st.session_state["quiz_secret"] = voter
+    rooms.join(code, voter)
+
+
+def human_sentences(stored: PageSubject, models: Sequence[str]) -> list[str]:
+    """Return a sentence for each kind of lie that enough people have answered; none without rooms."""
+    if not access.quiz():
+        return []
+    names = sentence_names(models, renamed())
+    sentences = []
+    for kind in views.quiz.quiz_kinds(stored.probe):
+        ballots = tuple(all_rooms().ballots(stored.key, kind))
+        if ballots:
+            baseline = view(
+                views.quiz.human_baseline, stored.question_set, kind, ballots, tuple(models)
+            )
+            sentences.append(render_quiz.human_sentence(baseline, names))
+    return [sentence for sentence in sentences if sentence]
+
+
+def draw_human_baseline(stored: PageSubject, models: Sequence[str]) -> None:
+    """Draw the results of people on the same lies, if rooms have voted on enough of them."""
+    for sentence in human_sentences(stored, models):
+        st.markdown(f":material/groups: {plain(sentence)}")

@@ -32,6 +32,7 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
+from vlprobe.dashboard.widgets import press
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb.influence import word_spans
 from vlprobe.perturb.language import NOT_IN_ENGLISH
@@ -109,10 +110,7 @@ def _page() -> None:
         picture = _picture(shelf)
     if picture is None:
         with right:
-            st.info(
-                "Remove the file, or choose another one.",
-                icon=":material/image:",
-            )
+            st.info("Remove the file, or choose another one.", icon=":material/image:")
         return
     with right:
         caption = _caption(picture)
@@ -229,14 +227,7 @@ def _picture(shelf: Mapping[str, Exhibit]) -> PlayPicture | None:
             disabled=is_upload,
         )
         others = [name for name in shelf if name != item] or [item]
-        st.button(
-            "Another",
-            icon=":material/casino:",
-            key="another",
-            on_click=_pick,
-            args=(others,),
-            disabled=is_upload,
-        )
+        press("Another", _pick, others, icon="casino", key="another", disabled=is_upload)
     _draw_samples(shelf)
     if changes("Install vlprobe to try a picture of your own."):
         st.file_uploader(
@@ -386,12 +377,13 @@ def _options() -> tuple[int, int, str, str]:
         k = choose("Words replaced", "k", words, "1", segments=True, help_=help_)
         help_ = "The word whose removal changes the caption's embedding least, by vote of the models; or any word."
         which = choose("Start with", "word", WHICH, "least", segments=True, help_=help_)
-        st.button(
+        press(
             "Other words",
-            icon=":material/casino:",
+            st.query_params.__setitem__,
+            "draw",
+            str(seed + 1),
+            icon="casino",
             key="draw_again",
-            on_click=st.query_params.__setitem__,
-            args=("draw", str(seed + 1)),
         )
     return seed, int(k), which, show
 
@@ -501,9 +493,7 @@ def _mixing(
 
 
 def _partner(others: Mapping[str, str]) -> str:
-    """The other picture that the address names; Compare's parameter of
-    this name is about models.
-    """
+    """Draw a picker of the other picture; Compare's parameter of this name names models."""
     linked = st.query_params.get("with", "")
     st.session_state["with"] = linked if linked in others else next(iter(others))
     return st.selectbox(
@@ -525,9 +515,7 @@ def _photo(image: Image.Image, about: str) -> None:
 
 
 def _opened(exhibit: Exhibit, slot: str) -> Canvas:
-    """A picture of the shelf, opened when it is picked and not at every key; each slot
-    of the session holds one.
-    """
+    """Return a picture of the shelf, opened when it is picked; each slot of the session holds one."""
     cached = st.session_state.get(slot)
     if cached is None or cached[0] != exhibit:
         cached = st.session_state[slot] = (exhibit, exhibits.canvas(exhibit.open()))
@@ -574,9 +562,7 @@ def _link(complete: bool) -> None:
 
 
 def _pick_shelf() -> dict[str, Exhibit]:
-    """The pictures to pick from: the demo's, or those of a dataset that was run;
-    the URL can name no other.
-    """
+    """Draw a picker of the demo's pictures and datasets that were run, and return the chosen pictures."""
     stored = view(views.runs.runs)["dataset"].unique().tolist()
     names = [DEMO, *sorted(name for name in stored if not name.startswith(DEMO))]
     linked = st.query_params.get("from", "")
@@ -660,9 +646,7 @@ def _draw_samples(shelf: Mapping[str, Exhibit]) -> None:
 
 @st.cache_data(max_entries=400, show_spinner=False)  # 2 ms each, for eight samples in every run
 def _sample(dataset: str, item: str, _exhibit: Exhibit) -> str:
-    """A small picture of the shelf as a data address, kept by its dataset and id; ""
-    where it cannot be read.
-    """
+    """Return a small picture of the shelf as a data address; "" if it cannot be read."""
     try:
         return thumbnails.data_address(thumbnails.encode(_exhibit.open()))
     except VlprobeError:

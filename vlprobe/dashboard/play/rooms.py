@@ -91,9 +91,7 @@ def _locked(
 
 
 class Rooms:
-    """All rooms of a server. Every method raises InvalidInput for what is
-    not there or not allowed.
-    """
+    """All rooms of a server; methods raise InvalidInput for what does not exist or is not allowed."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.lock = threading.RLock()
@@ -142,9 +140,7 @@ class Rooms:
 
     @_locked
     def leave(self, code: str, secret: str) -> None:
-        """A person goes; with a vote only the place stays taken, because votes
-        stay. The host cannot leave.
-        """
+        """Let a person leave; the votes stay, and so does the place of a voter. The host cannot leave."""
         room = self._room(code)
         person = self._person(room, secret)
         if person == room.host:
@@ -249,9 +245,7 @@ class Rooms:
 
     @_locked
     def ballots(self, set_key: str, kind: str) -> list[Ballot]:
-        """Votes on questions of fair draws about a question set, in the order in which rooms were
-        opened, only the revealed ones.
-        """
+        """Return the votes on revealed questions of fair draws from a question set, oldest room first."""
         return [
             Ballot(person, question.case, question.picture_code, caption == question.true_index)
             for room in self._rooms.values()
@@ -284,9 +278,7 @@ class Rooms:
         return room
 
     def _make_way(self) -> None:
-        """Close the room without a vote for the longest time. Raises
-        InvalidInput where all are in use.
-        """
+        """Close the room without a vote for the longest time. Raises InvalidInput if all are in use."""
         code, room = min(self._rooms.items(), key=lambda entry: entry[1].voted_at)
         if self._clock() - room.voted_at < IDLE:
             raise InvalidInput(f"All {MAX_ROOMS} rooms of this server are in use. Try again later.")

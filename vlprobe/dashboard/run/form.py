@@ -15,10 +15,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.damage import error_text
-from vlprobe.dashboard.folds import fold
 from vlprobe.dashboard.jobs import begin, span
-from vlprobe.dashboard.state import attempt, dataset_name, link_docs, model_name, plain, quiet, view
+from vlprobe.dashboard.state import dataset_name, link_docs, model_name, plain, quiet, view
+from vlprobe.dashboard.widgets import draw_row, error_text, fold, press
 from vlprobe.datasets.file_formats import read_head
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.models.endpoint.budget import Budget
@@ -43,11 +42,10 @@ MOST_DATASETS = 10  # that are shown side by side
 UNSPOKEN = re.compile(r"[\\`*_{}\[\]<>!|#~$:]+")  # signs of Markdown, which may load a picture
 OWN_DATA = "coco:/path/to/folder"
 MODELS_HELP = (
-    "Type the name of any OpenCLIP model: `openclip:NAME/TAG`, or "
-    "`openclip:NAME@CHECKPOINT` for a file; `hf:FOLDER` for "
-    "one of Hugging Face; `scores:FILE` and `embeddings:FILE` for imported scores and embeddings (`vlprobe ask` "
-    "writes the questions); `http:URL#MODEL` for a model on a server that the owner of "
-    "this dashboard allowed (`--api URL`)."
+    "Type the name of any OpenCLIP model: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a "
+    "file; `hf:FOLDER` for one of Hugging Face; `scores:FILE` and `embeddings:FILE` for imported "
+    "scores and embeddings (`vlprobe ask` writes the questions); `http:URL#MODEL` for a model on a "
+    "server that the owner of this dashboard allowed (`--api URL`)."
 )
 COLUMNS = 3
 WIDE_COLUMNS = 2  # of lists, which hold several values in a row
@@ -74,9 +72,7 @@ def draw() -> None:
 
 
 def _draw() -> None:
-    """The steps, all that can be set, and at the bottom what is wrong with it, or how long
-    it takes and one button.
-    """
+    """Draw the steps and options; at the bottom the problem or the duration, and one button."""
     models = _pick_models()
     probes = _pick_probes()
     dataset = _pick_dataset(probes)
@@ -84,15 +80,13 @@ def _draw() -> None:
     described = [option for option in SETTINGS if option.name not in _hidden_settings()]
     settings = _fold_of_fields("machine", "Size, machine and details", [described], "run")
     run_choice = (models, dataset, {name: typed[name] for name in probes}, settings)
-    with st.bottom, st.container(horizontal=True, vertical_alignment="center", key="run_bar"):
+    with st.bottom, draw_row("run_bar"):
         _bar(*run_choice)
 
 
 @contextmanager
 def _step(title: str, key: str) -> Iterator[DeltaGenerator]:
-    """A step: its title at the left, what can be chosen at the right. Gives the place of
-    the line below the title.
-    """
+    """Draw a step, its title at the left; gives the slot below the title."""
     st.html('<hr class="vp-line">')
     with st.container(key=f"step_{key}"):
         left, right = st.columns([2, 10], gap="medium")
@@ -162,12 +156,12 @@ def _pick_probes() -> tuple[str, ...]:
                 )
             ]
         )
-        st.button(
+        press(
             f"All {count_word(len(every))}",
-            icon=":material/done_all:",
+            _choose_all,
+            tuple(every),
+            icon="done_all",
             key="all_probes",
-            on_click=_choose_all,
-            args=(tuple(every),),
         )
         _report(below, f"{len(names)} of {len(every)} tests")
         return names
@@ -179,9 +173,7 @@ def _choose_all(names: Sequence[str]) -> None:
 
 
 def _pick_dataset(chosen_probes: Sequence[str]) -> str:
-    """About which pictures: "" for the drawn ones that go with each probe,
-    else the name of a dataset.
-    """
+    """Draw the third step; returns the name of a dataset, "" for the scenes drawn for each probe."""
     with _step("3. Pictures", "which") as below:
         drawn = {registry.load_probe(name).dataset for name in chosen_probes}
         drawn_for_others = {registry.load_probe(name).dataset for name in registry.names("probes")}
@@ -315,11 +307,7 @@ def _field(column: DeltaGenerator, option: Option, key: str) -> None:
     elif option.type == "list":
         placeholder = "None; type a value and press Enter" if option.open else "None"
         column.multiselect(
-            option.label,
-            choices,
-            accept_new_options=option.open,
-            placeholder=placeholder,
-            **common,
+            option.label, choices, accept_new_options=option.open, placeholder=placeholder, **common
         )
     elif choices:
         column.selectbox(
@@ -350,9 +338,7 @@ def _default(option: Option) -> object:
 
 
 def _typed(option: Option, value: Any) -> object:
-    """Return the value of a field, in the form that `parse_options` takes. Entries of a list are in the order of the
-    choices, those that were typed last: one selection, one name of its run.
-    """
+    """Return a field's value for `parse_options`; entries of a list in the order of the choices."""
     if option.type in ("flag", "number"):
         return value
     if option.type != "list":
@@ -363,9 +349,7 @@ def _typed(option: Option, value: Any) -> object:
 
 
 def _known_names(folder: str) -> list[str]:
-    """Names of `models` or `datasets` that can be chosen unchanged, the demo's and
-    those of earlier runs first.
-    """
+    """Return complete names of `models` or `datasets`: the demo's and those of earlier runs first."""
     if folder == "files":
         return []
     earlier = view(views.runs.runs)[folder.removesuffix("s")].tolist()
@@ -376,9 +360,7 @@ def _known_names(folder: str) -> list[str]:
 
 
 def _hidden_settings() -> tuple[str, ...]:
-    """Return the settings that visitors do not choose: the address of a Ray cluster, and all that
-    concerns Ray unless the owner of the dashboard named a cluster.
-    """
+    """Return the hidden settings: the Ray cluster's address, and all of Ray unless the owner named one."""
     return CLUSTER_SETTINGS[1:] if ray_cluster.allowed_cluster() else CLUSTER_SETTINGS
 
 
@@ -400,15 +382,18 @@ def _bar(
         else:
             quiet(str(error))
     st.space("stretch")
-    st.button(
+    press(
         "Start",
+        _start,
+        models,
+        dataset,
+        probes,
+        settings,
+        icon="play_arrow",
         type="primary",
-        icon=":material/play_arrow:",
         key="start",
         disabled=problem is not None,
         help=link_docs(str(problem)) if problem else None,
-        on_click=attempt,
-        args=(_start, models, dataset, probes, settings),
     )
 
 
@@ -450,13 +435,7 @@ def checked(
         for option in loaded.options:
             _check_named(option, options[option.name])
         requests.append(
-            Request(
-                tuple(models),
-                dataset or loaded.dataset,
-                probe,
-                options,
-                **run_settings,
-            )
+            Request(tuple(models), dataset or loaded.dataset, probe, options, **run_settings)
         )
     for request in requests:
         registry.check_name("datasets", request.dataset)
@@ -469,9 +448,7 @@ def checked(
 
 
 def _check_named(option: Option, value: object) -> None:
-    """Raise a VlprobeError where the value names a file, a dataset or a
-    model that cannot be there.
-    """
+    """Raise a VlprobeError if the value names a file, a dataset or a model that does not exist."""
     for name in filter(None, map(str, value if isinstance(value, list) else [value])):
         if option.refers_to == "file":
             read_head(files.parse_path(name))
@@ -535,10 +512,9 @@ def _servers(requests: Sequence[Request]) -> str:
         return ""
     limit = requests[0].max_cost
     return (
-        f"Texts and pictures are sent to {', '.join(sorted(origins))}, at the expense of "
-        "the owner of this dashboard"
-        f"{f', {limit} at most' if limit else ''}. The first line of the job's log gives "
-        "the number of requests."
+        f"Texts and pictures are sent to {', '.join(sorted(origins))}, at the expense of the owner "
+        f"of this dashboard{f', {limit} at most' if limit else ''}. The first line of the job's "
+        "log gives the number of requests."
     )
 
 

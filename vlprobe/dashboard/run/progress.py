@@ -1,4 +1,4 @@
-"""The progress of a run: one card per model, the results so far, and buttons to stop or continue."""
+"""The progress of a run: a card per model and the results so far; on other pages a bar, and a notice at the end."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,10 +10,9 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.case.card import wrong_captions
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.damage import error_text
-from vlprobe.dashboard.jobs import STATES, span
-from vlprobe.dashboard.navigation import page_file
-from vlprobe.dashboard.state import attempt, dataset_name, link_docs, model_name, quiet, store, view
+from vlprobe.dashboard.jobs import STATES, span, under_way
+from vlprobe.dashboard.state import dataset_name, link_docs, model_name, plain, quiet, store, view
+from vlprobe.dashboard.widgets import draw_row, error_text, link_page, press
 from vlprobe.errors import VlprobeError
 from vlprobe.render import charts
 from vlprobe.render.html.elements import mark, tag
@@ -22,6 +21,7 @@ from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
 from vlprobe.runs.profile import SCORING, stage_of
 from vlprobe.runs.request import Request
+from vlprobe.storage import access
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import RunRow
 
@@ -86,9 +86,7 @@ def stored_runs(job: Job) -> list[RunRow]:
 
 
 def _is_of(row: RunRow, keys: Sequence[str], request: Request) -> bool:
-    """Return whether a stored run answers a request of a job; once it is done, the
-    job names its runs itself.
-    """
+    """Return whether a stored run answers a request of a job; a finished job names its runs itself."""
     if keys:
         return row.key in keys
     is_alike = (row.probe, row.dataset, row.limit) == (
@@ -305,23 +303,23 @@ def _buttons(job: Job) -> None:
     if job.state == "done" or not changes("Jobs cannot be stopped or started here."):
         return
     if job.ended:
-        st.button(
+        press(
             "Resume",
-            icon=":material/play_arrow:",
+            resume,
+            job.id,
+            icon="play_arrow",
             key=f"resume_{job.id}",
             help="Try again from where it stopped.",
-            on_click=attempt,
-            args=(resume, job.id),
         )
         return
     is_stopping = st.session_state.get("stopping") == job.id
-    st.button(
+    press(
         "Stopping at the next batch" if is_stopping else "Cancel",
-        icon=":material/stop:",
+        stop,
+        job.id,
+        icon="stop",
         key=f"cancel_{job.id}",
         disabled=is_stopping,
-        on_click=attempt,
-        args=(stop, job.id),
     )
 
 
@@ -361,21 +359,16 @@ def _links(job: Job, finished: list[RunRow]) -> None:
     """Draw the links to the results: as soon as the first model is done."""
     if job.request.kind == "training":
         if job.state == "done":
-            st.page_link(
-                page_file("repair"),
-                label="See the losses",
-                icon=":material/build:",
-                query_params={"training": job.id},
-            )
+            link_page("repair", "See the losses", {"training": job.id}, icon="build")
         return
     latest = {row.probe: row for row in finished}  # of each probe, the model that ran last
     for probe, row in latest.items():
         label = "See the failures" + (f" · {_probe_name(probe)}" if len(job.probes) > 1 else "")
         parameters = {"set": row.case_key, "model": row.model}
-        st.page_link(page_file("explore"), label=label, query_params=parameters)
+        link_page("explore", label, parameters)
     if finished:
         parameters = {"set": finished[0].case_key, "model": finished[-1].model}
-        st.page_link(page_file("tradeoff"), label="See the numbers", query_params=parameters)
+        link_page("tradeoff", "See the numbers", parameters)
 
 
 def past() -> None:
@@ -388,7 +381,7 @@ def past() -> None:
         quiet("None yet. Runs started from the command line appear on the other pages.")
     for job in earlier:
         icon, word = STATES[job.state]
-        with st.container(horizontal=True, vertical_alignment="center", key=f"past_{job.id}"):
+        with draw_row(f"past_{job.id}"):
             when = time.strftime("%d %b, %H:%M", time.localtime(job.created))
             request = f"{', '.join(map(model_name, job.models))} · {_what(job)}"
             st.html(
@@ -396,8 +389,87 @@ def past() -> None:
                 f"{tag('small', when, class_='vp-quiet')}</p>"
             )
             if job.id not in watched:
-                st.button("Open", key=f"open_{job.id}", on_click=_open, args=(job.id,))
+                press("Open", _open, job.id, key=f"open_{job.id}")
 
 
 def _open(job_id: str) -> None:
     st.query_params["job"] = job_id
+
+
+GOING, ENDED = (
+    "jobs_going",
+    "jobs_ended",
+)  # in the session: ids at the last look, and of the notices
+BAR_SECONDS = 2
+MOST = 3  # notices at once, the newest
+
+
+def draw_notices() -> None:
+    """Draw a notice for each job that has ended and whose progress this page does not show."""
+    going = {job.id for job in under_way()}
+    before = st.session_state.get(GOING, set())
+    ended = [*st.session_state.get(ENDED, ()), *sorted(before - going)]
+    shown = st.query_params.get_all("job")
+    st.session_state[GOING] = going
+    st.session_state[ENDED] = [job_id for job_id in ended if job_id not in shown][-MOST:]
+    if st.session_state[ENDED]:
+        with st.container(key="notices"):
+            for job_id in st.session_state[ENDED]:
+                try:
+                    _draw_notice(jobs.read(store(), job_id))
+                except VlprobeError:  # it was deleted meanwhile
+                    _dismiss(job_id)
+
+
+def _draw_notice(job: Job) -> None:
+    """Draw the notice of one job."""
+    icon, word = STATES[job.state]
+    with st.container(key=f"notice_{job.id}", gap="small"):
+        st.html(
+            f'<p class="vp-job" role="status">{tag("strong", f"{icon} {word}")} '
+            f"{tag('span', what_was_found(job))}</p>"
+        )
+        with draw_row():
+            page, label, query = result_link(job)
+            # The page behind the link receives the job, so that the notice disappears there.
+            link_page(page, label, query | {"job": job.id})
+            st.space("stretch")
+            press("Dismiss", _dismiss, job.id, key=f"dismiss_{job.id}", type="tertiary")
+
+
+def _dismiss(job_id: str) -> None:
+    st.session_state[ENDED] = [other for other in st.session_state[ENDED] if other != job_id]
+
+
+def draw_bar() -> None:
+    """Draw the current job, again every two seconds, unless the page shows it."""
+    job = _current_job()
+    if job is not None and job.id not in st.query_params.get_all("job"):
+        with st.bottom:
+            st.fragment(_draw_job, run_every=BAR_SECONDS)()
+
+
+def _current_job() -> Job | None:
+    """Return the running job, else the one that waits longest; None if nothing is under way."""
+    return min(under_way(), key=lambda job: (job.state != "running", job.queued), default=None)
+
+
+def _draw_job() -> None:
+    job = _current_job()
+    if job is None:  # it has ended: its results are shown now
+        st.rerun()
+        return
+    with draw_row("under_way"):
+        st.progress(overall_fraction(job), text=plain(in_one_line(job)))
+        link_page("run", "Show", {"job": job.id}, width="content")
+        if not access.read_only():
+            is_stopping = st.session_state.get("stopping") == job.id
+            press(
+                "Stopping" if is_stopping else "Stop",
+                stop,
+                job.id,
+                icon="stop",
+                key="stop_under_way",
+                type="tertiary",
+                disabled=is_stopping,
+            )

@@ -41,10 +41,7 @@ SIDES = {
 PUBLISHED = "published models, on other pictures"
 FRONT = "no other model is better on both counts"
 # Words of the axes, by the unit of the upward one
-UP_WORDS = {
-    "rate": "wrong captions rejected",
-    "cosine": "how far a wrong caption lowers the score",
-}
+UP_WORDS = {"rate": "wrong captions rejected", "cosine": "how far a wrong caption lowers the score"}
 Frame = tuple[tuple[float, float], tuple[float, float]]
 
 
@@ -221,11 +218,7 @@ def trade_offs_by_type(
             is_type = published["type"] == name
             printed = records(PrintedRow, published.loc[is_type].dropna(subset=["x", "y"]))
         by_type[str(name)] = replace(
-            whole,
-            points=_ordered(of_type),
-            printed=tuple(printed),
-            front=frozenset(),
-            frame=frame,
+            whole, points=_ordered(of_type), printed=tuple(printed), front=frozenset(), frame=frame
         )
     return by_type
 
@@ -323,10 +316,9 @@ def _draw_published(figure: go.Figure, data: TradeOffData, rings: Sequence[Print
         marker={"symbol": "circle-open", "size": 11, "color": QUIET, "line": {"width": 1.5}},
         name=PUBLISHED,
         text=[
-            f"<b>{safe(ring.model)}</b> (published, on other pictures)<br>"
-            f"{data.up.label}: {number(ring.y, data.y_unit)}<br>"
-            f"{data.down.label}: {number(ring.x, data.x_unit)}"
-            f"{'<br>' + wrapped(ring.note, 60) if ring.note else ''}"
+            f"<b>{safe(ring.model)}</b> (published, on other pictures)<br>{data.up.label}: "
+            f"{number(ring.y, data.y_unit)}<br>{data.down.label}: "
+            f"{number(ring.x, data.x_unit)}{'<br>' + wrapped(ring.note, 60) if ring.note else ''}"
             for ring in rings
         ],
         hovertemplate="%{text}<extra></extra>",

@@ -6,7 +6,6 @@ worst mistake is next to the figure (`model`).
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import htpy
 import streamlit as st
@@ -14,11 +13,9 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.case import html
 from vlprobe.case.card import case_card
-from vlprobe.dashboard import case_links, cases, export, frame, tables
+from vlprobe.dashboard import case_links, frame, tables
 from vlprobe.dashboard.chart import ARMS, chart, selectable_chart, selected
-from vlprobe.dashboard.folds import BETWEEN, fold
 from vlprobe.dashboard.lab import papers
-from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.state import (
     PageSubject,
@@ -39,6 +36,15 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
+from vlprobe.dashboard.widgets import (
+    BETWEEN,
+    draw_row,
+    draw_styles,
+    fold,
+    link_page,
+    open_page,
+    press,
+)
 from vlprobe.features.tradeoff import data
 from vlprobe.features.tradeoff.data import TradeOffData
 from vlprobe.metrics.picture_changes import CHANGED
@@ -56,8 +62,6 @@ from vlprobe.types import AS_PAPER, Metric, Picture
 from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS, Filter
 from vlprobe.views.tradeoff import COMBINED, TYPES, published_values
 
-STYLE = Path(__file__).with_name("page.css")
-NUMBERS = "pages/breakdown.py"
 LETTER, FRAME = 8.1, 58  # pixels of a letter, and of the parts of a picker other than text
 LARGE = 680  # pixels of the longer side of the picture, twice its size on the page
 MOST_PANELS = 4  # next to each other
@@ -104,10 +108,9 @@ HOW_WORDINGS = (
 
 def draw_page() -> None:
     """Draw the whole page."""
-    for sheet in (cases.STYLE, STYLE):
-        st.html(sheet)
+    draw_styles("cases", "tradeoff")
     subject = trade_off_subject()
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sentence"):
+    with draw_row("sentence"):
         _word("Trade-off of")
         _pick_models(subject)
         _word("in")
@@ -162,7 +165,7 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
     The address of the former overview, which opens the numbers, leads to the numbers.
     """
     if "numbers" in st.query_params.get("open", ""):
-        st.switch_page(NUMBERS, query_params=st.query_params.to_dict())
+        open_page("breakdown", st.query_params.to_dict())
     name = f"“{page_subject(linked).presentation.name}”"
     others = listed([f"“{presentations()[probe].name}”" for probe in probes_with_trade_off()])
     st.title("These questions have no trade-off.", anchor=False)
@@ -171,10 +174,10 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
         f"wrong captions are rejected. {others} measures both."
     )
     with st.container(horizontal=True):
-        st.page_link(NUMBERS, label="What fools these models", query_params={"set": linked})
+        link_page("breakdown", "What fools these models", {"set": linked})
         if keys:
             query = {"set": keys[0]}
-            st.page_link("pages/tradeoff.py", label="Show a trade-off", query_params=query)
+            link_page("tradeoff", "Show a trade-off", query)
     st.stop()
 
 
@@ -212,7 +215,7 @@ def _pick_models(subject: PageSubject) -> None:
             on_change=lambda: show_models(st.session_state["shown"], every),
         )
         if len(models) < len(every):
-            st.button("Show all", key="show_all", on_click=show_models, args=((), every))
+            press("Show all", show_models, (), every, key="show_all")
 
 
 def show_models(models: Collection[str], every: Collection[str]) -> None:
@@ -266,9 +269,7 @@ def _draw_how_it_is_measured(subject: PageSubject) -> TradeOffData:
 
 
 def _pick_published(subject: PageSubject, unit: str) -> bool:
-    """Return whether to show the paper's models, which have only cosines; where the question set has kinds of edit
-    that the paper does not have, they are hidden at first.
-    """
+    """Return whether to show the paper's models; hidden at first for kinds of edit that the paper lacks."""
     if unit != "cosine" or subject.probe != "lgip":
         return False
     default = "hidden" if view(views.estimates.mixed_kinds, subject.question_set) else "shown"
@@ -284,7 +285,7 @@ def _draw_share(subject: PageSubject, trade_off: TradeOffData) -> None:
         st.code(address(), language=None, wrap_lines=True)
         st.html(tag("p", "Files", class_="vp-part"))
         with st.container(horizontal=True):
-            export.download(
+            tables.download(
                 view(
                     views.tradeoff.trade_off_by_type,
                     subject.question_set,
@@ -294,13 +295,11 @@ def _draw_share(subject: PageSubject, trade_off: TradeOffData) -> None:
                 ),
                 "tradeoff",
             )
-            export.report_button(subject)
+            tables.report_button(subject)
 
 
 def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collection[str]) -> None:
-    """The figure, and below it the models outside of its frame. A click selects a model; a box or a lasso shows
-    only the models inside.
-    """
+    """Draw the figure and name the models outside of its frame. A click selects a model, an area several."""
     tables.cards(trade_off.up, trade_off.down)
     selectable_chart(
         lambda: data.trade_off_figure(trade_off, subject.looks, subject.names, named),
@@ -382,7 +381,7 @@ def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: st
         with st.container(key="failures"):
             query = case_links.query(subject, failures)
             label = data.failures_link(n_fooled)
-            st.page_link(page_file("explore"), label=label, query_params=query)
+            link_page("explore", label, query)
 
 
 def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
@@ -393,7 +392,7 @@ def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
     with fold("numbers", "The numbers", ":material/function:") as is_open:
         if is_open:
             table = tables.all_numbers(subject, trade_off.averaging, trade_off.unit)
-            export.download(table, "numbers")
+            tables.download(table, "numbers")
     if subject.probe == "lgip":
         with fold("paper", "Compared with the paper", ":material/menu_book:") as is_open:
             if is_open:
@@ -465,12 +464,12 @@ def _draw_panel(subject: PageSubject, of_type: TradeOffData, name: str) -> None:
     for point in chart(figure, f"type_{name}", alt, True):
         if model := point.get("customdata"):  # published models have no cases
             query = case_links.query(subject, failures[str(model[0])])
-            st.switch_page(page_file("explore"), query_params=query)
+            open_page("explore", query)
     with st.popover("Failures", icon=":material/image_search:", width="stretch"):
         for model, case_filter in failures.items():
             query = case_links.query(subject, case_filter)
             label = plain(subject.names[model])
-            st.page_link(page_file("explore"), label=label, query_params=query)
+            link_page("explore", label, query)
 
 
 def _type_label(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Checks of the stored results for damage: run on the page, reported in plain words, repaired by a click."""
+"""The first page of Lab: doors to the pages below it; checks of the stored results for damage, repaired by a click."""
 
 import html
 import re
@@ -10,9 +10,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from vlprobe import registry
+from vlprobe import __version__, registry
+from vlprobe.dashboard.navigation import BELOW
 from vlprobe.dashboard.state import attempt, link_docs, plain, quiet, store
 from vlprobe.dashboard.tables import show
+from vlprobe.dashboard.widgets import link_page
 from vlprobe.errors import VlprobeError
 from vlprobe.render.html.elements import breakable, column_heads, tag
 from vlprobe.runs import jobs, verify
@@ -24,6 +26,58 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Run
 from vlprobe.types.selection import request_fields
 
+DOORS = {  # page: the question it answers, its icon
+    "models": ("Model metadata, and checks with known answers.", "health_and_safety"),
+    "breakdown": ("Every number by kind of edit, rule, strength and tag.", "bar_chart"),
+    "repair": (
+        "Models before and after training on pairs, wrong words and mixed pictures.",
+        "build",
+    ),
+    "retrieval": (
+        "How often a search returns a decoy first, in the format of RoCOCO's tables.",
+        "search",
+    ),
+    "pairs": (
+        "Text, image and group score of two pictures with one difference, in EqBen's format.",
+        "compare",
+    ),
+    "triplets": (
+        "Two captions that mean the same and one that does not, in VISLA's format.",
+        "change_history",
+    ),
+    "rankings": (
+        "How stable a search is when it is reworded, in PRSM's format.",
+        "format_list_numbered",
+    ),
+    "series": (
+        "Where a video changes (EqBen, table 12), and whether models rank pictures as people do.",
+        "view_column",
+    ),
+    "published": (
+        "Every number in the five papers next to yours, with remarks on doubtful ones.",
+        "menu_book",
+    ),
+    "suspects": (
+        "Cases that every strong model rejects: hard, or mislabeled? Judge them with one key.",
+        "flag",
+    ),
+    "docs": ("Guides, and the formula and a worked example of every number.", "description"),
+}
+
+
+def draw_doors() -> None:
+    """The doors, and the version and place of what is shown."""
+    st.title("Lab")
+    st.markdown("In depth: model checks, breakdowns, fine-tuning, paper tables.")
+    grid = st.grid(min_column_width=300, border=True, gap="small", key="doors")
+    for page, name in BELOW.items():
+        answer, icon = DOORS[page]
+        with grid.cell():
+            link_page(page, f"**{name}**", icon=icon)
+            quiet(answer)
+    quiet(f"vlprobe {__version__} · results in {store().address}")
+
+
 FOUND = "stored_damages"  # of this session's last look
 MENDED = "stored_mended"
 HEAD = ("Content", "File", "Problem", "Repair")
@@ -33,10 +87,7 @@ OTHERS = {  # files other than runs: their description, and their repair
         "Embeddings, stored to save time",
         "Deleted; the next run that needs it rebuilds it",
     ),
-    "models": (
-        "Results of model checks",
-        "Deleted; the next run of the model repeats them",
-    ),
+    "models": ("Results of model checks", "Deleted; the next run of the model repeats them"),
     "jobs": ("State of a job", "Deleted; its finished results stay"),
     "annotations": ("Tags and notes", "Kept, because it cannot be recreated"),
 }
@@ -60,7 +111,7 @@ class History:
     requests: Mapping[str, Request]
 
 
-def draw() -> None:
+def draw_stored() -> None:
     """Draw a button that reads all stored data; a list of damaged data, and a button that rebuilds it."""
     if access.read_only():
         return
@@ -74,10 +125,7 @@ def draw() -> None:
     if looked is None:
         return
     if not looked.damages:
-        st.success(
-            f"{looked.at}: all checksums match.",
-            icon=":material/check_circle:",
-        )
+        st.success(f"{looked.at}: all checksums match.", icon=":material/check_circle:")
         return
     _list(looked)
 
@@ -99,11 +147,7 @@ def _read(only: tuple[Damage, ...] | None = None) -> list[Damage]:
         bar.progress(done / total, text=f"{label}: {done:,} of {total:,} files")
 
     try:
-        return verify.damages(
-            store(),
-            report,
-            only,
-        )
+        return verify.damages(store(), report, only)
     finally:
         bar.empty()
 
@@ -175,9 +219,7 @@ def runs_again(damages: Sequence[Damage], history: History) -> list[Request]:
 
 
 def _mend(damages: tuple[Damage, ...]) -> None:
-    """Drop the data that is still damaged, and start its runs. They are written down first, so that none
-    is forgotten.
-    """
+    """Delete the data that is still damaged, and start its runs, which are written down first."""
     current = store()
     current.require_writable()
     with lock(
@@ -226,9 +268,7 @@ def _mend(damages: tuple[Damage, ...]) -> None:
 
 
 def _busy(damage: Damage, history: History, probes: Set[str]) -> bool:
-    """Return whether a job may be working on it. Which runs a job makes is known once it has loaded them: the same
-    probe counts.
-    """
+    """Return whether a job may be working on it; before its runs are known, the same probe counts."""
     if _place(damage)[0] not in ("runs", "cases"):
         return False
     of_damage = {history.requests[key].probe for key in _runs_of(damage, history)}
@@ -298,9 +338,7 @@ def _in_words(damage: Damage, history: History) -> tuple[str, str]:
 
 
 def _place(damage: Damage) -> tuple[str, str]:
-    """The folder of the cache that a file is in, and the one below it, which names a run or its
-    questions.
-    """
+    """Return the folder of a file in the cache, and the one below it, named by a run or question set."""
     match = re.search(
         r"\b(runs|cases|embeddings|models|jobs|annotations)/([0-9a-z]*)", _inside(damage)
     )

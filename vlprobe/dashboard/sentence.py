@@ -1,4 +1,4 @@
-"""The sentence above the wall: which model, fooled by what, in which pictures.
+"""The sentence above the wall: which model, fooled by what, in which pictures; and the order of the cards.
 
 The URL names the question set, the model and the kind; a choice of another kind or dataset leads to
 the most complete question set that has it.
@@ -6,7 +6,8 @@ the most complete question set that has it.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -21,13 +22,17 @@ from vlprobe.dashboard.state import (
     model_labels,
     model_name,
     page_subject,
+    pick,
     plain,
     view,
+    write_choice,
 )
+from vlprobe.dashboard.widgets import link_page, press
 from vlprobe.registry import is_control, model_order
-from vlprobe.render.charts.styles import Look
 from vlprobe.render.html.elements import SHAPES, tag
-from vlprobe.render.words import distinct, presentations
+from vlprobe.render.words import distinct, movement_kinds, presentations
+from vlprobe.views.filter import Filter
+from vlprobe.views.records import QuestionSetRow
 
 NARROWEST, WIDEST = 96, 280  # of a picker, in pixels
 LETTER, FRAME = 8.1, 58  # pixels of a letter, and of the parts of a picker other than text
@@ -39,44 +44,25 @@ MOST_OTHERS = 30  # question sets whose kinds are listed
 OF_PICTURES = ("tag", "tagged", "pictured")  # filters that mean something in one data set only
 
 
-@dataclass(frozen=True)
-class StoredSet:
-    """A question set that can be picked."""
-
-    key: str
-    label: str
-    dataset: str
-    probe: str
-    models: tuple[str, ...]
-
-
-def stored_sets() -> list[StoredSet]:
-    """All question sets, most complete first; labels tell apart those that look alike."""
+def stored_sets() -> list[QuestionSetRow]:
+    """Return all question sets, the most complete first; labels that look alike get their keys."""
     rows = view(views.runs.question_set_rows)
-    labels = [row.label for row in rows]
+    n_alike = Counter(row.label for row in rows)
     return [
-        StoredSet(
-            row.case_key,
-            row.label if labels.count(row.label) == 1 else f"{row.label} · {row.case_key[:6]}",
-            row.dataset,
-            row.probe,
-            tuple(row.models),
-        )
+        replace(row, label=f"{row.label} · {row.case_key[:6]}") if n_alike[row.label] > 1 else row
         for row in rows
     ]
 
 
 def subject() -> PageSubject:
-    """Return the selection of the URL, else the last one viewed, else the most complete. The page stops if nothing is
-    stored, or if a link names results that are not stored.
-    """
+    """Return the selection of the URL, else the last one, else the most complete; without any, stop the page."""
     sets = stored_sets()
     if not sets:
         st.info("No results yet. Run a test first.", icon=":material/info:")
-        st.page_link("pages/run.py", label="Ask a model", icon=":material/play_arrow:")
+        link_page("run", "Ask a model", icon="play_arrow")
         st.stop()
     _stop_at_strangers(sets)
-    keys = [candidate.key for candidate in _likely(sets)]
+    keys = [candidate.case_key for candidate in _likely(sets)]
     stored = page_subject(_current("set", keys, keys[0]))
     model = _current("model", stored.models, most_asked(stored))
     kinds_here = stored_kinds(stored)
@@ -86,7 +72,7 @@ def subject() -> PageSubject:
     return replace(stored, model=model, kind=kind)
 
 
-def _likely(sets: Sequence[StoredSet]) -> list[StoredSet]:
+def _likely(sets: Sequence[QuestionSetRow]) -> list[QuestionSetRow]:
     """The question sets, those first that the URL's model and kind are of."""
     model, kind = (st.query_params.get(name, "") for name in ("model", "kind"))
     return sorted(
@@ -99,9 +85,7 @@ def _likely(sets: Sequence[StoredSet]) -> list[StoredSet]:
 
 
 def most_asked(stored: PageSubject) -> str:
-    """Return the model that answered most cases here, of all question sets; of several the first as
-    pages list them.
-    """
+    """Return the model with the most answered cases over all question sets; of several the first listed."""
     n_cases = view(views.runs.n_cases_by_model)
     return min(
         stored.models,
@@ -110,9 +94,7 @@ def most_asked(stored: PageSubject) -> str:
 
 
 def _current(name: str, options: Sequence[str], default: str) -> str:
-    """The URL's choice, else the one of the page before, else the default; the
-    URL names it from now on.
-    """
+    """Return the choice of the URL, else of the previous page, else the default; write it into the URL."""
     linked = any(st.query_params.get(parameter) for parameter in LINKED)
     before = default if name == "set" and linked else carried(name, options, default)
     value = st.query_params.get(name, "")
@@ -123,10 +105,8 @@ def _current(name: str, options: Sequence[str], default: str) -> str:
     return value
 
 
-def _stop_at_strangers(sets: Sequence[StoredSet]) -> None:
-    """Stop the page at a link about results that are not here; a picker's leftovers
-    are dropped without a word.
-    """
+def _stop_at_strangers(sets: Sequence[QuestionSetRow]) -> None:
+    """Stop the page if its link names results that are not here; what a picker left behind is dropped."""
     strangers = list(_strangers(sets))
     if not strangers:
         return
@@ -140,14 +120,14 @@ def _stop_at_strangers(sets: Sequence[StoredSet]) -> None:
         f"This link refers to results that are not on this computer: {about}.",
         icon=":material/link_off:",
     )
-    st.button("Show the available results", key="show_what_is_here", on_click=_forget_link)
+    press("Show the available results", _forget_link, key="show_what_is_here")
     st.stop()
 
 
-def _strangers(sets: Sequence[StoredSet]) -> Iterator[tuple[str, str]]:
+def _strangers(sets: Sequence[QuestionSetRow]) -> Iterator[tuple[str, str]]:
     """Names of parameters of the URL, and what they name that is not stored."""
     linked = {name: st.query_params.get(name, "") for name in LINKED}
-    by_key = {stored.key: stored for stored in sets}
+    by_key = {stored.case_key: stored for stored in sets}
     linked_set = by_key.get(linked["set"])
     if linked["set"] and linked_set is None:
         yield "question set", shortened(linked["set"])
@@ -176,35 +156,28 @@ def stored_kinds(stored: PageSubject) -> list[str]:
     return view(views.runs.stored_kinds, stored.key, stored.probe)
 
 
+def draw_word(text: str) -> None:
+    """Draw a word between two pickers."""
+    st.html(tag("p", text, class_="vp-between"), width="content")
+
+
 def draw_sentence(about: PageSubject) -> None:
-    """The three pickers with the words between them."""
-    kind = about.kind_presentation
+    """Draw the three pickers with the words between them."""
     pick_model(about)
-    st.html(tag("p", kind.verb, class_="vp-between"), width="content")
+    draw_word(about.kind_presentation.verb)
     pick_kind(about)
-    st.html(tag("p", "in", class_="vp-between"), width="content")
+    draw_word("in")
     pick_dataset(about)
 
 
 def pick_model(about: PageSubject, on_change: Callable[[], None] | None = None) -> None:
-    """The picker of the model; `on_change` is called before the URL names the new one."""
-    label = model_labels(about.models)
+    """Draw the picker of the model; `on_change` is called before the URL names the new one."""
+    label, look = model_labels(about.models), about.looks[about.model]
     models = {name: label(name) for name in about.models}
-    choose(
-        "Model",
-        "model",
-        models,
-        about.model,
-        always=True,
-        bare=True,
-        width=picker_width(models[about.model]) + MARK,
-        on_change=on_change,
-    )
-    _draw_mark(about.looks[about.model])
-
-
-def _draw_mark(look: Look) -> None:
-    """The model's mark in its picker, which shows only text."""
+    width = picker_width(models[about.model]) + MARK
+    settings: dict[str, Any] = {"always": True, "bare": True, "width": width}
+    choose("Model", "model", models, about.model, on_change=on_change, **settings)
+    # The mark of the model in its picker, which shows only text
     mark = f'content: "{SHAPES[look.symbol]}"; color: {look.css};'
     st.html(f"<style>.st-key-model .react-aria-ComboBox > div::before {{ {mark} }}</style>")
 
@@ -215,25 +188,15 @@ def picker_width(text: str) -> int:
 
 
 def pick_kind(about: PageSubject) -> None:
-    """The picker of the kind: those of this data set, then those that only others have, which are
-    named together with what else the choice changes.
-    """
+    """Draw the picker of the kind: those of this data set, then those of others with what else changes."""
     options = {kind: _lie(about.probe, kind) for kind in stored_kinds(about)}
     here, elsewhere = _other_kinds(about)
     options |= here
     if elsewhere:
         options |= {"": ELSEWHERE} | elsewhere
     options = distinct(options)
-    st.session_state["kind"] = about.kind
-    st.selectbox(
-        "Kind of question",
-        list(options),
-        format_func=options.__getitem__,
-        key="kind",
-        on_change=_change_kind,
-        label_visibility="collapsed",
-        width=picker_width(options[about.kind]),
-    )
+    width = picker_width(options[about.kind])
+    pick("Kind of question", "kind", options, about.kind, _change_kind, bare=True, width=width)
 
 
 def _other_kinds(about: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
@@ -244,16 +207,16 @@ def _other_kinds(about: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
         same pictures one is listed: the most complete with this model, else of all.
     """
     sets = sorted(stored_sets(), key=lambda stored: about.model not in stored.models)
-    nearest: dict[tuple[str, str], StoredSet] = {}
+    nearest: dict[tuple[str, str], QuestionSetRow] = {}
     for stored in sets:
         nearest.setdefault((stored.probe, stored.dataset), stored)
-    shown = next(stored for stored in sets if stored.key == about.key)
+    shown = next(stored for stored in sets if stored.case_key == about.key)
     del nearest[shown.probe, shown.dataset]
     own = stored_kinds(about)
     kinds = [
         (stored, kind)
         for stored in list(nearest.values())[:MOST_OTHERS]
-        for kind in stored_kinds(page_subject(stored.key))
+        for kind in stored_kinds(page_subject(stored.case_key))
         if stored.probe != shown.probe or kind not in own
     ]
     n_alike = Counter(_lie(probe, kind) for probe, kind in {(s.probe, kind) for s, kind in kinds})
@@ -268,8 +231,8 @@ def _other_kinds(about: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
         if others is elsewhere:
             label = f"{label} in {names[stored.dataset]}"
         if about.model not in stored.models:
-            label = f"{label}, for {model_name(most_asked(page_subject(stored.key)))}"
-        others[f"{stored.key}{BETWEEN}{kind}"] = label
+            label = f"{label}, for {model_name(most_asked(page_subject(stored.case_key)))}"
+        others[f"{stored.case_key}{BETWEEN}{kind}"] = label
     return here, elsewhere
 
 
@@ -283,43 +246,82 @@ def _change_kind() -> None:
     key, between, kind = st.session_state["kind"].partition(BETWEEN)
     if not between and not key:  # the heading of the others
         return
-    _leave(("type", "rule", "pair", "bucket", "outcome", "sort", "area"))
-    if not between:
-        st.query_params["kind"] = key
-        return
-    _leave(OF_PICTURES)
-    st.query_params["set"] = key
-    st.query_params["kind"] = kind
+    left = dict.fromkeys(("type", "rule", "pair", "bucket", "outcome", "sort", "area"))
+    if between:
+        write_choice(left | dict.fromkeys(OF_PICTURES) | {"set": key, "kind": kind})
+    else:
+        write_choice(left | {"kind": key})
 
 
 def pick_dataset(about: PageSubject, suffix: str = "") -> None:
-    """The pictures of the question set; others lead to the most complete questions about them."""
+    """Draw a picker of the pictures; others lead to the most complete questions about them."""
     sets = stored_sets()
     names = distinct({stored.dataset: dataset_name(stored.dataset) for stored in sets})
-    dataset = next(stored.dataset for stored in sets if stored.key == about.key)
-    st.session_state[f"dataset{suffix}"] = dataset
-    st.selectbox(
-        "Pictures",
-        list(names),
-        format_func=names.__getitem__,
-        key=f"dataset{suffix}",
-        on_change=_change_dataset,
-        args=(about.probe, suffix),
-        label_visibility="visible" if suffix else "collapsed",
-        width="stretch" if suffix else picker_width(names[dataset]),
-    )
+    dataset = next(stored.dataset for stored in sets if stored.case_key == about.key)
+    look = {} if suffix else {"bare": True, "width": picker_width(names[dataset])}
+    key, change = f"dataset{suffix}", (_change_dataset, about.probe, suffix)
+    pick("Pictures", key, names, dataset, *change, **look)
 
 
 def _change_dataset(probe: str, suffix: str) -> None:
     dataset = st.session_state[f"dataset{suffix}"]
     candidates = [stored for stored in stored_sets() if stored.dataset == dataset]
     nearest = next((stored for stored in candidates if stored.probe == probe), candidates[0])
-    _leave(("type", "rule", "pair", "area", *OF_PICTURES))
-    st.query_params["set"] = nearest.key
+    left = dict.fromkeys(("type", "rule", "pair", "area", *OF_PICTURES))
+    write_choice(left | {"set": nearest.case_key})
 
 
-def _leave(names: Sequence[str]) -> None:
-    """Remove parameters from the URL that do not apply to another choice; the others were not set by a link."""
-    mark_picked()
-    for name in (*names, "page", "case"):
-        st.query_params.pop(name, None)
+ORDERS = {
+    "worst": "Most fooled first",
+    "closest": "Closest calls first",
+    "best": "Least fooled first",
+}
+BY_MODELS = {"models": "Most models fooled first"}
+ORDERS_MOVED = {"worst": "Moved most first", "best": "Moved least first"}
+BETWEEN_TWO = {"difference": "Largest difference first"}
+IN_ORDER = {"dataset": "In the dataset's order"}
+TIES = "Fooled: the wrong one scores at least as high as the true one; a tie counts as fooled."
+
+
+def pick_bucket(stored: PageSubject, case_filter: Filter) -> str:
+    """Pick the model of two that is fooled. The default is only the first; for a marked area, all."""
+    counted = view(views.paired_outcomes.buckets, stored.question_set, case_filter)
+    model, second = (plain(model_name(name)) for name in (case_filter.model, case_filter.other))
+    options = {
+        "all": f"All {counted['all']:,}",
+        "only_first": f"Only {model} fooled {counted['only_first']:,}",
+        "only_second": f"Only {second} fooled {counted['only_second']:,}",
+        "both_fooled": f"Both fooled {counted['both_fooled']:,}",
+        "both_held": f"Neither fooled {counted['both_held']:,}",
+    }
+    fullest = next(
+        name for name in ("only_first", "only_second", "all") if counted[name] or name == "all"
+    )
+    default = "all" if case_filter.within else fullest
+    return choose("Cases", "bucket", options, default, segments=True, help_=TIES)
+
+
+def orders(stored: PageSubject, case_filter: Filter) -> dict[str, str]:
+    """Return the orders of the cards, the default first; answers without scores have none by margin."""
+    if case_filter.kind in movement_kinds():
+        return (BETWEEN_TWO if case_filter.other else {}) | ORDERS_MOVED | IN_ORDER
+    models = filter(None, (case_filter.model, case_filter.other))
+    if not all(stored.question_set.run(model).is_scored for model in models):
+        return BY_MODELS | IN_ORDER
+    return (BETWEEN_TWO if case_filter.other else {}) | ORDERS | BY_MODELS | IN_ORDER
+
+
+def with_order(stored: PageSubject, case_filter: Filter) -> Filter:
+    """The filter with the order that the URL names."""
+    possible = orders(stored, case_filter)
+    order = st.query_params.get("sort", "")
+    return replace(case_filter, sort=order if order in possible else next(iter(possible)))
+
+
+def draw_order(stored: PageSubject, case_filter: Filter, suffix: str = "") -> None:
+    """Draw the picker of the order; a change of the other filters may remove an order."""
+    possible = orders(stored, case_filter)
+    look: dict[str, Any] = {"suffix": suffix}
+    if not suffix:
+        look = {"bare": True, "width": picker_width(possible[case_filter.sort])}
+    choose("Order", "sort", possible, next(iter(possible)), **look)

@@ -1,6 +1,8 @@
-"""The wall: a sentence with the count, one card per picture, pages of them."""
+"""Explore, top to bottom: the sentence, the active filters, the rail of facets next to the wall, the drawer.
 
-import functools
+The wall is drawn before the rail, whose counts take longer, and before *Share*.
+"""
+
 from dataclasses import replace
 
 import streamlit as st
@@ -8,30 +10,81 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.case import json
 from vlprobe.case.card import card_type, case_card
-from vlprobe.dashboard.components import component
-from vlprobe.dashboard.explore import filters
+from vlprobe.dashboard import case_links, drawer, filters, frame, mixed, sentence, tables
 from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.dashboard.photographs import draw_download
 from vlprobe.dashboard.state import (
     PageSubject,
     counts,
     dataset_name,
-    mark_picked,
     model_name,
     n_passing,
     page_number,
     paginate,
-    renamed,
     store,
     view,
+    write_choice,
 )
+from vlprobe.dashboard.widgets import draw_row, draw_styles, press
 from vlprobe.render import wall as render_wall
 from vlprobe.render.html.elements import tag
 from vlprobe.render.words import movement_kinds
-from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import annotations
 from vlprobe.views.filter import Filter
 from vlprobe.views.wall import WallCard
+
+
+def draw_page() -> None:
+    """The whole page."""
+    draw_styles("cases", "explore")
+    about = sentence.subject()
+    if mixed.is_shown(about, about.kind):
+        _draw_mixed(about)
+        return
+    with draw_row("sentence"):
+        sentence.draw_sentence(about)
+        st.space("stretch")
+        order = st.container(key="order", width="content")
+        case_filter = filters.draw_filters(about)
+        with order:
+            sentence.draw_order(about, case_filter)
+        share_slot = st.container(key="explore_share", width="content")
+    frame.say_strangers(about)
+    filters.draw_chips(case_filter)
+    with st.container(horizontal=True, gap="medium", key="explore_body"):
+        rail_slot = st.container(key=filters.container_key(), width=filters.WIDTH, gap="xsmall")
+        with st.container(key="explore_wall", width="stretch"):
+            draw_wall(about, case_filter)
+    with rail_slot:
+        filters.draw_rail(about, case_filter)
+    with share_slot:
+        n_cases = n_passing(about, case_filter)
+        drawer.draw_share(about, case_filter, n_cases)
+    if "case" in st.query_params:
+        size = page_size(about, case_filter.kind)
+        drawer.draw_case(about, case_filter, size, is_grouped())
+    _draw_notes(about)
+
+
+def _draw_notes(about: PageSubject) -> None:
+    """Draw the notes on the models and the questions."""
+    if any(run.note or run.older for run in about.question_set.runs):
+        with st.expander("Notes on these models", key="model_notes"):
+            frame.notes(about)
+    tables.about(about.question_set)
+
+
+def _draw_mixed(about: PageSubject) -> None:
+    """Draw searches among mixed pictures, one per view."""
+    current = mixed.current(about)
+    with draw_row("sentence"):
+        sentence.draw_sentence(about)
+        st.space("stretch")
+        mixed.draw_steps(current)
+    frame.say_strangers(about)
+    mixed.draw_view(current)
+    _draw_notes(about)
+
 
 PAIRS_PAGE_SIZE = 30  # cards with two pictures
 
@@ -53,15 +106,12 @@ def draw_wall(stored: PageSubject, case_filter: Filter) -> None:
     size = page_size(stored, case_filter.kind)
     n_cases = n_passing(stored, case_filter)
     page = page_number(n_cases, size)
-    cards, n_pictures, _ = view(
-        views.wall.wall, stored.question_set, case_filter, page, size, is_grouped()
-    )
+    arguments = size, is_grouped()
+    cards, n_pictures, _ = view(views.wall.wall, stored.question_set, case_filter, page, *arguments)
     n_cards = n_pictures if is_grouped() else n_cases
     if n_cards and not cards:  # a link to a page beyond the last
         page = page_number(n_cards, size)
-        cards, n_pictures, _ = view(
-            views.wall.wall, stored.question_set, case_filter, page, size, is_grouped()
-        )
+        cards, _, _ = view(views.wall.wall, stored.question_set, case_filter, page, *arguments)
     if not cards:
         _draw_nothing(stored, case_filter)
         return
@@ -73,14 +123,6 @@ def draw_wall(stored: PageSubject, case_filter: Filter) -> None:
     _draw_cards(stored, case_filter, cards, heading)
     if n_cards > size:
         paginate(n_cards, size)
-
-
-def _note(stored: PageSubject, case_filter: Filter) -> str:
-    """Describe the rate, the layout of the cards, and the filters."""
-    layout = "every case" if not is_grouped() else "grouped by picture"
-    rate = _rate(stored, case_filter)
-    active = [active.label for active in filters.active_filters(case_filter)]
-    return " · ".join(filter(None, [rate, layout, *active]))
 
 
 def _rate(stored: PageSubject, case_filter: Filter) -> str:
@@ -97,40 +139,31 @@ def _rate(stored: PageSubject, case_filter: Filter) -> str:
 
 
 def _draw_cards(
-    stored: PageSubject, case_filter: Filter, cards: tuple[WallCard, ...], label: str
+    stored: PageSubject, case_filter: Filter, cards: tuple[WallCard, ...], heading: str
 ) -> None:
+    """The cards below the heading, the rate, the layout of the cards and the filters."""
     kind = stored.presentation.kind(case_filter.kind)
-    written = {
-        annotation.case: annotation for annotation in annotations.read(store(), stored.key).current
-    }
     described = [case_card(card, kind) for card in cards]
-    names = [shot.name for card in described for shot in card.front]
-    sources = addresses(store().root, names)
-    make = functools.partial(
-        json.wall_card,
-        source=sources.__getitem__,
-        renamed=renamed(),
+    notes = [
+        _rate(stored, case_filter),
+        "grouped by picture" if is_grouped() else "every case",
+        *(active.label for active in filters.active_filters(case_filter)),
+    ]
+    values = case_links.wall_values(
+        described,
+        heading,
         badge=is_grouped(),
+        tags={each.case: each.tags for each in annotations.read(store(), stored.key).current},
+        heading=heading,
+        place=dataset_name(stored.question_set.runs[0].dataset),  # no picker says so on a phone
+        legend=json.legend(described),
     )
-    pictures_note = ""
-    if not all(sources.values()):
-        pictures_note = _pictures_here(stored, case_filter)
-        with st.container(horizontal=True, vertical_alignment="center", key="pictures_offer"):
+    if not all(frame["source"] for card in values["cards"] for frame in card["frames"]):
+        notes.append(_pictures_here(stored, case_filter))
+        with draw_row("pictures_offer"):
             _offer_pictures(stored, case_filter)
             draw_download(stored, "wall_download")
-    values = {
-        "label": label,
-        "heading": label,
-        "place": dataset_name(stored.question_set.runs[0].dataset),  # no picker says so on a phone
-        "note": " · ".join(filter(None, [_note(stored, case_filter), pictures_note])),
-        "strip": False,
-        "legend": json.legend(described),
-        "cards": [
-            make(card, tags=written[card.case.case].tags if card.case.case in written else ())
-            for card in described
-        ],
-    }
-    component("wall")(key="wall", data=values, on_open_change=_open)
+    case_links.draw_wall("wall", values | {"note": " · ".join(filter(None, notes))})
 
 
 def _pictures_here(stored: PageSubject, case_filter: Filter) -> str:
@@ -148,21 +181,8 @@ def _offer_pictures(stored: PageSubject, case_filter: Filter) -> None:
     n_pictured = n_passing(stored, replace(case_filter, pictured=True))
     if n_pictured:
         label = f"Show the {n_pictured:,} with a picture here"
-        st.button(label, key="only_pictured", icon=":material/image:", on_click=_only_pictured)
-
-
-def _only_pictured() -> None:
-    mark_picked()
-    for name in ("page", "case"):
-        st.query_params.pop(name, None)
-    st.query_params["pictured"] = "here"
-
-
-def _open() -> None:
-    """The card that was pressed goes into the URL."""
-    case_id = st.session_state["wall"].get("open")
-    if case_id:
-        st.query_params["case"] = str(case_id)
+        shown = {"pictured": "here"}
+        press(label, write_choice, shown, icon="image", key="only_pictured")
 
 
 def _draw_nothing(stored: PageSubject, case_filter: Filter) -> None:
@@ -170,12 +190,13 @@ def _draw_nothing(stored: PageSubject, case_filter: Filter) -> None:
     kind = stored.presentation.kind(case_filter.kind)
     st.html(tag("h1", _nothing(case_filter, kind.is_movement), class_="vp-nothing"))
     for active, n_cases in filters.nearest_to_drop(stored, case_filter):
-        st.button(
+        press(
             f"Drop “{active.label}”: {n_cases:,} {'case' if n_cases == 1 else 'cases'}",
+            filters.drop,
+            active.parameter,
+            active.value,
+            icon="filter_list_off",
             key="drop_nearest",
-            icon=":material/filter_list_off:",
-            on_click=filters.drop,
-            args=(active.parameter, active.value),
         )
         return
     everything = Filter(case_filter.model, case_filter.kind, outcome="all")
@@ -183,9 +204,9 @@ def _draw_nothing(stored: PageSubject, case_filter: Filter) -> None:
     n_fooled = n_passing(stored, Filter(case_filter.model, case_filter.kind))
     if n_fooled and filters.active_filters(case_filter):
         label = f"Clear all filters: {n_fooled:,} cases"
-        st.button(label, key="drop_all", on_click=filters.clear_filters)
+        press(label, filters.clear_filters, key="drop_all")
     elif n_all:
-        st.button(f"Show all {n_all:,} cases", key="show_all", on_click=_show_all)
+        press(f"Show all {n_all:,} cases", filters.clear_filters, "all", key="show_all")
 
 
 def _nothing(case_filter: Filter, is_movement: bool) -> str:
@@ -196,9 +217,3 @@ def _nothing(case_filter: Filter, is_movement: bool) -> str:
     if case_filter.outcome == "tied":
         return f"{model_name(case_filter.model)} gives no two captions equal scores here."
     return "No wrong caption fools the model here."
-
-
-def _show_all() -> None:
-    filters.clear_filters()
-    mark_picked()
-    st.query_params["outcome"] = "all"

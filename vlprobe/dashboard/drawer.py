@@ -1,44 +1,52 @@
-"""One case in a drawer: the picture, the true caption and the preferred one, every model, the link to the next."""
+"""One case in a drawer: pictures, captions, every model, the next case; and the popover *Share* of a page."""
 
 import functools
 from dataclasses import replace
 from typing import TypeVar
+from urllib.parse import parse_qs, urlsplit
 
 import htpy
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.case import html, json
+from vlprobe.case import html
 from vlprobe.case.card import CaseCard, case_card, wrong_captions
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.case_links import query
-from vlprobe.dashboard.cases.pictures import draw_pictures
+from vlprobe.dashboard.case_links import draw_wall, wall_values
+from vlprobe.dashboard.case_links import query as case_query
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.photographs import draw_download
+from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.state import (
     PageSubject,
+    address,
     attempt,
     counts,
     link_docs,
     model_name,
     n_passing,
     plain,
+    query,
+    quiet,
     renamed,
     store,
     view,
 )
+from vlprobe.dashboard.tables import file_button, report_button
+from vlprobe.dashboard.widgets import draw_row, link_page, open_page, press
+from vlprobe.errors import VlprobeError
+from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import shorten
 from vlprobe.render.wall import pattern_words
 from vlprobe.scoring.thumbnails import addresses
-from vlprobe.storage import annotations
+from vlprobe.storage import annotations, bookmarks
 from vlprobe.storage.annotations import Annotation, Annotations
 from vlprobe.surfaces.report import case as report_case
+from vlprobe.surfaces.report import selection
 from vlprobe.views.filter import Filter
 from vlprobe.views.wall import Neighbours, WallCard
 
-PLAYGROUND = "pages/play.py"
 SHOWN_ALIKE = 4  # thumbnails
 MARGIN = "Margin = score of the true caption minus score of the wrong one (the smallest, if there are several)."
 T = TypeVar("T")
@@ -91,23 +99,20 @@ def draw_case(stored: PageSubject, case_filter: Filter, size: int, is_grouped: b
 
 
 def _draw_steps(near: Neighbours, n_cards: int, size: int, is_picture: bool) -> None:
-    """Draw the position of the case on the wall, and the links to its neighbors."""
+    """Draw the position of the case on the wall, and the buttons to its neighbors."""
     where = html.place_text(near.place, n_cards, is_picture)
-    with st.container(horizontal=True, vertical_alignment="center", key="case_steps"):
+    with draw_row("case_steps"):
         st.html(tag("p", where, class_="vp-quiet vp-small"), width="stretch")
-        steps = (
-            ("Previous", "Left", ":material/chevron_left:", near.previous, near.place - 1),
-            ("Next", "Right", ":material/chevron_right:", near.next, near.place + 1),
-        )
-        for label, shortcut, icon, case_id, position in steps:
-            st.button(
-                label,
-                key=f"case_{label.lower()}",
+        for label, shortcut, icon, case_id, position in (
+            ("Previous", "Left", "chevron_left", near.previous, near.place - 1),
+            ("Next", "Right", "chevron_right", near.next, near.place + 1),
+        ):
+            press(
+                *(label, _step, case_id, 1 + (position - 1) // size),
                 icon=icon,
+                key=f"case_{label.lower()}",
                 type="tertiary",
                 shortcut=shortcut,
-                on_click=_step,
-                args=(case_id, 1 + (position - 1) // size),
                 disabled=not case_id,
             )
 
@@ -135,31 +140,19 @@ def _draw_ways_on(stored: PageSubject, described: CaseCard, near: Neighbours) ->
     is_listed = st.session_state.get("case_more_open", False)
     with st.container(horizontal=True, key="case_ways"):
         if near.same_picture:
-            st.button(
-                html.more_label(near.n_same_picture, wrong_captions(described.kind)),
-                key="case_more",
-                icon=":material/photo_library:",
-                on_click=_toggle_more,
+            label = html.more_label(near.n_same_picture, wrong_captions(described.kind))
+            toggled = ("case_more_open", not is_listed)
+            press(
+                label, st.session_state.__setitem__, *toggled, icon="photo_library", key="case_more"
             )
         if _has_words(card):
-            st.page_link(
-                PLAYGROUND,
-                label="Try your own words",
-                icon=":material/draw:",
-                query_params={
-                    "from": stored.question_set.runs[0].dataset,
-                    "item": card.item,
-                    "caption": card.true_text,
-                },
-            )
+            dataset = stored.question_set.runs[0].dataset
+            caption = {"from": dataset, "item": card.item, "caption": card.true_text}
+            link_page("play", "Try your own words", caption, icon="draw")
     if is_listed:
         with st.container(key="case_more_list", gap=None):
             for sibling in near.same_picture:
                 _draw_sibling(case_card(sibling, described.kind))
-
-
-def _toggle_more() -> None:
-    st.session_state["case_more_open"] = not st.session_state.get("case_more_open", False)
 
 
 def _draw_sibling(sibling: CaseCard) -> None:
@@ -167,13 +160,9 @@ def _draw_sibling(sibling: CaseCard) -> None:
     words = f"{source} → {target}"
     if not (source and target):
         words = sibling.case.wrong_text or sibling.case.true_text
-    st.button(
-        f"{plain(shorten(words, LISTED_CAPTION))} · {sibling.count_text}",
-        key=f"case_sibling_{sibling.case.case}",
-        type="tertiary",
-        on_click=_go,
-        args=(sibling.case.id,),
-    )
+    label = f"{plain(shorten(words, LISTED_CAPTION))} · {sibling.count_text}"
+    key = f"case_sibling_{sibling.case.case}"
+    press(label, _show_case, sibling.case.id, key=key, type="tertiary")
 
 
 def _draw_pattern(stored: PageSubject, case_filter: Filter, described: CaseCard) -> None:
@@ -191,7 +180,7 @@ def _draw_pattern(stored: PageSubject, case_filter: Filter, described: CaseCard)
     if not others:
         return
     n_others = n_pictures - (card.margin <= 0)
-    with st.container(horizontal=True, key="case_pattern", gap="small"):
+    with st.container(horizontal=True, key="case_pattern"):
         words = html.others_text(len(others), n_others)
         source, target = pattern_words(key)
         text = htpy.div(".vp-pattern")[
@@ -203,27 +192,11 @@ def _draw_pattern(stored: PageSubject, case_filter: Filter, described: CaseCard)
             st.html(str(text))
             has_more = n_others > len(others)
             if has_more and st.button("Show all", key="case_pattern_all", type="tertiary"):
-                st.switch_page(page_file("explore"), query_params=query(stored, alike))
-        names = [shot.name for neighbour in others for shot in neighbour.front]
-        sources = addresses(store().root, names)
-        values = {
-            "label": words,
-            "strip": True,
-            "cards": [
-                json.wall_card(neighbour, sources.__getitem__, renamed=renamed(), badge=False)
-                for neighbour in others
-            ],
-        }
-        component("wall")(key="case_alike", data=values, on_open_change=_go_alike)
+                open_page("explore", case_query(stored, alike))
+        draw_wall("case_alike", wall_values(others, words, badge=False) | {"strip": True})
 
 
-def _go_alike() -> None:
-    case_id = st.session_state["case_alike"].get("open")
-    if case_id:
-        _go(str(case_id))
-
-
-def _go(case_id: str) -> None:
+def _show_case(case_id: str) -> None:
     st.query_params["case"] = case_id
 
 
@@ -254,24 +227,13 @@ def _draw_details(stored: PageSubject, case_filter: Filter, card: WallCard) -> N
     run = stored.question_set.run(case_filter.model)
     st.html(tag("p", "The same in a terminal:", class_="vp-quiet"))
     st.code(html.command(run.key, described), language="bash", wrap_lines=True)
-    st.download_button(
+    arguments = stored.question_set, case_filter.model, card.case, case_filter.other
+    file_button(
         "Save as a web page",
-        functools.partial(
-            report_case.case_page,
-            store(),
-            stored.question_set,
-            case_filter.model,
-            card.case,
-            case_filter.other,
-        ),
+        functools.partial(report_case.case_page, store(), *arguments),
         f"vlprobe_case_{card.case}.html",
         "text/html",
-        icon=":material/download:",
-        on_click="ignore",
-        help=(
-            "One file that includes the pictures, to send or keep. It works offline and "
-            "runs no code."
-        ),
+        help="One file that includes the pictures, to send or keep. It works offline and runs no code.",
     )
 
 
@@ -286,7 +248,7 @@ def _draw_annotation(stored: PageSubject, card: WallCard) -> None:
     tags_key, note_key = f"case_tags_{card.case}", f"case_note_{card.case}"
     offered = dict.fromkeys([*current.tags, *written.tags, *annotations.SUGGESTED])
     with st.container(key="case_tags", gap="xsmall"):
-        with st.container(horizontal=True, vertical_alignment="center", key="case_saved"):
+        with draw_row("case_saved"):
             st.html(tag("p", "Your tags", class_="vp-part"), width="stretch")
             _draw_saved(stored.key, card)
         st.multiselect(
@@ -313,9 +275,9 @@ def _draw_annotation(stored: PageSubject, card: WallCard) -> None:
 
 
 def _value(key: str, stored: T) -> T | None:
-    """Return what a field begins with; None for one that is on the page, which is changed only if
-    another person wrote meanwhile or its value was refused. Setting it each time could replace
-    what is being typed.
+    """Return the first value of a field; None once it is drawn: setting it again could replace what is typed.
+
+    The value of a drawn field changes only if another person changed it meanwhile, or if it was refused.
     """
     if key not in st.session_state:
         return stored
@@ -346,9 +308,139 @@ def _draw_saved(case_key: str, card: WallCard) -> None:
     if before is None or (saved_key, before.case) != (case_key, card.case):
         return
     st.html(tag("p", "✓ Saved", class_="vp-saved", role="status"), width="content")
-    st.button("Undo", key="case_undo", type="tertiary", on_click=_undo, args=(case_key, before))
+    press("Undo", _undo, case_key, before, key="case_undo", type="tertiary")
 
 
 def _undo(case_key: str, before: Annotation) -> None:
     attempt(annotations.write, store(), case_key, before)
     st.session_state.pop(UNDO, None)
+
+
+SIDE = 1000  # pixels at most
+DRAWN_SIDE = 448  # of a drawn scene: twice the size of its file
+
+
+def draw_pictures(card: CaseCard) -> None:
+    """Draw a case's pictures side by side, each with its true caption as alternative text."""
+    shots = card.pictures if card.has_large_pictures else []
+    if not shots:
+        return
+    with st.container(key="case_pictures"):
+        columns = st.columns(len(shots), gap="small") if len(shots) > 1 else [st.container()]
+        for shot, column in zip(shots, columns, strict=True):
+            label = f"{shot.label}{shot.detail}"
+            with column, st.container(key=f"case_picture_{shot.style or 'plain'}{label}"):
+                if source := large_picture(shot.name, SIDE, DRAWN_SIDE):
+                    st.image(source, width="stretch", alt=shot.alt)
+                else:
+                    st.html(tag("div", html.missing(shot.name), class_="vp-missing"))
+                if credit := credit_line(shot.name):
+                    st.html(str(credit))
+                if label:
+                    st.html(tag("p", label, class_="vp-quiet vp-small"))
+
+
+LISTED_CASES = 50  # cases with tags or notes
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+LINK = "Opens this view for everyone with access to this dashboard."
+LOCAL_LINK = "Works only on this computer. To share this view, use “Download as a report” below."
+
+
+def draw_share(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
+    """The popover, in four parts."""
+    with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
+        _draw_part("Link")
+        quiet(LOCAL_LINK if urlsplit(address()).hostname in LOCAL_HOSTS else LINK)
+        with st.container(key="share_link"):
+            st.code(address(), language=None, wrap_lines=True)
+        _draw_part("Files")
+        _files(stored, case_filter, n_cases)
+        _draw_part("Saved views")
+        _saved_views()
+        _draw_part("Tags and notes")
+        _annotated(stored)
+
+
+def _draw_part(title: str) -> None:
+    st.html(tag("p", title, class_="vp-part"))
+
+
+def _files(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
+    """The cases that pass the filter, and the whole comparison."""
+    limit = selection.MOST
+    extent = f"The first {limit:,} of {n_cases:,} cases, in this order"
+    if n_cases <= limit:
+        extent = f"All {n_cases:,} cases"
+    quiet(f"{extent}: the captions, the scores, every model's margin, and your tags and notes.")
+    with st.container(horizontal=True):
+        for label, make, mime in (
+            ("CSV", selection.as_csv, "text/csv"),
+            ("JSON", selection.as_json, "application/json"),
+        ):
+            make_file = functools.partial(make, store(), stored.question_set, case_filter)
+            name, key = f"vlprobe_cases.{label.lower()}", f"export_{label}"
+            file_button(label, make_file, name, mime, key=key, disabled=not n_cases)
+        report_button(stored)
+
+
+def _saved_views() -> None:
+    try:
+        saved = bookmarks.read(store())
+    except VlprobeError as error:
+        st.error(link_docs(str(error)), icon=":material/error:")
+        return
+    if not saved:
+        quiet("None yet. Saved views are shared with everyone who uses this cache.")
+    may_change = changes("Views cannot be saved or removed here.")
+    for index, (name, saved_query) in enumerate(saved.items()):
+        with draw_row(f"saved_{index}"):
+            link_page("explore", plain(name), parse_qs(saved_query), width="stretch")
+            if may_change:
+                press(
+                    "Remove",
+                    bookmarks.remove,
+                    store(),
+                    name,
+                    key=f"forget_{index}",
+                    help=f"Delete the view {plain(name)}",
+                    type="tertiary",
+                )
+    if may_change:
+        with st.form("save_view", border=False, clear_on_submit=True):
+            st.text_input("Save this view as", key="view_name", max_chars=bookmarks.NAME_LENGTH)
+            st.form_submit_button(
+                "Save",
+                icon=":material/bookmark_add:",
+                on_click=lambda: attempt(
+                    bookmarks.save, store(), st.session_state["view_name"], query("case", "page")
+                ),
+            )
+
+
+def _annotated(stored: PageSubject) -> None:
+    """Links to the cases that people tagged or wrote about."""
+    written = annotations.read(store(), stored.key)
+    if written.damaged:
+        damaged = plain("; ".join(written.damaged))
+        st.warning(f"Damaged and left out: {damaged}.", icon=":material/warning:")
+    if not written.current:
+        quiet("None yet. Open a case to tag it or to write a note.")
+        return
+    n_cases = len(written.current)
+    limit = f" Here: {LISTED_CASES}." if n_cases > LISTED_CASES else ""
+    quiet(f"{n_cases:,} {'case' if n_cases == 1 else 'cases'}, latest first.{limit}")
+    listed = written.current[:LISTED_CASES]
+    numbers = tuple(sorted(annotation.case for annotation in listed))
+    table = view(views.rows.questions, stored.question_set, numbers)
+    texts = dict(zip(table["case"], table["texts"], strict=True))
+    for annotation in listed:
+        if annotation.case in texts:  # else the file names a case that was never asked
+            _annotated_case(annotation, texts[annotation.case])
+
+
+def _annotated_case(annotation: Annotation, texts: list[str]) -> None:
+    subject = {
+        name: st.query_params[name] for name in ("set", "model", "kind") if name in st.query_params
+    }
+    link_page("explore", plain(texts[min(1, len(texts) - 1)]), subject | {"case": annotation.id})
+    quiet(" · ".join(filter(None, [*annotation.tags, annotation.note])))

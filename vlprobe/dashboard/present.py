@@ -8,9 +8,9 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import components, frame
-from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.pictures import ahead, large_picture
+from vlprobe.dashboard.sentence import stored_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
     choose,
@@ -20,6 +20,8 @@ from vlprobe.dashboard.state import (
     renamed,
     view,
 )
+from vlprobe.dashboard.tables import file_button
+from vlprobe.dashboard.widgets import link_page, press
 from vlprobe.render import findings
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import sentence_names
@@ -40,12 +42,12 @@ def draw_page() -> None:
         kind = _pick_kind(stored)
         talk_story = _story(stored, kind)
         if talk_story.opener and talk_story.opener.n_openers > 1:
-            st.button(
+            press(
                 "Another one",
+                _open_next,
+                talk_story.opener.next,
+                icon="refresh",
                 key="another",
-                icon=":material/refresh:",
-                on_click=_open_next,
-                args=(talk_story.opener.next,),
                 help="Starts with the next case; cases that fool the most models come first.",
             )
         slides = deck.slides(talk_story, renamed())
@@ -62,7 +64,7 @@ def _pick_set() -> PageSubject:
     rows = view(views.runs.question_set_rows)
     if not rows:
         st.html(tag("h1", "No results yet, so no slides can be made.", class_="vp-nothing"))
-        st.page_link("pages/run.py", label="Ask a model", icon=":material/play_arrow:")
+        link_page("run", "Ask a model", icon="play_arrow")
         st.stop()
     labels = {
         row.case_key: f"{presentations()[row.probe].name} · {dataset_name(row.dataset)}"
@@ -120,16 +122,11 @@ def _talk(stored: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) -> 
 def _draw_download(stored: PageSubject, slides: tuple[Slide, ...], talk: values.Values) -> None:
     """The slides as one web page that needs no network."""
     script, sheets = components.source("slides")
-    st.download_button(
+    file_button(
         "Download as one offline file",
         partial(slides_file, talk, script, sheets, slides[0].title),
         f"vlprobe_slides_{stored.key[:8]}.html",
         "text/html",
         key="offline_file",
-        icon=":material/download:",
-        on_click="ignore",
-        help=(
-            "One file with slides, pictures and notes that opens in any browser, without "
-            "a network connection."
-        ),
+        help="One file with slides, pictures and notes that opens in any browser, without a network connection.",
     )

@@ -1,0 +1,593 @@
+"""Compare, top to bottom: the sentence, the finding, the forest, where two of the models disagree, and the folds.
+
+The URL names the baseline (`model`), the others in the order of choice (`with`), the kind, the
+question set, the open row (`type`, `other`), and what the fold *Case by case* shows: the selected area
+(`area`, its corners), the bucket, the order and the page. Older URLs name the baseline `base`.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import htpy
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.case import json
+from vlprobe.case.card import case_card, wrong_captions
+from vlprobe.dashboard import case_links, drawer, frame, sentence, tables
+from vlprobe.dashboard.chart import inked, selectable_chart, selected
+from vlprobe.dashboard.play import page as play
+from vlprobe.dashboard.state import (
+    PageSubject,
+    carry,
+    choose,
+    model_labels,
+    model_name,
+    n_passing,
+    page_number,
+    paginate,
+    pick,
+    quiet,
+    renamed,
+    report_missing,
+    store,
+    view,
+    write_choice,
+)
+from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, fold, link_page, press
+from vlprobe.registry import is_control
+from vlprobe.render import charts, forest
+from vlprobe.render.findings import Verdict, order_sentences, power_of_ties, split, verdict
+from vlprobe.render.forest import rest
+from vlprobe.render.html import compare
+from vlprobe.render.html.elements import SHAPES, embed, mark, tag
+from vlprobe.render.html.scorecard import how_to_read, scorecard
+from vlprobe.render.sentences import sentence_names, unbroken
+from vlprobe.render.wall import side_filter
+from vlprobe.render.words import AVERAGED, movement_kinds, value_label
+from vlprobe.scoring import thumbnails
+from vlprobe.types import AS_PAPER, POOLED
+from vlprobe.views.bodies import body_of
+from vlprobe.views.filter import Filter, parse_corners
+from vlprobe.views.paired_outcomes import bucket
+from vlprobe.views.paired_tests import PairedTest, PairedTests
+from vlprobe.views.wall import WallCard
+
+
+def draw_page() -> None:
+    """The whole page."""
+    draw_styles("cases", "compare")
+    contest = compared_subject()
+    with draw_row("sentence"):
+        draw_sentence(contest)
+        st.space("stretch")
+        share_slot = st.container(key="share_slot", width="content")
+    if not contest.rivals:
+        draw_nobody(contest)
+        return
+    comparison = compared(contest)
+    finding = _draw_finding(contest, comparison)
+    if seen := power_of_ties(comparison):
+        quiet(seen)
+    frame.say_strangers(contest, contest.compared)
+    table = view(views.estimates.estimates, contest.question_set)
+    for line in order_sentences(table, contest.names, contest.compared):
+        quiet(line)
+    play.draw_human_baseline(contest, contest.compared)
+    parting = draw_forest(contest, comparison, finding.row)
+    side_filter = draw_columns(contest, comparison, parting)
+    draw_all_models(contest)
+    draw_measured(contest, comparison, parting.rival)
+    in_map = draw_fold(contest, parting.rival)
+    draw_details(contest, comparison)
+    shared = in_map or side_filter
+    with share_slot:
+        drawer.draw_share(contest, shared, n_passing(contest, shared))
+    if "case" in st.query_params:
+        drawer_filter = in_map or filter_of_case(contest, parting)
+        is_grouped = in_map is None  # the map has one card per case
+        drawer.draw_case(contest, drawer_filter, CARDS, is_grouped)
+
+
+def compared(contest: PageSubject) -> PairedTests:
+    """Return the comparison that the whole page shows."""
+    arguments = contest.question_set, contest.compared, contest.kind, carried_unit()
+    return view(views.paired_tests.compare_models, *arguments)
+
+
+def _draw_finding(contest: PageSubject, comparison: PairedTests) -> Verdict:
+    """The finding as the heading, and the text below it."""
+    kind = contest.kind_presentation
+    finding = verdict(comparison, kind, {model: model_name(model) for model in contest.compared})
+    heading, detail = (unbroken(text) for text in (finding.heading, finding.detail))
+    st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], htpy.p[detail]]))
+    return finding
+
+
+MOST = views.paired_tests.MOST_COMPARED - 1  # models beside the baseline
+# Pixels of a letter, of the rest of a tag, of the elements at the right of the picker.
+LETTER, TAG, ARROW = 7.6, 58, 84
+NARROWEST, WIDEST = 150, 440
+OLD_CARDS, CARDS = 12, 60  # on a page of cards, before and today
+
+
+def compared_subject() -> PageSubject:
+    """Return the selection of the URL, else the last one viewed. The page stops if nothing can be compared."""
+    _lead_on()
+    subject = sentence.subject()
+    if len(subject.models) < 2:
+        st.html(tag("h1", "There is nothing to compare yet."))
+        st.info("Only one model ran this test. Comparing takes two.", icon=":material/info:")
+        link_page("run", "Run another model", icon="play_circle")
+        st.stop()
+    rivals = _rivals(subject)
+    st.query_params["with"] = BETWEEN.join(rivals)
+    carry("with", BETWEEN.join(rivals))
+    return replace(subject, rivals=tuple(rivals))
+
+
+def _lead_on() -> None:
+    """Rewrite an older URL: its baseline becomes a model, and its pages had fewer cards."""
+    if not (base := st.query_params.get("base", "")):
+        return
+    st.query_params["model"] = base
+    if "type" not in st.query_params:
+        st.query_params["type"] = ""
+    page = st.query_params.get("page", "")
+    if page.isdecimal() and len(page) < 9:
+        st.query_params["page"] = str(1 + OLD_CARDS * max(int(page) - 1, 0) // CARDS)
+    del st.query_params["base"]
+
+
+def _rivals(about: PageSubject) -> list[str]:
+    """Return the models of the URL in its order; an emptied list stays empty, unknown names count as none."""
+    candidates = [model for model in about.models if model != about.model]
+    linked = st.query_params.get("with")
+    listed = _split(linked if linked is not None else st.session_state.get("carried_with", ""))
+    if linked is not None:
+        if gone := [model for model in listed if model not in about.models]:
+            report_missing("Compared with it", "with", ", ".join(gone))
+        if not listed:
+            return []
+    rivals = [model for model in listed if model in candidates]
+    return rivals[:MOST] or furthest(about)
+
+
+def _split(text: str) -> list[str]:
+    return list(dict.fromkeys(filter(None, text.split(BETWEEN))))
+
+
+def furthest(about: PageSubject) -> list[str]:
+    """Without a choice: the models that differ most from the baseline, controls only where there are no others."""
+    others = view(views.showcase.furthest_models, about.question_set, about.kind, about.model)
+    models = [model for model in others if not is_control(model)] or list(others)
+    return models[:MOST]
+
+
+def draw_sentence(subject: PageSubject) -> None:
+    """Draw the pickers with the words between them."""
+    sentence.draw_word("Compare")
+    sentence.pick_model(subject, on_change=_change_baseline)
+    sentence.draw_word("with")
+    _pick_rivals(subject)
+    sentence.draw_word("on")
+    sentence.pick_kind(subject)
+    sentence.draw_word("in")
+    sentence.pick_dataset(subject)
+
+
+def _pick_rivals(subject: PageSubject) -> None:
+    candidates = [model for model in subject.models if model != subject.model]
+    rivals = list(subject.rivals)
+    letters = sum(LETTER * len(model_name(model)) + TAG for model in rivals)
+    st.session_state["with"] = rivals
+    st.multiselect(
+        "Compared with it",
+        # Those that were chosen first, in their order, so that a tag has its mark.
+        [*rivals, *(model for model in candidates if model not in rivals)],
+        format_func=model_labels(subject.models),
+        key="with",
+        max_selections=MOST,
+        on_change=_change_rivals,
+        label_visibility="collapsed",
+        placeholder="no model yet",
+        width=int(min(max(letters + ARROW, NARROWEST), WIDEST)),
+    )
+    # Each model's mark in its tag, which shows only text
+    rules = [
+        f".st-key-with [data-tag]:nth-of-type({nth})::before "
+        f'{{ content: "{SHAPES[subject.looks[model].symbol]}"; color: {subject.looks[model].css}; }}'
+        for nth, model in enumerate(rivals, 1)
+    ]
+    st.html(f"<style>{' '.join(rules)}</style>")
+
+
+def _change_rivals() -> None:
+    write_choice({"with": BETWEEN.join(st.session_state["with"]), "other": None, "area": None})
+
+
+def _change_baseline() -> None:
+    """A new baseline that was among the others changes places with the old one."""
+    old, new = st.query_params.get("model", ""), st.session_state["model"]
+    rivals = rivals_of_new_baseline(_split(st.query_params.get("with", "")), old, new)
+    write_choice({"with": BETWEEN.join(rivals), "other": None, "area": None})
+
+
+def rivals_of_new_baseline(rivals: Sequence[str], old: str, new: str) -> list[str]:
+    """The models to compare with a new baseline: if it was one of them, the old one takes its place."""
+    return [old if model == new else model for model in rivals]
+
+
+def draw_nobody(subject: PageSubject) -> None:
+    """Nothing is compared yet: what there is, as buttons."""
+    base = subject.names[subject.model]
+    st.html(tag("h1", f"Compare {base} with..."))
+    st.html(tag("p", f"Choose one to {MOST} models in the list above or here:", class_="vp-quiet"))
+    offered = [model for model in subject.models if model != subject.model]
+    with st.container(horizontal=True, key="offered"):
+        for position, model in enumerate(offered[:9]):
+            press(model_name(model), write_choice, {"with": model}, key=f"offer_{position}")
+
+
+def carried_unit() -> str:
+    """The unit of movements and gaps that the URL names."""
+    return "spread" if st.query_params.get("unit") == "spread" else "cosine"
+
+
+@dataclass(frozen=True)
+class Parting:
+    """The selection of pictures: the baseline against one other model, on one type of edit."""
+
+    subtype: str  # "": all
+    rival: str
+
+
+def parting(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> Parting:
+    """Return the row of the URL, else the one of the heading; of another rival, its clearest difference."""
+    rival = st.query_params.get("other", "")
+    rival = rival if rival in contest.rivals else proof.model
+    linked = st.query_params.get("type")
+    if linked is not None and linked in comparison.subtypes:
+        return Parting(linked, rival)
+    row = proof if rival == proof.model else forest.first_row(comparison, rival)
+    return Parting(row.subtype, rival)
+
+
+def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> Parting:
+    """The plot, with the row open that proves the heading; returns the row whose pictures are shown."""
+    open_row = parting(contest, comparison, proof)
+    if all(math.isnan(row.difference) for row in comparison.rows):
+        return open_row
+    kind, baseline = contest.kind_presentation, contest.model
+    totals = view(views.totals.of_questions, contest.question_set, contest.kind, baseline)
+    renamed = {model: model_name(model) for model in contest.compared}
+    selectable_chart(
+        lambda: forest.forest_figure(comparison, kind, contest.looks, renamed, totals),
+        "forest",
+        f"How far each model is from {contest.names[baseline]}, by kind of edit. The pickers below choose a row.",
+        _choose,
+        BETWEEN.join((contest.key, contest.kind, *contest.compared)),
+    )
+    place = comparison.subtypes.index(open_row.subtype)
+    st.html(
+        f'<style>.st-key-forest .shapelayer path[data-index="{place}"] {{ fill: var(--vp-press-tint) !important; '
+        "fill-opacity: 1 !important; }</style>"
+    )
+    quiet(forest.how_to_read(comparison))
+    return open_row
+
+
+def draw_row_picker(contest: PageSubject, comparison: PairedTests, open_row: Parting) -> None:
+    """Draw pickers of the row whose pictures are shown, to do from the keyboard what a click on the plot does."""
+
+    def show() -> None:
+        show_row(st.session_state["row_type"], st.session_state["row_model"])
+
+    kind, look = contest.kind_presentation, {"bare": True, "width": 220}
+    types = {name: forest.row_title(name, kind) for name in comparison.subtypes}
+    models = {name: contest.names[name] for name in contest.rivals}
+    pick("Kind of change", "row_type", types, open_row.subtype, show, **look)
+    pick("Compared with", "row_model", models, open_row.rival, show, **look)
+
+
+def _choose() -> None:
+    rows, _ = selected("forest")
+    if rows:
+        show_row(str(rows[0][0]), str(rows[0][1]))
+
+
+def show_row(subtype: str, rival: str) -> None:
+    """Write the row whose pictures are shown into the URL."""
+    write_choice({"type": subtype, "other": rival})
+
+
+SHOWN = 6  # cards in a column
+
+
+def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting) -> Filter:
+    """Draw the heading, both columns, and what both do; return the filter of the left column."""
+    test = comparison.row(parting.rival, parting.subtype)
+    pairs = (contest.model, parting.rival), (parting.rival, contest.model)
+    filters = [side_filter(contest.kind, *pair, parting.subtype) for pair in pairs]
+    sizes = [test.only_base, test.only_model]
+    if comparison.is_movement:
+        sizes = [n_passing(contest, case_filter) for case_filter in filters]
+    with draw_row("parting"):
+        st.html(tag("h2", "Where they disagree"), width="content")
+        draw_row_picker(contest, comparison, parting)
+        st.space("stretch")
+        _draw_legend(contest)
+    with st.container(key="facing"):
+        columns = zip(st.columns(2, gap="large"), ("left", "right"), filters, sizes, strict=True)
+        for slot, name, case_filter, n_cases in columns:
+            with slot:
+                _draw_side(contest, name, case_filter, n_cases)
+    quiet(rest(test, comparison, wrong_captions(contest.kind_presentation)))
+    return filters[0]
+
+
+def filter_of_case(contest: PageSubject, parting: Parting) -> Filter:
+    """Return the filter of the column with the URL's case; all cases of its kind if it is in none."""
+    number = view(views.rows.case_number, contest.question_set, st.query_params["case"])
+    for pair in ((contest.model, parting.rival), (parting.rival, contest.model)):
+        column = side_filter(contest.kind, *pair, parting.subtype)
+        if number is None:
+            break
+        if view(views.wall.neighbors, contest.question_set, column, number).place:
+            return column
+    return Filter(contest.model, contest.kind, outcome="all", other=parting.rival)
+
+
+def _draw_legend(contest: PageSubject) -> None:
+    entries = [
+        htpy.span[embed(mark(contest.looks[model])), htpy.bdi[name]]
+        for model, name in contest.names.items()
+    ]
+    st.html(str(htpy.p(".vp-legend")[entries]), width="content")
+
+
+def _draw_side(contest: PageSubject, side: str, case_filter: Filter, n_cases: int) -> None:
+    """Draw the count in words with the link to all cases, and the first cards of one column."""
+    model, rival = contest.names[case_filter.model], contest.names[case_filter.other]
+    words: list[htpy.Node] = [" fooled ", htpy.b[model], f", not {rival}"]
+    if case_filter.kind in movement_kinds():
+        words = [" move ", htpy.b[model], f" more than {rival}"]
+    with draw_row(f"{side}_head"):
+        st.html(str(htpy.p(".vp-side")[htpy.b(".vp-big")[f"{n_cases:,}"], htpy.span[words]]))
+        if n_cases:
+            query, help_ = case_links.query(contest, case_filter), f"All {n_cases:,} in Explore"
+            link_page("explore", "See all", query, help=help_)
+    if not n_cases:
+        st.html(tag("p", "None.", class_="vp-quiet"))
+        return
+    cards, _, _ = view(views.wall.wall, contest.question_set, case_filter, 1, SHOWN, True)
+    values = card_values(contest, case_filter, cards, f"Only {model}, not {rival}")
+    case_links.draw_wall(f"{side}_cards", values)
+
+
+def card_values(
+    contest: PageSubject,
+    case_filter: Filter,
+    cards: tuple[WallCard, ...],
+    label: str,
+    *,
+    badge: bool = True,
+) -> dict[str, object]:
+    """Return the data that the component `wall` draws: cards with one small box per model."""
+    kind = contest.presentation.kind(case_filter.kind)
+    answers = {}
+    if body_of(kind).uses_answer:
+        numbers = tuple(card.case for card in cards)
+        answers = view(views.rows.answer_rows, contest.question_set, numbers, contest.compared)
+    described = [case_card(card, kind, answers.get(card.case)) for card in cards]
+    names = [name for card in described for name in json.facing_pictures(card)]
+    source = thumbnails.addresses(store().root, names).__getitem__
+    look = contest.compared, contest.names, contest.looks, source
+    drawn = [json.facing_card(card, *look, badge=badge) for card in described]
+    return {"label": label, "bare": True, "facing": True, "strip": False, "cards": drawn}
+
+
+MEASURED = (
+    "Each wrong caption counts once in the plot above; a model's share is of those that both models answered. "
+    "Intervals resample pictures. p-values: paired permutation test by picture (McNemar's exact test where each "
+    "picture has one answer), Holm-corrected for all rows."
+)
+
+
+def draw_all_models(contest: PageSubject) -> None:
+    """The fold with all models of the question set, and brackets around those that are tied."""
+    models = contest.question_set.models
+    label = f"All {len(models)} models: which are tied"
+    with fold("all_models", label, ":material/leaderboard:") as is_open:
+        if is_open:
+            tests = view(views.paired_tests.rank_models, contest.question_set, contest.kind)
+            names = sentence_names(models, renamed())
+            guess = view(views.estimates.best_guess, contest.question_set, contest.kind)
+            st.html(scorecard(tests, contest.kind_presentation, contest.looks, names, guess))
+            quiet(how_to_read(tests))
+
+
+def draw_measured(contest: PageSubject, comparison: PairedTests, rival: str) -> None:
+    """Draw the fold with units, averaging, and every number with its interval and p."""
+    with fold("measured", "How it is measured", ":material/function:") as is_open:
+        if is_open:
+            _draw_numbers(contest, comparison, rival)
+
+
+def draw_details(contest: PageSubject, comparison: PairedTests) -> None:
+    """The fold with notes, the questions and the files."""
+    with fold("details", "Details", ":material/data_object:") as is_open:
+        if is_open:
+            frame.notes(contest)
+            tables.about(contest.question_set)
+            _draw_downloads(contest, comparison)
+
+
+def _draw_numbers(contest: PageSubject, comparison: PairedTests, rival: str) -> None:
+    with st.container(horizontal=True):
+        unit = frame.unit(contest)
+        averaging = frame.averaging(contest)
+    quiet(MEASURED)
+    st.html(compare.rows_table(comparison, contest.names))
+    if contest.kind not in movement_kinds():
+        quiet(split(comparison, rival, contest.names))
+    table = view(
+        views.paired_tests.compare_metrics, contest.question_set, contest.compared, averaging, unit
+    )
+    st.subheader("The numbers", anchor=False)
+    quiet(AVERAGED[averaging])
+    if not any(table["verdict"]):
+        st.info("These models have no answers to the same questions.")
+        return
+    main = contest.presentation.main_metrics
+    st.html(compare.in_words(table, contest.metrics, unit, contest.looks, main, contest.names))
+    chances = view(views.papers.chances, contest.question_set)
+    body, unknown = compare.differences(
+        table, contest.metrics, unit, contest.looks, chances, contest.names
+    )
+    st.html(body)
+    quiet(compare.how_to_read(table))
+    if unknown:
+        quiet(f"Not measured here, or unknown for these models: {', '.join(unknown)}.")
+
+
+def _draw_downloads(contest: PageSubject, comparison: PairedTests) -> None:
+    """The numbers as CSV: those of the plot, and every metric."""
+    with st.container(horizontal=True):
+        metrics_csv, plot_csv = partial(_metrics_csv, contest), partial(rows_csv, comparison)
+        help_ = "Every metric of each model against the baseline."
+        label, name = "Download as CSV", "vlprobe_compare.csv"
+        tables.file_button(label, metrics_csv, name, "text/csv", help=help_)
+        help_ = "The rows of the plot with counts, intervals and p-values."
+        label, name = "The plot as CSV", "vlprobe_compare_rows.csv"
+        tables.file_button(label, plot_csv, name, "text/csv", help=help_)
+
+
+def _metrics_csv(contest: PageSubject) -> str:
+    averaging = AS_PAPER if st.query_params.get("average") == AS_PAPER else POOLED
+    arguments = contest.question_set, contest.compared, averaging, carried_unit()
+    return tables.csv(views.paired_tests.compare_metrics(store(), *arguments))
+
+
+def rows_csv(comparison: PairedTests) -> str:
+    """The rows of the plot, a column a field."""
+    table = comparison.table()
+    table.insert(0, "baseline", comparison.baseline.model)
+    table.insert(1, "kind", comparison.kind)
+    return tables.csv(table)
+
+
+CORNERS = 40  # of a lasso: as many as a link can bear
+TOOLS = {"box": "Box", "lasso": "Lasso"}
+PARAMETERS = ("area", "bucket", "tool", "sort")  # of the URL, that only this fold has
+HOW_TO_READ = (
+    "How to read it: each mark is a case. Right of the vertical line {first} is right, above the "
+    "horizontal line {second} is. So the top left shows what only {first} gets wrong, and the bottom right what "
+    "only {second} gets wrong. Drag over marks to see their cases below."
+)
+HOW_TO_READ_MOVED = (
+    "How to read it: each mark is a case, and its margin is how far the score moved. 0 is best; no model is fooled. "
+    "Drag over marks to see their cases below."
+)
+
+
+def draw_fold(contest: PageSubject, rival: str) -> Filter | None:
+    """Draw the fold and return the filter of its cases if it is open; verdicts without margins have none."""
+    runs = [contest.question_set.run(model) for model in (contest.model, rival)]
+    if not all(run.is_scored for run in runs):
+        return None
+    with fold("map", "Case by case", ":material/scatter_plot:", PARAMETERS) as is_open:
+        if not is_open:
+            return None
+        case_filter = _draw_margins(contest, rival)
+        _draw_cards(contest, case_filter)
+        return case_filter
+
+
+def _draw_margins(contest: PageSubject, rival: str) -> Filter:
+    """The scatter of two models' margins, and the filter of the cases that are marked."""
+    base, kind = contest.model, contest.kind
+    names, is_moved = contest.names, kind in movement_kinds()
+    area = corners(st.query_params.get("area", ""))
+    case_filter = sentence.with_order(
+        contest, Filter(base, kind, outcome="all", other=rival, within=area)
+    )
+    points, total = view(views.paired_outcomes.scatter, contest.question_set, base, rival, kind)
+    left, right = st.columns([5, 2], gap="medium")
+    with right:
+        tool = choose("Select an area with a", "tool", TOOLS, "box", segments=True)
+        how = HOW_TO_READ_MOVED if is_moved else HOW_TO_READ
+        quiet(how.format(first=names[base], second=names[rival]))
+        if total > len(points):
+            quiet(
+                f"Drawn: {len(points):,} of {total:,} cases, chosen at random. Selecting "
+                "an area finds all cases in it."
+            )
+        if area:
+            inside = view(views.paired_outcomes.buckets, contest.question_set, case_filter)["all"]
+            st.html(
+                f'<p class="vp-marked"><strong>{inside:,}</strong> of {total:,} cases are in the '
+                "selected area.</p>"
+            )
+            press("Clear the area", write_choice, {"area": None}, icon="ink_eraser", key="unmark")
+    with left:
+        words = {name: value_label(name) for name in points["subtype"].unique()}
+        figure = charts.compare.margins(
+            points, base, rival, contest.looks, words, area, tool, is_moved, names
+        )
+        # A new key for each area: the area of the URL is drawn, none is left over from the mouse.
+        key = BETWEEN.join([base, rival, kind, tool, st.query_params.get("area", "")])
+        with st.container(key="margins"):
+            st.plotly_chart(
+                inked(figure),
+                key=key,
+                alt=f"Margins of {names[base]} against {names[rival]}, one mark per case. "
+                "The picker below leads to the same cases.",
+                config={"displayModeBar": False, "scrollZoom": False},
+                on_select=partial(_mark, key),
+                selection_mode=("box", "lasso"),
+            )
+    return (
+        case_filter if is_moved else bucket(case_filter, sentence.pick_bucket(contest, case_filter))
+    )
+
+
+def corners(text: str) -> tuple[tuple[float, float], ...]:
+    """Return the corners that a URL names as x,y;x,y;...; () if invalid or too many."""
+    parsed = parse_corners(text)
+    return parsed if len(parsed) <= CORNERS + 1 else ()
+
+
+def _draw_cards(contest: PageSubject, case_filter: Filter) -> None:
+    """A page of the cases that are marked, each on a card."""
+    n_cases = n_passing(contest, case_filter)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="map_bar"):
+        st.html(tag("p", f"{n_cases:,} {'case' if n_cases == 1 else 'cases'}"), width="content")
+        st.space("stretch")
+        sentence.draw_order(contest, case_filter)
+    if not n_cases:
+        quiet("No case is here. Choose others above, or clear the area.")
+        return
+    page = page_number(n_cases, CARDS)
+    cards, _, _ = view(views.wall.wall, contest.question_set, case_filter, page, CARDS, False)
+    values = card_values(contest, case_filter, cards, "The cases of this choice", badge=False)
+    case_links.draw_wall("map_cards", values)
+    if n_cases > CARDS:
+        paginate(n_cases, CARDS)
+
+
+def _mark(key: str) -> None:
+    """Write the drawn area into the URL: a box by its corners, a lasso by a limited number of its points."""
+    selection = st.session_state[key]["selection"]
+    if selection["lasso"]:
+        xs, ys = selection["lasso"][-1]["x"], selection["lasso"][-1]["y"]
+        step = math.ceil(len(xs) / CORNERS)
+        drawn = list(zip(xs[::step], ys[::step], strict=True))
+    elif selection["box"]:
+        (x, to_x), (y, to_y) = selection["box"][-1]["x"], selection["box"][-1]["y"]
+        drawn = [(x, y), (to_x, y), (to_x, to_y), (x, to_y)]
+    else:
+        return
+    write_choice({"area": ";".join(f"{x:.5f},{y:.5f}" for x, y in drawn), "bucket": None})

@@ -1,0 +1,538 @@
+"""The filters of Explore: those of the URL, the popover *Filters*, the rail of facets, the active filters."""
+
+import math
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.mixed import KIND, WALL
+from vlprobe.dashboard.sentence import (
+    TIES,
+    draw_order,
+    pick_bucket,
+    pick_dataset,
+    shortened,
+    stored_kinds,
+    with_order,
+)
+from vlprobe.dashboard.state import (
+    PageSubject,
+    carry,
+    choose,
+    counts,
+    model_labels,
+    model_name,
+    n_passing,
+    plain,
+    quiet,
+    report_missing,
+    search,
+    set_labels,
+    store,
+    view,
+    write_choice,
+)
+from vlprobe.dashboard.widgets import BETWEEN, draw_row, press
+from vlprobe.registry import is_control
+from vlprobe.render.html.elements import SHAPES, tag
+from vlprobe.render.wall import pattern_words
+from vlprobe.render.words import movement_kinds, value_label
+from vlprobe.storage import annotations
+from vlprobe.views import caption_bins
+from vlprobe.views.facets import Facet, FacetRow
+from vlprobe.views.filter import (
+    LURE,
+    MOST_PAIRS,
+    STRENGTH,
+    STRENGTHS,
+    Filter,
+    Slice,
+    lure_bins,
+    parse_corners,
+)
+from vlprobe.views.paired_outcomes import bucket
+
+AGREEMENTS = {"one": "exactly one model fooled", "split": "models disagree"}
+WORDS_LENGTH = 200  # characters of a search in captions
+SEARCHES = {"": "All", "own": "Found first, then lost to their own mixture"}
+PICTURES = {"": "All cases", "here": "Only cases with pictures on this machine"}
+STRONG_KIND, LURED_KIND = "flip", "t2t"
+OTHER_SIDE = {"t2t": "i2t", "i2t": "t2t"}  # by the kind
+SIDES = {  # by the kind of the other side, what its answer was
+    "t2t": {"held": "right by the texts only", "fooled": "wrong by the texts only"},
+    "i2t": {"held": "right with the picture", "fooled": "wrong with the picture"},
+}
+LAYOUTS = {"": "One card per picture", "every": "Every case"}
+OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Not fooled", "all": "All"}
+
+
+@dataclass(frozen=True)
+class ActiveFilter:
+    """One thing that narrows the wall, and the filter without it."""
+
+    parameter: str  # of the URL
+    label: str
+    without: Filter
+    value: str = ""  # of several in the URL
+
+
+def draw_filters(about: PageSubject) -> Filter:
+    """The popover with all filters, and the filter that they make."""
+    n_active = sum(name in st.query_params for name in PARAMETERS)
+    label = f"Filters ({n_active})" if n_active else "Filters"
+    with (
+        st.popover(label, icon=":material/filter_list:", key="filters", type="tertiary"),
+        st.container(key="filters_body", gap="small"),
+    ):
+        with st.container(key="phone_filters"):
+            pick_dataset(about, "_phone")
+        outcomes = st.container()
+        case_filter = _read_filter(about)
+        with outcomes:
+            case_filter = _outcomes(about, case_filter)
+        case_filter = with_order(about, case_filter)
+        with st.container(key="phone_order"):
+            draw_order(about, case_filter, "_phone")
+        choose("Cards", "cards", LAYOUTS, segments=True)
+        labels = set_labels(view(views.runs.question_sets))
+        if len(labels) > 1:
+            choose("Question set", "set", labels, about.key, always=True)
+    return case_filter
+
+
+PARAMETERS = (  # what the button "Clear all filters" takes from the URL
+    *("type", "rule", "tag", "words", "tagged", "outcome", "other", "bucket", "area", "cards"),
+    *("pair", "lost", "bin", "caption", "pictured", "crossed", "fooled", "held", "agreement"),
+)
+
+
+def clear_filters(outcome: str | None = None) -> None:
+    """Take every filter from the URL, and write this outcome; model, kind and pictures stay."""
+    write_choice({**dict.fromkeys(PARAMETERS), "outcome": outcome})
+    _keep_wall()
+
+
+def _keep_wall() -> None:
+    """Without a filter the address of searches for a picture would mean their own view."""
+    if st.query_params.get("kind") == KIND:
+        st.query_params[WALL] = "1"
+
+
+def _read_filter(about: PageSubject) -> Filter:
+    """Read the filters of the URL, and draw those without a facet."""
+    of_kind = about.question_set, about.kind
+    others = [name for name in about.models if name != about.model]
+    counted = annotations.read(store(), about.key).tags
+    people_tags = {name: f"{name} ({count:,})" for name, count in counted.items()}
+    help_ = "Tags that people added to a case, such as wrong label: open one and press T."
+    left, right = st.columns(2)
+    with left:
+        options = {"": "Any", **people_tags}
+        tagged = choose("My tags", "tagged", options, disabled=not people_tags, help_=help_)
+    with right:
+        second = _second_model(about)
+    has_pictures_filter = "pictured" in st.query_params or views.rows.keeps_unpictured(
+        about.question_set
+    )
+    return Filter.parse(
+        about.model,
+        about.kind,
+        subtype=linked("Type", "type", view(views.estimates.count_values, *of_kind, "subtype")),
+        rule=linked("Rule", "rule", view(views.estimates.count_values, *of_kind, "rule")),
+        tag=linked(
+            "Tag of the dataset", "tag", view(views.estimates.tag_values, about.question_set)
+        ),
+        contains=st.query_params.get("words", "").strip()[:WORDS_LENGTH],
+        outcome="all",
+        other=second,
+        tagged=tagged,
+        pair=() if about.kind in movement_kinds() else chosen_pairs(),
+        lost_to=choose("Searches", "lost", SEARCHES) if about.kind == KIND else "",
+        bin=_bin(about),
+        caption=linked("Caption length and rarity", "caption", caption_bins.names()),
+        pictured=choose("Pictures", "pictured", PICTURES, segments=True)
+        if has_pictures_filter
+        else "",
+        crossed=_crossed(about),
+        fooled=linked("Model", "fooled", others),
+        held=linked("Model", "held", others),
+        agreement="".join(linked("Agreement", "agreement", AGREEMENTS)[:1]),
+    )
+
+
+def linked(label: str, name: str, options: Container[str]) -> tuple[str, ...]:
+    """Return the values of a parameter of the URL; those that are not among the options are reported and removed."""
+    values = tuple(dict.fromkeys(filter(None, st.query_params.get_all(name))))
+    known = tuple(value for value in values if value in options)
+    for value in values:
+        if value not in known:
+            report_missing(label, name, value)
+    if known != values:
+        st.query_params.pop(name, None)
+        if known:
+            st.query_params[name] = list(known)
+    return known
+
+
+def chosen_pairs() -> tuple[str, ...]:
+    """Return the patterns that the URL names."""
+    return tuple(dict.fromkeys(filter(None, st.query_params.get_all("pair"))))[:MOST_PAIRS]
+
+
+def _bin(about: PageSubject) -> str:
+    """A bin of what the model's answers say of the question itself, where they say it."""
+    if about.kind == LURED_KIND:
+        names = {str(Slice(LURE, name)): name for name in lure_bins()}
+        return choose("How far shared words mislead", "bin", {"": "Any", **names})
+    if about.kind == STRONG_KIND and STRENGTH in view(views.estimates.slices, about.question_set):
+        names = {str(Slice(STRENGTH, name)): value_label(name) for name in STRENGTHS}
+        return choose("Strength of the wrong caption", "bin", {"": "Any", **names})
+    return ""
+
+
+def _crossed(about: PageSubject) -> str:
+    """The model's answer to the same triplet on its other side, if both sides have answers."""
+    other_kind = OTHER_SIDE.get(about.kind, "")
+    if other_kind not in stored_kinds(about):
+        return ""
+    names = {f"{other_kind}={outcome}": words for outcome, words in SIDES[other_kind].items()}
+    return choose("The same triplet's other side", "crossed", {"": "Any", **names})
+
+
+def _second_model(about: PageSubject) -> str:
+    """Another model whose answers also decide."""
+    if len(about.models) < 2:
+        return ""
+    _read_with(about)
+    label = model_labels(about.models)
+    others = {name: label(name) for name in about.models if name != about.model}
+    help_ = "Compares the answers of a second model to the same cases."
+    return choose("Compared with", "other", {"": "Nobody", **others}, help_=help_)
+
+
+def _read_with(about: PageSubject) -> None:
+    """Read the parameter `with` of a Compare URL as the second model; the first of several."""
+    linked = st.query_params.get("with", "")
+    if not linked:
+        return
+    carry("with", linked)  # Compare has all of them again
+    del st.query_params["with"]
+    rivals = [name for name in linked.split(BETWEEN) if name in about.models]
+    rivals = [name for name in rivals if name != about.model]
+    if rivals and "other" not in st.query_params:
+        st.query_params["other"] = rivals[0]
+
+
+def _outcomes(about: PageSubject, case_filter: Filter) -> Filter:
+    """Draw the filters of the fooled models: the model, or it and another one with the same questions."""
+    area = parse_corners(st.query_params.get("area", "")) if case_filter.other else ()
+    if area:
+        quiet("Only cases in the area selected in Compare.")
+        press("Clear the selected area", drop, "area", key="drop_area")
+    case_filter = replace(case_filter, within=area)
+    if about.kind in movement_kinds():
+        return case_filter
+    if case_filter.other:
+        return bucket(case_filter, pick_bucket(about, case_filter))
+    return replace(case_filter, outcome=_outcome(about, case_filter))
+
+
+def _outcome(stored: PageSubject, case_filter: Filter) -> str:
+    counted = counts(stored, case_filter)
+    options = {name: f"{word} {counted[name]:,}" for name, word in OUTCOMES.items()}
+    help_ = f"{TIES} Tied: both scores are equal. Not fooled: the true one scores higher."
+    run = stored.question_set.run(case_filter.model)
+    if run.n_orders == 2:
+        options["tied"] = f"In one order {counted['tied']:,}"
+        help_ = (
+            "The model saw each pair of captions twice, in both orders. Fooled: the model "
+            "chose the wrong caption in one order or in both. Not fooled: it chose the true one in both."
+        )
+    elif not run.is_scored:
+        del options["tied"]
+        help_ = "Fooled: the model chose the wrong caption. Not fooled: it chose the true one."
+    return choose("Outcome", "outcome", options, "fooled", segments=True, help_=help_)
+
+
+def active_filters(case_filter: Filter) -> list[ActiveFilter]:
+    """Return the filters of the wall other than the model, the kind and the outcome "fooled"."""
+    words, tagged, crossed = case_filter.contains, case_filter.tagged, case_filter.crossed
+    single: tuple[tuple[str, object, dict[str, Any]], ...] = (
+        ("words", words and f"caption contains “{words}”", {"contains": ""}),
+        ("tagged", tagged and f"tagged {tagged}", {"tagged": ""}),
+        ("pictured", case_filter.pictured and "with pictures on this machine", {"pictured": False}),
+        ("crossed", crossed and SIDES[crossed.name][crossed.value], {"crossed": None}),
+        ("lost", case_filter.lost_to and "lost to its own mixture", {"lost_to": False}),
+        ("area", case_filter.within and "in the selected area", {"within": ()}),
+        ("bucket", _pair_label(case_filter), {"outcome": "all", "other_outcome": ""}),
+        ("agreement", AGREEMENTS.get(case_filter.agreement), {"agreement": ""}),
+    )
+    several = []
+    for name, field, label in SEVERAL:
+        values = getattr(case_filter, field)
+        for value in values:
+            without = {field: tuple(other for other in values if other != value)}
+            several.append(
+                ActiveFilter(name, label(value), replace(case_filter, **without), str(value))
+            )
+    return several + [
+        ActiveFilter(name, str(label), replace(case_filter, **without))
+        for name, label, without in single
+        if label
+    ]
+
+
+# Parameters of the URL with several values, their fields of a filter, and what a value is called
+SEVERAL: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
+    ("fooled", "fooled", lambda model: f"{model_name(model)} fooled"),
+    ("held", "held", lambda model: f"{model_name(model)} not fooled"),
+    ("type", "subtype", value_label),
+    ("rule", "rule", value_label),
+    ("tag", "tag", ": ".join),
+    ("pair", "pair", lambda key: shortened(" → ".join(filter(None, pattern_words(key))))),
+    (
+        *("bin", "bin"),
+        lambda bin_: value_label(bin_.value) if bin_.name == STRENGTH else f"lure {bin_.value}",
+    ),
+    ("caption", "caption", lambda chosen: chosen.value),
+)
+
+
+def _pair_label(case_filter: Filter) -> str:
+    """Return the relation of two models to the cases, as a filter."""
+    outcomes = case_filter.outcome, case_filter.other_outcome
+    if not case_filter.other or outcomes == ("all", ""):
+        return ""
+    words = {"fooled": "fooled", "held": "not fooled", "tied": "tied"}
+    model, rival = (words.get(outcome, "any answer") for outcome in outcomes)
+    return f"{model_name(case_filter.model)} {model}, {model_name(case_filter.other)} {rival}"
+
+
+def drop(parameter: str, value: str = "") -> None:
+    """Remove a filter, or one of its values, from the URL."""
+    kept = [other for other in st.query_params.get_all(parameter) if value and other != value]
+    write_choice({parameter: "all" if parameter == "bucket" else kept})
+    _keep_wall()
+
+
+def nearest_to_drop(stored: PageSubject, case_filter: Filter) -> Sequence[tuple[ActiveFilter, int]]:
+    """Return the filter without which fewest cases pass, and how many; nothing where none of them helps."""
+    narrowing = active_filters(case_filter)
+    if case_filter.outcome in ("tied", "held") and not case_filter.other:
+        label = f"{OUTCOMES[case_filter.outcome].lower()} only"
+        narrowing.append(ActiveFilter("outcome", label, replace(case_filter, outcome="fooled")))
+    helpful = [(active, n_passing(stored, active.without)) for active in narrowing]
+    return sorted((pair for pair in helpful if pair[1]), key=lambda pair: pair[1])[:1]
+
+
+WIDTH = 252  # pixels
+LISTED = 8  # rows of a facet, and models, before the others are asked for
+STATES = {"fooled": "✕", "held": "✓", "any": "any"}
+TITLES = {
+    "subtype": "What changed",
+    "rule": "Rule",
+    "pair": "Words",
+    "caption_length": "Caption length",
+    "word_frequency": "Rarest word",
+}
+FACET_PARAMETERS = {"subtype": "type", "rule": "rule", "pair": "pair"}
+FLIPPED = "rail_flipped"  # in the session: hidden where it is shown, and shown on a phone
+
+
+def container_key() -> str:
+    """Return the key of the rail's container, by which the style sheet shows or hides it."""
+    return FLIPPED if _flipped() else "rail"
+
+
+def _flipped() -> bool:
+    return bool(st.session_state.get(FLIPPED))
+
+
+def draw_chips(case_filter: Filter) -> None:
+    """Draw the button that shows or hides the rail, and a button for each active filter, which removes it."""
+    active = active_filters(case_filter)
+    with draw_row("chips", gap="xsmall"):
+        label, flipped = (
+            f"Facets ({len(active)})" if active else "Facets",
+            (FLIPPED, not _flipped()),
+        )
+        press(
+            label,
+            st.session_state.__setitem__,
+            *flipped,
+            icon="tune",
+            key="rail_toggle",
+            type="tertiary",
+        )
+        for index, each in enumerate(active):
+            press(
+                *(plain(each.label), drop, each.parameter, each.value),
+                icon="close",
+                icon_position="right",
+                key=f"chip_{index}",
+                help="Remove this filter",
+            )
+        if active:
+            press("Clear all", clear_filters, key="clear_filters", type="tertiary")
+
+
+def draw_rail(about: PageSubject, case_filter: Filter) -> None:
+    """Draw the search in captions, the models and the facets."""
+    search("Caption contains", "words", "such as: bench")
+    if about.kind not in movement_kinds():
+        _draw_models(about, case_filter)
+    facets = view(views.facets.facets, about.question_set, case_filter)
+    for facet in facets:
+        if facet.name != "rule" or case_filter.rule or not _repeats_types(facet, facets):
+            _draw_facet(case_filter, facet)
+
+
+def _repeats_types(rules: Facet, facets: Sequence[Facet]) -> bool:
+    """Return whether each type of edit has one rule, so that rules say nothing more."""
+    types = next((facet.rows for facet in facets if facet.name == "subtype"), ())
+    return sorted(row.n_asked for row in types) == sorted(row.n_asked for row in rules.rows)
+
+
+def _draw_models(about: PageSubject, case_filter: Filter) -> None:
+    rates = view(views.facets.model_rates, about.question_set, case_filter)
+    states = _states(case_filter)
+    models = _listed("models", list(about.models), [*states, about.model])
+    _draw_heading("Who is fooled", "fooled · not · any")
+    with st.container(key="rail_models", gap=None):
+        for model in models:
+            look, key = about.looks[model], f"who_{about.models.index(model)}"
+            rate = "" if math.isnan(rates[model]) else f" {100 * rates[model]:.1f}\u00a0%"
+            mark = f'content: "{SHAPES[look.symbol]}"; color: {look.css};'
+            st.html(f"<style>.st-key-{key} label::before {{ {mark} }}</style>")
+            st.session_state[key] = states.get(model, "any")
+            st.segmented_control(
+                f"{plain(model_name(model))}{rate}",
+                list(STATES),
+                format_func=STATES.__getitem__,
+                key=key,
+                width="stretch",
+                on_change=_choose_state,
+                args=(about, case_filter, model, key),
+            )
+    _draw_more("models", len(about.models), len(models))
+    rated = [model for model in about.models if not is_control(model)]
+    if len(rated) > 1:
+        every = dict.fromkeys(rated, "fooled")
+        options = {"all": f"all {len(rated)}", "one": "exactly one", "split": "they disagree"}
+        chosen = "all" if states == every else case_filter.agreement or None
+        st.session_state["agreement"] = chosen
+        st.pills(
+            "Models together",
+            list(options),
+            format_func=options.__getitem__,
+            key="agreement",
+            label_visibility="collapsed",
+            on_change=_choose_together,
+            args=(about, every),
+        )
+
+
+def _states(case_filter: Filter) -> dict[str, str]:
+    """Return the outcome that each model must have; without models of which any passes."""
+    outcomes = {case_filter.model: case_filter.outcome}
+    if case_filter.other_outcome:
+        outcomes[case_filter.other] = case_filter.other_outcome
+    for outcome, models in (("fooled", case_filter.fooled), ("held", case_filter.held)):
+        outcomes |= dict.fromkeys(models, outcome)
+    return {model: outcome for model, outcome in outcomes.items() if outcome in STATES}
+
+
+def _choose_state(about: PageSubject, case_filter: Filter, model: str, key: str) -> None:
+    states = _states(case_filter) | {model: st.session_state[key] or "any"}
+    _write_states(about, states)
+
+
+def _choose_together(about: PageSubject, every: dict[str, str]) -> None:
+    chosen = st.session_state["agreement"]
+    states = every if chosen == "all" else {about.model: "any" if chosen else "fooled"}
+    _write_states(about, states, chosen if chosen in AGREEMENTS else "")
+
+
+def _write_states(about: PageSubject, states: dict[str, str], agreement: str | None = None) -> None:
+    """Write who must be fooled into the URL; it replaces the outcomes of two models."""
+    outcome = states.get(about.model, "any")
+    changes: dict[str, str | Sequence[str] | None] = {
+        "outcome": None if outcome == "fooled" else {"any": "all"}.get(outcome, outcome)
+    }
+    for name in ("fooled", "held"):
+        changes[name] = [
+            model for model, state in states.items() if state == name and model != about.model
+        ]
+    if agreement is not None:
+        changes["agreement"] = agreement or None
+    write_choice(dict.fromkeys(("other", "bucket", "area")) | changes)
+
+
+def _draw_facet(case_filter: Filter, facet: Facet) -> None:
+    chosen, _ = views.facets.without(case_filter, facet.name)
+    rows = {row.value: row for row in facet.rows}
+    values = _listed(facet.name, list(rows), chosen)
+    title = TITLES.get(facet.name) or value_label(facet.name.removeprefix("tag:"))
+    is_movement = case_filter.kind in movement_kinds()
+    _draw_heading(title, "cases" if is_movement else "of asked")
+    key = f"facet_{facet.name.replace(':', '_')}"
+    with st.container(key=f"rows_{key}", gap=None):
+        st.session_state[key] = list(chosen)
+        st.pills(
+            title,
+            values,
+            selection_mode="multi",
+            format_func=lambda value: _row_text(facet.name, rows[value], is_movement),
+            key=key,
+            label_visibility="collapsed",
+            width="stretch",
+            on_change=_choose_values,
+            args=(case_filter, facet.name, key),
+        )
+        shares = [rows[value].n_fooled / max(rows[value].n_asked, 1) for value in values]
+        st.html(_bars(key, [] if is_movement else shares))
+    _draw_more(facet.name, len(rows), len(values))
+
+
+def _row_text(name: str, row: FacetRow, is_movement: bool) -> str:
+    label = value_label(row.value)
+    if name == "pair":
+        label = " → ".join(filter(None, pattern_words(row.value)))
+    count = f"{row.n_asked:,}" if is_movement else f"{row.n_fooled:,} / {row.n_asked:,}"
+    return f"{plain(label)} :gray[{count}]"
+
+
+def _bars(key: str, shares: Sequence[float]) -> str:
+    """Return the style that draws a bar of 0 to 100 % below each row."""
+    rules = (
+        f".st-key-{key} button:nth-of-type({place}) {{ --share: {100 * share:.1f}%; }}"
+        for place, share in enumerate(shares, start=1)
+    )
+    return f"<style>{' '.join(rules)}</style>"
+
+
+def _choose_values(case_filter: Filter, name: str, key: str) -> None:
+    chosen = views.facets.choose(case_filter, name, st.session_state[key])
+    field = name if name in FACET_PARAMETERS else views.facets.field_of(name)[0]
+    values = [str(each) for each in getattr(chosen, field)]
+    write_choice({FACET_PARAMETERS.get(name, field): values})
+
+
+def _draw_heading(title: str, remark: str) -> None:
+    st.html(f'<p class="vp-facet">{tag("b", title)} {tag("span", remark)}</p>')
+
+
+def _listed(name: str, values: Sequence[str], always: Sequence[str]) -> list[str]:
+    """Return the first values and those that are always listed; all once these are asked for."""
+    if st.session_state.get(f"listed_{name}"):
+        return list(values)
+    return [value for place, value in enumerate(values) if place < LISTED or value in always]
+
+
+def _draw_more(name: str, n_all: int, n_listed: int) -> None:
+    if n_listed < n_all:
+        key, listed = f"more_{name.replace(':', '_')}", (f"listed_{name}", True)
+        press(f"All {n_all:,}", st.session_state.__setitem__, *listed, key=key, type="tertiary")

@@ -1,0 +1,373 @@
+"""Home, top to bottom: running jobs, the failure, the figures of all models, the doors, and the subject."""
+
+import datetime
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard import frame
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.jobs import demo_button, watched
+from vlprobe.dashboard.navigation import ROW, address
+from vlprobe.dashboard.pictures import large_picture
+from vlprobe.dashboard.run.progress import panel
+from vlprobe.dashboard.state import (
+    PageSubject,
+    carried,
+    dataset_name,
+    mark_picked,
+    model_name,
+    page_subject,
+    pick_question_set,
+    quiet,
+    store,
+    view,
+)
+from vlprobe.dashboard.widgets import draw_row, link_page, open_page
+from vlprobe.datasets import bundled
+from vlprobe.registry import model_order
+from vlprobe.render import home
+from vlprobe.render import mixed as words
+from vlprobe.render.sentences import count_word, counted, shortened
+from vlprobe.render.words import movement_kinds
+from vlprobe.runs import jobs
+from vlprobe.scoring.thumbnails import addresses
+from vlprobe.storage.access import read_only
+from vlprobe.views.mixed.case import MixedCase
+from vlprobe.views.mixed.searches import KIND
+from vlprobe.views.runs import QuestionSet
+from vlprobe.views.showcase import LieCount
+
+EVERY_SECONDS = 2
+LEADING = "home_leading"  # in the session: the most complete question set at the last look
+
+
+def draw_page() -> None:
+    """The whole page; above it the run that the URL names, until it has succeeded."""
+    job = watched()
+    if job is not None and job.state != "done":
+        panel(job)
+    if view(views.runs.question_sets).empty:
+        if job is None:
+            _draw_nothing()
+        return
+    _show_new_results()
+    body, foot = st.container(key="home"), st.container(key="home_foot")
+    with foot:
+        draw_sets()
+    with foot, draw_row():
+        about_slot = st.container(width="content")
+        if not read_only():
+            link_page("run", "Test your own model", width="content")
+        with st.popover("Change", type="tertiary"):
+            about = home_subject(pick_question_set())
+    with about_slot:
+        quiet(_describe(about))
+        frame.say_strangers(about)
+    with body:
+        draw_hero(about)
+        draw_figures(about)
+
+
+def _show_new_results() -> None:
+    """Show the most complete question set if it has changed, unless another was chosen; watch running jobs."""
+    leading = next(iter(view(views.runs.question_sets)["case_key"]), "")
+    earlier = st.session_state.get(LEADING, leading)
+    if leading != earlier and st.query_params.get("set", earlier) == earlier:
+        mark_picked()
+        st.query_params.clear()
+        st.query_params["set"] = leading
+    st.session_state[LEADING] = leading
+    version = store().version()
+
+    def look() -> None:
+        if store().version() != version:
+            st.rerun()
+
+    if jobs.going(store()):
+        st.fragment(look, run_every=EVERY_SECONDS)()
+
+
+def _draw_nothing() -> None:
+    """Draw the empty page, without own or bundled results: one button fills it."""
+    st.title("No results yet", anchor=False)
+    quiet(
+        "The demo tests three tiny models on 500 drawn scenes. It takes a minute or two "
+        "and works offline."
+    )
+    demo_button()
+    if not read_only():
+        link_page("run", "Or test your own model", icon="tune")
+
+
+def _describe(about: PageSubject) -> str:
+    """Describe the subject of the page, in a line."""
+    question_set, run = about.question_set, about.question_set.runs[0]
+    n_models = len(question_set.rated_models)
+    models = f"{count_word(n_models)} {'model' if n_models == 1 else 'models'}"
+    if question_set.shipped and question_set.probe == "lgip":
+        return (
+            f"Bundled results: {count_word(n_models)} small models, {run.n_items:,} drawn scenes. "
+            "No download and no setup needed."
+        )
+    results = "Bundled results" if question_set.shipped else "Your results"
+    unit = "picture" if run.n_items == run.n_units else "question"
+    pictures = f"{dataset_name(run.dataset)}, {counted(run.n_items, unit)}"
+    return f"{results} · {question_set.presentation.name} · {pictures} · {models}"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A page and what its address says; empty parameters are left out."""
+
+    page: str
+    query: dict[str, str]
+
+    @property
+    def href(self) -> str:
+        """The address, relative to the dashboard's own."""
+        return f"{address(self.page)}?{urlencode(self.query)}" if self.query else address(self.page)
+
+
+def page_link(subject: PageSubject, page: str, **query: str) -> Link:
+    """Return a link to a page about the same subject; empty parameters are left out."""
+    parameters = {"set": subject.key, "model": subject.model, "kind": subject.kind} | query
+    return Link(page, {name: value for name, value in parameters.items() if value})
+
+
+def home_subject(subject: PageSubject) -> PageSubject:
+    """Return the subject with the URL's model and kind if Home can show them, else the last, else the best."""
+    kinds = view(views.showcase.kinds, subject.question_set)
+    # A kind that only moves cannot fool a model: Home shows it if there is no other.
+    kind = st.query_params.get("kind", "") or carried("kind", kinds, "")
+    kind = kind if kind in kinds and kind not in movement_kinds() else kinds[0]
+    models = view(views.showcase.headline_models, subject.question_set)
+    model = st.query_params.get("model", "") or carried("model", models, "")
+    return replace(subject, kind=kind, model=model if model in models else first_model(models))
+
+
+def first_model(models: tuple[str, ...]) -> str:
+    """Return the model with most results; of several the first as pages list them."""
+    n_runs = Counter(view(views.runs.runs)["model"])
+    return min(models, key=lambda name: (-n_runs[name], model_order(name)))
+
+
+SHIPPED_SEED = 196  # of the order in which shipped failures are shown; own ones change with the day
+AHEAD = 3  # failures that the browser has, the one that is shown among them
+HERO_KEY = "hero"
+SIDE = 860  # maximum pixels of a photograph: twice those of its place on the page
+DRAWN_SIDE = 672  # of a drawn scene: three times those that models see
+PLACE = "home_place"  # in the session: the failure that was shown last
+
+
+@st.fragment
+def draw_hero(about: PageSubject) -> None:
+    """Draw the failure; a click on it opens its page, and another failure reruns only this part."""
+    question_set, kind = about.question_set, about.kind_presentation
+    seed = seed_of(question_set)
+    showcases = view(views.showcase.showcases, question_set, about.kind, about.model, seed)
+    if not showcases:
+        moves = about.kind in movement_kinds()
+        st.title("Nothing moves here." if moves else "No lie is believed here.", anchor=False)
+        return
+    position = _place(about) % len(showcases)
+    places = range(position, position + min(AHEAD, len(showcases)))
+    shown = {place: showcases[place % len(showcases)] for place in places}
+    links = {
+        case.card.id: page_link(about, "explore", case=case.card.id) for case in shown.values()
+    }
+    headliners = view(views.showcase.headline_models, question_set)
+    names = {name: model_name(name) for name in headliners}
+    fit = view(views.paired_tests.fit_models, question_set)
+    looks = names, fit, about.looks, picture_source
+    cases = [
+        home.failure(case, kind, about.model, *looks, links[case.card.id].href) | {"place": place}
+        for place, case in shown.items()
+    ]
+    kicker = home.kicker(about.presentation, kind, question_set.shipped)
+    values = {"kicker": kicker, "cases": cases, "only": len(showcases) == 1}
+    pressed = component("home")(key=HERO_KEY, data=values)
+    if link := links.get(str(pressed.get("go"))):
+        open_page(link.page, link.query)
+
+
+def seed_of(question_set: QuestionSet) -> int:
+    """The seed of the order of failures: fixed for bundled ones, changing daily for the user's."""
+    return SHIPPED_SEED if question_set.shipped else datetime.date.today().toordinal()
+
+
+def picture_source(name: str) -> str:
+    """The picture at the size of its place, as a data address; "" if it cannot be read."""
+    return large_picture(name, SIDE, DRAWN_SIDE)
+
+
+def _place(about: PageSubject) -> int:
+    """Return the position of the failure to show, from 0: the previous one for a returning visitor."""
+    subject = about.key, about.kind
+    before = st.session_state.get(PLACE, {}).get(subject, 0)
+    position = (st.session_state.get(HERO_KEY) or {}).get("place", before)
+    position = position if isinstance(position, int) and 0 <= position < 10**6 else 0
+    st.session_state[PLACE] = {subject: position}
+    return position
+
+
+FIGURES_KEY = "figures"
+
+
+def draw_figures(about: PageSubject) -> None:
+    """Draw numbers, models and doors; each leads to what is behind it."""
+    counts = view(views.showcase.lie_counts, about.question_set, about.kind)
+    links: dict[str, Link] = {}
+
+    def address(key: str, query: Mapping[str, str]) -> str:
+        links[key] = page_link(about, "explore", **query)
+        return links[key].href
+
+    kind, name = about.kind_presentation, model_name(about.model)
+    values = {
+        "numbers": home.numbers(counts, about.model, name, kind, address),
+        "strip": _strip(about, counts, links, address),
+        "doors": _doors(about, links),
+    }
+    pressed = component("figures")(key=FIGURES_KEY, data=values)
+    if link := links.get(str(pressed.get("go"))):
+        open_page(link.page, link.query)
+
+
+def _strip(
+    about: PageSubject, counts: tuple[LieCount, ...], links: dict[str, Link], address: home.Address
+) -> dict[str, object]:
+    """Every model, and the way to those that have no room."""
+    rated = about.question_set.rated_models
+    names = {name: model_name(name) for name in rated}
+    fit = view(views.paired_tests.fit_models, about.question_set)
+    strip = home.strip(counts, names, fit, about.kind_presentation, about.looks, address)
+    n_more = len(rated) - home.MOST_MODELS
+    if n_more <= 0:
+        return strip
+    links["more"] = Link("tradeoff", {"set": about.key})
+    more = f"and {counted(n_more, 'more model')}"
+    return strip | {"more": more, "more_href": links["more"].href}
+
+
+def _doors(about: PageSubject, links: dict[str, Link]) -> list[Mapping[str, object]]:
+    """Return the doors with descriptions; the one to mixed pictures shows one."""
+    question_set, name = about.question_set, shortened(model_name(about.model))
+    n_fooled = view(views.showcase.n_fooling_pictures, question_set, about.kind, about.model)
+    fooling = f"{counted(n_fooled, 'picture')} that fool{'s' if n_fooled == 1 else ''} {name}"
+    if about.kind_presentation.is_movement:
+        fooling = f"Every case of {name}"
+    comparison = "Test a second model, then see which is better"
+    if len(about.models) > 1:
+        comparison = "Who is better, and on what"
+    of_set = {"set": about.key}
+    descriptions = (
+        (page_link(about, "explore"), fooling),
+        (page_link(about, "compare"), comparison),
+        (Link("play", of_set), "Spot the lie before the models do"),
+        (Link("present", of_set), "The story in slides"),
+    )
+    doors: list[Mapping[str, object]] = []
+    for link, sentence in descriptions:
+        key, title = f"door:{link.page}", ROW[link.page]
+        links[key] = link
+        doors.append({"key": key, "href": link.href, "title": title, "sentence": sentence})
+    if door := mixed_door(about):
+        key = "door:mixed"
+        links[key] = door.link
+        pictures = [{"source": source, "alt": alt} for source, alt in door.pictures]
+        values = {"key": key, "href": door.link.href, "title": MIXED_TITLE}
+        doors.append(values | {"sentence": door.sentence, "pictures": pictures})
+    return doors
+
+
+PROBE = "rococo"
+MIXED_TITLE = "Mixed pictures"
+
+
+@dataclass(frozen=True)
+class MixedDoor:
+    """The content and the target of the door."""
+
+    link: Link
+    sentence: str
+    pictures: tuple[tuple[str, str], ...]  # right, partner, mixture: data address and what it is
+
+
+def mixed_door(about: PageSubject) -> MixedDoor | None:
+    """The door; None if no model has searched among mixed pictures."""
+    question_set = _searched(about)
+    if question_set is None:
+        return None
+    rated = question_set.rated_models
+    model = about.model if about.model in rated else first_model(rated)
+    link = Link("explore", {"set": question_set.key, "model": model, "kind": KIND})
+    case = _first_lost(question_set, model)
+    if case is None:
+        return MixedDoor(link, "No search is lost to its own mixture here", ())
+    return MixedDoor(link, words.heading(case, model, model_name(model)), _door_pictures(case))
+
+
+def _searched(about: PageSubject) -> QuestionSet | None:
+    """Return the most complete searches among mixed pictures, first of Home's set, then of its pictures."""
+    rows = view(views.runs.question_set_rows)
+    dataset = next((row.dataset for row in rows if row.case_key == about.key), "")
+    candidates = sorted(
+        (row for row in rows if row.probe == PROBE),
+        key=lambda row: (row.case_key != about.key, row.dataset != dataset),
+    )
+    # One at a time: there may be hundreds, and the first one is most often it.
+    every = (page_subject(row.case_key).question_set for row in candidates)
+    return next((search for search in every if view(views.mixed.searches.strengths, search)), None)
+
+
+def _first_lost(question_set: QuestionSet, model: str) -> MixedCase | None:
+    """Return the first case of the mixed view: found in the clean gallery, lost to its own mixture."""
+    subtype = view(views.mixed.searches.strengths, question_set)[0]
+    first_id = view(views.mixed.searches.place, question_set, model, subtype, None).next
+    number = view(views.rows.case_number, question_set, first_id) if first_id else None
+    if number is None:
+        return None
+    return view(views.mixed.case.mixed_case, question_set, number, model)
+
+
+def _door_pictures(case: MixedCase) -> tuple[tuple[str, str], ...]:
+    """The three pictures; nothing where one of them cannot be shown."""
+    named_pictures = {
+        case.right: case.caption,
+        case.partner: case.partner_caption,
+        case.mixture: f"{case.caption}, mixed",
+    }
+    sources = addresses(store().root, [name for name in named_pictures if name])
+    if len(sources) < len(named_pictures) or not all(sources.values()):
+        return ()
+    return tuple((sources[name], alt) for name, alt in named_pictures.items())
+
+
+def draw_sets() -> None:
+    """Draw a line of links to both sets of bundled results, if both are shown: photographs and drawn scenes."""
+    rows = [row for row in view(views.runs.question_set_rows) if row.shipped]
+    published = {
+        dataset_name(row.dataset): Link("home", {"set": row.case_key})
+        for row in rows
+        if row.dataset.startswith(f"{bundled.PREFIX}:")
+    }
+    drawn = {row.probe: row.case_key for row in rows if row.dataset == "demo"}
+    if not published or not {"lgip", "rococo"} <= drawn.keys():
+        return
+    scenes = {
+        "Rewording": Link("home", {"set": drawn["lgip"]}),
+        "Mixed pictures": Link("explore", {"set": drawn["rococo"], "kind": KIND}),
+        "Trade-off by edits": Link("tradeoff", {"set": drawn["lgip"]}),
+        "Playground": Link("play", {"game": "playground"}),
+    }
+    with draw_row("home_sets"):
+        for title, links in (("Photographs:", published), ("Drawn scenes:", scenes)):
+            with st.container(width="content"):
+                quiet(title)
+            for label, link in links.items():
+                link_page(link.page, label, link.query, width="content")

@@ -1,1 +1,0 @@
-"""Home: a real failure at once, three numbers, the models, four doors."""

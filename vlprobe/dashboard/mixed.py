@@ -1,0 +1,379 @@
+"""Explore's view of mixed pictures: right + partner = mixture, a slider, both galleries, where each model turns.
+
+The URL names the case (`case`), else the mixture (`mixture`) whose first case is shown; `wall`
+leads to all cases.
+"""
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import streamlit as st
+from PIL import Image
+from streamlit.errors import StreamlitInvalidLayoutContextError
+
+from vlprobe import views
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.loaded import load_player, loads_at_once
+from vlprobe.dashboard.pictures import ahead, large_picture
+from vlprobe.dashboard.state import (
+    PageSubject,
+    model_name,
+    pick,
+    plain,
+    quiet,
+    store,
+    view,
+    write_choice,
+)
+from vlprobe.dashboard.widgets import draw_row, draw_styles, link_page, press
+from vlprobe.datasets import drawn
+from vlprobe.errors import VlprobeError
+from vlprobe.render import mixed as render_mixed
+from vlprobe.render.attribution import credits_line
+from vlprobe.render.html.elements import tag
+from vlprobe.render.words import value_label
+from vlprobe.scoring import mixtures, pictures, thumbnails
+from vlprobe.scoring.mixtures import ShareScores
+from vlprobe.storage import access, containers
+from vlprobe.storage.memory import SingleFlightCache
+from vlprobe.types import Picture, PictureEdit
+from vlprobe.views.mixed.case import MixedCase
+from vlprobe.views.mixed.searches import KIND, Place
+from vlprobe.views.mixed.shares import ModelTurn
+from vlprobe.views.runs import QuestionSet
+
+WALL = "wall"  # the URL's parameter that asks for all cases
+OWN_PARAMETERS = ("set", "model", "kind", "case", "mixture")  # any other is about the wall
+RUN_AGAIN = "This run did not store the top results. Run it again to see them."
+
+
+@dataclass(frozen=True)
+class MixedCasePosition:
+    """The case that the view shows, and its place among the searches lost to such mixtures."""
+
+    subject: PageSubject
+    subtype: str  # of the mixture
+    number: int | None  # of the case; None: no search is lost to such a mixture
+    position: Place
+
+
+def is_shown(stored: PageSubject, kind: str) -> bool:
+    """Return whether the URL asks for this view: searches for a picture, and nothing about the wall."""
+    return (
+        kind == KIND
+        and stored.probe == "rococo"
+        and all(name in OWN_PARAMETERS for name in st.query_params)
+    )
+
+
+def current(subject: PageSubject) -> MixedCasePosition:
+    """The case that the URL names, else the first that the model loses to its own mixture."""
+    question_set = subject.question_set
+    strengths = view(views.mixed.searches.strengths, question_set)
+    number, subtype = None, st.query_params.get("mixture", "")
+    if case_id := st.query_params.get("case", ""):
+        number = view(views.rows.case_number, question_set, case_id)
+        if number is not None:
+            row = view(views.rows.questions, question_set, (number,)).iloc[0]
+            number = number if row["kind"] == KIND else None
+            subtype = row["subtype"]
+    if subtype not in strengths:
+        subtype = strengths[0]
+    position = view(views.mixed.searches.place, question_set, subject.model, subtype, number)
+    if number is None and position.next:
+        number = view(views.rows.case_number, question_set, position.next)
+        position = view(views.mixed.searches.place, question_set, subject.model, subtype, number)
+    return MixedCasePosition(subject, subtype, number, position)
+
+
+def draw_steps(about: MixedCasePosition) -> None:
+    """Draw the right half of the row of controls: the case before and after, all cases."""
+    with draw_row("mixed_steps", width="content"):
+        _draw_step("Previous case", "Left", "chevron_left", about.position.previous)
+        position, among = render_mixed.place_text(about.position, model_name(about.subject.model))
+        words = tag("span", position) + tag("span", f" {among}", class_="vp-among")
+        st.html(f'<p class="vp-quiet vp-small vp-place">{words}</p>', width="content")
+        _draw_step("Next case", "Right", "chevron_right", about.position.next)
+        link_page("explore", "All cases", _wall_query(about), icon="grid_view")
+
+
+def _pick_mixture(about: MixedCasePosition) -> None:
+    """Draw the picker of the mixture, if the question set has several."""
+    strengths = view(views.mixed.searches.strengths, about.subject.question_set)
+    if len(strengths) > 1:
+        labels = {subtype: value_label(subtype) for subtype in strengths}
+        pick(
+            *("Mixture", "mixture", labels, about.subtype),
+            lambda: write_choice({"mixture": st.session_state["mixture"]}),
+            bare=True,
+            width=186,
+        )
+
+
+def _draw_step(label: str, shortcut: str, icon: str, case_id: str) -> None:
+    settings: dict[str, Any] = {"type": "tertiary", "shortcut": shortcut, "disabled": not case_id}
+    key, change = f"mixed_{label.split()[0].lower()}", ("case", case_id)
+    press(label, st.query_params.__setitem__, *change, icon=icon, key=key, **settings)
+
+
+def _wall_query(about: MixedCasePosition, **more: str) -> dict[str, str]:
+    return {
+        "set": about.subject.key,
+        "model": about.subject.model,
+        "kind": KIND,
+        WALL: "1",
+        "lost": "own",
+        "type": about.subtype,
+        **more,
+    }
+
+
+def draw_view(about: MixedCasePosition) -> None:
+    """Draw all below the row of controls."""
+    draw_styles("mixed")
+    question_set, model = about.subject.question_set, about.subject.model
+    name = model_name(model)
+    counts = view(views.mixed.searches.counts, question_set, model, about.subtype)
+    kind, lam = views.mixed.searches.strength(about.subtype)
+    subtitle = render_mixed.subtitle(counts, round(100 * lam), kind == "patch", name)
+    if about.number is None:
+        _draw_heading(about, "No search is lost to its own mixture here", subtitle)
+        return
+    case = view(views.mixed.case.mixed_case, question_set, about.number, model)
+    _draw_heading(about, render_mixed.heading(case, model, name), subtitle)
+    _draw_case(about, case)
+    label, query = "Scores, tags and notes of this case", _wall_query(about, case=case.id)
+    link_page("explore", label, query, icon="data_object")
+    if about.position.next:  # made ready while this one is looked at
+        ahead(make_ready, question_set, model, about.subtype, about.position.next)
+
+
+def _draw_heading(about: MixedCasePosition, heading: str, subtitle: str) -> None:
+    st.html(
+        tag("h1", heading, class_="vp-mixed-heading")
+        + tag("p", subtitle, class_="vp-quiet vp-mixed-subtitle")
+    )
+    with st.container(horizontal=True, horizontal_alignment="right", key="mixed_strength"):
+        _pick_mixture(about)
+
+
+@st.fragment
+def _draw_case(about: MixedCasePosition, case: MixedCase) -> None:
+    """Pictures, slider, galleries and turns; asking the models runs this alone again."""
+    question_set = about.subject.question_set
+    loaded_names = loaded_here()
+    shares = shares_at_hand(case, question_set, about.subject.model, sorted(loaded_names))
+    scores = shares.scores.get(about.subject.model)
+    answers = render_mixed.MixedAnswers(
+        model=about.subject.model,
+        fronts=case.fronts,
+        standings=views.mixed.shares.standings(case, about.subject.model, case.fronts, scores),
+        turns=_turns(about, case, shares),
+        waiting=shares.waiting,
+    )
+    collected = Sources([case.right, case.partner])
+    values = render_mixed.component_data(
+        case, answers, collected.place, size(case.right), about.subject.looks, model_name
+    )
+    values["sources"] = collected.addresses()
+    remember = partial(st.session_state.__setitem__, "mixed_ask", case.id)
+    component("mixed")(key="mixed", data=values, on_ask_change=remember)
+    if credit := credits_line(collected.names):
+        st.html(str(credit))
+    if case.fronts is None and not shares.waiting:
+        quiet(RUN_AGAIN)
+    if shares.others and not access.read_only():
+        _offer(shares.others)
+    if st.session_state.pop("mixed_ask", "") == case.id and shares.waiting:
+        ask(case, question_set, shares.waiting)  # the elements above stay unchanged meanwhile
+        with contextlib.suppress(StreamlitInvalidLayoutContextError):
+            st.rerun(scope="fragment")
+        st.rerun()  # the whole page was being drawn
+
+
+def _turns(about: MixedCasePosition, case: MixedCase, shares: "Shares") -> tuple[ModelTurn, ...]:
+    """Return the share at which each model turns: the earliest first, always including the selected model."""
+    question_set = about.subject.question_set
+    models = question_set.ordered_models
+    stored = view(views.mixed.case.stored_wins, question_set, case, models)
+    turns = [
+        views.mixed.shares.model_turn(name, shares.scores.get(name), stored[name], case.share)
+        for name in models
+    ]
+    ordered = views.mixed.shares.by_turn(turns)
+    if len(ordered) > render_mixed.MOST_ROWS:
+        ordered.sort(key=lambda each: each.model != about.subject.model)
+    return tuple(ordered)
+
+
+def _offer(models: tuple[str, ...]) -> None:
+    """Draw a button for models that take long to load: they run only on request."""
+    names = ", ".join(model_name(name) for name in models[:3])
+    remainder = f" and {len(models) - 3} more" if len(models) > 3 else ""
+    label = f"Ask {plain(names)}{remainder} on every mixture"
+    help_ = "Loading may take a while and downloads weights that are not on this machine."
+    press(label, loaded_here().update, models[:3], icon="download", key="mixed_load", help=help_)
+
+
+def make_ready(question_set: QuestionSet, model: str, subtype: str, case_id: str) -> None:
+    """Cache the content of a case: answers about it, large and small pictures. For any thread."""
+    number = view(views.rows.case_number, question_set, case_id)
+    if number is None:
+        return
+    view(views.rows.questions, question_set, (number,))
+    view(views.mixed.searches.place, question_set, model, subtype, number)
+    case = view(views.mixed.case.mixed_case, question_set, number, model)
+    view(views.mixed.case.stored_wins, question_set, case, question_set.ordered_models)
+    prepare(case)
+
+
+KEPT_SCORES = 4096  # answers of a model to a case at all shares
+KEPT_PIXELS = 128 << 20  # bytes of mixtures that several models share
+MOST_ASKED = 9  # models that run without a click; the selected one is among them
+Asked = tuple[str, ...]
+
+# 43 ms of CPU for a case at all shares with a demo model, of up to nine.
+_scores = SingleFlightCache(KEPT_SCORES)
+_mixtures = SingleFlightCache(  # 10 ms, and each model sees the same
+    KEPT_PIXELS, lambda images: sum(image.width * image.height * 3 for image in images)
+)
+_refused: dict[str, str] = {}  # by model: the reason why it cannot run, for available models
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """The answers of the models at every share."""
+
+    scores: dict[str, ShareScores]  # of those that ran
+    waiting: Asked  # those that can run and have not yet
+    others: Asked  # those that take a press: loading them may take long
+
+
+def shares_at_hand(
+    case: MixedCase, question_set: QuestionSet, model: str, loaded_names: Sequence[str]
+) -> "Shares":
+    """Return the earlier answers, without running a model.
+
+    Args:
+        case: The search.
+        question_set: The models and their runs.
+        model: The selected model.
+        loaded_names: Models that this session has asked to be loaded.
+    """
+    if case.edit is None:
+        return Shares({}, (), ())
+    others = (name for name in question_set.ordered_models if name != model)
+    usable = [name for name in (model, *others) if name not in _refused]
+    ready = [name for name in usable if loads_at_once(name) or name in loaded_names]
+    scores: dict[str, ShareScores] = {}
+    waiting: list[str] = []
+    for name in ready[:MOST_ASKED]:
+        known = _scores.peek(_key(case, case.edit, question_set.run(name).model_digest))
+        if known is None:
+            waiting.append(name)
+        else:
+            scores[name] = known
+    return Shares(scores, tuple(waiting), tuple(name for name in usable if name not in ready))
+
+
+def ask(case: MixedCase, question_set: QuestionSet, models: Sequence[str]) -> None:
+    """Run these models, one after the other; one that cannot run is not tried again."""
+    for name in models:
+        try:
+            _ask_one(case, question_set, name)
+        except VlprobeError as error:
+            _refused[name] = str(error)
+
+
+def _ask_one(case: MixedCase, question_set: QuestionSet, name: str) -> None:
+    if case.edit is None:
+        return
+    digest, edit = question_set.run(name).model_digest, case.edit
+    key = _key(case, edit, digest)
+    player = load_player(name)
+    if player.model.digest != digest or not mixtures.can_ask(player.model):
+        _refused[name] = "other weights, or it scores pairs"
+        return
+
+    def mix() -> list[Image.Image]:
+        right, partner = (_opened(Picture.from_name(each)) for each in (case.right, case.partner))
+        return mixtures.pictures_by_share(right, partner, edit)
+
+    images = _mixtures.get(key[1:], mix)
+    _scores.get(key, lambda: player.share_scores(case.caption, images))
+
+
+def _opened(picture: Picture) -> Image.Image:
+    """Return the picture in the form that a model sees; a drawn scene whose file is missing is drawn again, pixel by
+    pixel."""
+    if not containers.is_file(picture.path) and (image := drawn.draw(picture)):
+        return image
+    return pictures.open_picture(picture)
+
+
+def _key(case: MixedCase, edit: PictureEdit, digest: str) -> tuple:
+    """Return the inputs of an answer to a case with an edit, the model first."""
+    files = [_stamp(Picture.from_name(name)) for name in (case.right, case.partner)]
+    return digest, case.caption, edit.kind, edit.seed, *files
+
+
+def _stamp(picture: Picture) -> tuple[str, int, int]:
+    try:
+        status = containers.status(picture.path)
+    except OSError:
+        return str(picture.path), 0, 0
+    return str(picture.path), status.st_size, status.st_mtime_ns
+
+
+def loaded_here() -> set[str]:
+    """The models that this session has asked to be loaded."""
+    return st.session_state.setdefault("mixed_loaded", set())
+
+
+SIDE = 528  # pixels of a large picture: two for each that it takes on a page
+
+
+class Sources:
+    """Collects the pictures that a page shows, each once."""
+
+    def __init__(self, large: Sequence[str]) -> None:
+        self._large = set(large)
+        self._places: dict[str, int] = {}
+
+    def place(self, name: str) -> int:
+        """Return the position that a picture will have in `addresses`; -1 if it has no name."""
+        return self._places.setdefault(name, len(self._places)) if name else -1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the pictures, in the order of their places."""
+        return tuple(self._places)
+
+    def addresses(self) -> list[str]:
+        """The pictures, in the order of their places; "" of one that cannot be read."""
+        small = [name for name in self._places if name not in self._large]
+        by_name = thumbnails.addresses(store().root, small)
+        return [
+            large_picture(name, SIDE) if name in self._large else by_name[name]
+            for name in self._places
+        ]
+
+
+def prepare(case: MixedCase) -> None:
+    """Make the pictures that a case shows, before anyone views it. For any thread."""
+    for name in filter(None, (case.right, case.partner)):
+        large_picture(name, SIDE)
+    candidates = (*case.fronts.clean, *case.fronts.whole) if case.fronts else ()
+    small = [candidate.mixture or candidate.picture for candidate in candidates]
+    thumbnails.addresses(store().root, list(filter(None, small)))
+
+
+def size(name: str) -> tuple[int, int]:
+    """Width and height of a picture in pixels; a square where it cannot be read."""
+    try:
+        return pictures.open_picture(Picture.from_name(name)).size
+    except VlprobeError:
+        return (1, 1)

@@ -1,1 +1,0 @@
-"""Present: slides made from stored results, full screen, and as one file."""

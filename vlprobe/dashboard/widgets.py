@@ -1,0 +1,133 @@
+"""Buttons, links, rows, folds and error messages, as all pages draw them."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from vlprobe import views
+from vlprobe.dashboard.navigation import page_file
+from vlprobe.dashboard.state import attempt, link_docs, quiet, view
+from vlprobe.errors import StoredDamage, VlprobeError
+from vlprobe.storage import access
+
+
+def press(
+    label: str, action: Callable[..., object], *arguments: object, icon: str = "", **settings: Any
+) -> None:
+    """Draw a button; if its action raises a VlprobeError, the page shows it.
+
+    Args:
+        label: Label of the button.
+        action: Called with the arguments after a press, before the page is drawn again.
+        *arguments: Arguments of the action.
+        icon: Name of a Material icon.
+        **settings: Other settings of `st.button`.
+    """
+    icons = {"icon": f":material/{icon}:"} if icon else {}
+    st.button(label, on_click=attempt, args=(action, *arguments), **icons, **settings)
+
+
+def link_page(
+    page: str, label: str, query: Mapping[str, Any] | None = None, icon: str = "", **settings: Any
+) -> None:
+    """Draw a link to a page; the query has the parameters of its URL."""
+    icons = {"icon": f":material/{icon}:"} if icon else {}
+    st.page_link(page_file(page), label=label, query_params=query, **icons, **settings)
+
+
+def open_page(page: str, query: Mapping[str, Any]) -> None:
+    """Switch to a page with these parameters in its URL."""
+    st.switch_page(page_file(page), query_params=query)
+
+
+def draw_row(key: str | None = None, **settings: Any) -> DeltaGenerator:
+    """Return a container that places its elements side by side, vertically centered."""
+    return st.container(horizontal=True, vertical_alignment="center", key=key, **settings)
+
+
+def draw_styles(*names: str) -> None:
+    """Add the style sheets of a page: files NAME.css in this folder."""
+    for name in names:
+        st.html(Path(__file__).with_name(f"{name}.css"))
+
+
+BETWEEN = "|"  # names in the URL
+
+
+@contextlib.contextmanager
+def fold(name: str, label: str, icon: str, parameters: Sequence[str] = ()) -> Iterator[bool]:
+    """A fold; gives whether it is open.
+
+    Args:
+        name: In the URL.
+        label: Its title.
+        icon: Before the title.
+        parameters: Parameters of the URL, that apply only inside of this fold: a link that names one
+            opens it.
+    """
+    key = f"fold_{name}"
+    if any(parameter in st.query_params for parameter in parameters):
+        _set_open(name, True)
+    st.session_state[key] = name in open_folds()
+    with st.expander(label, icon=icon, key=key, on_change=_toggle, args=(name, parameters)):
+        yield st.session_state[key]
+
+
+def open_folds() -> list[str]:
+    """Names of the folds that the URL says are open."""
+    return [name for name in st.query_params.get("open", "").split(BETWEEN) if name]
+
+
+def _toggle(name: str, parameters: Sequence[str]) -> None:
+    is_open = bool(st.session_state[f"fold_{name}"])
+    _set_open(name, is_open)
+    if not is_open:
+        for parameter in (*parameters, *(("page",) if parameters else ())):
+            st.query_params.pop(parameter, None)
+
+
+def _set_open(name: str, is_open: bool) -> None:
+    names = [each for each in open_folds() if each != name] + [name] * is_open
+    if names:
+        st.query_params["open"] = BETWEEN.join(names)
+    else:
+        st.query_params.pop("open", None)
+
+
+PRESS = "In Lab, press 'Check stored results', then 'Compute again'."
+UNREAD = 3  # lines above a page about what cannot be read
+
+
+def left_out() -> None:
+    """Draw, above a page, the stored data that cannot be read, one line per entry. The rest is shown."""
+    try:
+        errors = view(views.runs.unread)
+    except VlprobeError:  # nothing is known of the stored data, and the page reports that itself
+        return
+    for error in errors[:UNREAD]:
+        st.warning(link_docs(error_text(error)), icon=":material/warning:")
+    if len(errors) > UNREAD:
+        quiet(f"And {len(errors) - UNREAD:,} more. `vlprobe verify` lists all of them.")
+    for error in [error for error in errors if isinstance(error, StoredDamage)][:1]:
+        way_out(error)
+
+
+def way_out(error: VlprobeError) -> None:
+    """Below an error that says something stored is damaged: the way to the button."""
+    if isinstance(error, StoredDamage) and not access.read_only():
+        st.page_link(
+            page_file("lab"),
+            label="Check stored results and compute them again",
+            icon=":material/fact_check:",
+        )
+
+
+def error_text(error: VlprobeError) -> str:
+    """An error as a page says it: the button that mends what is stored, in place of the command."""
+    if isinstance(error, StoredDamage) and error.remedy and not access.read_only():
+        return f"{error.problem} {PRESS}"
+    return str(error)
