@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -15,6 +16,7 @@ from vlprobe.perturb import picture_changes
 from vlprobe.probes.pictures import PROBE, _different_words
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
+from vlprobe.scoring import pictures
 from vlprobe.scoring.pictures import open_picture
 from vlprobe.storage.store import Store
 from vlprobe.types import Item, Picture
@@ -130,3 +132,98 @@ def test_the_numbers_are_those_of_the_model_asked_directly(store: Store, monkeyp
         "picture_invariance_error": np.abs(scores[:, 0] - scores[:, 2]).mean(),
     }.items():
         assert estimates[name] == pytest.approx(value, abs=1e-6), name
+
+
+def naive_rank(scores: np.ndarray, right: list[int]) -> int:
+    """The rank of the best right candidate by counting the others that score at least as high."""
+    best = max(scores[number] for number in right)
+    return 1 + sum(score >= best for number, score in enumerate(scores) if number not in right)
+
+
+def test_searches_with_changed_pictures_are_plain_rankings(store: Store, monkeypatch):
+    composed = Counter()
+    compose = pictures.compose
+
+    def counting(picture: Picture, contents):
+        composed[picture.name] += 1
+        return compose(picture, contents)
+
+    monkeypatch.setattr(pictures, "compose", counting)
+    options = {"changes": ["pixelate", "gaussian-noise"], "severities": [5], "search": True}
+    manifest = execute(Request(("demo:weak",), "demo", "pictures", options, limit=14), store)[0]
+    changed_names = [name for name in composed if name.startswith("{")]
+    assert {composed[name] for name in changed_names} == {1}  # decoded and encoded once
+    monkeypatch.undo()
+    entry = store.run(manifest["key"])
+    cases = store.cases(manifest["case_key"]).table("cases").to_pylist()
+    rows = entry.table("scores").to_pandas()
+    model = registry.load_model("demo:weak")
+    items = [item for item in registry.load_dataset("demo", store.root).items][:14]
+    captions = [text for item in items for text in item.captions]
+    text_vectors = model.encode_texts(model.tokenize(captions))
+
+    @cache
+    def vector(name: str) -> np.ndarray:
+        image = open_picture(Picture.from_name(name))
+        return model.encode_images(model.preprocess(image)[None])[0]
+
+    changed = {(case["item"], case["rule"]): case["images"][1] for case in cases}
+    overlaps, losses = [], []
+    for case, row in zip(cases, rows.to_dict("records"), strict=True):
+        number = next(n for n, item in enumerate(items) if item.id == case["item"])
+        own = [n for n, text in enumerate(captions) if text in items[number].captions]
+        both = [text_vectors @ vector(name) for name in case["images"]]
+        query = model.encode_texts(model.tokenize([case["texts"][0]]))[0]
+        galleries = [
+            np.stack([vector(item.image.name) for item in items]),
+            np.stack([vector(changed.get((i.id, case["rule"]), i.image.name)) for i in items]),
+        ]
+        ranked = [gallery @ query for gallery in galleries]
+        ranks = [naive_rank(s, own) for s in both], [naive_rank(s, [number]) for s in ranked]
+        assert ranks[0] == [row["i2t_rank_clean"], row["i2t_rank_changed"]]
+        assert ranks[1] == [row["t2i_rank_clean"], row["t2i_rank_changed"]]
+        first = [set(np.argsort(-scores)[:10]) for scores in ranked]
+        overlaps.append(len(first[0] & first[1]) / 10)
+        assert row["t2i_overlap"] == pytest.approx(overlaps[-1])
+        losses.append([sum(rank <= k for k in (1, 5, 10)) for rank in ranks[1]])
+    by_metric = {
+        row["metric"]: row["value"]
+        for row in entry.table("estimates").to_pylist()
+        if row["by"] == "all" and row["averaging"] == "micro"
+    }
+    clean, after = np.array(losses).T
+    rules = np.array([case["rule"] for case in cases])
+    impacts = {rule: 1 - after[rules == rule].sum() / clean[rules == rule].sum() for rule in rules}
+    assert by_metric["changed_t2i_mmi"] == pytest.approx(np.mean([impacts[r] for r in rules]))
+    assert by_metric["changed_t2i_overlap"] == pytest.approx(np.mean(overlaps))
+    found = rows["t2i_rank_clean"] <= 5
+    assert by_metric["changed_t2i_r5_kept"] == pytest.approx(
+        (rows["t2i_rank_changed"][found] <= 5).mean()
+    )
+    curve = {
+        row["slice"]
+        for row in entry.table("estimates").to_pylist()
+        if row["metric"] == "changed_t2i_mmi" and row["by"] == "strength_bin"
+    }
+    assert curve == {"severity-5"}
+
+
+def test_without_searches_a_run_keeps_its_key_and_its_metrics():
+    off = {**OPTIONS, "search": False}
+    assert PROBE.pin(off, Path()) == PROBE.pin(OPTIONS, Path()) == OPTIONS
+    assert PROBE.metrics_of(off) == PROBE.metrics
+
+
+def test_the_worked_example_of_searches_is_what_the_metrics_compute():
+    rows = pd.DataFrame(
+        {"rule": "fog:3", "i2t_rank_clean": [1, 1, 7, 30], "i2t_rank_changed": [1, 4, 12, 8]}
+    )
+    rows = rows.assign(t2i_rank_clean=1, t2i_rank_changed=1)
+    means = metrics.survey_search([rows[:2], rows[2:]])["clean_recall_sums"]
+    assert means["i2t", "fog:3"] == 7 / 4
+    rows["i2t_clean_recall_sum"] = means["i2t", "fog:3"]
+    by_name = {metric.name: metric for metric in metrics.SEARCH_METRICS}
+    for name, expected in {"r1_kept": 0.5, "r10_kept": 2 / 3, "mmi": 1 / 7}.items():
+        metric = by_name[f"changed_i2t_{name}"]
+        weights = metric.weight(rows) if metric.weight else None
+        assert np.average(metric.value(rows), weights=weights) == pytest.approx(expected)

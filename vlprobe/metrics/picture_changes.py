@@ -2,19 +2,36 @@
 
 Rows are cases with `score_0` and `score_1` (similarity of the picture to the true and to the wrong caption),
 `score_2` and `score_3` (the same for the changed picture), and `margin` (`score_2 - score_3`).
+
+With the option `search`, rows also have SEARCH_COLUMNS for both directions: `i2t` (the picture searches its captions
+among those of all items) and `t2i` (the true caption searches the picture among those of all items): the rank of the
+right candidate with the unchanged and with the changed picture or pictures (1 is best; a tie counts against it), the
+latter if ties did not count, and the overlap of the first DEPTH results of both searches.
 """
 
 import functools
 import math
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
 
 from vlprobe.metrics.pairwise import positive_rate, scores_higher, sensitivity_gap
+from vlprobe.metrics.retrieval import recall, recall_tied
 from vlprobe.types import Metric
 
 CHANGED = "picture-change"  # the kind of cases whose picture is changed
 WRITTEN = "false-word"  # the kind of cases with a false word on the picture
+DEPTH = 10  # results whose overlap is computed
+CUTOFFS = (1, 5, 10)  # K of R@K
+SEARCH_COLUMNS = tuple(
+    name
+    for direction in ("i2t", "t2i")
+    for name in (
+        *(f"{direction}_rank_clean", f"{direction}_rank_changed"),
+        *(f"least_{direction}_rank_changed", f"{direction}_overlap"),
+    )
+)
 
 
 def invariance_error(rows: pd.DataFrame) -> np.ndarray:
@@ -120,4 +137,87 @@ METRICS = (
         value=decision_flips,
         tied=None,
     ),
+)
+
+
+def recall_sum(rows: pd.DataFrame, column: str) -> np.ndarray:
+    """Compute R@1 + R@5 + R@10 of each search, from 0 to 3; NaN if the rank is unknown.
+
+    >>> recall_sum(pd.DataFrame({"rank": [1, 7, 11, math.nan]}), "rank").tolist()
+    [3.0, 1.0, 0.0, nan]
+    """
+    found = np.sum([recall(rows, column, k) for k in CUTOFFS], axis=0)
+    return np.where(rows[column].isna(), math.nan, found)
+
+
+def survey_search(blocks: Iterable[pd.DataFrame]) -> dict[str, object]:
+    """Compute the mean `recall_sum` of the unchanged pictures for each direction and rule."""
+    totals: dict[tuple[str, str], np.ndarray] = {}
+    for rows in blocks:
+        for direction in ("i2t", "t2i"):
+            sums = pd.Series(recall_sum(rows, f"{direction}_rank_clean"))
+            by_rule = sums.groupby(rows["rule"].to_numpy()).agg(["sum", "count"])
+            for rule, values in zip(by_rule.index, by_rule.to_numpy(), strict=True):
+                key = direction, str(rule)
+                totals[key] = totals.get(key, np.zeros(2)) + values
+    return {
+        "clean_recall_sums": {
+            key: total / count if count else math.nan for key, (total, count) in totals.items()
+        }
+    }
+
+
+def impact(rows: pd.DataFrame, direction: str) -> np.ndarray:
+    """Compute the loss of `recall_sum`, divided by the mean of the unchanged pictures under the same rule. Its mean
+    over the cases of a rule is MMI, (clean - changed) / clean of the means.
+
+    Source: MMRB (arXiv 2212.08044), MultiModal Impact score, with R@1 + R@5 + R@10.
+    """
+    clean, changed = (recall_sum(rows, f"{direction}_rank_{name}") for name in ("clean", "changed"))
+    means = rows[f"{direction}_clean_recall_sum"].to_numpy(np.float64)
+    return np.divide(clean - changed, means, out=np.full(len(rows), math.nan), where=means > 0)
+
+
+def _search_metrics(direction: str, query: str, target: str) -> Iterator[Metric]:
+    """Yield the metrics of one direction of search; `query` is the plural name of its queries."""
+    metric = functools.partial(
+        Metric, version=1, kinds=(CHANGED,), unit="rate", chance=math.nan, tied=None
+    )
+    for k in CUTOFFS:
+        yield metric(
+            name=f"changed_{direction}_r{k}_kept",
+            label=f"R@{k} kept, changed pictures",
+            help=f"Share of {query} with the right {target} among the first {k} results that still "
+            "have it there when the pictures are changed.",
+            direction="up",
+            source="RoCOCO, section 4 (1 - drop rate), on changed pictures",
+            value=functools.partial(recall, column=f"{direction}_rank_changed", k=k),
+            weight=functools.partial(recall, column=f"{direction}_rank_clean", k=k),
+            averaging=("micro",),
+            tied=functools.partial(recall_tied, column=f"{direction}_rank_changed", k=k),
+        )
+    yield metric(
+        name=f"changed_{direction}_overlap",
+        label=f"Top-{DEPTH} overlap, changed pictures",
+        help=f"Overlap of the first {DEPTH} results for {query} before and after the pictures are "
+        f"changed; chance is {DEPTH} divided by the gallery size.",
+        direction="up",
+        source="PRSM, section 3 (local), on changed pictures",
+        value=lambda rows: rows[f"{direction}_overlap"].to_numpy(np.float64),
+    )
+    yield metric(
+        name=f"changed_{direction}_mmi",
+        label="Impact on recall (MMI)",
+        help=f"Share of R@1 + R@5 + R@10 of {query} that is lost when the pictures are changed.",
+        direction="down",
+        chance=0.0,
+        source="MMRB (arXiv 2212.08044), MMI",
+        value=functools.partial(impact, direction=direction),
+        averaging=("micro",),
+    )
+
+
+SEARCH_METRICS = (
+    *_search_metrics("i2t", "pictures", "caption"),
+    *_search_metrics("t2i", "captions", "picture"),
 )

@@ -7,21 +7,25 @@ it (a typographic attack). Sources: LGIP (equations 2, 4 and 5) with the picture
 caption; MMRB (arXiv 2212.08044) for the changes.
 """
 
+import copy
 import difflib
+import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from PIL import Image
 
 from vlprobe.metrics import picture_changes as metrics
 from vlprobe.perturb import lgip, picture_changes
 from vlprobe.perturb.draws import draw
 from vlprobe.probes.fit import check_fit
+from vlprobe.probes.picture_search import PictureSearch
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import pictures
 from vlprobe.types import (
@@ -29,6 +33,7 @@ from vlprobe.types import (
     Edit,
     Encoder,
     Item,
+    Metric,
     Picture,
     PictureChange,
     Probe,
@@ -95,6 +100,7 @@ class PictureOptions(TypedDict):
 
     changes: list[str]
     severities: list[int]
+    search: NotRequired[bool]
 
 
 class ChangedPictures(Probe):
@@ -124,8 +130,24 @@ class ChangedPictures(Probe):
             min_values=1,
             expected="whole numbers from 1 to 5",
         ),
+        Option(
+            name="search",
+            default=False,
+            label="Search with changed pictures",
+            help="Also rank all captions for each changed picture, and all changed pictures for "
+            "each true caption. Needs a model that embeds pictures and texts.",
+        ),
     )
+    optional_metrics = metrics.SEARCH_METRICS
     metrics = metrics.METRICS
+
+    def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
+        """Remove the option `search` if it is off, so that the run keeps its key."""
+        return {name: value for name, value in options.items() if name != "search" or value}
+
+    def metrics_of(self, options: Mapping[str, object], n_orders: int = 1) -> tuple[Metric, ...]:
+        """Return the metrics, including those of searches if the option is on."""
+        return (*self.metrics, *self.optional_metrics) if options.get("search") else self.metrics
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
@@ -179,11 +201,46 @@ class ChangedPictures(Probe):
         similarity to the wrong one.
         """
         check_fit(encoder.model, self)
-        return scoring_cases.case_scorer(encoder, _margins)
+        score = scoring_cases.case_scorer(encoder, _margins)
+        if not run.options.get("search"):
+            return score
+        searching = copy.copy(self)
+        searching.needs = "gallery"
+        check_fit(encoder.model, searching, items)
+        search = PictureSearch(encoder, items, cases)
+
+        def score_and_search(cases: pa.Table) -> pa.Table:
+            table = score(cases)
+            for name, values in search(cases).items():
+                table = table.append_column(name, pa.array(values))
+            return table
+
+        return score_and_search
+
+    def candidates(
+        self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> tuple[Sequence[Picture], Sequence[str]]:
+        """Return the pictures and captions of all items if they are searched."""
+        pictured = [item for item in items if item.image and run.options.get("search")]
+        return [item.image for item in pictured if item.image], [
+            caption for item in pictured for caption in item.captions
+        ]
+
+    def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
+        """Return the recall of the unchanged pictures if they are searched."""
+        blocks = iter(blocks)
+        first = next(blocks, pd.DataFrame())
+        is_searched = metrics.SEARCH_COLUMNS[0] in first
+        return metrics.survey_search(itertools.chain([first], blocks)) if is_searched else {}
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-        """Add the severity as the bin for the curves."""
-        return rows.assign(strength_bin=picture_changes.BIN + rows["rule"].str.rpartition(":")[2])
+        """Add the severity as the bin for the curves, and the recall of the unchanged pictures if known."""
+        rows = rows.assign(strength_bin=picture_changes.BIN + rows["rule"].str.rpartition(":")[2])
+        if means := cast(dict[tuple[str, str], float], survey_facts.get("clean_recall_sums")):
+            for direction in ("i2t", "t2i"):
+                sums = [means[direction, rule] for rule in rows["rule"]]
+                rows[f"{direction}_clean_recall_sum"] = sums
+        return rows
 
 
 def _margins(rows: pd.DataFrame) -> np.ndarray:
