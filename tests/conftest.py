@@ -286,3 +286,9 @@ def tiny(tmp_path: Path) -> str:
 def store(tmp_path: Path) -> Store:
     """An empty store."""
     return Store(tmp_path / "cache")
+
+
+@pytest.fixture
+def unspawned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs are written down and not begun."""
+    monkeypatch.setattr("vlprobe.runs.jobs._spawn", lambda store, job_id: None)

@@ -76,6 +76,11 @@ def place(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+def test_nothing_imports_ray_before_a_cluster_is_joined():
+    top = {name.partition(".")[0] for path in PACKAGE for name, at_top in imports(path) if at_top}
+    assert "ray" not in top
+
+
 def test_packages_import_downwards_only():
     upwards = []
     for path in PACKAGE:

@@ -2,34 +2,24 @@
 
 import posixpath
 import re
-from functools import partial
 
-import pytest
-
-from tests.dashboard.test_pages import open_page
 from vlprobe.dashboard.lab.documentation import LINK, PICTURE, titles
 from vlprobe.render.words import SHIPPED_MODELS
 from vlprobe.storage.application import docs_folder
-from vlprobe.storage.store import Store
 
 LINKED = re.compile(r"\]\(docs\?page=([\w/]+)")
 
 
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
-    return partial(open_page, monkeypatch, every_probe)
-
-
-def test_a_page_shows_its_text_and_leads_to_other_pages(shown):
-    at = shown("docs", page="numbers/lgip")
+def test_a_page_shows_its_text_and_leads_to_other_pages(open_probe):
+    at = open_probe("docs", page="numbers/lgip")
     assert not at.exception and not at.error
     text = "\n".join(block.value for block in at.markdown)
     assert "the share of flips with `s(I, c) > s(I, c*)`" in text and "<!--" not in text
     assert "(docs?page=reference/metrics#lgip)" in text
 
 
-def test_pictures_of_a_page_are_shown_with_their_descriptions(shown):
-    at = shown("docs")
+def test_pictures_of_a_page_are_shown_with_their_descriptions(open_probe):
+    at = open_probe("docs")
     pictures = [picture for element in at.get("image") for picture in element.proto.imgs]
     assert len(pictures) == 1 and "a wall of photographs" in pictures[0].alt
     assert "![" not in "".join(block.value for block in at.markdown)
@@ -48,19 +38,19 @@ def test_every_link_and_picture_of_the_pages_is_there():
             )
 
 
-def test_an_error_leads_to_the_page_that_it_names(shown):
-    at = shown("lab")
+def test_an_error_leads_to_the_page_that_it_names(open_probe):
+    at = open_probe("lab")
     at.session_state["problem"] = "'a_b.jsonl' is not valid: see docs/edits.md."
     (error,) = at.run().error
     (name,) = LINKED.findall(error.value)
-    at = shown("docs", page=name)
+    at = open_probe("docs", page=name)
     assert at.selectbox(key="page").value == "edits"
     assert at.markdown[0].value.startswith("# Custom caption edits")
 
 
-def test_labels_for_screen_readers_have_no_signs_of_markdown(shown, monkeypatch):
+def test_labels_for_screen_readers_have_no_signs_of_markdown(open_probe, monkeypatch):
     name = "GPT-4V (no_pictures), 1st"
     monkeypatch.setitem(SHIPPED_MODELS, "control:random", (name, ""))
-    labels = [control.proto.label for control in shown("explore").get("button_group")]
+    labels = [control.proto.label for control in open_probe("explore").get("button_group")]
     assert [label for label in labels if label.startswith(name)]
     assert [label for label in labels if "\\" in label] == []

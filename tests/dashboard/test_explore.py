@@ -1,6 +1,5 @@
 """Explore, without a browser: the sentence, filters, the wall, the next case, tags, notes, saved views, exports."""
 
-import functools
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,7 @@ import duckdb
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.dashboard.test_pages import ROOT, open_page, words
+from tests.dashboard.test_pages import ROOT, words
 from tests.dashboard.walls import card_ids, component_values, send, wall
 from vlprobe import views
 from vlprobe.dashboard import state
@@ -38,11 +37,6 @@ def own(compared: Store, tmp_path: Path) -> Store:
 @pytest.fixture
 def key(compared: Store) -> str:
     return views.runs.question_sets(compared)["case_key"].iloc[0]
-
-
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch):
-    return functools.partial(open_page, monkeypatch)
 
 
 def press(at: AppTest, label: str) -> AppTest:

@@ -1,23 +1,16 @@
 """Filters of Explore that came after the wall: pictures that are here, and the second model of a comparison."""
 
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import make_tiny
-from tests.dashboard.test_pages import open_page
 from tests.dashboard.walls import values_of, wall
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 
 ONE, OTHER = "control:random", "guess"
-
-
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch):
-    return partial(open_page, monkeypatch)
 
 
 @pytest.fixture

@@ -1,12 +1,8 @@
 """Explore's sentence: another kind leads to its own questions, and no two choices are called alike."""
 
-import functools
 import shutil
 from pathlib import Path
 
-import pytest
-
-from tests.dashboard.test_pages import open_page
 from tests.dashboard.walls import card_ids, send
 from tests.probes.test_common import make
 from vlprobe import views
@@ -16,11 +12,6 @@ from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 
 ONE = "control:random"
-
-
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch):
-    return functools.partial(open_page, monkeypatch)
 
 
 def test_another_kind_of_another_probe_leads_to_its_questions(

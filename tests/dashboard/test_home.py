@@ -1,6 +1,5 @@
 """Home without a browser: a failure at once, numbers that open their cases, doors, own and shipped results."""
 
-import functools
 import json
 import shutil
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny, store_again
-from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.test_pages import words
 from tests.dashboard.walls import component_values, send, wall
 from tests.views.test_leaders import examine
 from tools.ship import PROBES
@@ -33,11 +32,6 @@ def come_along(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StoreAboveShi
     """An empty cache above the results that come with vlprobe."""
     monkeypatch.setenv(shipped.SETTING, str(shipped.FOLDER))
     return StoreAboveShipped(tmp_path / "own", shipped.FOLDER)
-
-
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch):
-    return functools.partial(open_page, monkeypatch)
 
 
 def hero(at: AppTest) -> dict:

@@ -1,7 +1,6 @@
 """Lab: the pages behind the pictures begin with a finding and examples, and lead from every mark to its cases."""
 
 import re
-from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -9,7 +8,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.dashboard.test_pages import bodies, open_page
+from tests.dashboard.test_pages import bodies
 from tests.dashboard.walls import component_values, send, wall
 from vlprobe import views
 from vlprobe.dashboard import case_links, navigation, state
@@ -30,11 +29,6 @@ PAGES = {
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
-    return partial(open_page, monkeypatch, every_probe)
-
-
-@pytest.fixture
 def key(every_probe: Store) -> dict[str, str]:
     table = views.runs.question_sets(every_probe)
     return dict(zip(table["probe"].tolist(), table["case_key"].tolist(), strict=True))
@@ -48,9 +42,9 @@ def links_to_cases(at: AppTest) -> list[dict[str, list[str]]]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_begins_with_a_finding_and_examples_and_folds_the_paper_s_table(
-    shown, key, page: str
+    open_probe, key, page: str
 ):
-    at = shown(page, set=key[PAGES[page]], model=RANDOM)
+    at = open_probe(page, set=key[PAGES[page]], model=RANDOM)
     assert not at.exception and not at.error
     assert len(at.title) == 1 and at.title[0].value
     (_, values), *_ = component_values(at, "wall")
@@ -60,17 +54,17 @@ def test_a_page_begins_with_a_finding_and_examples_and_folds_the_paper_s_table(
 
 
 @pytest.mark.parametrize("page", navigation.BELOW)
-def test_a_page_below_lab_leads_back_and_is_called_as_its_door(shown, page: str):
-    door = next(link for link in shown("lab").get("page_link") if link.proto.page == page)
-    at = shown(page)
+def test_a_page_below_lab_leads_back_and_is_called_as_its_door(open_probe, page: str):
+    door = next(link for link in open_probe("lab").get("page_link") if link.proto.page == page)
+    at = open_probe(page)
     back = [link.proto.page for link in at.get("page_link") if link.proto.label == "Lab"]
     (here,) = re.findall(r'aria-current="page">([^<]+)<', bodies(at))
     assert back == ["lab"] and door.proto.label == f"**{here}**"
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_row_opens_as_many_cases_as_it_says(shown, every_probe, key, page: str):
-    at = shown(page, set=key[PAGES[page]], model=RANDOM)
+def test_a_row_opens_as_many_cases_as_it_says(open_probe, every_probe, key, page: str):
+    at = open_probe(page, set=key[PAGES[page]], model=RANDOM)
     question_set = views.runs.question_set(every_probe, key[PAGES[page]])
     links = [link.proto for link in at.get("page_link") if "**" in link.proto.label]
     addresses = links_to_cases(at)
@@ -99,7 +93,7 @@ def test_a_row_opens_as_many_cases_as_it_says(shown, every_probe, key, page: str
     ],
 )
 def test_a_pressed_mark_opens_its_cases(
-    shown, every_probe, key, monkeypatch, page: str, key_of_chart: str
+    open_probe, every_probe, key, monkeypatch, page: str, key_of_chart: str
 ):
     """What a figure's marks carry is pressed as the browser would report it."""
     opened: list[dict[str, str]] = []
@@ -116,7 +110,7 @@ def test_a_pressed_mark_opens_its_cases(
         return {"selection": {"points": [{"customdata": list(mark.customdata[0])}]}}
 
     monkeypatch.setattr(st, "plotly_chart", pressed)
-    at = shown(page, set=key[PAGES[page]], model=RANDOM)
+    at = open_probe(page, set=key[PAGES[page]], model=RANDOM)
     assert not at.exception
     (query,) = opened
     question_set = views.runs.question_set(every_probe, key[PAGES[page]])
@@ -126,9 +120,9 @@ def test_a_pressed_mark_opens_its_cases(
     assert query.get("type", "") in set(of_kind["subtype"])
 
 
-def test_bins_of_strength_open_as_many_cases_as_they_say(shown, every_probe, key):
+def test_bins_of_strength_open_as_many_cases_as_they_say(open_probe, every_probe, key):
     query = {"set": key["lgip"], "model": RANDOM}
-    at = shown("breakdown", **query, metric="positive_rate", by="strength_bin")
+    at = open_probe("breakdown", **query, metric="positive_rate", by="strength_bin")
     links = [link.proto.label for link in at.get("page_link") if "**" in link.proto.label]
     bins = [parameters["bin"][0] for parameters in links_to_cases(at)]
     assert len(links) == len(bins) == 3
@@ -136,14 +130,14 @@ def test_bins_of_strength_open_as_many_cases_as_they_say(shown, every_probe, key
     for label, name in zip(links, bins, strict=True):
         counted = views.cases.outcomes(every_probe, question_set, Filter.parse(RANDOM, bin=name))
         assert f"**{counted['fooled']:,} of {counted['all']:,}**" in label
-        at = shown("explore", **query, kind="flip", bin=name)
+        at = open_probe("explore", **query, kind="flip", bin=name)
         assert wall(at)["heading"].startswith(f"{counted['fooled']:,} ")
 
 
 @pytest.mark.parametrize("by", ["caption_length", "word_frequency"])
-def test_bins_of_captions_open_as_many_cases_as_they_say(shown, every_probe, key, by):
+def test_bins_of_captions_open_as_many_cases_as_they_say(open_probe, every_probe, key, by):
     query = {"set": key["lgip"], "model": RANDOM}
-    at = shown("breakdown", **query, metric="positive_rate", by=by)
+    at = open_probe("breakdown", **query, metric="positive_rate", by=by)
     assert not at.exception
     links = [link.proto.label for link in at.get("page_link") if "**" in link.proto.label]
     names = [parameters["caption"][0] for parameters in links_to_cases(at)]
@@ -154,7 +148,7 @@ def test_bins_of_captions_open_as_many_cases_as_they_say(shown, every_probe, key
             every_probe, question_set, Filter.parse(RANDOM, caption=name)
         )
         assert f"**{counted['fooled']:,} of {counted['all']:,}**" in label
-    at = shown("explore", **query, kind="flip", caption=names[0])
+    at = open_probe("explore", **query, kind="flip", caption=names[0])
     counted = views.cases.outcomes(
         every_probe, question_set, Filter.parse(RANDOM, caption=names[0])
     )
@@ -162,7 +156,7 @@ def test_bins_of_captions_open_as_many_cases_as_they_say(shown, every_probe, key
     assert at.button_group(key=f"facet_{by}").value == [names[0].partition("=")[2]]
 
 
-def test_a_bin_of_the_lure_opens_its_triplets(shown, every_probe, key, monkeypatch):
+def test_a_bin_of_the_lure_opens_its_triplets(open_probe, every_probe, key, monkeypatch):
     chosen = case_links.slice_filter(
         state_questions(every_probe, key["visla"], monkeypatch),
         RANDOM,
@@ -171,7 +165,7 @@ def test_a_bin_of_the_lure_opens_its_triplets(shown, every_probe, key, monkeypat
         "0.25 to 0.50",
     )
     assert chosen and chosen == Filter.parse(RANDOM, "t2t", bin="lure=0.25 to 0.50")
-    at = shown(
+    at = open_probe(
         "explore",
         **case_links.query(state_questions(every_probe, key["visla"], monkeypatch), chosen),
     )
@@ -187,8 +181,8 @@ def state_questions(store: Store, key: str, monkeypatch: pytest.MonkeyPatch) -> 
     return state.page_subject(key)
 
 
-def test_a_pressed_example_opens_its_case(shown, key, monkeypatch):
-    at = shown("pairs", set=key["eqben"], model=RANDOM)
+def test_a_pressed_example_opens_its_case(open_probe, key, monkeypatch):
+    at = open_probe("pairs", set=key["eqben"], model=RANDOM)
     opened: list[dict[str, str]] = []
     monkeypatch.setattr(
         st, "switch_page", lambda file, query_params: opened.append(query_params) or None
@@ -204,14 +198,16 @@ def test_the_first_model_shown_is_no_control():
     assert case_links.first_model([RANDOM, CONSTANT]) == RANDOM
 
 
-def test_a_model_s_name_in_the_table_opens_the_cases_of_its_row(shown, key):
-    at = shown("breakdown", set=key["lgip"], metric="positive_rate", by="subtype", model=RANDOM)
+def test_a_model_s_name_in_the_table_opens_the_cases_of_its_row(open_probe, key):
+    at = open_probe(
+        "breakdown", set=key["lgip"], metric="positive_rate", by="subtype", model=RANDOM
+    )
     tables = [element.proto.body for element in at.get("html") if "vp-table" in element.proto.body]
     assert any(f'href="explore?set={key["lgip"]}&amp;model=' in body for body in tables)
 
 
-def test_the_matrix_has_a_row_a_model_and_a_control_that_fails_is_no_alarm(shown):
-    at = shown("models")
+def test_the_matrix_has_a_row_a_model_and_a_control_that_fails_is_no_alarm(open_probe):
+    at = open_probe("models")
     assert not at.exception and not at.error
     (matrix,) = [body for body in html_bodies(at) if ">Verdict<" in body]
     for name in ("Coin flip", "Always the same"):
@@ -221,8 +217,8 @@ def test_the_matrix_has_a_row_a_model_and_a_control_that_fails_is_no_alarm(shown
     assert "is a control" in at.info[0].value and "as it should" in at.info[0].value
 
 
-def test_a_warning_is_one_line_a_model_with_the_way_to_its_checks(shown, key, every_probe):
-    at = shown("breakdown", set=key["lgip"])
+def test_a_warning_is_one_line_a_model_with_the_way_to_its_checks(open_probe, key, every_probe):
+    at = open_probe("breakdown", set=key["lgip"])
     lines = at.info[-1].value.replace("\\", "").splitlines()
     assert sorted(line.partition(":")[0] for line in lines) == ["- Always the same", "- Coin flip"]
     assert all("a control, fails" in line and "as it should" in line for line in lines)
@@ -237,24 +233,24 @@ def rename(at: AppTest, stored: str, display: str) -> AppTest:
     return at
 
 
-def test_a_model_is_renamed_everywhere_and_back(shown, key, every_probe):
+def test_a_model_is_renamed_everywhere_and_back(open_probe, key, every_probe):
     try:
-        rename(shown("models"), RANDOM, "<b>Dice</b> & co")
-        at = shown("breakdown", set=key["lgip"])
+        rename(open_probe("models"), RANDOM, "<b>Dice</b> & co")
+        at = open_probe("breakdown", set=key["lgip"])
         assert "<b>Dice</b> & co" in at.selectbox(key="model").options
-        at = rename(shown("models"), CONSTANT, " <b>Dice</b>  & co ")
+        at = rename(open_probe("models"), CONSTANT, " <b>Dice</b>  & co ")
         assert "is already the name of 'control:random'" in at.error[0].value.replace("\\", "")
-        at = rename(shown("models"), CONSTANT, "‮evil")
+        at = rename(open_probe("models"), CONSTANT, "‮evil")
         assert "is not a valid display name" in at.error[0].value
     finally:
-        rename(shown("models"), RANDOM, "")
-    assert "Coin flip" in shown("breakdown", set=key["lgip"]).selectbox(key="model").options
+        rename(open_probe("models"), RANDOM, "")
+    assert "Coin flip" in open_probe("breakdown", set=key["lgip"]).selectbox(key="model").options
     assert display_names.read(every_probe) == {}
 
 
-def test_nothing_is_renamed_where_nothing_may_be_written(shown, monkeypatch):
+def test_nothing_is_renamed_where_nothing_may_be_written(open_probe, monkeypatch):
     monkeypatch.setenv(access.READ_ONLY, "1")
-    at = shown("models")
+    at = open_probe("models")
     assert not at.exception and not [box for box in at.selectbox if box.key == "rename_stored"]
 
 

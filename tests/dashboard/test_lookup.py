@@ -1,25 +1,17 @@
 """The search above every page finds papers, symbols, tests and data sets; cards explain a symbol where it is shown."""
 
-from functools import partial
-
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.dashboard.test_pages import bodies, open_page
+from tests.dashboard.test_pages import bodies
 from tests.test_worked_examples import METRIC, by_hand
 from vlprobe import registry, views
 from vlprobe.dashboard.lookup import KEYS
 from vlprobe.render import symbols
 from vlprobe.render.charts.theme import axis
 from vlprobe.render.html.tables import explained
-from vlprobe.storage.store import Store
 from vlprobe.types import Metric
-
-
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
-    return partial(open_page, monkeypatch, every_probe)
 
 
 def found(at: AppTest, word: str) -> list[str]:
@@ -56,12 +48,12 @@ def metric(probe: str, name: str) -> Metric:
         ("MMRB", "", ""),
     ],
 )
-def test_a_search_leads_to_the_page_of_what_it_finds(shown, monkeypatch, word, page, says):
+def test_a_search_leads_to_the_page_of_what_it_finds(open_probe, monkeypatch, word, page, says):
     opened: list[tuple[str, dict[str, str]]] = []
     monkeypatch.setattr(
         st, "switch_page", lambda file, query_params: opened.append((file, query_params))
     )
-    at = shown("models")
+    at = open_probe("models")
     at.selectbox(key="lookup_field").set_value(found(at, word)[0]).run()
     ((file, query),) = opened
     assert not page or file == f"pages/{page}.py"
@@ -69,19 +61,19 @@ def test_a_search_leads_to_the_page_of_what_it_finds(shown, monkeypatch, word, p
     assert at.selectbox(key="lookup_field").value is None
 
 
-def test_what_is_found_is_selected_on_its_page(shown, monkeypatch):
-    at = shown("models")
+def test_what_is_found_is_selected_on_its_page(open_probe, monkeypatch):
+    at = open_probe("models")
     (gap,) = found(at, "(E_sens)")
     opened: list[dict[str, str]] = []
     with monkeypatch.context() as patch:
         patch.setattr(st, "switch_page", lambda file, query_params: opened.append(query_params))
         at.selectbox(key="lookup_field").set_value(gap).run()
-    at = shown("tradeoff", **opened[0])
+    at = open_probe("tradeoff", **opened[0])
     assert at.segmented_control(key="up").value == "sensitivity_gap"
 
 
-def test_the_keys_are_below_the_search(shown):
-    text = bodies(shown("models"))
+def test_the_keys_are_below_the_search(open_probe):
+    text = bodies(open_probe("models"))
     assert all(f"{keys}</th><td>{use}" in text for keys, use in KEYS.items())
 
 
@@ -106,9 +98,9 @@ def test_an_example_is_that_of_its_own_metric():
     assert rows["positive_rate, micro"] in heading and "Positive rate (PR)" in heading
 
 
-def test_a_card_has_the_sentence_the_example_and_a_link_to_the_formula(shown, every_probe):
+def test_a_card_has_the_sentence_the_example_and_a_link_to_the_formula(open_probe, every_probe):
     sets = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
-    at = shown("tradeoff", set=sets["lgip"])
+    at = open_probe("tradeoff", set=sets["lgip"])
     texts = [block.value for block in at.markdown]
     card = next(text for text in texts if text.startswith("**Positive rate (PR)"))
     of_card = metric("lgip", "positive_rate")

@@ -1,6 +1,5 @@
 """Every page, without a browser: what it shows equals what the views say, and nothing that is data becomes Markdown."""
 
-import functools
 import html
 import re
 from pathlib import Path
@@ -59,11 +58,6 @@ def open_form(monkeypatch: pytest.MonkeyPatch, store: Store) -> AppTest:
     """Opens the Run page with all that can be set unfolded."""
     folds = ["machine", *(f"how_{name}" for name in registry.names("probes"))]
     return open_page(monkeypatch, store, "run", open=BETWEEN.join(folds))
-
-
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch):
-    return functools.partial(open_page, monkeypatch)
 
 
 def bodies(at: AppTest) -> str:

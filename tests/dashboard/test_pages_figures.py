@@ -31,11 +31,6 @@ RANDOM, CONSTANT = "control:random", "control:constant"
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
-    return partial(open_page, monkeypatch, every_probe)
-
-
-@pytest.fixture
 def key(every_probe: Store) -> dict[str, str]:
     return dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])
 
@@ -55,13 +50,15 @@ def drawn(at) -> set[str]:
         ("triplets", "visla", {"triplets", "distances", "lures"}),
     ],
 )
-def test_a_page_draws_its_paper_s_figures(shown, key, page: str, probe: str, figures: set[str]):
-    at = shown(page, set=key[probe])
+def test_a_page_draws_its_paper_s_figures(
+    open_probe, key, page: str, probe: str, figures: set[str]
+):
+    at = open_probe(page, set=key[probe])
     assert not at.error and not at.exception
     assert figures <= drawn(at)
 
 
-def test_a_figure_is_made_once_for_an_address_and_again_for_another(shown, key, monkeypatch):
+def test_a_figure_is_made_once_for_an_address_and_again_for_another(open_probe, key, monkeypatch):
     made: list[str] = []
     dots = charts.dots.dots
 
@@ -73,7 +70,7 @@ def test_a_figure_is_made_once_for_an_address_and_again_for_another(shown, key, 
     specs = [
         {chart.key: chart.proto.spec for chart in at.get("plotly_chart")}["subsets"]
         for at in (
-            shown("pairs", set=key["eqben"], **choice)
+            open_probe("pairs", set=key["eqben"], **choice)
             for choice in ({"x": "1"}, {"x": "1"}, {"x": "1", "score": "text_score"})
         )
     ]
@@ -81,16 +78,16 @@ def test_a_figure_is_made_once_for_an_address_and_again_for_another(shown, key, 
     assert specs[0] == specs[1] != specs[2]
 
 
-def test_a_gallery_too_small_for_an_overlap_is_said(shown, key):
-    at = shown("rankings", set=key["prsm"])
+def test_a_gallery_too_small_for_an_overlap_is_said(open_probe, key):
+    at = open_probe("rankings", set=key["prsm"])
     assert not at.exception
     assert not any(
         name.startswith("depth") for name in drawn(at)
     ) and "too small for an overlap" in bodies(at)
 
 
-def test_words_of_captions_and_parts_of_a_failure_have_their_numbers_and_a_legend(shown, key):
-    at = shown("retrieval", set=key["rococo"], reader=RANDOM, looker=RANDOM)
+def test_words_of_captions_and_parts_of_a_failure_have_their_numbers_and_a_legend(open_probe, key):
+    at = open_probe("retrieval", set=key["rococo"], reader=RANDOM, looker=RANDOM)
     at.button(key="load_encode_texts").click().run()
     text = bodies(at)
     assert not at.error and not at.exception and "severity" in drawn(at)
@@ -104,9 +101,9 @@ def test_words_of_captions_and_parts_of_a_failure_have_their_numbers_and_a_legen
 
 
 def test_models_are_asked_for_the_word_that_does_least_by_a_press_and_altered_captions_are_a_download(
-    shown, key, every_probe, monkeypatch
+    open_probe, key, every_probe, monkeypatch
 ):
-    at = shown("retrieval", set=key["rococo"])
+    at = open_probe("retrieval", set=key["rococo"])
     assert "consensus" not in drawn(at)
     assert "with each word left out once" in bodies(at)
     at.button(key="ask_consensus").click().run()
@@ -129,24 +126,24 @@ def test_models_are_asked_for_the_word_that_does_least_by_a_press_and_altered_ca
     assert entries == layouts(reader, {}, rule)[rule].entries == []  # two captions a picture
 
 
-def test_who_only_looks_loads_no_model(shown, key, monkeypatch):
+def test_who_only_looks_loads_no_model(open_probe, key, monkeypatch):
     def refuse(name: str):
         raise AssertionError(f"{name} was loaded")
 
     monkeypatch.setattr(dashboard_influence, "load_player", refuse)
     monkeypatch.setattr("vlprobe.registry.load_model", refuse)
-    at = shown("retrieval", set=key["rococo"])
+    at = open_probe("retrieval", set=key["rococo"])
     assert not at.exception and {"severity"} <= drawn(at)
     assert at.button(key="load_encode_texts") and at.button(key="load_encode_images")
     assert 'class="vp-words"' not in bodies(at)
 
 
 def test_the_missing_strengths_are_asked_as_a_job_that_differs_in_nothing_else(
-    shown, key, monkeypatch
+    open_probe, key, monkeypatch
 ):
     asked = []
     monkeypatch.setattr(jobs, "start", lambda request, store: asked.append(request) or "0")
-    at = shown("retrieval", set=key["rococo"], edit="mix")
+    at = open_probe("retrieval", set=key["rococo"], edit="mix")
     assert "Measured at 10 %; not yet at 20 %, 30 %, 40 %" in bodies(at)
     at.button(key="ask_severity").click().run()
     (request,) = asked
@@ -158,14 +155,14 @@ def test_the_missing_strengths_are_asked_as_a_job_that_differs_in_nothing_else(
 
 
 def test_a_model_that_cannot_be_loaded_is_one_line_and_a_read_only_dashboard_offers_no_run(
-    shown, key, monkeypatch
+    open_probe, key, monkeypatch
 ):
     def missing(name: str):
         raise InvalidInput(f"The weights of {name} are gone.")
 
     monkeypatch.setattr(dashboard_influence, "load_player", missing)
     monkeypatch.setattr(access, "read_only", lambda: True)
-    at = shown(
+    at = open_probe(
         "retrieval", set=key["rococo"], edit="danger", measure="rsms", reader=RANDOM, looker=RANDOM
     )
     for does in ("encode_texts", "encode_images"):
@@ -176,12 +173,12 @@ def test_a_model_that_cannot_be_loaded_is_one_line_and_a_read_only_dashboard_off
     assert "ask_severity" not in {button.key for button in at.button}
 
 
-def test_the_deviation_of_one_subset_names_its_group_scores(shown, every_probe, key):
+def test_the_deviation_of_one_subset_names_its_group_scores(open_probe, every_probe, key):
     table = views.estimates.estimates(
         every_probe, views.runs.question_set(every_probe, key["eqben"]), "subtype"
     ).query("metric == 'group_score'")
     own = table[table["model"] == RANDOM].iloc[0]
-    at = shown("pairs", set=key["eqben"], subset=own["slice"])
+    at = open_probe("pairs", set=key["eqben"], subset=own["slice"])
     assert f"Coin flip {100 * own['value']:.1f} %" in bodies(at)
 
 
@@ -240,8 +237,8 @@ def test_a_page_about_foils_and_pairs_of_captions_says_so_and_has_no_empty_part(
     assert "subset" not in {one.key for one in at.selectbox} and "grey cross" not in bodies(at)
 
 
-def test_models_that_are_left_out_are_named_as_they_are_called(shown, key, monkeypatch):
+def test_models_that_are_left_out_are_named_as_they_are_called(open_probe, key, monkeypatch):
     monkeypatch.setattr(dashboard_influence, "loads_at_once", lambda name: name != RANDOM)
     monkeypatch.setattr(dashboard_influence, "model_name", lambda name: "ViT-B-32")
-    at = shown("retrieval", set=key["rococo"])
+    at = open_probe("retrieval", set=key["rococo"])
     assert "Load these above to include them: ViT-B-32." in bodies(at)

@@ -1,6 +1,5 @@
 """Jobs of the Run page, without a browser: what starts one, what becomes of it, and what cannot start."""
 
-import functools
 import re
 import shutil
 import time
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import make_tiny
-from tests.dashboard.test_pages import CONSTANT, RANDOM, open_page, words
+from tests.dashboard.test_pages import CONSTANT, RANDOM, words
 from vlprobe import views
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.run import progress
@@ -20,11 +19,6 @@ from vlprobe.runs.request import PlanRequest, Progress, Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.files import write_json
 from vlprobe.storage.store import Store
-
-
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch):
-    return functools.partial(open_page, monkeypatch)
 
 
 def test_a_bad_job_in_the_url_is_one_line(shown, compared: Store):

@@ -4,7 +4,6 @@ import html
 import json
 import math
 import re
-from functools import partial
 
 import pandas as pd
 import pytest
@@ -36,20 +35,15 @@ KINDS = [
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
-    return partial(open_page, monkeypatch, every_probe)
-
-
-@pytest.fixture
 def key(every_probe: Store) -> dict[str, str]:
     return dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])
 
 
 @pytest.mark.parametrize("probe", registry.names("probes"))
 def test_a_page_has_every_number_of_every_probe_that_is_known_and_names_what_is_not(
-    shown, every_probe, key, probe: str
+    open_probe, every_probe, key, probe: str
 ):
-    at = shown("breakdown", set=key[probe])
+    at = open_probe("breakdown", set=key[probe])
     assert not at.error
     assert registry.load_probe(probe).presentation.sentence in [
         element.value for element in at.markdown
@@ -79,16 +73,16 @@ def test_a_page_has_every_number_of_every_probe_that_is_known_and_names_what_is_
     [("lgip", True, True), ("eqben", True, False), ("visla", False, False)],
 )
 def test_switches_are_there_only_where_they_change_something(
-    shown, key, probe: str, unit: bool, average: bool
+    open_probe, key, probe: str, unit: bool, average: bool
 ):
-    at = shown("breakdown", set=key[probe])
+    at = open_probe("breakdown", set=key[probe])
     there = {element.key for element in at.get("button_group")}
     assert ("unit" in there, "average" in there) == (unit, average)
 
 
 @pytest.mark.parametrize("page", PROBES)
-def test_a_paper_s_table_has_the_runs_and_the_printed_rows(shown, every_probe, key, page: str):
-    at = shown(page)
+def test_a_paper_s_table_has_the_runs_and_the_printed_rows(open_probe, every_probe, key, page: str):
+    at = open_probe(page)
     assert not at.error
     assert at.selectbox(key="set").value == key[PROBES[page]]
     table = views.published.TABLES[PROBES[page]][0]
@@ -106,12 +100,12 @@ def test_a_paper_s_table_has_the_runs_and_the_printed_rows(shown, every_probe, k
     assert text.index("Your runs") < text.index("Published")
 
 
-def test_the_trade_off_of_lgip_has_table_2_and_rings_unless_they_are_hidden(shown, key):
-    at = shown("tradeoff", set=key["lgip"], open="paper")
+def test_the_trade_off_of_lgip_has_table_2_and_rings_unless_they_are_hidden(open_probe, key):
+    at = open_probe("tradeoff", set=key["lgip"], open="paper")
     assert "CLIP ViT-B/16 (OpenAI)" in words(at)
     drawn = json.dumps(figure_of(at, "tradeoff"))
     assert "(published, on other pictures)" in drawn or "as published" in words(at)
-    at = shown("tradeoff", set=key["lgip"], printed="hidden")
+    at = open_probe("tradeoff", set=key["lgip"], printed="hidden")
     assert "(published" not in json.dumps(figure_of(at, "tradeoff"))
     assert "SigLIP" not in words(at)
 
@@ -131,13 +125,13 @@ def test_one_press_asks_the_demo_models_this_probe_s_questions(
 
 @pytest.mark.parametrize(("probe", "kind"), KINDS)
 def test_the_cards_of_a_kind_name_it_as_the_probe_does_and_open(
-    shown, every_probe, key, probe: str, kind: str
+    open_probe, every_probe, key, probe: str, kind: str
 ):
     chosen = views.filter.Filter(RANDOM, kind, outcome="all")
     question_set = views.runs.question_set(every_probe, key[probe])
     expected, _ = views.cases.failures(every_probe, question_set, chosen, 1, PAGE_SIZE)
     asked = {"set": key[probe], "kind": kind, "model": RANDOM, "outcome": "all", "cards": "every"}
-    at = shown("explore", **asked, case=expected["id"].iloc[0])
+    at = open_probe("explore", **asked, case=expected["id"].iloc[0])
     assert not at.error
     presentation = registry.load_probe(probe).presentation
     assert at.selectbox(key="kind").label == "Kind of question"
@@ -153,16 +147,16 @@ def test_the_cards_of_a_kind_name_it_as_the_probe_does_and_open(
 
 
 @pytest.mark.parametrize(("probe", "kind"), KINDS)
-def test_ties_and_what_is_unknown_have_cards_too(shown, key, probe: str, kind: str):
-    at = shown("failures", set=key[probe], kind=kind, model=CONSTANT, outcome="all")
+def test_ties_and_what_is_unknown_have_cards_too(open_probe, key, probe: str, kind: str):
+    at = open_probe("failures", set=key[probe], kind=kind, model=CONSTANT, outcome="all")
     assert not at.error
     assert "nan" not in words(at)
 
 
-def details(shown, question_set, kind: str, case_id: str, model: str = RANDOM) -> AppTest:
+def details(open_probe, question_set, kind: str, case_id: str, model: str = RANDOM) -> AppTest:
     """Explore with this case open in its drawer."""
     query = {"set": question_set, "kind": kind, "model": model, "outcome": "all"}
-    return shown("explore", **query, case=case_id)
+    return open_probe("explore", **query, case=case_id)
 
 
 def some_cases(every_probe: Store, question_set: str, kind: str, count: int = 3) -> pd.DataFrame:
@@ -180,9 +174,9 @@ def some_cases(every_probe: Store, question_set: str, kind: str, count: int = 3)
     return found[["case", "id"]].merge(said, on="case")
 
 
-def test_a_pair_shows_its_matrix_and_which_comparisons_hold(shown, every_probe, key):
+def test_a_pair_shows_its_matrix_and_which_comparisons_hold(open_probe, every_probe, key):
     for answer in some_cases(every_probe, key["eqben"], "pair").itertuples():
-        at = details(shown, key["eqben"], "pair", answer.id)
+        at = details(open_probe, key["eqben"], "pair", answer.id)
         (table,) = re.findall(r'<table class="vp-scores vp-matrix">.*?</table>', bodies(at))
         s11, s12, s21, s22 = answer.scores
         assert re.findall(r">(-?\d\.\d{3})<", table) == [f"{score:.3f}" for score in answer.scores]
@@ -192,11 +186,11 @@ def test_a_pair_shows_its_matrix_and_which_comparisons_hold(shown, every_probe, 
         ]
 
 
-def test_a_search_shows_the_rank_and_what_came_first(shown, every_probe, key):
+def test_a_search_shows_the_rank_and_what_came_first(open_probe, every_probe, key):
     lost = 0
     for kind in ("i2t", "t2i"):
         for answer in some_cases(every_probe, key["rococo"], kind).itertuples():
-            at = details(shown, key["rococo"], kind, answer.id)
+            at = details(open_probe, key["rococo"], kind, answer.id)
             text = words(at)
             lost += bool(answer.top_altered)
             assert f"<td>{answer.rank:,}</td>" in bodies(at)
@@ -206,18 +200,18 @@ def test_a_search_shows_the_rank_and_what_came_first(shown, every_probe, key):
     assert lost
 
 
-def test_triplets_show_three_cosines(shown, every_probe, key):
+def test_triplets_show_three_cosines(open_probe, every_probe, key):
     for answer in some_cases(every_probe, key["visla"], "t2t").itertuples():
-        text = words(details(shown, key["visla"], "t2t", answer.id))
+        text = words(details(open_probe, key["visla"], "t2t", answer.id))
         one, two, three = answer.text_scores
         assert f"P1, P2{one:.3f}" in text
         assert f"{two:.3f}" in text
         assert f"{three:.3f}" in text
 
 
-def test_rankings_move_and_nobody_is_fooled_by_them(shown, every_probe, key):
+def test_rankings_move_and_nobody_is_fooled_by_them(open_probe, every_probe, key):
     answer = next(some_cases(every_probe, key["prsm"], "ranking").itertuples())
-    at = details(shown, key["prsm"], "ranking", answer.id)
+    at = details(open_probe, key["prsm"], "ranking", answer.id)
     assert "Fooled" not in words(at) and "fooled" not in words(at)
     assert "moved by" in words(at)
     strips = re.findall(r'<div class="vp-strip">(.*?)</div>', bodies(at))
@@ -226,21 +220,23 @@ def test_rankings_move_and_nobody_is_fooled_by_them(shown, every_probe, key):
     assert "outcome" not in {element.key for element in at.get("button_group")}
 
 
-def test_picking_a_probe_s_page_offers_its_question_sets_only(shown, every_probe, key):
-    at = shown("pairs", set=key["lgip"])
+def test_picking_a_probe_s_page_offers_its_question_sets_only(open_probe, every_probe, key):
+    at = open_probe("pairs", set=key["lgip"])
     assert at.selectbox(key="set").options == [
         "Pairs (pairs.json) · Near-identical pairs (EqBen) · 14 pictures"
     ]
 
 
-def test_triplets_have_both_answers_in_a_table_whose_numbers_open_them(shown, every_probe, key):
-    at = shown("triplets", set=key["visla"], model=RANDOM)
+def test_triplets_have_both_answers_in_a_table_whose_numbers_open_them(
+    open_probe, every_probe, key
+):
+    at = open_probe("triplets", set=key["visla"], model=RANDOM)
     assert not at.error and "Texts wrong, picture right" in words(at)
     question_set = views.runs.question_set(every_probe, key["visla"])
     table = views.figures.crossed_outcomes(every_probe, question_set)
     row = next(row for row in table.itertuples() if row.model == RANDOM and row.n_cases)
     assert f"({interval(row.low, row.high, 'rate')})" in words(at)
-    explored = shown(
+    explored = open_probe(
         "explore",
         set=key["visla"],
         model=RANDOM,

@@ -2,7 +2,6 @@
 
 import json
 import math
-from functools import partial
 
 import pandas as pd
 import pytest
@@ -17,11 +16,6 @@ from vlprobe.views.records import PrintedCell, records
 RANDOM = "control:random"
 
 
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
-    return partial(open_page, monkeypatch, every_probe)
-
-
 def table_of(at) -> pd.DataFrame:
     """The table of the page; AppTest reads the values, and `displayed` what people see."""
     return at.dataframe[0].value
@@ -34,9 +28,9 @@ def displayed(at) -> pd.DataFrame:
 
 @pytest.mark.parametrize("paper", views.published.SOURCES)
 def test_a_paper_has_all_its_cells_in_one_table_with_the_numbers_of_the_run(
-    shown, every_probe: Store, paper: str
+    open_probe, every_probe: Store, paper: str
 ):
-    at = shown("published", paper=paper, model=RANDOM)
+    at = open_probe("published", paper=paper, model=RANDOM)
     assert not at.error
     key = at.selectbox(key="set").value
     question_set = views.runs.question_set(every_probe, key)
@@ -64,16 +58,16 @@ def test_a_paper_has_all_its_cells_in_one_table_with_the_numbers_of_the_run(
             assert values["95 % interval"] == ends
 
 
-def test_a_table_a_remark_and_words_narrow_what_is_shown(shown):
-    at = shown("published", paper="lgip", table="5", remark="doubted", words="siglip2 strong")
+def test_a_table_a_remark_and_words_narrow_what_is_shown(open_probe):
+    at = open_probe("published", paper="lgip", table="5", remark="doubted", words="siglip2 strong")
     table = table_of(at)
     assert table["Model"].tolist() == ["SigLIP2 base-p16-224"] and table["Table"].tolist() == [5]
     assert papers.REMARKS["doubted"] in table["Remark"].iloc[0]
-    assert "No printed number" in shown("published", words="zebra").info[0].value
+    assert "No printed number" in open_probe("published", words="zebra").info[0].value
 
 
-def test_every_row_has_its_own_remark(shown):
-    table = table_of(shown("published", paper="lgip", table="2", words="siglip base-p16-384"))
+def test_every_row_has_its_own_remark(open_probe):
+    table = table_of(open_probe("published", paper="lgip", table="2", words="siglip base-p16-384"))
     assert table["Remark"].str.contains("pads text to the longest").sum() == 3
 
 

@@ -39,12 +39,6 @@ TYPED = {  # beyond what is listed; the others take a listed value that is not t
 }
 
 
-@pytest.fixture
-def unspawned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs are written down and not begun."""
-    monkeypatch.setattr(jobs, "_spawn", lambda store, job_id: None)
-
-
 def fill(at: AppTest, option: Option, key: str, folder: Path) -> object:
     """Sets a field to what is not its default; returns what the request should then hold."""
     typed = TYPED.get(option.name, "").format(folder=folder)

@@ -1,6 +1,5 @@
 """Present, without a browser: its pickers, its slides for every probe, the next case, the file."""
 
-import functools
 import json
 import shutil
 import threading
@@ -11,7 +10,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
-from tests.dashboard.test_pages import open_page
 from tests.dashboard.walls import component_values
 from vlprobe import registry, views
 from vlprobe.dashboard import present
@@ -24,11 +22,6 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 from vlprobe.views.story import opener, story
-
-
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch):
-    return functools.partial(open_page, monkeypatch)
 
 
 def talk(at: AppTest) -> dict:

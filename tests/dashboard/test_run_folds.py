@@ -1,7 +1,7 @@
 """What can be set on the Run page stands in folds that are made only while they are open."""
 
 from tests.dashboard.test_pages import open_form
-from tests.dashboard.test_pages_run import requests, unspawned  # noqa: F401 (fixture)
+from tests.dashboard.test_pages_run import requests
 from vlprobe.runs.request import Request
 from vlprobe.storage.store import Store
 

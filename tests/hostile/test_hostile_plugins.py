@@ -49,11 +49,6 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trap]:
     assert not made.mark.exists()
 
 
-@pytest.fixture
-def unspawned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "_spawn", lambda store, job_id: None)
-
-
 @pytest.mark.parametrize(
     ("page", "parameter"),
     [

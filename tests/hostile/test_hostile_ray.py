@@ -49,12 +49,6 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
         yield Listener(server)
 
 
-@pytest.fixture
-def unspawned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs are written down and not begun."""
-    monkeypatch.setattr(jobs, "_spawn", lambda store, job_id: None)
-
-
 def ray_fields(at) -> set[str]:
     return FIELDS & {field.key for field in [*at.selectbox, *at.text_input]}
 

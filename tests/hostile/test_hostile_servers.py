@@ -56,12 +56,6 @@ def bell() -> Iterator[Bell]:
 
 
 @pytest.fixture
-def unspawned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs are written down and not begun."""
-    monkeypatch.setattr(jobs, "_spawn", lambda store, job_id: None)
-
-
-@pytest.fixture
 def strange(bell: Bell, monkeypatch: pytest.MonkeyPatch) -> str:
     """The name of a model there, which nobody named; another server was named."""
     monkeypatch.setenv(access.APIS, "https://api.example.com/v1")

@@ -14,7 +14,6 @@ from dataclasses import replace
 import psutil
 import pytest
 
-from tests.test_architecture import PACKAGE, imports
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.runs import executor, jobs, ray_cluster
 from vlprobe.runs.job import JobReport
@@ -251,11 +250,6 @@ def test_workers_share_the_slots_of_their_machine_to_read_pictures():
 def test_an_unknown_executor_is_told(tiny, store):
     with pytest.raises(InvalidInput, match="Expected one of: local, ray"):
         execute(Request(("control:random",), tiny, "lgip", executor="slurm"), store)
-
-
-def test_nothing_imports_ray_before_a_cluster_is_joined():
-    top = {name.partition(".")[0] for path in PACKAGE for name, at_top in imports(path) if at_top}
-    assert "ray" not in top
 
 
 def test_the_name_of_a_part_says_where_it_is():
