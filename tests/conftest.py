@@ -15,9 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-os.environ.setdefault(
-    "OMP_NUM_THREADS", "1"
-)  # read at the first import of torch: two processes share two cores
+# read at the first import of torch: two processes share two cores
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Else each process of each run compiles every test and every module anew: a third of what collecting takes.
 os.environ["PYTHONDONTWRITEBYTECODE"] = ""

@@ -27,9 +27,8 @@ from vlprobe.surfaces.site import bundle, shelf
 from vlprobe.surfaces.site.subject import Limits
 
 KEY = "caca69741f742f8b"  # captions of drawn scenes, reworded and made wrong
-Shares = Iterator[
-    tuple[str, float]
-]  # a model's display name, per cent of wrong captions that fool it
+# a model's display name, per cent of wrong captions that fool it
+Shares = Iterator[tuple[str, float]]
 PERCENT = r"([\d.]+) %"
 
 

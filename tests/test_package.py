@@ -90,9 +90,8 @@ def build(folder: Path) -> Path:
         else:
             sources.mkdir(exist_ok=True)
             shutil.copy2(ROOT / name, sources / name)
-    stored = {
-        "--build-option": "--compression=stored"
-    }  # half the time: most of it is compressed already
+    # half the time: most of it is compressed already
+    stored = {"--build-option": "--compression=stored"}
     command = f"from setuptools import build_meta; build_meta.build_wheel('..', {stored})"
     subprocess.run([sys.executable, "-c", command], cwd=sources, check=True, capture_output=True)
     return next(folder.glob("*.whl"))
@@ -124,9 +123,8 @@ def wheel() -> Iterator[Path]:
     folder.chmod(0o755)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.delenv(
-                "PYTHONPATH", raising=False
-            )  # pip would find the sources, and install nothing
+            # pip would find the sources, and install nothing
+            patch.delenv("PYTHONPATH", raising=False)
             yield build(folder)
     finally:
         for path in folder.rglob("*/"):

@@ -300,9 +300,8 @@ def idle(page) -> None:
     It looks every 50 ms: by default it would look at every frame, and the browser would draw one for each look.
     """
     for _ in range(2):
-        page.wait_for_function(
-            IDLE, timeout=90_000, polling=50
-        )  # the first model to be asked imports torch
+        # the first model to be asked imports torch
+        page.wait_for_function(IDLE, timeout=90_000, polling=50)
         page.wait_for_timeout(100)
 
 

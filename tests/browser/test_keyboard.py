@@ -112,9 +112,8 @@ def test_slides_begin_turn_and_end(page, url: str):
         assert count.inner_text() == f"{place} of 8"
     page.keyboard.press("Escape")
     page.locator("dialog[open]").wait_for(state="detached")
-    page.wait_for_function(
-        ACTIVE, arg="button.start"
-    )  # the dialog tells that it closed a task later
+    # the dialog tells that it closed a task later
+    page.wait_for_function(ACTIVE, arg="button.start")
 
 
 def test_the_end_of_slides_on_the_whole_screen_gives_the_focus_back(driver, url: str):

@@ -85,9 +85,8 @@ def test_hostile_captions_are_text_on_every_page_of_a_site(offline, hostile_site
         offline.locator("dialog .vp-told").first.wait_for()
         told = offline.locator("dialog .vp-told").all_inner_texts()
         assert any(caption.strip()[-40:] in text for text in told)
-        offline.wait_for_function(
-            "document.querySelector('dialog img').naturalWidth === 64"
-        )  # the file is read after the dialog is drawn
+        # the file is read after the dialog is drawn
+        offline.wait_for_function("document.querySelector('dialog img').naturalWidth === 64")
         assert offline.evaluate("window.ran") is None
         offline.keyboard.press("Escape")
         offline.locator("dialog").wait_for(state="detached")

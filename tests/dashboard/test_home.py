@@ -176,9 +176,8 @@ def test_every_shipped_probe_has_its_home(shown, come_along, probe):
     assert all(picture["source"] for picture in case["pictures"])
     assert len(case["pictures"]) == (2 if probe in ("eqben", "series") else 1)
     assert len(figures(at)["strip"]["models"]) == 6
-    assert len(figures(at)["numbers"]) == {"visla": 2, "prsm": 0, "series": 0}.get(
-        probe, 3
-    )  # 15 of a type of video are too few
+    # 15 of a type of video are too few
+    assert len(figures(at)["numbers"]) == {"visla": 2, "prsm": 0, "series": 0}.get(probe, 3)
     for entry in figures(at)["strip"]["models"]:
         assert 0 <= entry["width"] <= 1
     assert len(json.dumps(hero(at))) < 1_000_000

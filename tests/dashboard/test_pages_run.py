@@ -255,9 +255,8 @@ def test_answers_from_files_are_taken_where_they_fit_and_refused_before_a_job_st
 def test_a_device_that_is_not_here_starts_nothing(monkeypatch, store: Store, unspawned: None):
     at = open_form(monkeypatch, store)
     at.multiselect(key="run_models").set_value(["control:random"])
-    at.selectbox(key="run_device").options.append(
-        "cuda:99"
-    )  # typed: the test's own selectbox knows what is listed
+    # typed: the test's own selectbox knows what is listed
+    at.selectbox(key="run_device").options.append("cuda:99")
     at.selectbox(key="run_device").set_value("cuda:99").run()
     at.selectbox(key="run_device").options.append("cuda:99")
     at.button(key="start").click().run()

@@ -237,9 +237,8 @@ def test_an_image_by_a_strange_name_is_a_file_or_missing(tmp_path: Path, name: s
 def test_captions_and_tags_beyond_all_measure_are_refused(tmp_path: Path):
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
     put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a " * 500_000))
-    assert "1,000,000 letters" not in told(
-        f"folder:{tmp_path}", tmp_path / "cache"
-    )  # stripped: one less
+    # stripped: one less
+    assert "1,000,000 letters" not in told(f"folder:{tmp_path}", tmp_path / "cache")
     put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a" * (MAX_CHARACTERS + 1)))
     assert f"{MAX_CHARACTERS + 1:,} letters" in told(f"folder:{tmp_path}", tmp_path / "cache")
     put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a" * MAX_CHARACTERS))

@@ -46,9 +46,8 @@ PAGES = {  # each with the parameters that it reads, beside those of all pages
     "rankings": ("number", "depth"),
     "published": ("paper", "table", "remark", "words"),
 }
-GAME = {
-    "playground": {"game": "playground"}
-}  # without a title: the quiz, whose heading is its question
+# without a title: the quiz, whose heading is its question
+GAME = {"playground": {"game": "playground"}}
 ALL_PAGES = ("set", "unit", "average", "job", "page")
 TEXTS = {
     "a path": "../../../../etc/passwd",

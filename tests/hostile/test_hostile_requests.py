@@ -232,9 +232,8 @@ def test_no_parameter_of_a_link_opens_a_file_elsewhere(
     at = open_page(monkeypatch, every_probe, page, **query | {"from": names[0]})
     for button in at.button:
         if button.key and button.key.startswith("load_"):
-            is_at_hand = button.label.startswith(
-                "Run "
-            )  # a stored model without files, or its name
+            # a stored model without files, or its name
+            is_at_hand = button.label.startswith("Run ")
             assert not is_at_hand or not any(name in button.label for name in names)
             button.click().run()
             assert is_at_hand or any(

@@ -58,16 +58,14 @@ def test_the_weights_are_those_of_scikit_learn():
     true, wrong = [pair.true for pair in pairs], [pair.wrong for pair in pairs]
     differences, n_features = blind._feature_differences(true, wrong, blind._features)
     rng = np.random.default_rng(1)
-    label = (
-        rng.random(len(pairs)) < 0.8
-    )  # some pairs the other way round, so that the weights are moderate
+    # some pairs the other way round, so that the weights are moderate
+    label = rng.random(len(pairs)) < 0.8
     signed = differences.multiply(np.where(label, 1, -1)[:, None]).tocsr()
     expected = linear_model.LogisticRegression(
         C=1.0, fit_intercept=False, tol=1e-8, max_iter=10_000
     )
-    both = np.vstack(
-        [signed.toarray(), -signed.toarray()]
-    )  # each pair from both sides: half the regularization
+    # each pair from both sides: half the regularization
+    both = np.vstack([signed.toarray(), -signed.toarray()])
     expected.set_params(C=0.5).fit(both, np.repeat([1, 0], len(pairs)))
     weights = blind._logistic_regression(signed, n_features)
     assert weights == pytest.approx(expected.coef_[0], abs=0.01)

@@ -161,9 +161,8 @@ def test_many_items_in_groups_are_as_certain_as_the_formula_for_single_ones():
 
 
 def test_sorted_items_do_not_look_more_certain_than_they_are():
-    value = np.repeat(
-        [0.0, 1.0, 2.0, 5.0], 1024
-    )  # groups of one item of each kind would all be equal
+    # groups of one item of each kind would all be equal
+    value = np.repeat([0.0, 1.0, 2.0, 5.0], 1024)
     found = difference(value, np.zeros(4096))
     expected = 2 * 1.96 * value.std() / math.sqrt(4096)
     assert found.high - found.low == pytest.approx(expected, rel=0.12)

@@ -68,9 +68,8 @@ def test_blocks_cut_between_items_change_no_number(cuts: list[int]):
 
 def test_an_item_that_comes_again_in_a_later_block_is_one_item():
     rows = cases(6)
-    rows["group_code"] = np.arange(
-        len(rows)
-    )  # every case a group of its own: blocks can be cut anywhere
+    # every case a group of its own: blocks can be cut anywhere
+    rows["group_code"] = np.arange(len(rows))
     whole, parts = judged([rows], 6), judged([rows[start::5] for start in range(5)], 6)
     pd.testing.assert_frame_equal(whole.estimates(), parts.estimates(), rtol=1e-12)
     assert whole.estimates()["n_items"].max() == 6

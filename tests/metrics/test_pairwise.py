@@ -69,9 +69,8 @@ def test_an_erased_paraphrase_counts_as_one_that_moves_nothing_and_its_share_is_
     cases = pd.DataFrame({"margin": [0.0, -0.1], "erased": [True, False], "text_01": [1.0, 0.9]})
     assert pairwise.invariance_error(cases).tolist() == [0.0, 0.1]
     assert pairwise.erased_share(cases).tolist() == [1.0, 0.0]
-    blind = cases.assign(
-        erased=False, text_01=math.nan
-    )  # a model that embeds no texts cannot be asked
+    # a model that embeds no texts cannot be asked
+    blind = cases.assign(erased=False, text_01=math.nan)
     assert np.isnan(pairwise.erased_share(blind)).all()
 
 

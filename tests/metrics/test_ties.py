@@ -128,9 +128,8 @@ def test_a_tie_of_triplets_is_counted_for_its_own_metric():
 
 def test_a_tie_of_retrieval_is_counted_for_its_own_metric():
     rng = np.random.default_rng(3)
-    queries = rng.integers(-1, 2, (100, 8)).astype(
-        np.float32
-    )  # few directions: many candidates tie
+    # few directions: many candidates tie
+    queries = rng.integers(-1, 2, (100, 8)).astype(np.float32)
     vectors = np.concatenate([queries, rng.integers(-1, 2, (200, 8)).astype(np.float32)])
     vectors[200:300:2] = queries[::2]  # altered captions that say what the first caption does
     owner, altered = np.tile(np.arange(100), 3), np.repeat([False, False, True], 100)

@@ -70,9 +70,8 @@ def test_scvc_tells_a_mixed_picture_from_the_true_one_by_more_than_the_control_d
     for name in ("plain", "scvc"):
         model, transform, tokenize = load_checkpoint(FOLDER / f"{name}.safetensors")
         pixels = torch.stack([transform(picture) for picture in drawn])
-        mixed = 0.9 * pixels + 0.1 * pixels.roll(
-            1, dims=0
-        )  # mixing commutes with the scaling of channels
+        # mixing commutes with the scaling of channels
+        mixed = 0.9 * pixels + 0.1 * pixels.roll(1, dims=0)
         with torch.inference_mode():
             texts = model.encode_text(
                 tokenize([captions(scene)[0] for scene in scenes]), normalize=True

@@ -76,9 +76,8 @@ def test_literal_replacements_are_drawn_evenly():
     drawn = [literal("a dog", "item", 0, seed)[0].target for seed in range(4000)]
     counts = [drawn.count(word) for word in VOCABULARY["object"] if word != "dog"]
     expected = len(drawn) / 10
-    assert (
-        sum((count - expected) ** 2 / expected for count in counts) < 27.9
-    )  # chi-square, 9 degrees, p = .001
+    # chi-square, 9 degrees, p = .001
+    assert sum((count - expected) ** 2 / expected for count in counts) < 27.9
 
 
 def test_literal_flips_of_coco_agree_with_a_second_route_and_with_the_paper(coco):

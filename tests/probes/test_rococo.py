@@ -159,9 +159,8 @@ def test_altered_captions_of_a_released_file_are_used_and_normalised(store, tmp_
     cases, _ = run(f"rococo:{tmp_path / 'released.json'}@{tmp_path}", store)
     assert set(cases[cases["kind"] == "i2t"]["subtype"]) == {"released"}
     raw = run(f"rococo:{tmp_path / 'released.json'}@{tmp_path}", store, normalise=False)[0]
-    assert not np.allclose(
-        cases["margin"], raw["margin"]
-    )  # a control hears the difference in spelling
+    # a control hears the difference in spelling
+    assert not np.allclose(cases["margin"], raw["margin"])
 
 
 def test_the_word_that_changes_least_is_the_one_exchanged(tiny, store):

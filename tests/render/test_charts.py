@@ -126,9 +126,8 @@ def test_every_symbol_can_be_written_drawn_and_told_apart_by_its_line():
     assert len({charts.styles.PATHS[symbol] for symbol in charts.styles.SYMBOLS}) == len(
         charts.styles.SYMBOLS
     )
-    go.Figure(
-        go.Scatter(x=[0] * 11, y=[0] * 11, marker={"symbol": charts.styles.SYMBOLS})
-    )  # refuses unknown ones
+    # refuses unknown ones
+    go.Figure(go.Scatter(x=[0] * 11, y=[0] * 11, marker={"symbol": charts.styles.SYMBOLS}))
     assert {charts.styles.dash(look) for look in charts.styles.PAIRS} == set(charts.styles.DASHES)
 
 

@@ -32,9 +32,8 @@ class Counted(DualEncoder):
         return self._model.capabilities
 
     def tokenize(self, texts):
-        return self._model.tokenize(
-            [text.lower() for text in texts]
-        )  # like CLIP's, this tokenizer folds case
+        # like CLIP's, this tokenizer folds case
+        return self._model.tokenize([text.lower() for text in texts])
 
     def encode_texts(self, tokens):
         self.n_texts += len(np.unique(tokens, axis=0))
@@ -202,9 +201,8 @@ def test_embeddings_are_found_wherever_they_wait_or_lie(tmp_path, monkeypatch, o
     vectors = VectorStore(3, tmp_path if on_disk else None)
     for start in range(0, 22, 2):
         vectors.put(*keyed(2, start))
-    assert len(list(tmp_path.glob("*.npy"))) == (
-        3 if on_disk else 0
-    )  # of six rows each; four still wait
+    # of six rows each; four still wait
+    assert len(list(tmp_path.glob("*.npy"))) == (3 if on_disk else 0)
     order = np.random.default_rng(0).permutation(22)
     keys, expected = keyed(22)
     assert (vectors.get([keys[number] for number in order]) == expected[order]).all()

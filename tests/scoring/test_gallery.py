@@ -103,9 +103,8 @@ def test_the_short_list_is_ranked_by_logit_and_cosine_and_all_others_stay_below_
 def test_a_clean_rank_of_a_matching_head_is_that_of_the_originals_alone(monkeypatch, alike: int):
     monkeypatch.setattr(gallery, "SHORT_LIST", 4)
     queries, vectors, owner, altered = world(8)
-    order = np.random.default_rng(9).permutation(
-        72
-    )  # altered candidates stand before and after their originals
+    # altered candidates stand before and after their originals
+    order = np.random.default_rng(9).permutation(72)
     vectors, owner, altered = vectors[order], owner[order], altered[order]
     for copy, original in zip(
         np.flatnonzero(altered)[:alike], np.flatnonzero(~altered)[:alike], strict=True

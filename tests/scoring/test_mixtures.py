@@ -58,9 +58,8 @@ def test_scores_are_those_of_pictures_asked_one_at_a_time():
 
 def plain_turn(wins: list[bool]) -> int:
     """The highest share such that the right picture wins there and at all lower ones; 0: there is none."""
-    shares = [
-        share for place, share in enumerate(SHARES) if all(wins[place:])
-    ]  # of nothing, all would be true
+    # of nothing, all would be true
+    shares = [share for place, share in enumerate(SHARES) if all(wins[place:])]
     return max(shares, default=0)
 
 

@@ -26,9 +26,8 @@ def test_the_next_batch_is_made_while_the_model_is_at_one():
 
     def double(batch: int) -> int:
         threads.add(threading.get_ident())
-        assert batch != 2 or made.wait(
-            PATIENCE
-        )  # it would stand still here if one came after the other
+        # it would stand still here if one came after the other
+        assert batch != 2 or made.wait(PATIENCE)
         return 2 * batch
 
     assert list(pipelined(double, batches(), True)) == [("a", 2), ("b", 4), ("c", 6)]

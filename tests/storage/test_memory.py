@@ -16,9 +16,8 @@ def test_what_was_not_asked_for_longest_is_forgotten_first():
     for name in ("a", "b", "a", "c", "a", "b"):
         assert len(get(name)) == 40
     assert made == ["a", "b", "c", "b"]
-    assert (
-        len(kept.get("large", lambda: bytes(1000))) == 1000
-    )  # more than there is room for is held alone
+    # more than there is room for is held alone
+    assert len(kept.get("large", lambda: bytes(1000))) == 1000
     get("b")
     assert made[-1] == "b"
 

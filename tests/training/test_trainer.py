@@ -53,9 +53,8 @@ def test_a_killed_training_goes_on_from_its_last_state_to_the_same_weights_and_l
     monkeypatch.setattr(trainer, "_SAVE_SHARE", 1e9)
 
     def killed(self, batch, step):
-        monkeypatch.setattr(
-            trainer, "_SAVE_EVERY", 0 if step == 1 else 1e9
-        )  # the state of step 2 alone is saved
+        # the state of step 2 alone is saved
+        monkeypatch.setattr(trainer, "_SAVE_EVERY", 0 if step == 1 else 1e9)
         if step == 3:
             raise Stopped
         return learn(self, batch, step)
@@ -247,9 +246,8 @@ def test_a_demo_model_is_tuned_to_a_small_file_that_the_demo_family_loads(straig
     start, tuned = (registry.load_model(name, "cpu") for name in ("demo:softmax", card["tuned"]))
     assert not torch.equal(start.module.text_projection, tuned.module.text_projection)
     assert torch.equal(start.module.visual.bn1.running_mean, tuned.module.visual.bn1.running_mean)
-    *new, unknown = start.ids(["tree", "riding", "down", "zebra"])[
-        :, 1
-    ]  # three of them are in the data
+    # three of them are in the data
+    *new, unknown = start.ids(["tree", "riding", "down", "zebra"])[:, 1]
     assert not start.module.token_embedding.weight[[*new, unknown]].any()
     assert tuned.module.token_embedding.weight[new].any()
     assert not tuned.module.token_embedding.weight[unknown].any()

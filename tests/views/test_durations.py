@@ -36,9 +36,8 @@ def test_a_part_of_the_pictures_takes_a_part_of_the_time():
 def test_nothing_is_said_of_what_was_never_done():
     assert not expected([FIRST], ["a"], "demo", "prsm").is_known
     assert not expected([FIRST], ["a"], "coco:x", "lgip").is_known
-    assert not expected(
-        [PART], ["c"], "demo", "lgip"
-    ).is_known  # the whole is larger by nobody knows how much
+    # the whole is larger by nobody knows how much
+    assert not expected([PART], ["c"], "demo", "lgip").is_known
     assert not (expected([], ["a"], "demo", "lgip") + Duration(1, 1)).is_known
 
 

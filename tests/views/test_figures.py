@@ -214,9 +214,8 @@ def test_depths_are_the_estimates_by_setting():
 
 def test_an_overlap_of_more_pictures_than_there_are_has_no_row(every_probe: Store):
     key = key_of(every_probe, "prsm")
-    assert views.figures.depths(
-        every_probe, views.runs.question_set(every_probe, key)
-    ).empty  # 14 pictures, of which each query's gallery has too few
+    # 14 pictures, of which each query's gallery has too few
+    assert views.figures.depths(every_probe, views.runs.question_set(every_probe, key)).empty
 
 
 def test_deviations_of_one_subset_are_those_of_its_pairs(every_probe: Store):

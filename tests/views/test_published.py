@@ -131,9 +131,8 @@ def printed_numbers(paper, table):
     tokens = [token for line in rows for token in re.split(r"[\s%]+|(?<=[KMB])\+", line)]
     tokens = [token for token in tokens if re.fullmatch(rf"[+-]?\d+(\.\d+)?{unit}", token)]
     if (paper, table) == ("visla", 6):
-        tokens = [
-            token for token in tokens if not re.fullmatch("20[12][0-9]", token)
-        ]  # years of the citations
+        # years of the citations
+        tokens = [token for token in tokens if not re.fullmatch("20[12][0-9]", token)]
     if paper == "prsm":
         tokens = [token for token in tokens if "." in token]  # 100 and 1000 in the head
     return [token.rstrip("KMB") for token in tokens]
@@ -162,9 +161,8 @@ def test_rococo_drop_rates_follow_from_the_recalls():
     (key,) = wrong
     rsms = swap(key, metric="i2t_rsms")
     assert is_suspect(key) and is_suspect(rsms)
-    assert -VALUE[rsms] == pytest.approx(
-        100 * (65.54 / 81.90 - 1), abs=0.005
-    )  # exchanged with the cell beside it
+    # exchanged with the cell beside it
+    assert -VALUE[rsms] == pytest.approx(100 * (65.54 / 81.90 - 1), abs=0.005)
 
 
 def test_rococo_lost_queries_have_an_altered_item_on_top():
@@ -231,9 +229,8 @@ def test_eqben_tables_agree_where_they_repeat_a_cell():
     prints = defaultdict(set)
     for key, value in VALUE.items():
         if key[0] == "eqben" and key[2] != "row_mean":
-            name = key[4].replace(
-                "CLIP‡", "CLIP"
-            )  # table 3 leaves the mark out, and CLIP has no other score
+            # table 3 leaves the mark out, and CLIP has no other score
+            name = key[4].replace("CLIP‡", "CLIP")
             prints[key[2], key[3], name, key[5]].add((value, key))
     differ = {cell: keys for cell, keys in prints.items() if len({value for value, _ in keys}) > 1}
     fiber = "FIBER + FT (F30K)"

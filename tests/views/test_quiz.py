@@ -103,9 +103,8 @@ def test_the_true_caption_stands_first_half_of_the_time_and_every_case_is_drawn_
     n_cases = int((rows["kind"] == "flip").sum())
     assert len(counts) == n_cases  # none is never drawn
     expected = len(questions) / n_cases
-    assert (
-        (counts - expected) ** 2 / expected
-    ).sum() < 1.5 * n_cases  # chi square, mean n_cases - 1
+    # chi square, mean n_cases - 1
+    assert ((counts - expected) ** 2 / expected).sum() < 1.5 * n_cases
 
 
 def test_where_a_case_compares_several_things_the_verdict_is_that_of_this_question_alone(

@@ -204,7 +204,6 @@ def test_a_dumbbell_has_a_mark_a_model_with_its_interval_and_leaves_out_what_is_
     assert [list(trace.x) for trace in figure.data[1:]] == [[0.2], [0.4], []]
     assert np.allclose(figure.data[1].error_x.array, 0.2)
     assert np.allclose(figure.data[1].error_x.arrayminus, 0.1)
-    assert (
-        figure.data[1].y[0] < figure.data[2].y[0]
-    )  # the axis runs downwards: before stands above the control
+    # the axis runs downwards: before stands above the control
+    assert figure.data[1].y[0] < figure.data[2].y[0]
     assert len({(trace.marker.color, trace.marker.symbol) for trace in figure.data[1:]}) == 3

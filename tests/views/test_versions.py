@@ -51,9 +51,8 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Store:
         asked = Request(TODAY, make_tiny(folder / "tiny"), probe, chosen, examine=False)
         manifest = execute(asked, store)[0]
         for number, model in enumerate((*VETERANS, TODAY[0])):
-            finished = (
-                "2026-01-01" if number else "2099-01-01"
-            )  # that it was asked last makes it no newer
+            # that it was asked last makes it no newer
+            finished = "2026-01-01" if number else "2099-01-01"
             older_copy(store, manifest, f"{place}{number}" * 8, model, finished)
     return store
 

@@ -497,6 +497,5 @@ def test_socialcounterfactuals_pictures_are_a_gallery_by_gender(tmp_path: Path):
     assert sizes == [1, 2]
     question_set = views.runs.question_set(store, manifest["case_key"])
     cells = views.papers.beside(store, question_set, "control:random").dropna(subset=["run"])
-    assert {split.partition("/")[0] for split in cells["split"]} == {
-        "female"
-    }  # one man: no ranking
+    # one man: no ranking
+    assert {split.partition("/")[0] for split in cells["split"]} == {"female"}

@@ -59,9 +59,8 @@ def test_a_stated_relation_is_the_drawn_one():
             after = [mention(text[found.end() :], group) for group in scene.groups]
             at = [position if position >= 0 else 999 for position in after]
             assert min(at) < 999, text
-            told_of = (
-                1 if at[0] < at[1] else 0
-            )  # the group that is NOT right after the relation's words
+            # the group that is NOT right after the relation's words
+            told_of = 1 if at[0] < at[1] else 0
             expected = scene.relation if told_of == 0 else OPPOSITE[scene.relation]
             assert name == expected, (scene.specification, text)
             checked += 1

@@ -141,9 +141,8 @@ def test_what_passes_is_asked_again(server: Server, tmp_path: Path, kind: str):
     opened(f"{server.name('demo:softmax')}{patience}", tmp_path)
     first, *again = [request["fault"] for request in server.requests()]
     assert first == kind and set(again) == {""}
-    assert (
-        len(again) == 1 or kind == "silence"
-    )  # four seconds may be short for the server of a busy machine
+    # four seconds may be short for the server of a busy machine
+    assert len(again) == 1 or kind == "silence"
 
 
 FAULTS = {

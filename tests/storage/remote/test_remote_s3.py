@@ -284,9 +284,8 @@ def test_what_one_machine_encoded_another_does_not(bucket, on, monkeypatch):
     with pytest.raises(InvalidInput, match=f"'{bucket}/{name}' is not what was written"):
         CachedEncoder(model, on("four", bucket).root / "embeddings")
     assert call(bucket, "verify", "--repair") == f"{bucket}/{name}: its checksum differs\n"
-    CachedEncoder(
-        model, on("two", bucket).root / "embeddings"
-    ).close()  # it has the file, and sends it again
+    # it has the file, and sends it again
+    CachedEncoder(model, on("two", bucket).root / "embeddings").close()
     assert objects(bucket)[name] == data
 
 
