@@ -211,6 +211,14 @@ def every_probe(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.fixture(scope="session")
+def dealt_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A store in which three models that know nothing, two of them of the tests, have answered lgip."""
+    from tests.views import conftest
+
+    return conftest.make(tmp_path_factory.mktemp("dealt"))
+
+
+@pytest.fixture(scope="session")
 def mixed_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A store in which three models that see colours, and a control, searched among mixed pictures."""
     from tests import mixing

@@ -13,7 +13,6 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from tests.cli.test_main import call
 from tests.conftest import store_again
-from tests.views.conftest import filled  # noqa: F401 (fixture)
 from vlprobe import registry, views
 from vlprobe.cli import output
 from vlprobe.cli.tables import latex_lines, markdown_lines, text_lines
@@ -383,13 +382,13 @@ def test_words_are_no_markup_in_markdown():
     assert rows[1] == r"| \*\*b\*\* | 2.0000 |"
 
 
-def test_show_groups_tied_models_for_papers(filled):  # noqa: F811
-    run, key = next((manifest["key"], manifest["case_key"]) for manifest in filled.runs())
-    question_set = views.runs.question_set(filled, key)
-    groups = views.paired_tests.metric_tie_groups(filled, question_set)["positive_rate"]
+def test_show_groups_tied_models_for_papers(dealt_store):
+    run, key = next((manifest["key"], manifest["case_key"]) for manifest in dealt_store.runs())
+    question_set = views.runs.question_set(dealt_store, key)
+    groups = views.paired_tests.metric_tie_groups(dealt_store, question_set)["positive_rate"]
     letters = group_letters(groups)
     for how, separator in (("markdown", " | "), ("latex", " & ")):
-        answer = call(filled.root, "show", run, "--format", how)
+        answer = call(dealt_store.root, "show", run, "--format", how)
         assert "Models that share a letter in" in answer.stdout + answer.stderr
         rows = [line.strip("| ").split(separator) for line in answer.stdout.splitlines()]
         head = next(row for row in rows if row[0] == "model")

@@ -12,15 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
-from tests.dashboard.test_home import come_along  # noqa: F401 (fixture)
 from tests.dashboard.test_pages import bodies, open_page, words
 from tests.dashboard.walls import figure_of, marks_of, select_marks, send_to, values_of
-from tests.views.conftest import (
-    MODELS,
-    filled,  # noqa: F401 (fixtures)
-    key,  # noqa: F401 (fixtures)
-)
-from tests.views.test_compare import partial_answers  # noqa: F401 (fixture)
+from tests.views.conftest import MODELS
 from vlprobe import views
 from vlprobe.dashboard import compare
 from vlprobe.render import charts
@@ -40,7 +34,7 @@ ALL = {"model": MODELS[0], "with": "|".join(MODELS[1:])}
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, filled: Store):  # noqa: F811
+def shown(monkeypatch: pytest.MonkeyPatch, filled: Store):
     return partial(open_page, monkeypatch, filled, "compare")
 
 
@@ -68,7 +62,7 @@ def test_with_one_model_it_says_that_it_takes_two(monkeypatch, tmp_path: Path):
     assert not figure_of(at, "forest")
 
 
-def test_the_heading_is_the_finding(shown, filled: Store, key: str):  # noqa: F811
+def test_the_heading_is_the_finding(shown, filled: Store, key: str):
     at = shown(**ALL)
     compared = views.paired_tests.compare_models(
         filled, views.runs.question_set(filled, key), MODELS, "flip"
@@ -89,7 +83,7 @@ def opened(at: AppTest) -> tuple[str, str]:
     return subtype, model
 
 
-def test_the_forest_has_the_rows_of_the_view(shown, filled: Store, key: str):  # noqa: F811
+def test_the_forest_has_the_rows_of_the_view(shown, filled: Store, key: str):
     figure = figure_of(shown(**ALL), "forest")
     compared = views.paired_tests.compare_models(
         filled, views.runs.question_set(filled, key), MODELS, "flip"
@@ -116,10 +110,9 @@ def test_the_forest_has_the_rows_of_the_view(shown, filled: Store, key: str):  #
 
 
 def test_the_default_models_differ_most_and_the_open_row_and_its_pictures_prove_the_heading(
-    monkeypatch,
-    come_along,  # noqa: F811
+    monkeypatch, bundled
 ):
-    at = open_page(monkeypatch, come_along, "compare")
+    at = open_page(monkeypatch, bundled, "compare")
     assert one(at, "with") == "demo:weak|demo:sigmoid|demo:eqsim"
     assert "<h1>Pair-tuned is fooled less often than Tiny CLIP. It counts better.</h1>" in bodies(
         at
@@ -128,15 +121,12 @@ def test_the_default_models_differ_most_and_the_open_row_and_its_pictures_prove_
     text = words(at)
     assert "133 fooled Tiny CLIP, not Pair-tuned" in text
     assert "48 fooled Pair-tuned, not Tiny CLIP" in text
-    other = open_page(monkeypatch, come_along, "compare", other="demo:weak")
+    other = open_page(monkeypatch, bundled, "compare", other="demo:weak")
     assert opened(other) == ("object", "demo:weak")
 
 
-def test_a_tie_whose_own_interval_leaves_out_0_says_that_it_was_corrected(
-    monkeypatch,
-    come_along,  # noqa: F811
-):
-    at = open_page(monkeypatch, come_along, "compare")
+def test_a_tie_whose_own_interval_leaves_out_0_says_that_it_was_corrected(monkeypatch, bundled):
+    at = open_page(monkeypatch, bundled, "compare")
     dashed = [trace for trace in figure_of(at, "forest")["data"] if trace["mode"] == "lines"]
     ends = [tuple(trace["x"][:2]) for trace in dashed]
     assert all(low > 0 or high < 0 for low, high in ends) and len(ends) == 1
@@ -152,9 +142,7 @@ def test_a_tie_whose_own_interval_leaves_out_0_says_that_it_was_corrected(
 
 
 def test_a_row_that_is_pressed_shows_its_pictures_and_see_all_leads_to_as_many(
-    shown,
-    filled: Store,  # noqa: F811
-    key: str,  # noqa: F811
+    shown, filled: Store, key: str
 ):
     at = shown(**ALL)
     subtype = next(subtype for subtype, _ in marks_of(figure_of(at, "forest")) if subtype)
@@ -193,9 +181,7 @@ def test_the_pickers_of_the_row_do_what_a_click_on_the_plot_does(shown):
 
 
 def test_both_columns_have_what_one_model_alone_believes_a_card_a_picture(
-    shown,
-    filled: Store,  # noqa: F811
-    key: str,  # noqa: F811
+    shown, filled: Store, key: str
 ):
     at = shown(**ALL, type="")
     question_set = views.runs.question_set(filled, key)
@@ -224,10 +210,7 @@ def test_a_card_that_is_pressed_opens_its_drawer_on_its_side(shown):
 
 
 def test_without_a_choice_the_model_with_most_results_is_the_baseline(
-    monkeypatch,
-    filled: Store,  # noqa: F811
-    key: str,  # noqa: F811
-    tmp_path: Path,
+    monkeypatch, filled: Store, key: str, tmp_path: Path
 ):
     at = open_page(monkeypatch, filled, "compare")
     assert at.selectbox(key="model").value == MODELS[0]
@@ -258,7 +241,7 @@ def test_what_was_chosen_first_is_the_baseline_and_the_others_keep_their_order(s
     assert one(at, "with") == f"{MODELS[1]}|{MODELS[0]}"
 
 
-def test_the_url_says_who_is_compared_with_whom(shown, filled: Store, key: str):  # noqa: F811
+def test_the_url_says_who_is_compared_with_whom(shown, filled: Store, key: str):
     at = shown(base=MODELS[2], **{"with": MODELS[0]}, area=IN_URL, open="measured|map")
     assert at.selectbox(key="model").value == MODELS[2]
     assert "base" not in at.query_params
@@ -293,10 +276,7 @@ def test_nonsense_in_the_url_falls_back_to_what_there_is(shown):
 
 
 def test_a_model_keeps_its_mark_when_another_is_stored_and_in_a_copy_that_cannot_be_written(
-    monkeypatch,
-    tmp_path: Path,
-    filled: Store,  # noqa: F811
-    key: str,  # noqa: F811
+    monkeypatch, tmp_path: Path, filled: Store, key: str
 ):
     run = views.runs.question_set(filled, key).run(MODELS[0]).key
     fewer = Store(shutil.copytree(filled.root, tmp_path / "cache"))

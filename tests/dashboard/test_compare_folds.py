@@ -18,12 +18,7 @@ from tests.dashboard.test_compare import (
 )
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import values_of
-from tests.views.conftest import (
-    MODELS,
-    filled,  # noqa: F401 (fixtures)
-    key,  # noqa: F401 (fixtures)
-)
-from tests.views.test_compare import partial_answers  # noqa: F401 (fixture)
+from tests.views.conftest import MODELS
 from vlprobe import views
 from vlprobe.dashboard import compare
 from vlprobe.render import numbers
@@ -39,7 +34,7 @@ def shown_cases(at: AppTest) -> list[str]:
     return [card["id"] for card in values_of(at, "map_cards").get("cards", [])]
 
 
-def expected_cases(store: Store, key: str, chosen: views.filter.Filter) -> list[str]:  # noqa: F811
+def expected_cases(store: Store, key: str, chosen: views.filter.Filter) -> list[str]:
     table, _ = views.cases.failures(
         store, views.runs.question_set(store, key), chosen, 1, compare.CARDS
     )
@@ -86,8 +81,7 @@ def test_every_number_says_its_unit_direction_chance_meaning_and_source(shown, f
 
 
 def test_pictures_that_are_left_out_are_counted_and_the_baseline_has_its_own_n(
-    monkeypatch,
-    partial_answers: Store,  # noqa: F811
+    monkeypatch, partial_answers: Store
 ):
     asked = {"open": "measured"}
     text = words(

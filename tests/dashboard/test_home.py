@@ -27,13 +27,6 @@ LGIP_KEY = "caca69741f742f8b"  # of the bundled answers about drawn scenes
 PAGES = [name for name in {**ROW, **BELOW} if name != "home"]
 
 
-@pytest.fixture
-def come_along(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StoreAboveShipped:
-    """An empty cache above the results that come with vlprobe."""
-    monkeypatch.setenv(shipped.SETTING, str(shipped.FOLDER))
-    return StoreAboveShipped(tmp_path / "own", shipped.FOLDER)
-
-
 def hero(at: AppTest) -> dict:
     ((_, values),) = component_values(at, "home")
     return values
@@ -44,8 +37,8 @@ def figures(at: AppTest) -> dict:
     return values
 
 
-def test_a_fresh_clone_shows_a_failure_and_three_numbers(shown, come_along):
-    at = shown(come_along)
+def test_a_fresh_clone_shows_a_failure_and_three_numbers(shown, bundled):
+    at = shown(bundled)
     case = hero(at)["cases"][0]
     assert case["heading"] == ["You see trains.", "Six of six models say dogs."]
     assert [box["label"] for box in case["boxes"]] == ["True", "The lie"]
@@ -61,7 +54,7 @@ def test_a_fresh_clone_shows_a_failure_and_three_numbers(shown, come_along):
     assert figures(at)["strip"]["of"] == "of 6,107"
     assert "Bundled results: six small models, 500 drawn scenes." in words(at)
     assert not at.error and not at.warning
-    assert not list(come_along.root.glob("runs/*"))
+    assert not list(bundled.root.glob("runs/*"))
 
 
 def test_a_fresh_clone_opens_on_published_answers_of_real_models(shown, tmp_path, monkeypatch):
@@ -94,30 +87,30 @@ def test_questions_pictures_and_those_that_are_here_are_counted_apart(shown, tmp
     ]
 
 
-def test_what_is_counted_on_home_is_what_explore_then_shows(shown, come_along):
-    at = shown(come_along)
+def test_what_is_counted_on_home_is_what_explore_then_shows(shown, bundled):
+    at = shown(bundled)
     for place, entry in enumerate(figures(at)["numbers"]):
-        at = send(shown(come_along), "figures", "go", entry["key"])
+        at = send(shown(bundled), "figures", "go", entry["key"])
         believed = entry["exact"].split()[0]
         assert wall(at)["heading"].startswith(f"{believed} wrong captions preferred"), place
         assert at.query_params["model"] == CLIP
-    door = figures(shown(come_along))["doors"][0]
-    at = send(shown(come_along), "figures", "go", door["key"])
+    door = figures(shown(bundled))["doors"][0]
+    at = send(shown(bundled), "figures", "go", door["key"])
     assert "on 282 pictures" in wall(at)["heading"]
 
 
-def test_a_door_leads_to_a_picture_that_is_found_and_lost_to_its_own_mixture(shown, come_along):
-    door = figures(shown(come_along))["doors"][-1]
+def test_a_door_leads_to_a_picture_that_is_found_and_lost_to_its_own_mixture(shown, bundled):
+    door = figures(shown(bundled))["doors"][-1]
     assert door["title"] == "Mixed pictures"
     assert door["sentence"] == "A tenth of another picture is enough to lose the right one"
     assert [one["source"][:16] for one in door["pictures"]] == ["data:image/webp;"] * 3
     assert door["pictures"][2]["alt"] == door["pictures"][0]["alt"] + ", mixed"
-    at = send(shown(come_along), "figures", "go", door["key"])
+    at = send(shown(bundled), "figures", "go", door["key"])
     ((_, mixed),) = component_values(at, "mixed")
     assert door["pictures"][0]["alt"] == mixed["query"]
-    case = views.runs.question_set(come_along, at.query_params["set"])
-    number = views.mixed.searches.order(come_along, case, CLIP, "mix:0.9")[0][0]
-    scores = come_along.run(case.run(CLIP).key).table("scores").to_pandas().set_index("case")
+    case = views.runs.question_set(bundled, at.query_params["set"])
+    number = views.mixed.searches.order(bundled, case, CLIP, "mix:0.9")[0][0]
+    scores = bundled.run(case.run(CLIP).key).table("scores").to_pandas().set_index("case")
     assert scores.loc[number, "rank_clean"] == 1
     assert scores.loc[number, "rank"] > 1
     assert json.loads(scores.loc[number, "top"])["path"].endswith("demo-00275.png")
@@ -133,8 +126,8 @@ def test_the_door_to_mixed_pictures_is_of_the_model_that_is_looked_at(shown, mix
     assert door["href"].endswith("&model=hue%3A2&kind=t2i")
 
 
-def test_the_case_opens_in_explore(shown, come_along):
-    at = shown(come_along)
+def test_the_case_opens_in_explore(shown, bundled):
+    at = shown(bundled)
     case = hero(at)["cases"][0]
     at = send(at, "home", "go", case["id"])
     assert at.query_params["case"] == case["id"]
@@ -142,17 +135,17 @@ def test_the_case_opens_in_explore(shown, come_along):
     assert "three yellow" in words(at) or at.get("dialog")
 
 
-def test_a_model_of_the_strip_opens_its_failures(shown, come_along):
-    at = shown(come_along)
+def test_a_model_of_the_strip_opens_its_failures(shown, bundled):
+    at = shown(bundled)
     for model in figures(at)["strip"]["models"][:2]:
-        at = send(shown(come_along), "figures", "go", model["key"])
+        at = send(shown(bundled), "figures", "go", model["key"])
         assert at.query_params["model"] == model["stored"]
         rate = wall(at)["note"].partition(" of ")[0]
         assert rate == model["value"]
 
 
-def test_the_next_failures_are_there_before_they_are_asked_for(shown, come_along):
-    at = shown(come_along)
+def test_the_next_failures_are_there_before_they_are_asked_for(shown, bundled):
+    at = shown(bundled)
     first = hero(at)["cases"]
     assert [case["place"] for case in first] == [0, 1, 2]
     assert len({case["id"] for case in first}) == 3
@@ -167,9 +160,9 @@ def test_the_next_failures_are_there_before_they_are_asked_for(shown, come_along
 
 
 @pytest.mark.parametrize("probe", PROBES)
-def test_every_shipped_probe_has_its_home(shown, come_along, probe):
-    sets = views.runs.question_sets(come_along).set_index("probe")
-    at = shown(come_along, set=sets.loc[probe, "case_key"])
+def test_every_shipped_probe_has_its_home(shown, bundled, probe):
+    sets = views.runs.question_sets(bundled).set_index("probe")
+    at = shown(bundled, set=sets.loc[probe, "case_key"])
     assert not at.error and not at.warning
     case = hero(at)["cases"][0]
     assert all(line.endswith(".") for line in case["heading"])
@@ -185,10 +178,10 @@ def test_every_shipped_probe_has_its_home(shown, come_along, probe):
         assert "Bundled results ·" in words(at)
 
 
-def test_a_bar_fills_as_much_of_its_track_as_the_share_that_stands_above_it(shown, come_along):
-    sets = views.runs.question_sets(come_along).set_index("probe")["case_key"]
+def test_a_bar_fills_as_much_of_its_track_as_the_share_that_stands_above_it(shown, bundled):
+    sets = views.runs.question_sets(bundled).set_index("probe")["case_key"]
     for probe in ("lgip", "rococo", "eqben"):
-        for entry in figures(shown(come_along, set=sets[probe]))["strip"]["models"]:
+        for entry in figures(shown(bundled, set=sets[probe]))["strip"]["models"]:
             assert f"{100 * entry['width']:.1f} %" == entry["value"]
 
 
@@ -247,53 +240,51 @@ OFTEN = {"explore", "compare", "tradeoff", "run"}  # tests/browser/test_walk.py 
     "page",
     [pytest.param(page, marks=[] if page in OFTEN else pytest.mark.full) for page in PAGES],
 )
-def test_every_page_shows_the_shipped_results(shown, come_along, page):
-    at = shown(come_along, page)
+def test_every_page_shows_the_shipped_results(shown, bundled, page):
+    at = shown(bundled, page)
     assert not at.error
     assert not [one for one in at.info if "Nothing has been run" in one.value]
 
 
-def test_tags_on_shipped_cases_go_to_the_own_store(shown, come_along):
-    key = views.runs.question_sets(come_along)["case_key"][0]
+def test_tags_on_shipped_cases_go_to_the_own_store(shown, bundled):
+    key = views.runs.question_sets(bundled)["case_key"][0]
     before = {path for path in shipped.FOLDER.rglob("*")}
-    at = shown(
-        come_along, "explore", set=key, model=CLIP, case=hero(shown(come_along))["cases"][0]["id"]
-    )
+    at = shown(bundled, "explore", set=key, model=CLIP, case=hero(shown(bundled))["cases"][0]["id"])
     next(field for field in at.multiselect if field.label == "Your tags").set_value(
         ["telling"]
     ).run()
     assert not at.exception
-    assert (come_along.root / "mine" / "annotations" / f"{key}.jsonl").exists()
+    assert (bundled.root / "mine" / "annotations" / f"{key}.jsonl").exists()
     assert {path for path in shipped.FOLDER.rglob("*")} == before
 
 
-def test_own_results_come_first_and_shipped_ones_stay_a_choice(shown, come_along, tmp_path):
-    execute(Request((WEAK,), make_tiny(tmp_path / "tiny"), "lgip"), Store(come_along.root))
-    at = shown(come_along)
+def test_own_results_come_first_and_shipped_ones_stay_a_choice(shown, bundled, tmp_path):
+    execute(Request((WEAK,), make_tiny(tmp_path / "tiny"), "lgip"), Store(bundled.root))
+    at = shown(bundled)
     assert "Your results ·" in words(at)
     options = at.selectbox(key="set").options
     assert [option.startswith("Bundled results ·") for option in options] == [False, *[True] * 6]
     assert hero(at)["kicker"] == "Failure of the day, from your results"
-    at.selectbox(key="set").set_value(views.runs.question_sets(come_along)["case_key"][1]).run()
+    at.selectbox(key="set").set_value(views.runs.question_sets(bundled)["case_key"][1]).run()
     assert "Bundled results: six small models" in words(at)
 
 
-def test_results_that_come_while_one_looks_are_shown(shown, come_along, tmp_path):
-    at = shown(come_along)
+def test_results_that_come_while_one_looks_are_shown(shown, bundled, tmp_path):
+    at = shown(bundled)
     assert "Bundled results" in words(at)
-    execute(Request((WEAK,), make_tiny(tmp_path / "tiny"), "lgip"), Store(come_along.root))
+    execute(Request((WEAK,), make_tiny(tmp_path / "tiny"), "lgip"), Store(bundled.root))
     at.run()
     assert "Your results ·" in words(at)
-    at.selectbox(key="set").set_value(views.runs.question_sets(come_along)["case_key"][1]).run()
+    at.selectbox(key="set").set_value(views.runs.question_sets(bundled)["case_key"][1]).run()
     at.run()
     assert "Bundled results: six small models" in words(at)
 
 
 def test_a_control_or_a_smaller_run_that_comes_while_one_looks_does_not_take_over(
-    shown, come_along, tmp_path
+    shown, bundled, tmp_path
 ):
-    tiny, store = make_tiny(tmp_path / "tiny"), Store(come_along.root)
-    at = shown(come_along)
+    tiny, store = make_tiny(tmp_path / "tiny"), Store(bundled.root)
+    at = shown(bundled)
     execute(Request(("control:random",), tiny, "lgip", limit=2), store)
     at.run()
     assert "Bundled results" in words(at)
@@ -311,9 +302,9 @@ def test_without_any_results_one_button_fills_the_page(shown, store: Store):
     assert not component_values(at, "home")
 
 
-def test_a_read_only_home_has_no_way_to_run(shown, come_along, monkeypatch):
+def test_a_read_only_home_has_no_way_to_run(shown, bundled, monkeypatch):
     monkeypatch.setenv(access.READ_ONLY, "1")
-    at = shown(come_along)
+    at = shown(bundled)
     assert hero(at)["cases"]
     assert "Test your own model" not in [link.proto.label for link in at.get("page_link")]
 
@@ -376,26 +367,26 @@ def test_a_picture_that_is_gone_is_named(shown, filled_with_one: Store, tmp_path
     assert picture["name"].endswith(".png")
 
 
-def test_a_link_about_results_that_are_not_here_says_so(shown, come_along):
-    at = shown(come_along, set="0" * 16)
+def test_a_link_about_results_that_are_not_here_says_so(shown, bundled):
+    at = shown(bundled, set="0" * 16)
     assert "not found" in at.warning[0].value
     assert hero(at)["cases"]
 
 
-def test_what_is_pressed_has_to_be_on_the_page(shown, come_along):
+def test_what_is_pressed_has_to_be_on_the_page(shown, bundled):
     for key in ("door:../../etc", "number:", "model:nobody", "<script>"):
-        at = send(shown(come_along), "figures", "go", key)
+        at = send(shown(bundled), "figures", "go", key)
         assert hero(at)["cases"]
-    at = send(shown(come_along), "home", "go", "no-case")
+    at = send(shown(bundled), "home", "go", "no-case")
     assert hero(at)["cases"]
 
 
-def test_the_model_that_is_looked_at_is_the_url_s(shown, come_along):
-    at = shown(come_along, model="demo:eqsim")
+def test_the_model_that_is_looked_at_is_the_url_s(shown, bundled):
+    at = shown(bundled, model="demo:eqsim")
     assert figures(at)["doors"][0]["sentence"].endswith("fool Pair-tuned")
     counts = views.cases.outcomes(
-        come_along,
-        views.runs.question_set(come_along, at.query_params["set"]),
+        bundled,
+        views.runs.question_set(bundled, at.query_params["set"]),
         Filter("demo:eqsim", "flip", subtype="number", outcome="all"),
     )
     assert figures(at)["numbers"][-1]["exact"].startswith(
@@ -422,8 +413,8 @@ def test_hostile_captions_reach_the_page_as_short_text(shown, tmp_path: Path, ca
     assert len(json.dumps(hero(at))) < 1_000_000
 
 
-def test_somebody_who_comes_back_finds_the_failure_that_was_shown(shown, come_along):
-    at = shown(come_along)
+def test_somebody_who_comes_back_finds_the_failure_that_was_shown(shown, bundled):
+    at = shown(bundled)
     component_id = component_values(at, "home")[0][0]
     states = at._tree.get_widget_states()
     states.widgets.add(id=component_id).json_value = json.dumps({"place": 1})
@@ -437,9 +428,9 @@ def test_somebody_who_comes_back_finds_the_failure_that_was_shown(shown, come_al
 
 @pytest.mark.parametrize("with_results", [False, True])
 def test_the_run_that_the_url_names_is_told_above_everything(
-    shown, come_along, monkeypatch, store: Store, with_results: bool
+    shown, bundled, monkeypatch, store: Store, with_results: bool
 ):
-    base = Store(come_along.root) if with_results else store
+    base = Store(bundled.root) if with_results else store
     job_id = jobs.write(Request(("demo:weak",), "demo", "lgip"), base)
     monkeypatch.setattr(jobs, "_gone", lambda folder: "")
     if not with_results:

@@ -6,7 +6,6 @@ import math
 import pytest
 
 from tests.dashboard.test_pages import open_page
-from tests.views.conftest import filled, key  # noqa: F401 (fixtures)
 from vlprobe import views
 from vlprobe.dashboard import state
 from vlprobe.dashboard.play import page
@@ -22,7 +21,7 @@ MODELS = ("dealt:1", "dealt:2")
 
 
 @pytest.fixture
-def rooms(monkeypatch: pytest.MonkeyPatch, filled: Store) -> Rooms:  # noqa: F811
+def rooms(monkeypatch: pytest.MonkeyPatch, filled: Store) -> Rooms:
     monkeypatch.setenv(access.QUIZ, "1")
     monkeypatch.setattr(store_module, "DEFAULT", filled.root)
     of_server = Rooms()
@@ -48,14 +47,7 @@ def voted(rooms: Rooms, quiz: QuizRound, n_people: int = 8) -> None:
     ("fair", "combined", 34, True), ("fair", "combined", 29, False), ("hard", "combined", 34, False),
 ])  # fmt: skip
 def test_people_are_told_of_beside_models_on_enough_fairly_drawn_lies(
-    rooms: Rooms,
-    filled: Store,  # noqa: F811
-    key: str,  # noqa: F811
-    draw,
-    kind,
-    count,
-    says,
-    monkeypatch: pytest.MonkeyPatch,
+    rooms: Rooms, filled: Store, key: str, draw, kind, count, says, monkeypatch: pytest.MonkeyPatch
 ):
     stored = state.page_subject(key)
     quiz = views.quiz.quiz_round(filled, stored.question_set, kind, "fair", 1, count)
@@ -72,11 +64,7 @@ def test_people_are_told_of_beside_models_on_enough_fairly_drawn_lies(
         assert "people are right more often than" in sentences[0]
 
 
-def test_without_rooms_nothing_is_said(
-    rooms: Rooms,
-    key: str,  # noqa: F811
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_without_rooms_nothing_is_said(rooms: Rooms, key: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv(access.QUIZ)
     assert page.human_sentences(state.page_subject(key), MODELS) == []
 

@@ -16,7 +16,6 @@ from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
 from tests.dashboard.inventory import LEAST, ROWS, VIEWS, Row, View
-from tests.views.conftest import filled  # noqa: F401 (fixture)
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
@@ -123,8 +122,7 @@ def ranked(folder: Path) -> Store:
 
 @pytest.fixture(scope="session")
 def opened(
-    tmp_path_factory: pytest.TempPathFactory,
-    filled: Store,  # noqa: F811
+    tmp_path_factory: pytest.TempPathFactory, filled: Store
 ) -> Iterator[Callable[[str], Seen]]:
     """What a view shows; each is opened once."""
     folder = tmp_path_factory.mktemp("inventory")

@@ -14,10 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import component_values
-from tests.views.conftest import (
-    MODELS,
-    filled,  # noqa: F401 (fixture)
-)
+from tests.views.conftest import MODELS
 from vlprobe import views
 from vlprobe.dashboard.lab import repair as dashboard_repair
 from vlprobe.dashboard.lab import training as dashboard_training
@@ -126,9 +123,7 @@ def test_a_control_that_was_trained_otherwise_is_told(monkeypatch, store: Store)
 
 
 def test_the_table_and_the_words_have_the_numbers_of_the_views(
-    monkeypatch,
-    filled: Store,  # noqa: F811
-    begun: list,
+    monkeypatch, filled: Store, begun: list
 ):
     at = open_page(monkeypatch, filled, "repair", **PICKED)
     assert not at.error
@@ -275,7 +270,7 @@ def test_other_seeds_are_trainings_that_differ_by_the_seed_alone(monkeypatch, st
     assert dashboard_training.other_seeds("demo:plain", asked[1]) == []
 
 
-def test_shipped_seeds_stand_beside_the_picked_one(monkeypatch, filled: Store, begun: list):  # noqa: F811
+def test_shipped_seeds_stand_beside_the_picked_one(monkeypatch, filled: Store, begun: list):
     monkeypatch.setattr(dashboard_repair, "_other_seeds", lambda _: [(MODELS[0], MODELS[2])])
     at = open_page(monkeypatch, filled, "repair", **PICKED)
     table = views.repair.repair_seeds(
@@ -370,7 +365,7 @@ def test_a_read_only_dashboard_starts_nothing(monkeypatch, store: Store):
     assert len(at.get("plotly_chart")) == 1
 
 
-def test_the_page_begins_with_cases_that_fooled_the_model_before_alone(monkeypatch, filled: Store):  # noqa: F811
+def test_the_page_begins_with_cases_that_fooled_the_model_before_alone(monkeypatch, filled: Store):
     at = open_page(monkeypatch, filled, "repair", **PICKED)
     (sentence,) = [element.value for element in at.markdown if "do not fool" in element.value]
     ((_, values),) = component_values(at, "wall")

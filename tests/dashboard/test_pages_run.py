@@ -9,7 +9,6 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import make_tiny
 from tests.dashboard.test_pages import open_form, open_page, words
 from tests.probes.test_common import PROBES, make
-from tests.views.conftest import filled  # noqa: F401 (fixture)
 from vlprobe import registry, views
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.runs import jobs
@@ -319,9 +318,7 @@ def test_all_questions_are_asked_of_every_model_by_one_press_in_one_plan(
 
 
 def test_a_dataset_of_an_earlier_run_is_asked_about_by_every_question(
-    monkeypatch,
-    filled: Store,  # noqa: F811
-    unspawned: None,
+    monkeypatch, filled: Store, unspawned: None
 ):
     at = open_page(monkeypatch, filled, "run")
     at.checkbox(key="run_model_demo:weak").set_value(True)
@@ -341,10 +338,7 @@ def test_nothing_chosen_is_told_without_an_alarm(monkeypatch, store: Store):
     assert at.button(key="start").disabled
 
 
-def test_the_time_that_a_run_will_take_is_told_before_it_starts(
-    monkeypatch,
-    filled: Store,  # noqa: F811
-):
+def test_the_time_that_a_run_will_take_is_told_before_it_starts(monkeypatch, filled: Store):
     at = open_page(monkeypatch, filled, "run")
     dataset = views.runs.runs(filled)["dataset"].iloc[0]
     at.text_input(key="run_own").set_value(dataset)

@@ -9,9 +9,7 @@ MACHINE = "Size, machine and details"
 
 
 def test_what_was_set_in_a_fold_is_asked_when_it_is_closed_and_stands_there_when_it_is_opened_again(
-    monkeypatch,
-    store: Store,
-    unspawned: None,
+    monkeypatch, store: Store, unspawned: None
 ):
     at = open_form(monkeypatch, store)
     assert [fold.label.replace("\\", "") for fold in at.expander] == [

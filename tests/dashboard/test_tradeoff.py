@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import make_tiny
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import figure_of, marks_of, select_marks
-from tests.views.conftest import MODELS, filled  # noqa: F401 (fixture)
+from tests.views.conftest import MODELS
 from vlprobe import views
 from vlprobe.features.tradeoff import page
 from vlprobe.perturb.kinds import edits as kind_edits
@@ -32,12 +32,12 @@ HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, filled: Store):  # noqa: F811
+def shown(monkeypatch: pytest.MonkeyPatch, filled: Store):
     return partial(open_page, monkeypatch, filled, "tradeoff")
 
 
 @pytest.fixture
-def key(filled: Store) -> str:  # noqa: F811
+def key(filled: Store) -> str:
     return views.runs.question_sets(filled)["case_key"].iloc[0]
 
 
@@ -69,13 +69,7 @@ def heading(at: AppTest) -> str:
     ],
 )
 def test_each_mark_has_the_numbers_of_the_views(
-    shown,
-    filled: Store,  # noqa: F811
-    key: str,
-    query: dict,
-    up: str,
-    unit: str,
-    average: str,
+    shown, filled: Store, key: str, query: dict, up: str, unit: str, average: str
 ):
     at = shown(set=key, **query)
     assert not at.error and heading(at)
@@ -112,9 +106,7 @@ def tradeoff_order(table) -> list[str]:
 
 
 def test_a_click_shows_the_worst_mistake_of_a_model_and_the_link_has_it(
-    shown,
-    filled: Store,  # noqa: F811
-    key: str,
+    shown, filled: Store, key: str
 ):
     at = select_marks(shown(set=key), "tradeoff", (SECOND,))
     assert at.query_params["model"] in (SECOND, [SECOND])
@@ -137,11 +129,7 @@ def test_a_button_of_a_model_does_what_a_click_on_its_mark_does(shown, key: str)
     assert at.query_params["model"] in (SECOND, [SECOND]) and pinned(at) == SECOND
 
 
-def test_the_link_opens_as_many_wrong_captions_as_it_says(
-    shown,
-    filled: Store,  # noqa: F811
-    key: str,
-):
+def test_the_link_opens_as_many_wrong_captions_as_it_says(shown, filled: Store, key: str):
     at = shown(set=key, model=FIRST)
     count = views.cases.outcomes(
         filled, views.runs.question_set(filled, key), Filter(FIRST, "flip")
@@ -258,9 +246,7 @@ def test_a_panel_s_links_and_marks_lead_to_the_failures_of_that_type(
 
 
 def test_panels_share_axes_that_hold_every_interval_and_have_the_numbers_of_the_view(
-    shown,
-    key: str,
-    filled: Store,  # noqa: F811
+    shown, key: str, filled: Store
 ):
     at = shown(set=key, open="kinds")
     table = views.tradeoff.trade_off_by_type(
@@ -295,10 +281,7 @@ def test_of_many_models_only_the_two_that_matter_are_named_and_colored(
 
 
 def test_names_and_captions_reach_the_picture_as_text_and_the_page_escaped(
-    monkeypatch: pytest.MonkeyPatch,
-    filled: Store,  # noqa: F811
-    tmp_path: Path,
-    key: str,
+    monkeypatch: pytest.MonkeyPatch, filled: Store, tmp_path: Path, key: str
 ):
     own = Store(shutil.copytree(filled.root, tmp_path / "cache"))
     display_names.rename(own, FIRST, HOSTILE)
@@ -321,9 +304,7 @@ def test_names_and_captions_reach_the_picture_as_text_and_the_page_escaped(
 
 
 def test_a_picture_that_is_gone_is_named_and_the_captions_stay(
-    monkeypatch: pytest.MonkeyPatch,
-    filled: Store,  # noqa: F811
-    key: str,
+    monkeypatch: pytest.MonkeyPatch, filled: Store, key: str
 ):
     monkeypatch.setattr(page, "addresses", lambda root, names: {})
     monkeypatch.setattr(page, "large_picture", lambda name, side: "")

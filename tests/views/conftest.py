@@ -1,5 +1,7 @@
 """A store in which three models, two of them dealt, have answered lgip; and their margins joined without SQL."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,14 +27,18 @@ class Dealt(ControlEncoder):
         return super()._vectors(named ^ np.uint8(self._salt))
 
 
-@pytest.fixture(scope="session")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    folder = tmp_path_factory.mktemp("views_compare")
+def make(folder: Path) -> Store:
+    """Return the store, for the fixture `dealt_store` of all tests."""
     store = Store(folder / "cache")
     models = {MODELS[2]: ControlEncoder("random")} | {name: Dealt(name) for name in MODELS[:2]}
     request = Request(MODELS, make_tiny(folder / "tiny"), "lgip", examine=False)
     execute(request, store, models=models)
     return store
+
+
+@pytest.fixture(scope="session")
+def filled(dealt_store: Store) -> Store:
+    return dealt_store
 
 
 @pytest.fixture(scope="session")

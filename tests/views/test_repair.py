@@ -39,12 +39,7 @@ CONTROLS = ("control:random", "control:constant")
     ("step", "base", "model"), [("loss", CONTROL, AFTER), ("training", BEFORE, CONTROL)]
 )
 def test_each_step_is_what_the_two_models_alone_would_give(
-    filled: Store,
-    key: str,
-    unit: str,
-    step: str,
-    base: str,
-    model: str,
+    filled: Store, key: str, unit: str, step: str, base: str, model: str
 ):
     found = repair_moves(filled, BEFORE, CONTROL, AFTER, NUMBERS, unit)
     found = found[found["step"] == step].set_index("metric")
