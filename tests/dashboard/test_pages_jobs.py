@@ -191,9 +191,9 @@ def test_only_jobs_that_have_not_ended_are_going(store: Store, alive: None):
     ids = {
         state: waiting(store, (RANDOM,), state) for state in ("running", "queued", "done", "failed")
     }
-    assert {job.id for job in jobs.going(store)} == {ids["running"], ids["queued"]}
+    assert {job.id for job in jobs.unfinished_jobs(store)} == {ids["running"], ids["queued"]}
     (store.root / "jobs" / ids["queued"] / "status.json").write_text("[")
-    assert {job.id for job in jobs.going(store)} == {ids["running"]}
+    assert {job.id for job in jobs.unfinished_jobs(store)} == {ids["running"]}
 
 
 def test_each_probe_of_a_plan_is_done_asked_or_next_and_links_to_its_failures(

@@ -144,7 +144,9 @@ def test_jobs_have_one_order_and_one_queue_even_if_the_clock_goes_back_or_stands
             folder = write(store, job_id, "queued", queued=queued, created=queued)
             (folder / "process.json").write_text(json.dumps({"pid": pid}))
         assert [job.id for job in jobs.jobs(store)] == ["a", "d", "c", "b"]
-        first = {job.id: {one.id for one in jobs.before(store, job)} for job in jobs.jobs(store)}
+        first = {
+            job.id: {one.id for one in jobs.jobs_ahead(store, job)} for job in jobs.jobs(store)
+        }
     assert first == {"b": set(), "c": {"b"}, "d": {"b", "c"}, "a": {"b", "c", "d"}}
 
 
@@ -158,7 +160,7 @@ def test_a_running_job_comes_before_any_that_waits_and_an_ended_or_dead_one_befo
         ):
             folder = write(store, job_id, state, queued=queued)
             (folder / "process.json").write_text(json.dumps({"pid": pid}))
-        assert [one.id for one in jobs.before(store, jobs.read(store, "a"))] == ["b"]
+        assert [one.id for one in jobs.jobs_ahead(store, jobs.read(store, "a"))] == ["b"]
 
 
 DEEP = "[" * 100_000
@@ -279,7 +281,7 @@ def test_a_job_whose_process_is_not_told_counts_as_stopped_and_is_mended(store, 
         (waiting / "process.json").write_text(json.dumps({"pid": pid}))
         assert jobs.read(store, "abc").state == "dead"
         assert "process.json" in jobs.read(store, "abc").error
-        assert jobs.before(store, jobs.read(store, "def")) == []
+        assert jobs.jobs_ahead(store, jobs.read(store, "def")) == []
     assert repaired(store) == [f"{folder / 'process.json'}: it differs from what was written"]
     assert jobs.read(store, "abc").request == Request(("control:random",), "demo", "lgip")
 
@@ -290,7 +292,7 @@ def test_a_folder_that_is_no_job_keeps_none_waiting_and_stays(store, name):
     (folder / "status.json").write_text("null")
     write(store, "def", "done")
     assert [one.id for one in jobs.jobs(store)] == ["def"]
-    assert jobs.before(store, jobs.read(store, "def")) == []
+    assert jobs.jobs_ahead(store, jobs.read(store, "def")) == []
     assert repaired(store) == []
     assert (folder / "request.json").exists()
 

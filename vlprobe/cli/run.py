@@ -192,9 +192,9 @@ def _options_by_probe(
     }
     by_probe: dict[str, dict[str, object]] = {name: {} for name in probes}
     for name, value in options.items():
-        head, _, rest = name.partition(".")
-        if head in option_names and rest:
-            by_probe[head][rest] = value
+        head, _, option_name = name.partition(".")
+        if head in option_names and option_name:
+            by_probe[head][option_name] = value
         elif len(probes) == 1:
             by_probe[probes[0]].setdefault(name, value)
         elif owners := [probe for probe in probes if name in option_names[probe]]:

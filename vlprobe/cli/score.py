@@ -56,7 +56,7 @@ def score(
     registry.check_name("models", name)
     budget = Budget(price, max_cost)
     with ProgressBar() as bar:
-        written, scores = pair_scores.score_table(
+        scored_file, scores = pair_scores.score_table(
             file,
             lambda: registry.load_model(name, device, precision),
             output,
@@ -67,4 +67,4 @@ def score(
         )
     n_unknown = sum(scores != scores)
     unknown = f", {n_unknown:,} of them unknown" if n_unknown else ""
-    inform(f"{written}: {len(scores):,} scores{unknown}")
+    inform(f"{scored_file}: {len(scores):,} scores{unknown}")

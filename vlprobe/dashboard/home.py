@@ -88,7 +88,7 @@ def _show_new_results() -> None:
         if store().version() != version:
             st.rerun()
 
-    if jobs.going(store()):
+    if jobs.unfinished_jobs(store()):
         st.fragment(look, run_every=EVERY_SECONDS)()
 
 

@@ -38,7 +38,7 @@ def begin(*requests: Request) -> None:
 def under_way() -> list[Job]:
     """Return the jobs that have not ended; none if their files cannot be read (the Run page says so)."""
     try:
-        return jobs.going(store())
+        return jobs.unfinished_jobs(store())
     except VlprobeError:
         return []
 

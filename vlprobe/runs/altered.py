@@ -118,11 +118,11 @@ def _write_captions(
     by_rule = layouts(context.read_cases, name_of)
     if not by_rule:
         return {}
-    written: dict[str, dict[str, object]] = {}
+    counts_of_file: dict[str, dict[str, object]] = {}
     for rule, stem in file_names(by_rule).items():
         layout = by_rule[rule]
         files.write_bytes(folder / f"{stem}.json", layout.encoded())
-        written[f"{stem}.json"] = {
+        counts_of_file[f"{stem}.json"] = {
             "rule": rule,
             "pictures": len(layout.entries),
             "left_out": dict(layout.left_out),
@@ -133,7 +133,7 @@ def _write_captions(
         for item_id, rule, source, text in _altered(context):
             row = line(item_id, source, text, Edit("flip", rule, rule), maker, today)
             handle.write(row.encode() + b"\n")
-    return written
+    return counts_of_file
 
 
 def _altered(context: RunContext) -> Iterator[tuple[str, str, str, str]]:

@@ -114,12 +114,12 @@ def _pictures(
     progress: Progress,
 ) -> Iterator[Mapping[str, object]]:
     """A row for each distinct picture; fills `id_of_name` with those of all names."""
-    written: set[str] = set()
+    written_keys: set[str] = set()
     for picture, (key, *_) in inputs.pictures():
         id_of_name[picture.name] = key
-        if key not in written:
-            written.add(key)
-            progress.update("Writing pictures", len(written), len(written))
+        if key not in written_keys:
+            written_keys.add(key)
+            progress.update("Writing pictures", len(written_keys), len(written_keys))
             file = _file(picture, key, folder, copies)
             yield {"id": key, "name": picture.path.name, "file": file}
 

@@ -76,10 +76,13 @@ def _differences(facts: Mapping[str, object], run: Run) -> Iterator[str]:
     for name in ("probe", "seed", "limit"):
         if name in facts and facts[name] != getattr(run, name):
             yield f"--{name} {facts[name]}"
-    asked, options = _mapping(facts.get("options")), _mapping(json.loads(json.dumps(run.options)))
-    for name in sorted(asked.keys() | options.keys()):
-        if asked.get(name) != options.get(name):
-            yield f"--option {name}={','.join(_texts(asked.get(name)))}"
+    previous, options = (
+        _mapping(facts.get("options")),
+        _mapping(json.loads(json.dumps(run.options))),
+    )
+    for name in sorted(previous.keys() | options.keys()):
+        if previous.get(name) != options.get(name):
+            yield f"--option {name}={','.join(_texts(previous.get(name)))}"
     chosen = _mapping(facts.get("selection"))
     if chosen != run.selection:
         for name, value in chosen.items():

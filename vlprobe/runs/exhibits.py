@@ -116,29 +116,29 @@ def uploaded(content: bytes, name: str) -> Canvas:
         return canvas(pictures.decode(content, name, most_pixels=UPLOAD_PIXELS))
 
 
-def without_parts(whole: Canvas) -> list[Canvas]:
+def without_parts(picture: Canvas) -> list[Canvas]:
     """Return copies that each have one grid cell blacked out, row by row. Raises InvalidInput for
     pictures with too few pixels.
     """
-    boxes = influence.grid_cells(whole.draw().size, GRID)
+    boxes = influence.grid_cells(picture.draw().size, GRID)
     return [
-        Canvas(_key(whole.key, str(box).encode()), functools.partial(_without_part, whole, box))
+        Canvas(_key(picture.key, str(box).encode()), functools.partial(_without_part, picture, box))
         for box in boxes
     ]
 
 
-def _without_part(whole: Canvas, box: influence.Box) -> Image.Image:
-    return influence.without_cell(whole.draw(), box)
+def _without_part(picture: Canvas, box: influence.Box) -> Image.Image:
+    return influence.without_cell(picture.draw(), box)
 
 
-def edited(whole: Canvas, partner: Canvas, kind: Literal["mix", "patch"], lam: float) -> Canvas:
+def edited(picture: Canvas, partner: Canvas, kind: Literal["mix", "patch"], lam: float) -> Canvas:
     """Return the picture blended with its partner, or with a patch of it; `lam` (0 < lam < 1) is
     the remaining share.
     """
     edit = PictureEdit(kind, Path(partner.key.hex()), lam, mix.SEEDS[0])
     # Each model draws it, which takes 5 to 12 ms.
-    draw = functools.cache(lambda: mix.apply(whole.draw(), partner.draw(), edit))
-    return Canvas(_key(whole.key, partner.key, f"{kind} {lam!r}".encode()), draw)
+    draw = functools.cache(lambda: mix.apply(picture.draw(), partner.draw(), edit))
+    return Canvas(_key(picture.key, partner.key, f"{kind} {lam!r}".encode()), draw)
 
 
 def _key(*fields: bytes) -> bytes:

@@ -122,10 +122,10 @@ def read(store: Store, job_id: str) -> Job:
             _children.pop(pid, None)
     request, created = _read_request(folder)
     status = _status(folder)
-    if status.state not in ENDED and (gone := _gone(folder)):
+    if status.state not in ENDED and (reason := _reason_of_death(folder)):
         status = _status(folder)  # it may have ended between the two looks
         if status.state not in ENDED:
-            status = msgspec.structs.replace(status, state="dead", error=gone)
+            status = msgspec.structs.replace(status, state="dead", error=reason)
     return Job(id=job_id, request=request, created=created, **msgspec.structs.asdict(status))
 
 
@@ -147,22 +147,22 @@ def _status(folder: Path) -> Status:
         return Status(state="dead", error="The job's state file is damaged. Resume it.")
 
 
-def _gone(folder: Path) -> str:
+def _reason_of_death(folder: Path) -> str:
     """Return why an unfinished job has no running process, in one line; "" while it has one."""
-    gone = "The process no longer exists (killed, or the machine restarted). Resume the job."
+    no_process = "The process no longer exists (killed, or the machine restarted). Resume the job."
     try:
         arguments = psutil.Process(job_files.read_pid(folder)).cmdline()
         # A process that is only just being started has no arguments yet.
         is_at_it = folder.name in arguments or (not arguments and _is_new(folder))
-        return "" if is_at_it else gone
+        return "" if is_at_it else no_process
     except FileNotFoundError:  # written right after the process was started
-        return "" if _is_new(folder) else gone
+        return "" if _is_new(folder) else no_process
     except InvalidInput:
         return (
             "The process record (process.json) is damaged, so the job counts as stopped. Resume it."
         )
     except (psutil.NoSuchProcess, psutil.AccessDenied):  # a zombie is none such, nor is another's
-        return gone
+        return no_process
 
 
 def _is_new(folder: Path) -> bool:
@@ -182,7 +182,7 @@ def jobs(store: Store) -> list[Job]:
     return sorted(readable, key=lambda job: (job.created, job.id), reverse=True)
 
 
-def going(store: Store) -> list[Job]:
+def unfinished_jobs(store: Store) -> list[Job]:
     """List the unfinished jobs among the newest ones; only these are read completely."""
     current = []
     for folder in job_files.folders(store.root)[-NEWEST:]:
@@ -205,7 +205,7 @@ def damaged(store: Store) -> list[InvalidInput]:
     return errors
 
 
-def before(store: Store, job: Job) -> list[Job]:
+def jobs_ahead(store: Store, job: Job) -> list[Job]:
     """Return the jobs ahead of this one on the same device, including running ones."""
     return [
         rival
@@ -292,15 +292,15 @@ def _turn(store: Store, job_id: str, report: JobReport) -> Iterator[None]:
     def wait() -> None:
         if (report.folder / "cancel").exists():
             raise Cancelled("Canceled before it started.")
-        ahead = len(before(store, read(store, job_id)))
-        jobs_ahead = f", {ahead} job{'s' if ahead > 1 else ''} before this one" if ahead else ""
-        label = f"Waiting for {report.device}{jobs_ahead}"
+        ahead = len(jobs_ahead(store, read(store, job_id)))
+        queue = f", {ahead} job{'s' if ahead > 1 else ''} before this one" if ahead else ""
+        label = f"Waiting for {report.device}{queue}"
         if label != report.label:
             report.label = label
             report.write("queued", label=label)
 
     wait()
-    while before(store, read(store, job_id)):
+    while jobs_ahead(store, read(store, job_id)):
         time.sleep(_LOOK_EVERY)
         wait()
     with lock(store.root / "jobs" / f".{re.sub('[^a-z0-9]', '-', report.device)}.lock", wait):

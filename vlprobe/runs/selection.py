@@ -126,8 +126,8 @@ def _require_values(items: Sequence[Item], tag: str, values: set[str], dataset: 
 
 
 def _some(names: Mapping[str, object]) -> str:
-    rest = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
-    return (", ".join(list(names)[:LISTED]) or "none") + rest
+    more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
+    return (", ".join(list(names)[:LISTED]) or "none") + more
 
 
 def _sampled(items: Sequence[Item], count: int, seed: int) -> list[Item]:

@@ -174,12 +174,12 @@ def refuse_name(name: str) -> None:
     """
     if ROOTS not in os.environ and not read_only():
         return
-    rest = name.partition(":")[2]
-    if REMOTE.match(rest):
-        url, _, folder = rest.partition("@")
+    location = name.partition(":")[2]
+    if REMOTE.match(location):
+        url, _, folder = location.partition("@")
         refuse_remote(url)
-        rest = folder
-    for text in {rest, *re.split("[:@]", rest)}:
+        location = folder
+    for text in {location, *re.split("[:@]", location)}:
         path = Path(text)
         if text and (text[0] in "/~." or ".." in path.parts or _exists(path)):
             if ROOTS not in os.environ:

@@ -15,7 +15,7 @@ MOST_BYTES = 2 << 30  # of one group of rows, unpacked
 
 
 @contextlib.contextmanager
-def whole(file: Path) -> Iterator[None]:
+def translate_errors(file: Path) -> Iterator[None]:
     """Turn the errors of a damaged file into an InvalidInput of one line."""
     import pyarrow as pa
 
@@ -45,7 +45,7 @@ class ParquetFile:
     A value of one megabyte that 20,000 rows refer to takes 500 bytes in the file and 20 GB as plain
     values. As a dictionary, a column of a row group has at most 2 GiB of distinct values, the limit of
     pyarrow's offsets. The metadata of a column chunk are not read, because damaged ones crash the process
-    (pyarrow 26). For one thread; `whole` turns its errors into one line.
+    (pyarrow 26). For one thread; `translate_errors` turns its errors into one line.
 
     Attributes:
         schema: The columns.

@@ -175,7 +175,7 @@ def read_cell(file: Path, name: str) -> bytes:
     stamp = memo.stamp(file)
     _, bounds = _shape(str(file), *stamp)
     group = bisect.bisect_right(bounds, int(row)) - 1
-    with columnar_files.whole(file):
+    with columnar_files.translate_errors(file):
         cell = _group(str(file), column, group, *stamp)[int(row) - bounds[group]]
         content = (cell["bytes"] if isinstance(cell, pa.StructScalar) else cell).as_py()
     if not content:
@@ -210,7 +210,7 @@ def _is_bytes(kind: Any) -> bool:
 @functools.lru_cache(maxsize=16)  # each picture needs the footer of its file
 def _shape(file: str, *stamp: int) -> tuple[tuple[str, ...], list[int]]:
     """Return the columns with bytes, and the first row of each group, with the number of rows at the end."""
-    with columnar_files.whole(Path(file)):
+    with columnar_files.translate_errors(Path(file)):
         opened = columnar_files.ParquetFile(Path(file))
         return tuple(bytes_columns(opened.schema)), [0, *itertools.accumulate(opened.row_counts)]
 
@@ -219,7 +219,7 @@ def _shape(file: str, *stamp: int) -> tuple[tuple[str, ...], list[int]]:
 def _group(file: str, column: str, group: int, *stamp: int) -> "pa.ChunkedArray":
     import pyarrow as pa
 
-    with columnar_files.whole(Path(file)):
+    with columnar_files.translate_errors(Path(file)):
         batches = columnar_files.ParquetFile(Path(file)).batches([column], [group])
         return pa.chunked_array([batch.column(column) for batch in batches])
 

@@ -27,7 +27,7 @@ def read(store: Store) -> Mapping[str, str]:
 def check(store: Store) -> Mapping[str, str]:
     """Return the display names by stored name. Raises InvalidInput if the file is damaged."""
     names = files.read_texts(_path(store), "so models appear under their stored names")
-    return {stored: _valid(display) for stored, display in names.items()}
+    return {name: _valid(display) for name, display in names.items()}
 
 
 def version(store: Store) -> tuple[int, int]:
@@ -39,7 +39,7 @@ def version(store: Store) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def rename(store: Store, stored: str, display: str) -> None:
+def rename(store: Store, name: str, display: str) -> None:
     """Set the display name of a model or dataset; an empty one removes it.
 
     Raises:
@@ -51,11 +51,11 @@ def rename(store: Store, stored: str, display: str) -> None:
         _valid(display)
     with files.lock(_path(store).with_suffix(".lock"), lambda: None):
         names = dict(check(store))
-        names.pop(stored, None)
+        names.pop(name, None)
         if display and display in names.values():
             raise InvalidInput(f"'{display}' is already in use. Choose another name.")
         if display:
-            names[stored] = display
+            names[name] = display
         if len(names) > MAX_NAMES:
             raise InvalidInput(
                 f"The limit of {MAX_NAMES:,} names is reached. Remove a name that is no longer "

@@ -121,17 +121,17 @@ def _table_writer(path: Path) -> Iterator[TableWriter]:
         finally:
             writer.close()
         handle.flush()
-        written = Path(handle.name)
-        if pq.read_metadata(written).num_rows != writer.rows:
+        file = Path(handle.name)
+        if pq.read_metadata(file).num_rows != writer.rows:
             raise InvalidInput(
                 "A result file differs from what was written. Check the memory and the disk of this machine."
             )
-        size = written.stat().st_size
+        size = file.stat().st_size
         writer.line |= {
             "name": path.name,
             "rows": writer.rows,
             "bytes": size,
-            "sha256": sha256(written),
+            "sha256": sha256(file),
         }
 
 

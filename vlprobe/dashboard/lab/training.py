@@ -375,7 +375,7 @@ def _buttons(training: Training, probe: Callable[[str, str], None]) -> None:
     if job.state == "done":
         st.markdown("Ready. To use it as a model, enter:")
         st.code(tuned, language=None, wrap_lines=True)
-        if any(tuned in going.models for going in jobs.going(store())):
+        if any(tuned in going.models for going in jobs.unfinished_jobs(store())):
             quiet("Its tests are running: see the top of this page.")
         elif changes("Install vlprobe to test it."):
             press(

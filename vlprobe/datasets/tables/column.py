@@ -96,7 +96,7 @@ def _write_parquet(file: Path, output: BinaryIO, column: str, numbers: np.ndarra
     import pyarrow.parquet as pq
 
     n_rows = 0
-    with columnar_files.whole(file):
+    with columnar_files.translate_errors(file):
         source = pq.ParquetFile(file)
         schema = source.schema_arrow.append(pa.field(column, pa.float32()))
         # A list of the columns, which `datasets` would compare with the file

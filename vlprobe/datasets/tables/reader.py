@@ -467,7 +467,7 @@ def _columnar(file: Path) -> Table:
     """
     import pyarrow as pa
 
-    with columnar_files.whole(file):
+    with columnar_files.translate_errors(file):
         opened = columnar_files.ParquetFile(file)
         n_rows = sum(opened.row_counts)
         if n_rows > MOST_ROWS:

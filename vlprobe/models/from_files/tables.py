@@ -87,7 +87,7 @@ def read_parquet(
     """
     import pyarrow as pa
 
-    with columnar_files.whole(file):
+    with columnar_files.translate_errors(file):
         opened = columnar_files.ParquetFile(file)
         lowered = lower_names(file, opened.schema.names)
         chosen = choose(dict(zip(lowered, opened.schema.types, strict=True)))

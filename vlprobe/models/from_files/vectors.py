@@ -203,7 +203,7 @@ def read_vectors(path: Path, mapping: Mapping[str, str]) -> tuple[np.ndarray, li
     if path.suffix.lower() == ".jsonl":
         rows = enumerate(map(list, zip(*vectors, strict=True)))
         return _stacked(path, [_vector(path, *row) for row in rows]), keys
-    with columnar_files.whole(path):
+    with columnar_files.translate_errors(path):
         return _arrow_vectors(path, vectors), keys
 
 

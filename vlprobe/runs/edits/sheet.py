@@ -268,7 +268,7 @@ def report(edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]) -> Agree
     rows = [row for judge, voice in voices for row in _rows(judge, voice, edits, groups)]
     between = agreement.estimate(labels, len(VERDICTS), groups)
     disputes = [
-        Dispute(edit, _said(judges, labels[:, number]))
+        Dispute(edit, _verdicts_by_judge(judges, labels[:, number]))
         for number, edit in enumerate(edits)
         if any(
             label not in (agreement.UNJUDGED, VERDICTS.index(edit.meaning))
@@ -359,7 +359,7 @@ def _rows(
     return rows
 
 
-def _said(judges: Sequence[str], labels: np.ndarray) -> dict[str, str]:
+def _verdicts_by_judge(judges: Sequence[str], labels: np.ndarray) -> dict[str, str]:
     return {
         judge: VERDICTS[label]
         for judge, label in zip(judges, labels, strict=True)
@@ -367,16 +367,16 @@ def _said(judges: Sequence[str], labels: np.ndarray) -> dict[str, str]:
     }
 
 
-def sentence(written: AgreementReport) -> str:
+def sentence(agreements: AgreementReport) -> str:
     """Describe the results of all judges in a sentence."""
-    whole = next(row for row in reversed(written.rows) if row.meaning == "all")
-    words = f"{whole.judge}: {percent(whole.as_intended)} of {whole.n_edits:,} edits mean what was intended"
-    if len(written.judges) > 1:
-        value = written.between
+    overall = next(row for row in reversed(agreements.rows) if row.meaning == "all")
+    words = f"{overall.judge}: {percent(overall.as_intended)} of {overall.n_edits:,} edits mean what was intended"
+    if len(agreements.judges) > 1:
+        value = agreements.between
         interval = "" if math.isnan(value.low) else f" ({value.low:.2f} to {value.high:.2f})"
         figure = "unknown" if math.isnan(value.value) else f"{value.value:.2f}{interval}"
-        words += f"; Krippendorff's alpha between {len(written.judges)} judges: {figure}"
-    return f"{words}; {len(written.disputes):,} disputes."
+        words += f"; Krippendorff's alpha between {len(agreements.judges)} judges: {figure}"
+    return f"{words}; {len(agreements.disputes):,} disputes."
 
 
 def percent(share: Estimate) -> str:
