@@ -239,12 +239,13 @@ def test_a_finished_training_has_its_losses_its_name_and_can_be_probed(
     _, request = training(store, "done")
     at = open_page(monkeypatch, store, "repair")
     assert not at.error
-    text = words(at)
     assert at.selectbox(key="after").value == request.tuned  # the newest that is no control
     assert request.tuned in [code.value for code in at.code]
-    assert "eqsim 0.500 → 0.375" in text  # in the list
-    assert "0.50000.3750" in text  # among what is held out
-    assert "not trained0.25000.3000" in text
+    trainings, held_out = at.dataframe
+    assert "eqsim 0.500 → 0.375" in trainings.value.iloc[0, -1]
+    rows = [list(row) for row in held_out.value.iloc[:, 1:].itertuples(index=False)]
+    assert [0.5, 0.375] in rows and [0.25, 0.3] in rows
+    assert "not trained" in set(held_out.value["Weight"])
     drawn = json.loads(at.get("plotly_chart")[0].proto.spec)["data"]
     y = [np.frombuffer(base64.b64decode(line["y"]["bdata"])).tolist() for line in drawn]
     assert y == [[1.5, 1.25], [2.0, 1.0], [0.25, 0.25], [0.5, 0.375]]

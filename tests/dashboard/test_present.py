@@ -16,7 +16,7 @@ from vlprobe.dashboard import present
 from vlprobe.render import charts
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
-from vlprobe.render.slides.records import Slide
+from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import presentations
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute

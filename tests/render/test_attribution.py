@@ -31,7 +31,7 @@ from vlprobe.surfaces.report.case import case_page
 from vlprobe.surfaces.report.report import report
 from vlprobe.surfaces.site.cases import case_entries
 from vlprobe.surfaces.site.shelf import Shelf
-from vlprobe.surfaces.site.subject import Limits, subject
+from vlprobe.surfaces.site.subject import Limits, read_subject
 from vlprobe.surfaces.site.tradeoff import tradeoff_values
 from vlprobe.types import Picture, PictureEdit, Publication
 from vlprobe.views.filter import Filter
@@ -149,7 +149,7 @@ def test_a_report_and_a_page_of_a_case_have_credits_and_sources():
 
 def test_a_site_has_the_bundled_photographs_with_their_credit_and_without_being_asked(tmp_path):
     shelf = Shelf(tmp_path, may_publish=False)
-    about = subject(STORE, question_set(), shelf, Limits())
+    about = read_subject(STORE, question_set(), shelf, Limits())
     numbers = [pictured().case, absent().case]
     entries: list[dict[str, Any]] = [*case_entries(about, "foil", numbers)]
     with_picture, without = entries
@@ -221,7 +221,7 @@ def test_strips_of_rankings_have_the_credits_of_their_photographs(photographed, 
     assert len(pages) > 1
     drawer = str(htpy.fragment[html.strips(strips, str)])
     assert {page for page in pages if page in drawer} == pages
-    about = subject(
+    about = read_subject(
         store, views.runs.question_set(store, keys["prsm"]), Shelf(tmp_path, False), Limits()
     )
     entries: list[dict[str, Any]] = [*case_entries(about, kind, [card.case])]
@@ -244,7 +244,7 @@ def test_a_mixture_has_the_credits_of_both_photographs_once():
 def test_the_worst_mistake_of_the_trade_off_has_its_credit(photographed, tmp_path):
     store, keys = photographed
     question_set = views.runs.question_set(store, keys["lgip"])
-    about = subject(store, question_set, Shelf(tmp_path, False), Limits())
+    about = read_subject(store, question_set, Shelf(tmp_path, False), Limits())
     values, numbers = tradeoff_values(about)
     (example,) = values["examples"].values()
     (card,) = views.wall.cards(store, question_set, Filter("demo:softmax", "flip"), numbers)

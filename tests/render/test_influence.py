@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from vlprobe.render.html import influence
-from vlprobe.render.html.influence import coloured_words, heat, legend, line, strongest, worded
+from vlprobe.render.html.influence import colored_words, heat, legend, line, strongest, worded
 
 PAPER = ((255, 255, 255), (18, 22, 29))  # the page, light and dark
 
@@ -41,7 +41,7 @@ def test_a_captions_words_keep_their_marks_and_find_their_numbers():
 
 
 def test_words_are_escaped_and_each_says_its_number():
-    shown = coloured_words(['<b>"', "dog", "cat"], [0.25, -0.125, math.nan])
+    shown = colored_words(['<b>"', "dog", "cat"], [0.25, -0.125, math.nan])
     assert "<b>" not in shown and "&lt;b&gt;&quot;: 0.2500" in shown
     assert re.findall(r"<small>(.*?)</small>", shown) == ["0.250", "-0.125", "-"]
     assert "less -0.250" in shown and "more 0.250" in shown

@@ -9,7 +9,7 @@ import pytest
 from tests.views.believed_scenes import LIES
 from vlprobe.metrics.blind import BlindAccuracy
 from vlprobe.render import charts
-from vlprobe.render.html.scorecard import how_to_read, scorecard
+from vlprobe.render.html.compare import scorecard, scorecard_reading
 from vlprobe.types import Estimate
 from vlprobe.views.paired_tests import ModelShare, PairedTest, PairedTests
 
@@ -101,4 +101,4 @@ def test_a_guess_without_the_picture_is_the_last_row():
 def test_controls_are_in_no_bracket_and_the_pairs_are_counted():
     tests = ranking("ABC", set(), controls="C")
     assert table(tests)["C"] == ['<td colspan="2"><small>control</small></td>']
-    assert "adjusted for one pair" in how_to_read(tests)
+    assert "adjusted for one pair" in scorecard_reading(tests)

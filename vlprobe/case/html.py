@@ -136,31 +136,6 @@ def _bar(line: ModelBar, looks: Looks, drawn: Bars) -> htpy.Element:
     ]
 
 
-def case(
-    card: CaseCard,
-    models: Sequence[str],
-    looks: Looks,
-    source: Source,
-    names: Mapping[str, str] = NOT_RENAMED,
-    everything: bool = False,
-    beside: bool = False,
-) -> htpy.Node:
-    """Verdict, texts, strips and scores of one case, as on a card of a report.
-
-    Args:
-        models: In order; the verdict is the first one's.
-        everything: All texts and strips; else what a card has room for.
-        beside: Also how far the margins of the first two models are apart.
-    """
-    answer = card.answers[models[0]]
-    return [
-        verdict(card.kind, answer.margin, answer.is_scored),
-        captions([*card.texts, *(card.more_texts if everything else ())]),
-        strips(card.strips(everything), source),
-        numbers(card, models, looks, names, beside),
-    ]
-
-
 def verdict(kind: KindPresentation, margin: float, is_scored: bool = True) -> htpy.Element:
     """The headline of a card: the answer in words, and its margin if it has one."""
     icon, style, word = _outcome(kind, margin, is_scored)

@@ -39,11 +39,9 @@ from vlprobe.dashboard.state import (
 from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, fold, link_page, press
 from vlprobe.registry import is_control
 from vlprobe.render import charts, forest
-from vlprobe.render.findings import Verdict, order_sentences, power_of_ties, split, verdict
-from vlprobe.render.forest import rest
+from vlprobe.render.findings import Verdict, order_sentences, power_of_ties, verdict
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import SHAPES, embed, mark, tag
-from vlprobe.render.html.scorecard import how_to_read, scorecard
 from vlprobe.render.sentences import sentence_names, unbroken
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds, value_label
@@ -79,7 +77,7 @@ def draw_page() -> None:
     parting = draw_forest(contest, comparison, finding.row)
     side_filter = draw_columns(contest, comparison, parting)
     draw_all_models(contest)
-    draw_measured(contest, comparison, parting.rival)
+    draw_measured(contest, comparison)
     in_map = draw_fold(contest, parting.rival)
     draw_details(contest, comparison)
     shared = in_map or side_filter
@@ -324,7 +322,7 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting
         for slot, name, case_filter, n_cases in columns:
             with slot:
                 _draw_side(contest, name, case_filter, n_cases)
-    quiet(rest(test, comparison, wrong_captions(contest.kind_presentation)))
+    quiet(describe_shared(test, comparison, wrong_captions(contest.kind_presentation)))
     return filters[0]
 
 
@@ -405,15 +403,16 @@ def draw_all_models(contest: PageSubject) -> None:
             tests = view(views.paired_tests.rank_models, contest.question_set, contest.kind)
             names = sentence_names(models, renamed())
             guess = view(views.estimates.best_guess, contest.question_set, contest.kind)
-            st.html(scorecard(tests, contest.kind_presentation, contest.looks, names, guess))
-            quiet(how_to_read(tests))
+            kind = contest.kind_presentation
+            st.html(compare.scorecard(tests, kind, contest.looks, names, guess))
+            quiet(compare.scorecard_reading(tests))
 
 
-def draw_measured(contest: PageSubject, comparison: PairedTests, rival: str) -> None:
+def draw_measured(contest: PageSubject, comparison: PairedTests) -> None:
     """Draw the fold with units, averaging, and every number with its interval and p."""
     with fold("measured", "How it is measured", ":material/function:") as is_open:
         if is_open:
-            _draw_numbers(contest, comparison, rival)
+            _draw_numbers(contest, comparison)
 
 
 def draw_details(contest: PageSubject, comparison: PairedTests) -> None:
@@ -425,14 +424,12 @@ def draw_details(contest: PageSubject, comparison: PairedTests) -> None:
             _draw_downloads(contest, comparison)
 
 
-def _draw_numbers(contest: PageSubject, comparison: PairedTests, rival: str) -> None:
+def _draw_numbers(contest: PageSubject, comparison: PairedTests) -> None:
     with st.container(horizontal=True):
         unit = frame.unit(contest)
         averaging = frame.averaging(contest)
     quiet(MEASURED)
     st.html(compare.rows_table(comparison, contest.names))
-    if contest.kind not in movement_kinds():
-        quiet(split(comparison, rival, contest.names))
     table = view(
         views.paired_tests.compare_metrics, contest.question_set, contest.compared, averaging, unit
     )
@@ -441,8 +438,6 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests, rival: str) -> 
     if not any(table["verdict"]):
         st.info("These models have no answers to the same questions.")
         return
-    main = contest.presentation.main_metrics
-    st.html(compare.in_words(table, contest.metrics, unit, contest.looks, main, contest.names))
     chances = view(views.papers.chances, contest.question_set)
     body, unknown = compare.differences(
         table, contest.metrics, unit, contest.looks, chances, contest.names

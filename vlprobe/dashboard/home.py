@@ -171,8 +171,7 @@ def draw_hero(about: PageSubject) -> None:
     seed = seed_of(question_set)
     showcases = view(views.showcase.showcases, question_set, about.kind, about.model, seed)
     if not showcases:
-        moves = about.kind in movement_kinds()
-        st.title("Nothing moves here." if moves else "No lie is believed here.", anchor=False)
+        st.title(home.nothing(kind), anchor=False)
         return
     position = _place(about) % len(showcases)
     places = range(position, position + min(AHEAD, len(showcases)))
@@ -240,7 +239,7 @@ def draw_figures(about: PageSubject) -> None:
 
 def _strip(
     about: PageSubject, counts: tuple[LieCount, ...], links: dict[str, Link], address: home.Address
-) -> dict[str, object]:
+) -> home.Values:
     """Every model, and the way to those that have no room."""
     rated = about.question_set.rated_models
     names = {name: model_name(name) for name in rated}
@@ -258,24 +257,16 @@ def _doors(about: PageSubject, links: dict[str, Link]) -> list[Mapping[str, obje
     """Return the doors with descriptions; the one to mixed pictures shows one."""
     question_set, name = about.question_set, shortened(model_name(about.model))
     n_fooled = view(views.showcase.n_fooling_pictures, question_set, about.kind, about.model)
-    fooling = f"{counted(n_fooled, 'picture')} that fool{'s' if n_fooled == 1 else ''} {name}"
-    if about.kind_presentation.is_movement:
-        fooling = f"Every case of {name}"
-    comparison = "Test a second model, then see which is better"
-    if len(about.models) > 1:
-        comparison = "Who is better, and on what"
-    of_set = {"set": about.key}
-    descriptions = (
-        (page_link(about, "explore"), fooling),
-        (page_link(about, "compare"), comparison),
-        (Link("play", of_set), "Spot the lie before the models do"),
-        (Link("present", of_set), "The story in slides"),
-    )
+    sentences = home.doors(about.kind_presentation, name, n_fooled)
+    if len(about.models) < 2:
+        sentences["compare"] = "Test a second model, then see which is better"
     doors: list[Mapping[str, object]] = []
-    for link, sentence in descriptions:
+    about_kind = [page_link(about, page) for page in ("explore", "compare")]
+    for link in (*about_kind, *(Link(page, {"set": about.key}) for page in ("play", "present"))):
         key, title = f"door:{link.page}", ROW[link.page]
         links[key] = link
-        doors.append({"key": key, "href": link.href, "title": title, "sentence": sentence})
+        values = {"key": key, "href": link.href, "title": title}
+        doors.append(values | {"sentence": sentences[link.page]})
     if door := mixed_door(about):
         key = "door:mixed"
         links[key] = door.link

@@ -26,7 +26,7 @@ from vlprobe.render import findings
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
-from vlprobe.render.slides.records import Slide
+from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import presentations
 from vlprobe.surfaces.page import slides_file
 from vlprobe.views.runs import QuestionSet
@@ -115,7 +115,12 @@ def _talk(stored: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) -> 
     names = sentence_names(stored.models, renamed())
     heading = findings.ranking(talk_story.standings, names)
     return values.talk_values(
-        slides, stored.looks, addresses, names, heading, deck.asked(talk_story, kind, renamed())
+        slides,
+        stored.looks,
+        addresses,
+        names,
+        heading,
+        deck.describe_questions(talk_story, kind, renamed()),
     )
 
 

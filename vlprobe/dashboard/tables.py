@@ -4,7 +4,6 @@ import functools
 import html
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -18,41 +17,30 @@ from vlprobe.render import symbols
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import elements, tables
 from vlprobe.render.html.elements import breakable, mark, tag
-from vlprobe.render.html.tables import BOLD
 from vlprobe.render.sentences import sentence_names
-from vlprobe.render.words import AVERAGED, INTERVALS
+from vlprobe.render.words import AVERAGED
 from vlprobe.surfaces.report import report, selection
 from vlprobe.types import Metric
 from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionFacts, QuestionSet
 
-READING = (
-    f"{BOLD} Below each value its 95 % interval, from resampling pictures, and n, the number of pictures behind it. "
-    f"{INTERVALS} Tied: cases in which right and wrong score the same; rates count them as wrong."
-)
-
 
 def all_numbers(stored: PageSubject, averaging: str, unit: str) -> pd.DataFrame:
     """Every metric of every model, with its interval, pictures and ties; returns what is shown."""
     estimates = view(views.estimates.estimates, stored.question_set, "all", averaging, unit)
-    leaders = view(views.paired_tests.leaders, stored.question_set, averaging, unit)
-    names = sentence_names(stored.models, renamed())
     body, unasked = tables.headline(
-        estimates.replace({"model": names}),
+        estimates,
         stored.metrics,
         unit,
-        list(names.values()),
-        {name: stored.looks[model] for model, name in names.items()},
+        sentence_names(stored.models, renamed()),
+        stored.looks,
         view(views.papers.chances, stored.question_set),
-        {
-            metric: replace(leader, models=tuple(names[model] for model in leader.models))
-            for metric, leader in leaders.items()
-        },
+        view(views.paired_tests.leaders, stored.question_set, averaging, unit),
     )
     st.html(body)
     if unasked:
         quiet(f"Not measured here, or unknown for these models: {', '.join(unasked)}.")
-    quiet(f"{AVERAGED[averaging]} {READING}")
+    quiet(f"{AVERAGED[averaging]} {tables.READING}")
     return estimates
 
 

@@ -28,9 +28,6 @@ def photo_values(credit: Credit) -> dict[str, str]:
 def credit_values(name: str) -> dict[str, str] | None:
     """Return what components draw below a picture: label with its page, license with its address;
     None if nothing is known of the picture.
-
-    Args:
-        name: The stored name of the picture.
     """
     if credit := picture_credit(name):
         return photo_values(credit)

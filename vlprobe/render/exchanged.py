@@ -43,12 +43,6 @@ def exchange(source: str, target: str, subtype: str, true_text: str) -> Exchange
     thing.
 
     Of types that are not made for one of these the words themselves have to be known as such.
-
-    Args:
-        source: The removed words.
-        target: The inserted ones.
-        subtype: Type of the edit.
-        true_text: The caption.
     """
     if not source or not target or "," in source + target or subtype in LIES:
         return None
@@ -101,8 +95,8 @@ def article_before(word: str, caption: str) -> str:
     >>> article_before("bird", "A gray bird is shown."), article_before("trains", "three yellow trains")
     ('a', '')
     """
-    before = caption.lower().partition(word.lower())[0]
-    for word_before in reversed(re.split(r"[,.;:]", before)[-1].split()[-NEAR:]):
+    preceding = caption.lower().partition(word.lower())[0]
+    for word_before in reversed(re.split(r"[,.;:]", preceding)[-1].split()[-NEAR:]):
         if word_before in INDEFINITE:
             return "a"
         if word_before in DEFINITE:

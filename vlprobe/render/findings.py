@@ -13,7 +13,7 @@ import pandas as pd
 
 from vlprobe.case.card import wrong_captions
 from vlprobe.registry import is_control
-from vlprobe.render.numbers import chance, number, power
+from vlprobe.render.numbers import number, power
 from vlprobe.render.sentences import (
     MOST_NAMES,
     common,
@@ -29,7 +29,7 @@ from vlprobe.render.sentences import (
 )
 from vlprobe.render.words import model_name
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.paired_tests import SIGNIFICANCE, Leader, ModelShare, PairedTest, PairedTests
+from vlprobe.views.paired_tests import Leader, ModelShare, PairedTest, PairedTests
 from vlprobe.views.records import EstimateRow, PointRow, records
 
 MOST_SKILLS = 3  # types of edit, or tied models, that are named one by one
@@ -59,13 +59,7 @@ class Finding:
 def verdict(
     tests: PairedTests, kind: KindPresentation, renamed: Mapping[str, str] | None = None
 ) -> Verdict:
-    """Return the finding of a comparison of two or more models with the first of them.
-
-    Args:
-        tests: The comparison.
-        kind: How its kind of case is described.
-        renamed: Display names of models.
-    """
+    """Return the finding of a comparison of two or more models with the first of them."""
     return _Comparison(tests, kind, renamed or {}).verdict()
 
 
@@ -184,11 +178,16 @@ class _Comparison:
             heading = f"{name} is tied with {self.named(tied)}."
         else:
             sides = [(tied[0], base), (base, tied[0])]
-            at = {winner.model: self.better_at(winner, loser) for winner, loser in sides}
+            subtypes = {winner.model: self.better_at(winner, loser) for winner, loser in sides}
             heading = f"{name} and {self.named(tied)} are tied."
-            heading = joined(heading, self.skills({self.names[who]: at[who] for who in at}))
+            heading = joined(
+                heading, self.skills({self.names[who]: subtypes[who] for who in subtypes})
+            )
             row = self.furthest(
-                [self.row(tied[0], subtype) for subtype in [*at[tied[0].model], *at[base.model]]]
+                [
+                    self.row(tied[0], subtype)
+                    for subtype in [*subtypes[tied[0].model], *subtypes[base.model]]
+                ]
                 or [row]
             )
         return heading, [], row
@@ -198,9 +197,9 @@ class _Comparison:
     ) -> tuple[str, list[ModelShare], PairedTest]:
         """All winners are better than all losers; on the kinds of edit that this is known of."""
         pairs = [(winner, loser) for winner in winners for loser in losers]
-        at = common([self.better_at(*pair) for pair in pairs])
+        subtypes = common([self.better_at(*pair) for pair in pairs])
         subject = {1: "It", 2: "Both"}.get(len(winners), "All")
-        skills = {subject: at}
+        skills = {subject: subtypes}
         if len(pairs) == 1:
             skills[self.names[losers[0].model]] = self.better_at(losers[0], winners[0])
         names = self.name(losers[0]) if len(losers) == 1 else self.named(losers)
@@ -220,9 +219,9 @@ class _Comparison:
         """The row with the largest difference among those that make each first model better than the second:
         the kinds of edit in the heading, else all cases.
         """
-        at = common([self.better_at(*pair) for pair in pairs]) or [""]
+        subtypes = common([self.better_at(*pair) for pair in pairs]) or [""]
         rivals = [loser if winner is self.base else winner for winner, loser in pairs]
-        return self.furthest(self.row(rival, subtype) for rival in rivals for subtype in at)
+        return self.furthest(self.row(rival, subtype) for rival in rivals for subtype in subtypes)
 
     def less(self, models: Sequence[ModelShare], how: str = "less") -> str:
         """Models are fooled less (or more) often, or move less."""
@@ -245,9 +244,9 @@ class _Comparison:
     def skills(self, by_subject: Mapping[str, Sequence[str]]) -> str:
         """Types of edit that each subject is better at, in a sentence; "" without any."""
         clauses = [
-            f"{subject} {self.clause(at, subject not in ('Both', 'All'))}"
-            for subject, at in by_subject.items()
-            if at
+            f"{subject} {self.clause(subtypes, subject not in ('Both', 'All'))}"
+            for subject, subtypes in by_subject.items()
+            if subtypes
         ]
         return f"{', '.join(clauses)}." if clauses else ""
 
@@ -367,32 +366,6 @@ def _be(models: Sequence[ModelShare]) -> str:
     return "is" if len(models) == 1 else "are"
 
 
-def split(tests: PairedTests, rival: str, names: Mapping[str, str]) -> str:
-    """Compute how often only one of the two is fooled, and whether that may be chance."""
-    row, baseline = tests.row(rival), tests.baseline.model
-    if math.isnan(row.p):
-        return ""
-    better, worse = (baseline, rival) if row.difference > 0 else (rival, baseline)
-    result = (
-        f"{names[worse]} is fooled more often than {names[better]}, by more than chance explains"
-    )
-    if row.p >= SIGNIFICANCE:
-        result = "These are tied: the difference may be due to chance"
-    ties = [
-        f"{names[each.model]} {each.n_tied:,}"
-        for each in tests.contestants
-        if each.n_tied and each.model in (baseline, rival)
-    ]
-    remarks = f" Ties, which count as fooled: {', '.join(ties)}." if ties else ""
-    if unknown := tests.n_cases - row.n_lies:
-        remarks += f" Unknown and not counted: {unknown:,}."
-    return (
-        f"{row.only_base:,} cases fool only {names[baseline]}, {row.only_model:,} only {names[rival]}, "
-        f"{row.both:,} both and {row.neither:,} neither. {result} ({chance(row.p)} for this comparison "
-        f"without correction).{remarks}"
-    )
-
-
 # Rankings: every pair of models, corrected together.
 
 
@@ -401,7 +374,6 @@ def ranking(tests: PairedTests, names: Mapping[str, str]) -> str:
 
     Args:
         tests: Of every pair of the models that passed their checks.
-        names: Name of each model.
     """
     fit = [each.model for each in tests.fit if not math.isnan(each.share)]
     if not fit:
@@ -425,20 +397,22 @@ def ranking(tests: PairedTests, names: Mapping[str, str]) -> str:
         return (
             f"{names[best]} is {verb} less{' often' * (not tests.is_movement)} than {names[worst]}."
         )
-    rest = [model for model in fit if model not in (best, worst)]
+    remaining = [model for model in fit if model not in (best, worst)]
     return joined(
         f"{names[best]} is {verb} least." if best else "",
         f"{names[worst]} is {verb} most." if worst else "",
-        _rest_of_ranking(tests, rest),
+        _rest_of_ranking(tests, remaining),
     )
 
 
-def _rest_of_ranking(tests: PairedTests, rest: Sequence[str]) -> str:
+def _rest_of_ranking(tests: PairedTests, remaining: Sequence[str]) -> str:
     """Return the result of the models that are neither the best nor the worst."""
-    best, worst, count = tests.best, tests.worst, count_word(len(rest))
-    if len(rest) < 2:
+    best, worst, count = tests.best, tests.worst, count_word(len(remaining))
+    if len(remaining) < 2:
         return ""
-    verdicts = {tests.verdict(model, base) for model in rest for base in rest if model < base}
+    verdicts = {
+        tests.verdict(model, base) for model in remaining for base in remaining if model < base
+    }
     if verdicts == {"tied"}:
         if best and worst:
             return f"The {count} between are tied."
@@ -570,8 +544,8 @@ def _trade_off_heading(sides: Sides, is_pair: bool) -> str:
             others = [rival for rival in other.models if rival != model]
             if model in other.models:
                 return f"{named([model])} has {praise}; it is tied with {named(others)} on {label}."
-            rest = f"; {tied(other, on)}" if others else ""
-            return f"{named([model])} has {praise}{rest}."
+            remaining = f"; {tied(other, on)}" if others else ""
+            return f"{named([model])} has {praise}{remaining}."
     if is_pair and low.state == high.state == "tied":
         return f"{named(sorted(high.models))} are tied."
     if set(low.models) == set(high.models) and low.models:
@@ -606,7 +580,6 @@ def order_sentences(
 
     Args:
         estimates: What `views.estimates.estimates` returns, of all cases.
-        names: Display names of models.
         models: The models to report; all if empty.
     """
     known = estimates.loc[estimates["value"].notna()]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, mark, table, tag
-from vlprobe.render.sentences import count_word
+from vlprobe.render.sentences import capitalized, count_word
 from vlprobe.views.fitness import ModelFitness, Warned
 
 CHECKS = {  # stored names of checks: heading of a column
@@ -66,7 +66,7 @@ def warning(warned: Warned, called: str) -> str:
     """
     failed = fails(len(warned.failed), warned.is_control) if warned.failed else ""
     head = ", ".join(filter(None, ["a control" if warned.is_control else "", failed]))
-    note = f"{warned.note[:1].upper()}{warned.note[1:]}" if head else warned.note
+    note = capitalized(warned.note) if head else warned.note
     sentences = [f"{head}." if head else "", note and f"{note.rstrip('.')}."]
     return f"{called}: {' '.join(filter(None, sentences))}"
 
@@ -75,7 +75,6 @@ def matrix(rows: Sequence[ModelFitness], looks: Looks, called: Callable[[str], s
     """A table with one row per model and one column per check: a tick, "!" or "-", and the conclusion in words.
 
     Args:
-        rows: The models.
         looks: Their marks; a model without one has none.
         called: Gives a model's plain name by its stored one.
     """
@@ -85,9 +84,7 @@ def matrix(rows: Sequence[ModelFitness], looks: Looks, called: Callable[[str], s
     )
     head += tag("th", "Verdict", scope="col")
     return table(
-        "Models by checks",
-        head,
-        [_row(row, names, looks, called(row.model)) for row in rows],
+        "Models by checks", head, [_row(row, names, looks, called(row.model)) for row in rows]
     )
 
 

@@ -5,7 +5,6 @@ Comparable models set the frame: a control does not stretch it.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
@@ -13,7 +12,7 @@ from vlprobe.case.card import wrong_captions
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.numbers import TOO_FEW, power
-from vlprobe.render.sentences import sentence_names, shortened
+from vlprobe.render.sentences import capitalized, sentence_names, shortened
 from vlprobe.render.words import value_label, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import PairedTest, PairedTests
@@ -29,20 +28,8 @@ TOTALS = "totals"  # the group of published totals; no type of edit has the name
 TOTALS_SOURCE = "mteb, CC0"
 
 
-@dataclass(frozen=True, slots=True)
-class ForestFrame:
-    """The part of the axis that is drawn."""
-
-    low: float
-    high: float
-
-    def beyond(self, value: float) -> str:
-        """Return the side of the frame where a value is: "left", "right", or "" inside."""
-        return "left" if value < self.low else "right" if value > self.high else ""
-
-
-def frame(comparison: PairedTests) -> ForestFrame:
-    """Return the range that contains zero and all intervals of models that passed their checks."""
+def frame(comparison: PairedTests) -> tuple[float, float]:
+    """Return the ends of the axis, a range that contains zero and all intervals of models that passed their checks."""
     fit = {contestant.model for contestant in comparison.rivals if contestant.is_fit}
     rows = [row for row in comparison.rows if row.model in fit] or list(comparison.rows)
     ends = [
@@ -56,7 +43,7 @@ def frame(comparison: PairedTests) -> ForestFrame:
         middle = LEAST_WIDTH / 2 * (1 if comparison.unit == "rate" else 0.1)
         low, high = low - middle, high + middle
     padding = PADDING * (high - low)
-    return ForestFrame(low - padding, high + padding)
+    return low - padding, high + padding
 
 
 def signed(value: float, unit: str) -> str:
@@ -84,11 +71,9 @@ def in_words(row: PairedTest, comparison: PairedTests) -> str:
         return "not known"
     if row.verdict == "tied":
         return "tied, corrected" if only_uncorrected(row) else "tied"
-    less = row.verdict == "fewer"
     points = " points" if comparison.unit == "rate" else ""
-    if comparison.is_movement:
-        return f"{magnitude(row.difference, comparison.unit)}{points} {'less' if less else 'more'}"
-    return f"{magnitude(row.difference, comparison.unit)}{points} {'fewer' if less else 'more'}"
+    word = "less" if row.verdict == "fewer" and comparison.is_movement else row.verdict
+    return f"{magnitude(row.difference, comparison.unit)}{points} {word}"
 
 
 def only_uncorrected(row: PairedTest) -> bool:
@@ -98,8 +83,7 @@ def only_uncorrected(row: PairedTest) -> bool:
 
 def row_title(subtype: str, kind: KindPresentation) -> str:
     """Return the title of a group of rows: "A wrong number"; of all wrong captions, "Any wrong word"."""
-    title = part_title(subtype, kind).strip("“”")
-    return title[:1].upper() + title[1:]
+    return capitalized(part_title(subtype, kind).strip("“”"))
 
 
 def part_title(subtype: str, kind: KindPresentation) -> str:
@@ -108,8 +92,8 @@ def part_title(subtype: str, kind: KindPresentation) -> str:
         title, label = wrong(subtype), value_label(subtype)
         return f"“{shortened(label)}”" if title.lower() == label.lower() else shortened(title)
     lie = kind.lie or kind.label
-    article, _, rest = lie.partition(" ")
-    return f"any {rest}" if article in ("a", "an", "another") and rest else f"any: {lie}"
+    article, _, noun = lie.partition(" ")
+    return f"any {noun}" if article in ("a", "an", "another") and noun else f"any: {lie}"
 
 
 def first_row(comparison: PairedTests, rival: str) -> PairedTest:
@@ -121,7 +105,7 @@ def first_row(comparison: PairedTests, rival: str) -> PairedTest:
     return max(clear, key=lambda row: abs(row.difference), default=rows[0])
 
 
-def rest(row: PairedTest, comparison: PairedTests, noun: str) -> str:
+def describe_shared(row: PairedTest, comparison: PairedTests, noun: str) -> str:
     """The results that both models share, and those in no column."""
     if comparison.is_movement:
         return ""
@@ -142,14 +126,11 @@ def forest_figure(
     interval. A mark is filled where the difference is clear, and its `customdata` is [subtype, model].
 
     Args:
-        comparison: Two or more models.
-        kind: Presentation of its kind of case.
-        looks: Looks of the models.
         renamed: New names of models, by their stored names.
         totals: Published totals that mean the same as the first group; they do not stretch the frame.
     """
     names = sentence_names([contestant.model for contestant in comparison.contestants], renamed)
-    figure, limits = go.Figure(), frame(comparison)
+    figure, (low, high) = go.Figure(), frame(comparison)
     scale = 100 if comparison.unit == "rate" else 1
     lanes = _lanes(comparison, bool(totals))
     for rival in comparison.rivals:
@@ -163,9 +144,13 @@ def forest_figure(
                 is_first = not is_dashed or len(rows) == len(of_rival)
                 figure.data[-1].update(name=safe(names[rival.model]), showlegend=is_first)
     for row in comparison.rows:
-        side = limits.beyond(row.difference)
-        text = f"{'‹ ' if side == 'left' else '› ' if side == 'right' else ''}"
-        text += _short(row, comparison.unit)
+        tie = "" if _is_clear(row) else ", tied"
+        text = "‹ " if row.difference < low else "› " if row.difference > high else ""
+        text += (
+            "not known"
+            if row.verdict == "unknown"
+            else f"{signed(row.difference, comparison.unit)}{tie}"
+        )
         figure.add_annotation(
             **NO_ARROW,
             xref="paper",
@@ -182,7 +167,7 @@ def forest_figure(
     if totals:
         n_drawn = _draw_totals(figure, totals, comparison, lanes[TOTALS, ""])
         titles[TOTALS] = f"<b>Published totals</b><br>{n_drawn} of {len(totals)} in view"
-    _draw_axes(figure, comparison, limits, names[comparison.baseline.model], lanes, titles)
+    _draw_axes(figure, comparison, names[comparison.baseline.model], lanes, titles)
     return figure
 
 
@@ -227,13 +212,6 @@ def _draw_rows(
     )
 
 
-def _short(row: PairedTest, unit: str) -> str:
-    """A row's difference at the right edge of the figure."""
-    if row.verdict == "unknown":
-        return "not known"
-    return f"{signed(row.difference, unit)}{'' if _is_clear(row) else ', tied'}"
-
-
 def _is_clear(row: PairedTest) -> bool:
     return row.verdict in ("fewer", "more")
 
@@ -254,15 +232,12 @@ def _lanes(comparison: PairedTests, has_totals: bool) -> dict[tuple[str, str], f
 
 
 def _draw_totals(
-    figure: go.Figure,
-    totals: Sequence[Total],
-    comparison: PairedTests,
-    height: float,
+    figure: go.Figure, totals: Sequence[Total], comparison: PairedTests, height: float
 ) -> int:
     """Draw rings at the differences of published totals from the baseline, and return how many are in the frame."""
-    limits = frame(comparison)
+    low, high = frame(comparison)
     differences = {total: total.fooled - comparison.baseline.share for total in totals}
-    drawn = {total: value for total, value in differences.items() if not limits.beyond(value)}
+    drawn = {total: value for total, value in differences.items() if low <= value <= high}
     figure.add_scatter(
         x=[100 * value for value in drawn.values()],
         y=[height] * len(drawn),
@@ -282,7 +257,6 @@ def _draw_totals(
 def _draw_axes(
     figure: go.Figure,
     comparison: PairedTests,
-    limits: ForestFrame,
     base: str,
     lanes: Mapping[tuple[str, str], float],
     titles: Mapping[str, str],
@@ -330,7 +304,7 @@ def _draw_axes(
     figure.add_annotation(**top, **corner, text=f"{in_unit} against<br>{wrapped(base, 18)}")
     scale = 100 if unit == "rate" else 1
     figure.update_xaxes(
-        range=[scale * limits.low, scale * limits.high],
+        range=[scale * end for end in frame(comparison)],
         side="top",
         tickformat="+~g",
         zeroline=True,
@@ -377,8 +351,8 @@ def row_in_full(
         f"{100 * value:.1f} %" if unit == "rate" else f"{value:.4f}"
         for value in (row.value, row.base)
     ]
-    found = f". {power([row.detectable], unit)}".rstrip(". ") if row.verdict == "tied" else ""
-    return f"{verdict}{between} ({written[0]}, {base} {written[1]}){counts}{found}"
+    detectable = f". {power([row.detectable], unit)}".rstrip(". ") if row.verdict == "tied" else ""
+    return f"{verdict}{between} ({written[0]}, {base} {written[1]}){counts}{detectable}"
 
 
 def how_to_read(comparison: PairedTests) -> str:

@@ -5,13 +5,15 @@ lie believed, every model with its share.
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from vlprobe.case import json
 from vlprobe.case.card import CaseCard, card_type, case_card
 from vlprobe.registry import is_control
 from vlprobe.render import showcase as words
 from vlprobe.render.charts.styles import Looks, mark_values
-from vlprobe.render.sentences import frequency, share, shortened
+from vlprobe.render.numbers import number
+from vlprobe.render.sentences import capitalized, counted, frequency, share, shortened
 from vlprobe.render.words import WRONG_SUBTYPES, value_label, wrong
 from vlprobe.types.presentation import KindPresentation, Presentation
 from vlprobe.views.showcase import LEAST_ANSWERS, LieCount, Showcase
@@ -20,7 +22,7 @@ NUMBERS = 3  # types of lies that have a number
 MOST_MODELS = 12  # in the strip
 MOST_MARKS = 9  # of models, side by side
 STRONG = re.compile(r"a wrong \w+")  # phrases whose last word says it all
-Values = dict[str, object]
+Values = dict[str, Any]
 # The address of a page of cases, by the key of what is pressed and what its address says.
 Address = Callable[[str, Mapping[str, str]], str]
 
@@ -29,10 +31,10 @@ def kicker(presentation: Presentation, kind: KindPresentation, is_shipped: bool)
     """The line above a failure."""
     if not is_shipped:
         return "Failure of the day, from your results"
-    return asked(presentation, kind)
+    return describe_question(presentation, kind)
 
 
-def asked(presentation: Presentation, kind: KindPresentation) -> str:
+def describe_question(presentation: Presentation, kind: KindPresentation) -> str:
     """Return the question in a line."""
     if card_type(kind) is CaseCard:
         return "Two captions, one picture. Which one is true?"
@@ -52,12 +54,7 @@ def failure(
     """One failure as the component draws it.
 
     Args:
-        showcase: The case, and how many models it fools.
-        kind: Kind of the case.
-        model: The one that is looked at.
-        names: Names of the counted models.
         credible: Models that are not controls and failed no check of being better than chance.
-        model_looks: Their marks.
         picture: Gives a picture's source by its name; "" if there is none.
         href: Where the case is shown whole.
     """
@@ -95,16 +92,29 @@ def failure(
     }
 
 
+def nothing(kind: KindPresentation) -> str:
+    """The heading where no case of a kind fools a model."""
+    return "Nothing moves here." if kind.is_movement else "No lie is believed here."
+
+
+def doors(kind: KindPresentation, name: str, n_pictures: int) -> dict[str, str]:
+    """The pages behind Home and a sentence on each; a model of this name is fooled on `n_pictures`."""
+    fooling = f"{counted(n_pictures, 'picture')} that fool{'s' if n_pictures == 1 else ''} {name}"
+    return {
+        "explore": f"Every case of {name}" if kind.is_movement else fooling,
+        "compare": "Who is better, and on what",
+        "play": "Spot the lie before the models do",
+        "tradeoff": "Invariance and sensitivity",
+        "present": "The story in slides",
+    }
+
+
 def numbers(
     counts: Sequence[LieCount], model: str, name: str, kind: KindPresentation, address: Address
 ) -> list[Values]:
     """The types of lies that the model believes least, in between and most; nothing of a type with few answers.
 
     Args:
-        counts: Counts of all models.
-        model: The one that is looked at.
-        name: Its name.
-        kind: Kind of the lies.
         address: Address of the cases behind a number.
     """
     lie_counts = [
@@ -148,11 +158,8 @@ def strip(
     without the link to them.
 
     Args:
-        counts: Counts of all models.
         names: Names of the counted models, in their order.
         credible: Models that are not controls and failed no check of being better than chance.
-        kind: Kind of the lies.
-        model_looks: The models' marks.
         address: Address of a model's cases.
     """
     totals = {name: [count for count in counts if count.model == name] for name in names}
@@ -168,15 +175,16 @@ def strip(
             "stored": name,
             "remark": remark(name, credible),
             "mark": mark_values(model_looks[name]),
-            "value": share(rates[name]) if is_share else _cosine(rates[name]),
+            "value": share(rates[name]) if is_share else number(rates[name], "spread"),
             "width": 0.0 if math.isnan(rates[name]) else rates[name] / (full or 1.0),
         }
         for name in list(names)[:MOST_MODELS]
     ]
     n_lies = {sum(count.n_lies for count in model_counts) for model_counts in totals.values()}
-    lies = kind.lies[:1].upper() + kind.lies[1:]
     return {
-        "label": "Moved on average" if kind.is_movement else f"{lies} {card_type(kind).believed}",
+        "label": "Moved on average"
+        if kind.is_movement
+        else f"{capitalized(kind.lies)} {card_type(kind).believed}",
         "of": f"of {n_lies.pop():,}" if len(n_lies) == 1 else "",
         "models": models,
         "more": "",
@@ -225,7 +233,3 @@ def _rate(lie_counts: list[LieCount]) -> float:
     if not n_lies:
         return math.nan
     return sum(count.share * count.n_lies for count in lie_counts) / n_lies
-
-
-def _cosine(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.3f}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from vlprobe.case.card import Run
 from vlprobe.render.charts.styles import Looks, mark_values
-from vlprobe.render.sentences import every_model, shorten
+from vlprobe.render.sentences import capitalized, every_model, shorten
 from vlprobe.scoring.mixtures import SHARES, boxes
 from vlprobe.views.mixed.case import SHOWN, Candidate, Fronts, MixedCase
 from vlprobe.views.mixed.searches import Place, SearchCounts
@@ -67,10 +67,6 @@ def is_patched(case: MixedCase) -> bool:
     return case.subtype.startswith("patch:")
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def heading(case: MixedCase, model: str, name: str) -> str:
     """Return the outcome of the search in a line; it reports that a mixture won only if it did."""
     ranks = case.ranks_of(model)
@@ -80,7 +76,7 @@ def heading(case: MixedCase, model: str, name: str) -> str:
         part = f"{amount(case.share)} of {of}"
         if is_patch:
             part = f"{of} on {amount(case.share)} of it"
-        return f"{_sentence(part)} is enough to lose the right one"
+        return f"{capitalized(part)} is enough to lose the right one"
     if ranks.clean == 1 and ranks.whole == 1:
         return f"{name} still finds the right picture"
     if ranks.clean == 1:
@@ -92,14 +88,16 @@ def subtitle(counts: SearchCounts, share: int, is_patch: bool, name: str) -> str
     """Compute how often that happens."""
     parts = IN_PARTS.get(100 - share, f"{100 - share} % of another picture")
     mixtures = f"Patches on {parts}" if is_patch else f"Mixtures with {parts}"
-    found = f"{name} finds the right picture first in {counts.n_found:,} of {counts.n_searches:,} "
+    successes = (
+        f"{name} finds the right picture first in {counts.n_found:,} of {counts.n_searches:,} "
+    )
     lost = f"{mixtures} push {counts.n_lost:,} of these from first place"
     if not counts.n_found:
-        return f"{found}searches."
+        return f"{successes}searches."
     if not counts.n_lost:
-        return f"{found}searches. {mixtures} push none of these from first place."
+        return f"{successes}searches. {mixtures} push none of these from first place."
     behind = "all" if counts.n_lost_to_own == counts.n_lost else f"{counts.n_lost_to_own:,}"
-    return f"{found}searches. {lost}, {behind} behind their own mixture."
+    return f"{successes}searches. {lost}, {behind} behind their own mixture."
 
 
 def place_text(place: Place, name: str) -> tuple[str, str]:
@@ -113,19 +111,16 @@ def place_text(place: Place, name: str) -> tuple[str, str]:
 
 
 def right_text(clean: int, whole: int) -> list[Run]:
-    """The rank of the right picture, before and after."""
-    before = ordinal(clean) if clean else "below all retrieved candidates"
-    after = ordinal(whole) if whole else "below all retrieved candidates"
+    """The rank of the right picture, without mixtures and with them."""
+    clean_rank, rank = (
+        ordinal(place) if place else "below all retrieved candidates" for place in (clean, whole)
+    )
     if clean == 1 and whole == 1:
-        return [("found ", ""), (before, "strong"), (", with mixtures too", "")]
+        return [("found ", ""), (clean_rank, "strong"), (", with mixtures too", "")]
     if clean == 1:
-        return [
-            ("found ", ""),
-            (before, "strong"),
-            ("before mixtures were added; now ", ""),
-            (after, "strong"),
-        ]
-    return [(before, "strong"), (" without mixtures; now ", ""), (after, "strong")]
+        words = ("found ", ""), (clean_rank, "strong"), ("before mixtures were added; now ", "")
+        return [*words, (rank, "strong")]
+    return [(clean_rank, "strong"), (" without mixtures; now ", ""), (rank, "strong")]
 
 
 def own_text(standing: Standing) -> tuple[str, str]:
@@ -151,7 +146,7 @@ def steps(case: MixedCase, answers: MixedAnswers) -> list[dict]:
         text, style = own_text(standing)
         is_unknown = standing.is_won is None
         right = [("…", "")] if is_unknown else right_text(ranks.clean, standing.right_rank)
-        part = f"{_sentence(amount(share))} of this one" if share < SHARES[0] else "Nothing of it"
+        part = f"{capitalized(amount(share))} of this one" if share < SHARES[0] else "Nothing of it"
         built.append(
             {
                 "share": share,
@@ -177,12 +172,8 @@ def component_data(
     """Return the data that the component draws, without the pictures themselves.
 
     Args:
-        case: The search.
-        answers: Its answers.
         source: Keeps a picture and returns its place among the sources.
         size: Size of the right picture in pixels: where a patch lies.
-        looks: Looks of all models.
-        name_of: Name of a model.
     """
     built = steps(case, answers)
     shares = [step["share"] for step in built]
@@ -210,7 +201,7 @@ def component_data(
 def _boxes(case: MixedCase, size: tuple[int, int], shares: Sequence[int]) -> list:
     """Return the position of the patch at each step; the run's own box at a share that is not on a grid."""
     by_share = dict(zip(SHARES, boxes(size, case.edit), strict=True)) if case.edit else {}
-    nearest = {share: min(SHARES, key=lambda at: abs(at - share)) for share in shares}
+    nearest = {share: min(SHARES, key=lambda step: abs(step - share)) for share in shares}
     return [by_share[nearest[share]] for share in shares]
 
 
@@ -325,12 +316,12 @@ def segments(wins: Sequence[bool | None]) -> list[tuple[int, int]]:
     >>> segments([True, False, False] + [True] * 22 + [False])
     [(98, 94), (50, 50)]
     """
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     start = -1
     for place, has_won in enumerate([*wins, True]):
         if not has_won and start < 0:
             start = place
         elif has_won and start >= 0:
-            found.append((SHARES[start], SHARES[min(place, len(SHARES) - 1)]))
+            ranges.append((SHARES[start], SHARES[min(place, len(SHARES) - 1)]))
             start = -1
-    return found
+    return ranges

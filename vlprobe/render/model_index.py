@@ -15,8 +15,7 @@ TASK = "other"  # the hub has no task of its own for these questions
 def model_index(runs: Sequence[tuple[RunRow, Sequence[EstimateRow], Mapping[str, Metric]]]) -> str:
     """Return the block as YAML, to be pasted between the two lines `---` of a model card.
 
-    Paths of this machine are in no name; unknown numbers are left out, since the format has no word
-    for them.
+    Paths of this machine are in no name; unknown numbers are left out, since the format has no word for them.
 
     Args:
         runs: At least one run of the model, each with its numbers over all cases and the metrics of its probe, by

@@ -12,8 +12,7 @@ from vlprobe.views import runs
 def find_model(store: Store, name: str) -> str:
     """Return the stored name of the model with this display name, and any other name unchanged.
 
-    A display name is one that a person set, what `+as=` says, or the short name on pages. A stored
-    name comes first.
+    A display name is one that a person set, what `+as=` says, or the short name on pages. A stored name comes first.
 
     Raises:
         InvalidInput: Several stored models have this display name.

@@ -12,15 +12,12 @@ WAYS = {"up": "higher is better", "down": "lower is better", "none": ""}
 
 
 def unit_of(metric: Metric, unit: str) -> str:
-    """The unit that a metric's values are given in: "rate", "correlation", or "cosine" or "spread"
-    as chosen.
-    """
+    """The unit that a metric's values are given in: "rate", "correlation", or "cosine" or "spread" as chosen."""
     return unit if metric.unit == "cosine" else metric.unit
 
 
 def number(value: float, unit: str) -> str:
-    """A value as people read it: rates in percent, cosines with four decimals, others with three;
-    "-" if unknown.
+    """A value as people read it: rates in percent, cosines with four decimals, others with three; "-" if unknown.
 
     >>> number(0.5, "rate"), number(0.0135, "cosine"), number(math.nan, "rate")
     ('50.0 %', '0.0135', '-')
@@ -112,16 +109,7 @@ def chance(p: float) -> str:
         return "p unknown"
     if p < 0.001:
         return "p < .001"
-    written = (
-        f"{p:.2f}"
-        if p >= 0.1
-        else next((text for text in (f"{p:.3f}", f"{p:.4f}") if _same_side(text, p)), "")
-    )
-    if not written:
-        return f"p < {SIGNIFICANCE:g}".replace("0.", ".")
-    return f"p = {written.removeprefix('0')}" if p < 0.995 else "p = 1"
-
-
-def _same_side(written: str, p: float) -> bool:
-    """Return whether a rounded p-value leads to the same verdict as the p-value itself."""
-    return (float(written) < SIGNIFICANCE) == (p < SIGNIFICANCE)
+    for text in (f"{p:.2f}",) if p >= 0.1 else (f"{p:.3f}", f"{p:.4f}"):
+        if (float(text) < SIGNIFICANCE) == (p < SIGNIFICANCE):  # the same verdict as p itself
+            return f"p = {text.removeprefix('0')}" if p < 0.995 else "p = 1"
+    return f"p < {SIGNIFICANCE:g}".replace("0.", ".")

@@ -5,11 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vlprobe.render.charts.styles import Look, Looks, mark_values
-from vlprobe.render.sentences import counted, every_model, listed, share
+from vlprobe.render.sentences import capitalized, count_word, counted, every_model, listed, share
 from vlprobe.views.quiz import HumanBaseline, QuizQuestion, QuizRound
-from vlprobe.views.wall import ModelVerdict
 
-NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 MISTAKES = {  # what a model did that believed a lie of this type
     "number": "counted wrong",
     "color": "saw the wrong color",
@@ -40,23 +38,11 @@ class Participant:
         return sum(right is True for right in self.rights)
 
 
-def in_words(number: int, start: bool = False) -> str:
-    """A number up to ten as a word.
-
-    >>> in_words(4), in_words(0, start=True), in_words(1200)
-    ('four', 'No', '1,200')
-    """
-    if number >= len(NUMBERS):
-        return f"{number:,}"
-    return NUMBERS[number] if start else NUMBERS[number].lower()
-
-
 def outcome(own_right: bool | None, question: QuizQuestion) -> str:
     """Return the result of the vote and the models' verdicts, as a heading.
 
     Args:
         own_right: Whether the vote was right; None: there was none.
-        question: The current question.
     """
     verdict = {True: "Right. ", False: "Wrong. ", None: ""}[own_right]
     n_models, n_fooled = len(question.verdicts), question.n_fooled
@@ -71,7 +57,7 @@ def outcome(own_right: bool | None, question: QuizQuestion) -> str:
     whom = (
         every_model(n_models).capitalize()
         if n_fooled == n_models
-        else f"{in_words(n_fooled, start=True)} of {in_words(n_models)} models"
+        else f"{capitalized(count_word(n_fooled))} of {count_word(n_models)} models"
     )
     return f"{verdict}{whom} {mistake}{', too' if own_right is False else ''}."
 
@@ -79,13 +65,17 @@ def outcome(own_right: bool | None, question: QuizQuestion) -> str:
 def summary(rights: Sequence[bool | None], models: Sequence[Participant]) -> str:
     """Return the result of a whole round, as a heading."""
     total = sum(right is True for right in rights)
-    spotted = f"You spotted {in_words(total) if total else 'none'} of {in_words(len(rights))} lies."
+    spotted = (
+        f"You spotted {count_word(total) if total else 'none'} of {count_word(len(rights))} lies."
+    )
     if not models:
         return spotted
     best = max(models, key=lambda model: model.total)
     n_best = [model for model in models if model.total == best.total]
     name = best.name if len(n_best) == 1 else "the best models"
-    return f"{spotted} {name[:1].upper()}{name[1:]} spotted {in_words(best.total) if best.total else 'none'}."
+    return (
+        f"{spotted} {capitalized(name)} spotted {count_word(best.total) if best.total else 'none'}."
+    )
 
 
 def how_drawn(quiz: QuizRound) -> str:
@@ -105,7 +95,7 @@ def how_drawn(quiz: QuizRound) -> str:
     least = (
         every_model(n_models)
         if quiz.n_fooled == n_models
-        else f"at least {in_words(quiz.n_fooled)} of the {in_words(n_models)} models"
+        else f"at least {count_word(quiz.n_fooled)} of the {count_word(n_models)} models"
     )
     return f"Chosen to be hard: each question fooled {least}.{right}"
 
@@ -114,17 +104,13 @@ def question_data(
     question: QuizQuestion,
     names: Mapping[str, str],
     looks: Looks,
-    is_told: bool,
+    is_revealed: bool,
     own_vote: int | None,
     votes: tuple[int, int] = (0, 0),
 ) -> dict[str, object]:
-    """A question's captions for the component; the truth is in it only where it `is_told`.
+    """A question's captions for the component; the truth is in it only where it `is_revealed`.
 
     Args:
-        question: The current question.
-        names: Display names of models.
-        looks: Their marks.
-        is_told: Whether the truth is shown.
         own_vote: The caption that was voted for; None: none.
         votes: Votes of a room, for each caption; (0, 0) for a single person.
     """
@@ -132,53 +118,41 @@ def question_data(
     for index, segments in enumerate(question.segments):
         is_true = index == question.true_index
         style = "true" if is_true else "lie"
+        # A tie counts for the lie, an unknown answer for neither.
         believers = [
-            verdict for verdict in question.verdicts if is_told and _believes(verdict, is_true)
+            each
+            for each in question.verdicts
+            if is_revealed and each.verdict != "unknown" and (each.verdict == "held") == is_true
         ]
-        of_room = votes[index] if is_told else 0
+        n_more, of_room = len(believers) - MOST_CHIPS, votes[index] if is_revealed else 0
         captions.append(
             {
                 "runs": [
-                    [text, style if differs and is_told else ""] for text, differs in segments
+                    [text, style if differs and is_revealed else ""] for text, differs in segments
                 ],
-                "state": f"was-{style}" if is_told else "",
-                "label": ("True" if is_true else "The lie") if is_told else "",
+                "state": f"was-{style}" if is_revealed else "",
+                "label": ("True" if is_true else "The lie") if is_revealed else "",
                 "own": "You" if own_vote == index else "",
                 "models": [
                     {"name": names[verdict.model], **mark_values(looks[verdict.model])}
                     for verdict in believers[:MOST_CHIPS]
                 ],
                 "more": " · ".join(
-                    filter(
-                        None,
-                        [
-                            f"+{len(believers) - MOST_CHIPS}"
-                            if len(believers) > MOST_CHIPS
-                            else "",
-                            f"{of_room:,} in the room" if of_room else "",
-                        ],
-                    )
+                    [f"+{n_more}"] * (n_more > 0) + [f"{of_room:,} in the room"] * (of_room > 0)
                 ),
             }
         )
     return {"captions": captions}
 
 
-def _believes(verdict: ModelVerdict, is_true: bool) -> bool:
-    """Return whether a model prefers this caption; a tie counts for the lie, an unknown answer for neither."""
-    if verdict.verdict == "unknown":
-        return False
-    return (verdict.verdict == "held") == is_true
-
-
-def model_rights(quiz: QuizRound, n_told: int) -> dict[str, tuple[bool | None, ...]]:
+def model_rights(quiz: QuizRound, n_revealed: int) -> dict[str, tuple[bool | None, ...]]:
     """Return whether each model was right at each revealed question; None if unknown."""
     return {
         model: tuple(
             None
             if question.verdicts[place].verdict == "unknown"
             else question.verdicts[place].verdict == "held"
-            for question in quiz.questions[:n_told]
+            for question in quiz.questions[:n_revealed]
         )
         for place, model in enumerate(quiz.models)
     }
@@ -212,7 +186,7 @@ def human_sentence(baseline: HumanBaseline, names: Mapping[str, str]) -> str:
     who = (
         "One person is"
         if baseline.n_people == 1
-        else f"{in_words(baseline.n_people, True)} people are"
+        else f"{capitalized(count_word(baseline.n_people))} people are"
     )
     start = (
         f"{who} right {share(baseline.right.value)} of the time{around}, by "

@@ -3,7 +3,6 @@
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from vlprobe.errors import printable
 from vlprobe.render.words import model_name, value_label
@@ -15,30 +14,20 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"
 
 
-class Skill(NamedTuple):
-    """The strength of a model that one type of edit seldom fools."""
-
-    noun: str  # "on objects and colors the two are tied"
-    singular: str  # "it counts better"
-    plural: str  # "both count better"
-
-
-SKILLS: Mapping[str, Skill] = {
-    "color": Skill("colors", "knows colors", "know colors"),
-    "number": Skill("numbers", "counts", "count"),
-    "object": Skill("objects", "knows objects", "know objects"),
-    "negation": Skill("negations", "understands negations", "understand negations"),
-    "relation": Skill("relations", "tells relations apart", "tell relations apart"),
-    "attribute-swap": Skill(
-        "swapped attributes", "sees swapped attributes", "see swapped attributes"
-    ),
-    "word-order": Skill("word order", "reads word order", "read word order"),
-    "location": Skill("places", "tells places apart", "tell places apart"),
-    "swap": Skill("swapped things", "sees swaps", "see swaps"),
-    "rand-voca": Skill("random words", "spots random words", "spot random words"),
-    "same-concept": Skill("kindred words", "spots related words", "spot related words"),
-    "diff-concept": Skill("foreign words", "spots unrelated words", "spot unrelated words"),
-    "danger": Skill("danger words", "spots danger words", "spot danger words"),
+SKILLS = {  # types of edit: a noun, and what a model does that they seldom fool
+    "color": ("colors", "knows colors"),
+    "number": ("numbers", "counts"),
+    "object": ("objects", "knows objects"),
+    "negation": ("negations", "understands negations"),
+    "relation": ("relations", "tells relations apart"),
+    "attribute-swap": ("swapped attributes", "sees swapped attributes"),
+    "word-order": ("word order", "reads word order"),
+    "location": ("places", "tells places apart"),
+    "swap": ("swapped things", "sees swaps"),
+    "rand-voca": ("random words", "spots random words"),
+    "same-concept": ("kindred words", "spots related words"),
+    "diff-concept": ("foreign words", "spots unrelated words"),
+    "danger": ("danger words", "spots danger words"),
 }
 
 
@@ -69,6 +58,11 @@ def shorten(text: str, length: int = LONGEST) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
+def capitalized(text: str) -> str:
+    """Return a text with a capital at its beginning; the rest stays."""
+    return text[:1].upper() + text[1:]
+
+
 def nouns(subtypes: Sequence[str]) -> str:
     """Types of edit in a sentence; one without words of its own is quoted.
 
@@ -77,7 +71,7 @@ def nouns(subtypes: Sequence[str]) -> str:
     """
     return listed(
         [
-            SKILLS[name].noun if name in SKILLS else f"“{shortened(value_label(name))}”"
+            SKILLS[name][0] if name in SKILLS else f"“{shortened(value_label(name))}”"
             for name in subtypes
         ]
     )
@@ -95,8 +89,8 @@ def does_better(subtypes: Sequence[str], is_one: bool) -> str:
         return f"{'does' if is_one else 'do'} better on {nouns(subtypes)}"
     objects: dict[str, list[str]] = {}  # by verb: "know objects", "know colors"
     for name in subtypes:
-        verb, _, rest = (SKILLS[name].singular if is_one else SKILLS[name].plural).partition(" ")
-        objects.setdefault(verb, []).append(rest)
+        verb, _, known = SKILLS[name][1].partition(" ")
+        objects.setdefault(verb if is_one else verb.removesuffix("s"), []).append(known)
     return (
         f"{listed([f'{verb} {listed(rests)}'.strip() for verb, rests in objects.items()])} better"
     )
@@ -116,10 +110,6 @@ def shortened(name: str) -> str:
 def sentence_names(models: Sequence[str], renamed: Mapping[str, str]) -> dict[str, str]:
     """Return the name of each model in a sentence; two with the same short name keep their full names, with a number
     where even these are cut to the same.
-
-    Args:
-        models: Stored names.
-        renamed: Names that somebody gave them.
     """
     names = {model: shortened(model_name(model, renamed)) or model for model in models}
     twins = {name for name in names.values() if list(names.values()).count(name) > 1}

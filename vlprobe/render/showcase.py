@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from vlprobe.case.card import card_type, case_card
-from vlprobe.render.sentences import MOST_NAMES, count_word, every_model, listed
+from vlprobe.render.sentences import MOST_NAMES, capitalized, count_word, every_model, listed
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.showcase import Showcase
 
@@ -18,18 +18,11 @@ def models_word(count: int, total: int, name: str) -> str:
     """
     if total == 1:
         return name
-    subject = f"{count_word(count)} of {count_word(total)} models"
-    return subject[0].upper() + subject[1:]
+    return capitalized(f"{count_word(count)} of {count_word(total)} models")
 
 
 def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str, str]:
-    """Two sentences: the view of people, and the answers of models.
-
-    Args:
-        showcase: The case, and how many models it fools.
-        kind: Kind of the case.
-        name: Name of the selected model.
-    """
+    """Two sentences: the view of people, and the answers of models."""
     subject = models_word(showcase.n_fooled, showcase.n_models, name)
     return case_card(showcase.card, kind).heading(subject, showcase.n_fooled != 1, name)
 
@@ -37,14 +30,7 @@ def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str,
 def verdict(
     showcase: Showcase, kind: KindPresentation, names: Mapping[str, str], model: str
 ) -> str:
-    """The fooled models, next to their marks.
-
-    Args:
-        showcase: The case.
-        kind: Of it.
-        names: Display names of models.
-        model: The one that is looked at.
-    """
+    """The fooled models, next to their marks."""
     if kind.is_movement:
         return f"What {names[model]} answers"
     subject = every_model(showcase.n_models).capitalize()
@@ -106,16 +92,15 @@ def number_sentences(phrases: Sequence[str], rates: Sequence[float], name: str) 
     """One sentence per type of lie, the one believed least first, in their order on the page.
 
     Args:
-        phrases: The error in the lies, such as "a wrong colour".
+        phrases: The error in the lies, such as "a wrong color".
         rates: Shares that are believed, rising.
-        name: Name of the model.
 
-    >>> number_sentences(["a wrong colour", "a wrong number"], [.001, .3], "Tiny CLIP")
-    ['A wrong colour hardly ever fools Tiny CLIP', 'A wrong number most of all']
+    >>> number_sentences(["a wrong color", "a wrong number"], [.001, .3], "Tiny CLIP")
+    ['A wrong color hardly ever fools Tiny CLIP', 'A wrong number most of all']
     """
     sentences = []
     for index, (phrase, rate) in enumerate(zip(phrases, rates, strict=True)):
-        begin = phrase[:1].upper() + phrase[1:]
+        begin = capitalized(phrase)
         if index == 0:
             sentences.append(f"{begin} {how_often(rate)} fools {name}")
         elif index == len(rates) - 1 and rate > rates[index - 1]:

@@ -53,10 +53,7 @@ def heading(
     """The page in a sentence.
 
     Args:
-        kind: How cases of the kind are shown.
         outcome: Outcome of the filter: "fooled", "tied", "held" or "all".
-        n_cases: How many cases pass.
-        n_pictures: On how many pictures.
         has_pictures: Whether the cases have pictures at all.
         is_scored: Whether the model has scores; else its answers are right or wrong only.
     """

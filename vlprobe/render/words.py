@@ -208,9 +208,6 @@ def distinct(labels: Mapping[str, str]) -> dict[str, str]:
     """Labels of which no two are the same: a picker cannot tell such apart. Twins get as much of
     the end of their stored names as sets them apart.
 
-    Args:
-        labels: Labels by stored name.
-
     >>> distinct({"csv:/a/x.csv": "Table (x.csv)", "csv:/b/x.csv": "Table (x.csv)", "demo": "Drawn"})
     {'csv:/a/x.csv': 'Table (x.csv) · a/x.csv', 'csv:/b/x.csv': 'Table (x.csv) · b/x.csv', 'demo': 'Drawn'}
     """

@@ -31,9 +31,6 @@ def document(title: str, policy: str, head: htpy.Node, body: htpy.Element) -> st
 
     Args:
         title: Plain text.
-        policy: Content-Security-Policy.
-        head: Style sheets.
-        body: The element `body`.
     """
     page = htpy.html(lang="en")[
         htpy.head[
@@ -54,15 +51,15 @@ def self_contained(
     nodes: htpy.Node,
     code: str = "",
     values: Mapping[str, object] | None = None,
+    scripts_from: str = "",
 ) -> str:
     """A page that fetches nothing, and runs nothing but `code`.
 
     Args:
         title: Plain text.
-        style: Its style sheet.
-        nodes: The content of its body.
         code: A module, which finds the values as JSON in the element `values`.
         values: Values that are finite.
+        scripts_from: Where else scripts may come from, as the policy writes it.
     """
     content = embed("".join(htpy.fragment[nodes].iter_chunks()))
     policy = f"{CLOSED}; style-src '{_hash(style)}'"
@@ -70,7 +67,7 @@ def self_contained(
         policy += "; style-src-attr 'unsafe-inline'"
     scripts: list[htpy.Node] = []
     if code:
-        policy += f"; script-src '{_hash(code)}'"
+        policy += f"; script-src '{_hash(code)}' {scripts_from}"
         written = embed(json_text(values or {}))
         scripts = [htpy.script(id="values", type="application/json")[written]]
         scripts += [htpy.script(type="module")[embed(code)]]

@@ -73,8 +73,6 @@ def printed_figure(
     """Return a figure for print, and the facts of its caption with the number of cases and pictures.
 
     Args:
-        store: Where results are.
-        question_set: What the figure is about.
         name: One of FIGURES.
         width: "column" or "text".
 
@@ -96,7 +94,6 @@ def rendered(figure: go.Figure, suffix: str) -> bytes:
     """Render a figure as the content of a file. Raises MissingDependency or InvalidInput.
 
     Args:
-        figure: From `printed_figure`.
         suffix: One of FORMATS.
     """
     if find_spec("kaleido") is None:

@@ -151,7 +151,7 @@ def test_pictures_stand_first_and_are_in_the_page(asked: Results):
         and "control:" not in html_of(asked).partition("<table")[0]
     )
     assert "is" in html_of(vlprobe.compare(asked, *CONTROLS))
-    assert "<table" in html_of(vlprobe.load_model(CONTROLS[0]))
+    assert "<dt>parameters</dt>" in html_of(vlprobe.load_model(CONTROLS[0]))
 
 
 def test_every_probe_and_kind_is_shown(every_probe: Store):

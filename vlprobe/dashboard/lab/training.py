@@ -17,7 +17,6 @@ from vlprobe.dashboard.run.progress import reread, resume, stop
 from vlprobe.dashboard.state import choose, link_docs, plain, quiet, store, tag
 from vlprobe.dashboard.widgets import press
 from vlprobe.render import charts
-from vlprobe.render.html import repair
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
 from vlprobe.training import objective
@@ -25,6 +24,7 @@ from vlprobe.training.request import TrainRequest
 from vlprobe.views.repair import loss_curves, seconds_per_step
 
 ROWS = 12  # of the list of trainings
+COLUMNS = ("State", "Started", "From", "Loss", "Steps", "Seed, rate", "Held out: start → now, ↓")
 # What is added to CLIP's loss, with what weights, and what it is for.
 REPAIRS = {
     "plain": ("Plain fine-tuning (control)", {}, "Only CLIP's own loss. Baseline for all others."),
@@ -291,7 +291,8 @@ def _live(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
         if current.job.ended != ended:
             st.rerun()
         _panel(current, probe)
-    st.html(repair.trainings([_row(training) for training in begun[:ROWS]]))
+    rows = [_row(training) for training in begun[:ROWS]]
+    st.dataframe(pd.DataFrame(rows, columns=pd.Index(COLUMNS)), hide_index=True)
     if len(begun) > ROWS:
         quiet(f"The newest {ROWS} of {len(begun)} runs; select others above.")
 
@@ -426,4 +427,19 @@ def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
         "update; diamonds show held-out pictures. Where the diamonds rise while the line "
         "falls, the model overfits. Losses do not show what was repaired; the probes do."
     )
-    st.html(repair.held_out(table, weights, objective.PARTS))
+    held_out = table.loc[table["side"] == "held out"].sort_values("step", kind="stable")
+    if held_out.empty:
+        return
+    values = held_out.groupby("part", sort=False)["value"].agg(["first", "last"])
+    values.insert(
+        0,
+        "weight",
+        [f"{weights[part]:g}" if part in weights else "not trained" for part in values.index],
+    )
+    values.index = [f"{part}: {objective.PARTS[part]}" for part in values.index]
+    titles = {
+        "weight": "Weight",
+        "first": "At the start",
+        "last": f"At step {held_out['step'].max():,}",
+    }
+    st.dataframe(values.rename(columns=titles).rename_axis("Part of the loss"))

@@ -39,7 +39,7 @@ from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.render import charts
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import ordered, tag
-from vlprobe.render.html.influence import coloured_words, heat, legend, worded
+from vlprobe.render.html.influence import colored_words, heat, legend, worded
 from vlprobe.render.html.playground import glance, headline, mixed, table
 from vlprobe.render.sentences import drawn_only, listed, sentence_names
 from vlprobe.render.words import distinct
@@ -408,7 +408,7 @@ def _why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping
                     [player], caption, word_spans(caption)
                 ).items()
             }
-            st.html(coloured_words(*worded(caption, scores)))
+            st.html(colored_words(*worded(caption, scores)))
             quiet("A wrong word is most likely to go unnoticed where the number is small.")
         else:
             quiet("Unknown: this model has no embedding of a text without a picture.")

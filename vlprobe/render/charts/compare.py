@@ -29,9 +29,6 @@ def margins(
 
     Args:
         points: What `views.paired_outcomes.scatter` returns.
-        x_model: The model on the x axis.
-        y_model: The model on the y axis.
-        styles: What `charts.styles` returns.
         subtypes: Stored names of what was edited, in words.
         area: Corners of the marked area.
         tool: What dragging draws: "box" or "lasso".

@@ -40,10 +40,8 @@ def dots(
 
     Args:
         table: model, slice, value, low, high, n_items, n_cases of one metric.
-        metric: Which one.
         unit: "cosine" or "spread".
         slices: Each slice's name in words, top to bottom.
-        styles: What `styles` returns.
         chances: What guessing gets in each slice, where that is not the metric's own chance.
         labels: Models whose names are next to their marks if there are more than MANY.
     """
@@ -69,9 +67,7 @@ def headlines(
         table: model, metric, value, low, high, n_items, n_cases.
         metrics: The rows by name, top to bottom: rates with one direction.
         unit: "cosine" or "spread".
-        styles: What `styles` returns.
         chances: What guessing gets on each metric; one that is missing or NaN is not drawn.
-        labels: As of `dots`.
     """
     figure = _rows(
         table,
@@ -95,14 +91,12 @@ def distribution(table: pd.DataFrame, metric: Metric, unit: str, styles: Looks) 
 
     Args:
         table: model, left, right (edges of a bin), share (of the model's cases).
-        metric: Which one.
         unit: "cosine" or "spread".
-        styles: What `styles` returns.
     """
     figure = go.Figure()
     rows = records(BinRow, table)
-    stored = {row.model for row in rows}
-    for model in (model for model in styles if model in stored):
+    drawn_models = {row.model for row in rows}
+    for model in (model for model in styles if model in drawn_models):
         color, line_dash = styles[model].color, dash(styles[model])
         bins = [row for row in rows if row.model == model]
         stepped_line(figure, bins, color, line_dash, "from %{x:.3f}: %{y:.1%} of the cases")
@@ -127,8 +121,8 @@ def _rows(
     Each mark has its model and its row's key as `customdata`.
     """
     figure = go.Figure()
-    stored = set(table["model"])
-    models = [model for model in styles if model in stored]
+    drawn_models = set(table["model"])
+    models = [model for model in styles if model in drawn_models]
     heights = {name: index for index, name in enumerate(names)}
     is_crowded = len(models) > MANY
     table = table.loc[table[key].isin(list(heights)) & table["value"].notna()]

@@ -58,6 +58,8 @@ def place_names(marks: Sequence[NamedMark], height: float) -> list[LabelPlace | 
     solid = np.concatenate([centers - MARK, centers + MARK], axis=2)  # (M, W, 4)
     arms = np.concatenate([_arms(mark, sizes) for mark in marks]) if marks else np.empty((0, 1, 4))
     chosen: dict[int, int] = {}  # a candidate of each name
+    # A small cost of each candidate: near ones first, then those to the right
+    order = np.array([3 * gap + way for gap in GAPS for way in range(len(WAYS))])
 
     def covered(index: int) -> np.ndarray:
         """Return the other marks and the other names, (O, W, 4)."""
@@ -72,29 +74,18 @@ def place_names(marks: Sequence[NamedMark], height: float) -> list[LabelPlace | 
                 outside = np.maximum(-box[..., :2], 0) + np.maximum(box[..., 2:] - sizes, 0)
                 cost = ON_MARK_OR_NAME * _overlap(box, covered(index))
                 cost += ON_ARM * _overlap(box, arms) + OUTSIDE * outside.sum(axis=(1, 2))
-                chosen[index] = int((cost + _order(len(box))).argmin())
+                chosen[index] = int((cost + order[: len(box)]).argmin())
         for index in reversed(group):
             box = boxes[index][chosen[index]]
             is_inside = (box[:, :2] >= -2).all() and (box[:, 2:] <= sizes + 2).all()
             if not is_inside or _overlap(box[None], covered(index))[0] > 2:
                 del chosen[index]
-    return [
-        _place(boxes[index][chosen[index]][0] - np.tile(centers[index][0], 2), chosen[index])
-        if index in chosen
-        else None
-        for index in range(len(marks))
-    ]
-
-
-def _order(n_places: int) -> np.ndarray:
-    """Return a small cost of each candidate: near ones first, then those to the right."""
-    return np.array([3 * gap + way for gap in GAPS for way in range(len(WAYS))])[:n_places]
-
-
-def _place(box: np.ndarray, candidate: int) -> LabelPlace:
-    """Return the middle of a box that is relative to its mark."""
-    right, up = (box[:2] + box[2:]) / 2
-    return LabelPlace(float(right), float(up), GAPS[candidate // len(WAYS)] > LEADER)
+    places: list[LabelPlace | None] = [None] * len(marks)
+    for index, candidate in chosen.items():
+        box = boxes[index][candidate][0] - np.tile(centers[index][0], 2)
+        right, up = (box[:2] + box[2:]) / 2
+        places[index] = LabelPlace(float(right), float(up), GAPS[candidate // len(WAYS)] > LEADER)
+    return places
 
 
 def _candidates(text: str, is_minor: bool) -> np.ndarray:

@@ -69,7 +69,6 @@ def source_words(table: pd.DataFrame, most: int) -> go.Figure:
 
     Args:
         table: `source_words` of `runs.consensus.consensus`.
-        most: Words that are drawn.
     """
     shown_rows = table.head(most)
     hover = "%{x}: %{customdata:,} captions, %{y:.1%}<extra></extra>"
@@ -88,11 +87,11 @@ def source_words(table: pd.DataFrame, most: int) -> go.Figure:
     return finished(figure, 320)
 
 
-def turning_point(figure: go.Figure, steps: Mapping[str, str], before: str, text: str) -> None:
+def turning_point(figure: go.Figure, steps: Mapping[str, str], first_step: str, text: str) -> None:
     """A line before one of the steps of `charts.tradeoff.curves`, with what changes there."""
     line = {"color": QUIET, "dash": "dot", "width": 1.5}
     annotation = {"text": f"{text} →", "y": 0.01, "yanchor": "bottom", "xanchor": "left"}
-    figure.add_vline(x=list(steps).index(before) - 0.5, line=line, annotation=annotation)
+    figure.add_vline(x=list(steps).index(first_step) - 0.5, line=line, annotation=annotation)
 
 
 def sizes(
@@ -103,9 +102,7 @@ def sizes(
     Args:
         table: What `views.figures.sizes` returns.
         across: One of ACROSS.
-        styles: What `styles` returns.
         called: Display names of the runs' models.
-        chance: What guessing gets.
     """
     figure = go.Figure()
     rows = [

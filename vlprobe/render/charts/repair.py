@@ -26,7 +26,6 @@ def dumbbells(
         levels: What `views.repair.repair_levels` returns.
         rows: The rows to draw, top to bottom; all in one unit.
         names: Before, control and after, and what each is called in the legend.
-        styles: What `charts.styles` returns.
     """
     heights = {pair: height for height, pair in enumerate(rows)}
     offsets = {model: 0.24 * (index - 1) for index, model in enumerate(names)}

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from vlprobe.registry import is_control, natural_order
 
-# Colours on a light page, and what each becomes on a dark one. The two of a row are at least
-# 3.9 : 1 on their page; the six stay apart for colour-blind readers together with the shape, which always
+# Colors on a light page, and what each becomes on a dark one. The two of a row are at least
+# 3.9 : 1 on their page; the six stay apart for color-blind readers together with the shape, which always
 # matches the color.
 DARK = {
     "#0072b2": "#56b4e9",
@@ -38,7 +38,7 @@ class Look(NamedTuple):
 
     @property
     def dark(self) -> str:
-        """The colour on a dark page."""
+        """The color on a dark page."""
         return DARK.get(self.color, self.color)
 
     @property
@@ -63,7 +63,7 @@ SHIPPED: Looks = {  # models that many people have; no other model gets their lo
     "control:random": Look(GREY, CONTROL_SYMBOL),
     "control:constant": Look(GREY, "square"),
 }
-# Neighbours differ in colour, so that of two models whose digests meet one moves to another colour.
+# Neighbors differ in color, so that of two models whose digests meet one moves to another color.
 PAIRS: tuple[Look, ...] = tuple(
     Look(color, symbol)
     for symbol, color in itertools.product(SYMBOLS, COLORS)
@@ -72,15 +72,14 @@ PAIRS: tuple[Look, ...] = tuple(
 
 
 def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
-    """Colour and symbol of each model: of the shipped table, else by the hash of its digest.
+    """Color and symbol of each model: of the shipped table, else by the hash of its digest.
 
     Where two hashes meet, the model that comes first keeps its style and the other takes the next
     that is free. So a model that is stored later changes no other's style. With more models than
-    PAIRS, styles are shared. Controls are grey.
+    PAIRS, styles are shared. Controls are gray.
 
     Args:
-        models: Names, the first stored first, with the digests of their weights; names alone stand
-            for both.
+        models: Names, the first stored first, with the digests of their weights; names alone stand for both.
 
     Returns:
         A style a model, ordered by name, controls last.
@@ -102,7 +101,7 @@ def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
 
 
 def emphasised(model_styles: Looks, models: Collection[str]) -> Looks:
-    """The styles in a crowded picture: of more than DISTINCT models, only these are coloured."""
+    """The styles in a crowded picture: of more than DISTINCT models, only these are colored."""
     if len(model_styles) <= DISTINCT:
         return model_styles
     return {

@@ -1,8 +1,9 @@
 """The shared style of all charts: colors, marks, axes, text."""
 
 import html
+import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import plotly.graph_objects as go
 
@@ -12,7 +13,9 @@ from vlprobe.render.symbols import heading
 from vlprobe.types import Metric
 from vlprobe.views.records import BinRow, SliceRow
 
+FONT = '"Source Sans 3", "Source Sans", system-ui, sans-serif'
 LETTERS = 13  # pixels: no text on a page is smaller
+GRID = "rgba(138,148,163,.25)"  # lines of a grid
 QUIET = "#8a94a3"  # lines that are not data: readable on white and on near-black
 
 
@@ -41,6 +44,31 @@ def inked(figure: go.Figure, is_dark: bool) -> go.Figure:
     figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
     figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
     return figure
+
+
+def page_figures(
+    figure: go.Figure, alternative: str, choice: Callable[[Sequence[str]], str]
+) -> dict[str, object]:
+    """Return a figure as Plotly's script draws it in a file: for a light page and for a dark one.
+
+    Args:
+        figure: Its marks have what they stand for as `customdata`.
+        choice: Returns the address behind the number sign that a mark leads to, by its `customdata`.
+    """
+    clear = "rgba(0,0,0,0)"
+    figure.update_layout(template="none", font_family=FONT, paper_bgcolor=clear, plot_bgcolor=clear)
+    figure.update_xaxes(gridcolor=GRID)
+    figure.update_yaxes(gridcolor=GRID)
+    figure.for_each_trace(
+        lambda trace: trace.update(customdata=list(map(choice, trace.customdata))),
+        lambda trace: trace.customdata is not None,
+    )
+    looks = {}
+    for name, paper in (("light", "#ffffff"), ("dark", "#1d232d")):
+        drawn = inked(go.Figure(figure), name == "dark")
+        drawn.update_layout(hoverlabel={"bgcolor": paper, "bordercolor": QUIET})
+        looks[name] = json.loads(str(drawn.to_json()))
+    return {"alternative": alternative, **looks}
 
 
 def safe(text: str) -> str:
@@ -88,8 +116,6 @@ def named_rows(figure: go.Figure, labels: Sequence[str], width: int) -> None:
     """The y axis as rows from top to bottom, at 0, 1 and so on, with thin lines between them.
 
     Args:
-        figure: Gets the axis.
-        labels: Labels of the rows.
         width: Letters of a label before it is broken.
     """
     divided(figure, len(labels))
@@ -114,9 +140,7 @@ def stepped_line(
     """A distribution as a stepped line, from its first left edge to its last right one.
 
     Args:
-        figure: Gets the line.
         bins: Bins of one model, from left to right.
-        color: Color of the line.
         dash: Dash of the line, as Plotly names it.
         hover_bin: Text for a bin, a Plotly template.
     """

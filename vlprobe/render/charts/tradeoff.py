@@ -37,13 +37,11 @@ def curves(
     chosen: str = "",
 ) -> go.Figure:
     """A metric over a quantity that grows from step to step, one line per model with 95 % intervals; of more than
-    DISTINCT models all but the chosen one are thin and grey, without intervals.
+    DISTINCT models all but the chosen one are thin and gray, without intervals.
 
     Args:
         table: model, slice, value, low, high, n_items, n_cases.
-        metric: Which one.
         unit: "cosine" or "spread".
-        styles: What `styles` returns.
         steps: Slices from left to right and what they are called.
         across: What grows.
         printed: Printed values of other models, hollow: model, slice, value.
@@ -54,8 +52,8 @@ def curves(
     value_unit = unit_of(metric, unit)
     if printed is not None:
         _printed_curves(figure, printed, steps, value_unit)
-    stored = set(table["model"])
-    models = [model for model in styles if model in stored]
+    drawn_models = set(table["model"])
+    models = [model for model in styles if model in drawn_models]
     styles = emphasised({model: styles[model] for model in models}, {chosen})
     is_crowded = len(models) > DISTINCT
     spacing = 0.0 if is_crowded else 0.05  # of the way from a step to the next

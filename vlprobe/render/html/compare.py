@@ -1,25 +1,39 @@
-"""Models side by side as HTML: sentences for those who want the answer, a table for the numbers."""
+"""Models side by side as HTML: all of them with brackets around those that are tied, and tables of differences."""
 
 import html
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import groupby
-from operator import attrgetter
 from types import MappingProxyType
 
 import pandas as pd
 
+from vlprobe.case.card import preferred, wrong_captions
+from vlprobe.metrics.blind import METHODS, BlindAccuracy
+from vlprobe.metrics.tie_groups import group_letters, group_names
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.html.elements import column_heads, mark, metric_row, model_label, table, tag
+from vlprobe.render.findings import power_of_ties
+from vlprobe.render.html.elements import column_heads, metric_row, model_label, table, tag
 from vlprobe.render.html.tables import explained
-from vlprobe.render.numbers import TOO_FEW, between, chance, number, power, signed, unit_of
-from vlprobe.render.sentences import joined
+from vlprobe.render.numbers import (
+    TOO_FEW,
+    between,
+    chance,
+    interval,
+    number,
+    power,
+    signed,
+    unit_of,
+)
+from vlprobe.render.sentences import capitalized, counted, joined
 from vlprobe.render.words import INTERVALS, value_label
 from vlprobe.types import Metric
+from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import DifferenceRow, PairedTests
 from vlprobe.views.records import records
 
+MOST_BRACKETS = 12  # more groups have letters only
+MEMBER = "border-left:3px solid var(--vp-press);padding-left:6px"
+PASSED = "border-left:1px dotted var(--vp-edge)"  # a model between two members of a group
 CSS = {"better": "vp-held", "worse": "vp-fooled"}
 WORDS = {
     "better": "better",
@@ -37,11 +51,13 @@ def how_to_read(compared: pd.DataFrame) -> str:
         "Below each value: its difference from the baseline with a 95 % interval (resampled by "
         f"picture). {INTERVALS} p: paired permutation test by picture, Holm-corrected for "
         f"{n_compared:,} comparisons. Models are tied if p is .05 or more. Intervals are not "
-        "corrected, so one can exclude 0 although the pair counts as tied."
+        "corrected, so one can exclude 0 although the pair counts as tied. Of tied models: the difference that "
+        "the test would have found in 80 % of cases."
     ]
     left_out: dict[str, int] = {}
-    for row in _judged(compared):
-        left_out[row.model] = max(left_out.get(row.model, 0), row.left_out)
+    for row in records(DifferenceRow, compared):
+        if row.verdict:
+            left_out[row.model] = max(left_out.get(row.model, 0), row.left_out)
     counts = ", ".join(f"{model} up to {count:,}" for model, count in left_out.items() if count)
     if counts:
         sentences.append(
@@ -50,85 +66,6 @@ def how_to_read(compared: pd.DataFrame) -> str:
             f"gallery. Excluded: {counts}."
         )
     return " ".join(sentences)
-
-
-def _judged(compared: pd.DataFrame) -> list[DifferenceRow]:
-    """The rows of metrics that both models have; models in order of their first row."""
-    rows = [row for row in records(DifferenceRow, compared) if row.verdict]
-    order = list(dict.fromkeys(row.model for row in rows))
-    return sorted(rows, key=lambda row: order.index(row.model))
-
-
-def in_words(
-    compared: pd.DataFrame,
-    metrics: Mapping[str, Metric],
-    unit: str,
-    styles: Looks,
-    main_metrics: Sequence[str],
-    names: Mapping[str, str] = MappingProxyType({}),
-) -> str:
-    """Return the result of the comparison for each model, as sentences.
-
-    Args:
-        compared: What `views.paired_tests.compare_metrics` returns.
-        metrics: The probe's metrics by name.
-        unit: "cosine" or "spread".
-        styles: What `charts.styles` returns.
-        main_metrics: Those that get a sentence of their own; the others are counted.
-        names: Display names of models, if different from their stored names.
-    """
-    sections = []
-    for model, model_rows in groupby(_judged(compared), key=attrgetter("model")):
-        rows = {row.metric: row for row in model_rows}
-        baseline = next(iter(rows.values())).baseline
-        marks = mark(styles[model]), mark(styles[baseline])
-        pair = names.get(model, model), names.get(baseline, baseline)
-        title = f"{marks[0]} {tag('strong', pair[0])} against {marks[1]} {tag('strong', pair[1])}"
-        sentences = "".join(
-            f"<li>{_sentence(rows[name], metrics[name], unit, *pair)}</li>"
-            for name in main_metrics
-            if name in rows
-        )
-        items = f"<ul>{sentences}</ul>" if sentences else ""
-        count = html.escape(_count([row.verdict for row in rows.values()], pair[0]))
-        sections.append(f"<section><p>{title}</p>{items}<p>{count}</p></section>")
-    return f'<div class="vp-compared">{"".join(sections)}</div>'
-
-
-def _sentence(row: DifferenceRow, metric: Metric, unit: str, model: str, baseline: str) -> str:
-    value_unit = unit_of(metric, unit)
-    label = f"<em>{html.escape(metric.label)}</em>"
-    values = {model: number(row.value, value_unit), baseline: number(row.base, value_unit)}
-    size = signed(abs(row.difference), value_unit).removeprefix("+")
-    if row.verdict == "tied":
-        return (
-            f"At {label} <strong>these are tied</strong>: {html.escape(values[model])} against "
-            f"{html.escape(values[baseline])}. "
-            f"A difference of {size} may be chance ({chance(row.p_holm)}). "
-            f"{power([row.detectable], value_unit)}".strip()
-        )
-    leading, trailing = (baseline, model) if row.verdict == "worse" else (model, baseline)
-    verb = "differs from" if row.verdict == "differs" else "is better than"
-    sign = -1 if row.difference < 0 else 1
-    low, high = sorted((sign * row.low, sign * row.high))
-    return (
-        f"{tag('strong', leading)} {verb} {html.escape(trailing)} at {label}: "
-        f"{html.escape(values[leading])} against {html.escape(values[trailing])}, "
-        f"a difference of {size} (95 % interval {between(low, high, value_unit)})."
-    )
-
-
-def _count(verdicts: Sequence[str], model: str) -> str:
-    """Compute how often each verdict was given, ties last."""
-    counts = Counter(verdicts)
-    phrases = [
-        f"{word} at {counts[name]}"
-        for name, word in WORDS.items()
-        if name != "tied" and counts[name]
-    ]
-    if counts["tied"]:
-        phrases.append(f"tied at {counts['tied']}")
-    return f"Of {len(verdicts)} numbers, {model} is {', '.join(phrases)}."
 
 
 def differences(
@@ -143,10 +80,7 @@ def differences(
 
     Args:
         compared: What `views.paired_tests.compare_metrics` returns.
-        metrics: The probe's metrics by name, in order.
         unit: "cosine" or "spread".
-        styles: What `charts.styles` returns.
-        chances: What guessing gets on each metric.
         names: Display names of models, if different from their stored names.
 
     Returns:
@@ -175,12 +109,7 @@ def differences(
 
 
 def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
-    """The rows of the forest plot as a table: shares, differences, intervals and p.
-
-    Args:
-        comparison: Of two or more models.
-        names: Their display names.
-    """
+    """The rows of the forest plot as a table: shares, differences, intervals and p."""
     unit, base = comparison.unit, names[comparison.baseline.model]
     titles = ("Wrong captions", "Preferred", f"By {base}")
     if comparison.is_movement:
@@ -188,12 +117,12 @@ def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
     cells: dict[str, str] = {}  # by the title of the column
     rows = []
     for row in comparison.rows:
-        interval = "" if math.isnan(row.difference) else _bounds(row.low, row.high, unit)
+        limits = "" if math.isnan(row.difference) else _bounds(row.low, row.high, unit)
         values = (f"{row.n_lies:,}", number(row.value, unit), number(row.base, unit))
         cells = {
             "Model": names[row.model],
             **dict(zip(titles, values, strict=True)),
-            "Difference": signed(row.difference, unit) + (f" ({interval})" if interval else ""),
+            "Difference": signed(row.difference, unit) + (f" ({limits})" if limits else ""),
             "p": chance(row.p_holm),
             "": joined(WORDS["tied"] + ".", power([row.detectable], unit))
             if row.verdict == "tied"
@@ -219,6 +148,8 @@ def _cell(row: DifferenceRow, unit: str) -> str:
         f"{signed(row.difference, unit)} ({_bounds(row.low, row.high, unit)})",
         chance(row.p_holm),
     ]
+    if row.verdict == "tied" and math.isfinite(row.detectable):
+        lines.append(f"80 % power: {signed(row.detectable, unit).removeprefix('+')}")
     if row.left_out:
         lines.append(
             f"n = {row.n_items:,}, {row.left_out:,} left out; "
@@ -226,3 +157,79 @@ def _cell(row: DifferenceRow, unit: str) -> str:
         )
     small = "".join(f"<br>{tag('small', line)}" for line in lines)
     return f"<td>{value} {word}{small}</td>"
+
+
+def scorecard(
+    tests: PairedTests,
+    kind: KindPresentation,
+    looks: Looks,
+    names: Mapping[str, str],
+    blind: BlindAccuracy | None = None,
+) -> str:
+    """Return the table of all models: share, interval, and a bracket with a letter for each group of ties.
+
+    Args:
+        tests: What `views.paired_tests.rank_models` returns.
+        blind: The best guess without the picture, for a last row.
+    """
+    groups = tests.tie_groups
+    letters = group_letters(groups)
+    ordered = [*tests.fit, *(each for each in tests.contestants if not each.is_fit)]
+    places = {each.model: place for place, each in enumerate(ordered)}
+    share = f"{wrong_captions(kind)} {preferred(kind)}"
+    share = "Moved on average" if tests.is_movement else capitalized(share)
+    is_drawn = len(groups) <= MOST_BRACKETS
+    columns = len(groups) if is_drawn else 1
+    head = column_heads(["Model", share])
+    head += f'<th scope="colgroup" colspan="{max(columns, 1)}">Tied</th>'
+    rows = []
+    for place, each in enumerate(ordered):
+        label = model_label(looks[each.model], names[each.model])
+        value = _with_interval(each.share, each.low, each.high, tests.unit)
+        if not each.is_fit:
+            reason = "control" if each.is_control else "failed a check"
+            cells = f'<td colspan="{max(columns, 1)}">{tag("small", reason)}</td>'
+        elif is_drawn:
+            cells = "".join(
+                _bracket(group, letter, each.model, place, places)
+                for group, letter in zip(groups, group_names(len(groups)), strict=True)
+            )
+        else:
+            cells = tag("td", letters.get(each.model, ""))
+        rows.append(f'<tr><th scope="row">{label}</th><td>{value}</td>{cells}</tr>')
+    if blind is not None:
+        guess = blind.accuracy
+        value = _with_interval(1 - guess.value, 1 - guess.high, 1 - guess.low, "rate")
+        label = f"<em>No picture</em><br>{tag('small', METHODS[blind.method])}"
+        rows.append(
+            f'<tr><th scope="row">{label}</th><td>{value}</td><td colspan="{max(columns, 1)}"></td></tr>'
+        )
+    return table("All models, and which of them are tied", head, rows)
+
+
+def _with_interval(value: float, low: float, high: float, unit: str) -> str:
+    """A value, and its interval on a line of its own, so that brackets fit beside it on a phone."""
+    if math.isnan(value):
+        return number(value, unit)
+    limits = interval(low, high, unit) or f"- ({TOO_FEW})"
+    return f"{number(value, unit)}<br>{tag('small', limits)}"
+
+
+def _bracket(
+    group: Sequence[str], letter: str, model: str, place: int, places: Mapping[str, int]
+) -> str:
+    """The cell of a model in the column of a group."""
+    if model in group:
+        return f'<td style="{MEMBER}">{html.escape(letter)}</td>'
+    is_between = places[group[0]] < place < places[group[-1]]
+    return f'<td style="{PASSED}"></td>' if is_between else "<td></td>"
+
+
+def scorecard_reading(tests: PairedTests) -> str:
+    """Return the explanation of the letters, and the difference that tied models would have shown."""
+    return joined(
+        "Models that share a letter are tied: no paired test by picture tells them apart (p adjusted for "
+        f"{counted(len(tests.rows), 'pair')}, Holm). Being tied is not "
+        "transitive, so a model can have several letters.",
+        power_of_ties(tests),
+    )

@@ -34,7 +34,7 @@ def tag(name: str, text: str, **attributes: str) -> str:
 
 
 def mark(style: Look) -> str:
-    """A model's colour and shape, as in the charts."""
+    """A model's color and shape, as in the charts."""
     return f'<span aria-hidden="true" style="color:{style.css}">{SHAPES[style.symbol]}</span>'
 
 

@@ -1,7 +1,6 @@
-"""Numbers laid over what they belong to: words of a caption coloured, parts of a picture tinted.
+"""Numbers laid over what they belong to: words of a caption colored, parts of a picture tinted.
 
-Orange is above 0. Strength is colour and number both, so that neither eyes nor themes decide what
-can be read.
+Orange is above 0. Strength is color and number both, so that neither eyes nor themes decide what can be read.
 """
 
 import html
@@ -13,7 +12,7 @@ from PIL import Image, ImageDraw
 
 from vlprobe.perturb.influence import word_spans
 
-# Red, green and blue of the strongest colour: above and below 0, each on a light and a dark page.
+# Red, green and blue of the strongest color: above and below 0, each on a light and a dark page.
 TINTS = {True: ((244, 162, 97), (138, 60, 0)), False: ((127, 184, 224), (11, 79, 125))}
 INK = ((28, 35, 48), (242, 244, 248))  # letters on them, light and dark
 OVERLAY = {True: (213, 94, 0), False: (0, 114, 178)}  # over pictures, which have no theme
@@ -40,18 +39,18 @@ def worded(caption: str, scores: Mapping[int, float]) -> tuple[list[str], list[f
     return words, values
 
 
-def coloured_words(words: Sequence[str], values: Sequence[float]) -> str:
-    """Words, each with its score below it and as its colour, and what the colours mean.
+def colored_words(words: Sequence[str], values: Sequence[float]) -> str:
+    """Words, each with its score below it and as its color, and what the colors mean.
 
     Args:
         words: As written; they are escaped here.
-        values: One for each word, above or below 0; NaN is drawn "-" and has no colour.
+        values: One for each word, above or below 0; NaN is drawn "-" and has no color.
     """
     return line(words, values, strongest(values)) + legend(values)
 
 
 def line(words: Sequence[str], values: Sequence[float], scale: float) -> str:
-    """Only the words; a value of `scale` has the strongest colour, and captions can share it."""
+    """Only the words; a value of `scale` has the strongest color, and captions can share it."""
     spans = []
     for word, value in zip(words, values, strict=True):
         tint, exact, short = "", "unknown", "-"
@@ -71,14 +70,7 @@ def legend(
     high_label: str = "more",
     least: float = 0.0,
 ) -> str:
-    """A bar of the colours that `values` need, from the lowest to the highest, named at its ends.
-
-    Args:
-        values: The values to color.
-        low_label: Label at the left end.
-        high_label: Label at the right end.
-        least: As of `heat`.
-    """
+    """A bar of the colors that `values` need, from the lowest to the highest, named at its ends."""
     high = strongest(values)
     low = -high if (np.asarray(values, dtype=float) < 0).any() else least
     stops = ", ".join(_tint(low + (high - low) * step / 4, high, least) for step in range(5))
@@ -90,7 +82,7 @@ def legend(
 
 
 def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Image:
-    """A picture in grey with every cell of a grid tinted by its number.
+    """A picture in gray with every cell of a grid tinted by its number.
 
     The number is in its cell if there is room for it; the one furthest from 0 is framed.
 

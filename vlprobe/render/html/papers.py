@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from types import MappingProxyType
@@ -13,6 +13,7 @@ import pandas as pd
 from vlprobe.render import numbers
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, column_heads, mark, table, tag
+from vlprobe.render.sentences import joined
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.types import AS_PAPER, Metric
 from vlprobe.views.published import SOURCES, PaperTable
@@ -155,7 +156,13 @@ def printed(rows: Sequence[PrintedCell]) -> "Styler":
             "Printed": [float(row.printed) for row in rows],
             "This run": [row.run for row in rows],
             "95 % interval": [_interval(row) for row in rows],
-            "Remark": [" ".join(_remarks(row)) for row in rows],
+            "Remark": [
+                joined(
+                    "Same weights." if row.same_weights else "",
+                    row.mark and f"{REMARKS[row.mark]}: {row.note.removeprefix('suspect: ')}",
+                )
+                for row in rows
+            ],
         }
     )
     rows_of_format: dict[str, list[int]] = {}
@@ -187,10 +194,3 @@ def _interval(row: PrintedCell) -> str:
 
 def _decimals(row: PrintedCell) -> int:
     return len(row.printed.partition(".")[2])
-
-
-def _remarks(row: PrintedCell) -> Iterator[str]:
-    if row.same_weights:
-        yield "Same weights."
-    if row.mark:
-        yield f"{REMARKS[row.mark]}: {row.note.removeprefix('suspect: ')}"

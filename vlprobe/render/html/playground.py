@@ -18,33 +18,21 @@ from vlprobe.views.changes import in_step
 
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 NO_WORDS: Mapping[str, Set[str]] = MappingProxyType({})
+FALLS = "It no longer fits, so the score should fall."
+STAYS = "It means the same, so the score should stay."
+SAYS_LESS = "It says less than your caption, so it should score lower."
 GROUPS = {
-    "flip": (
-        "Wrong color, number or object",
-        "It no longer fits, so the score should fall.",
-    ),
-    "statement": (
-        "Wrong negation, relation or word order",
-        "It no longer fits, so the score should fall.",
-    ),
-    "substitution": (
-        "Object replaced, as in RoCOCO",
-        "It no longer fits, so the score should fall.",
-    ),
-    "deletion": (
-        "Object removed, as in RoCOCO",
-        "It says less than your caption, so it should score lower.",
-    ),
-    "combined": ("Reworded and made wrong", "It no longer fits, so the score should fall."),
-    "simple": ("Reworded simply", "It means the same, so the score should stay."),
-    "advanced": ("Reworded more freely", "It means the same, so the score should stay."),
-    "surface": (
-        "Written differently: case, punctuation, typo",
-        "It means the same, so the score should stay.",
-    ),
+    "flip": ("Wrong color, number or object", FALLS),
+    "statement": ("Wrong negation, relation or word order", FALLS),
+    "substitution": ("Object replaced, as in RoCOCO", FALLS),
+    "deletion": ("Object removed, as in RoCOCO", SAYS_LESS),
+    "combined": ("Reworded and made wrong", FALLS),
+    "simple": ("Reworded simply", STAYS),
+    "advanced": ("Reworded more freely", STAYS),
+    "surface": ("Written differently: case, punctuation, typo", STAYS),
 }
 RULES = {"danger-paper": "One of the paper's danger words"} | DELETED
-VERDICTS = {  # icon, word, colour class
+VERDICTS = {  # icon, word, color class
     "fools": ("✗", "fools", "fooled"),
     "tie": ("✗", "fools: a tie", "fooled"),
     "held": ("✓", "not fooled", "held"),
@@ -82,9 +70,6 @@ def glance(
     """A line a model: all edits around the caption's own score, each line on its own scale.
 
     Args:
-        edits: Edits of the caption.
-        answers: Answers of the models.
-        styles: What `charts.styles` returns.
         names: Display names of models, if different from their stored names.
     """
     ends = "".join(
@@ -156,7 +141,7 @@ def _number(score: float) -> str:
 
 
 def _summary(edits: Sequence[Edited], margins: np.ndarray) -> tuple[str, str]:
-    """Count how many wrong captions fool a model, and the colour class of that."""
+    """Count how many wrong captions fool a model, and the color class of that."""
     verdicts = [
         verdict(True, margin)
         for edited, margin in zip(edits, margins.tolist(), strict=True)
@@ -198,10 +183,6 @@ def table(
     """Every edit with its changed words marked, under its group in words, and one column per model.
 
     Args:
-        caption: The caption that was edited.
-        edits: Edits of the caption.
-        answers: Answers of the models.
-        styles: What `charts.styles` returns.
         only_fooling: Only wrong captions that fool one of the models; "" if there are none.
         names: Display names of models, if different from their stored names.
         unlearned: Words that a model knows nothing of, by the model.
@@ -236,14 +217,14 @@ def table(
     return f'<div class="vp-scroll">{edit_table}</div>'
 
 
-def changed(before: str, after: str) -> str:
+def changed(caption: str, edited: str) -> str:
     """An edit as HTML: removed words in <del>, inserted words in <ins>, side by side.
 
     >>> changed("A red dog.", "A blue dog."), changed("A red dog.", "A dog.")
     ('A <del>red</del> <ins>blue</ins> dog.', 'A <del>red</del> dog.')
     """
     content = ""
-    for source, target, differs in in_step(before, after):
+    for source, target, differs in in_step(caption, edited):
         content += marked("del", source) if differs else ""
         if content.endswith("</del>") and target[:1].isalnum():
             content += " "
@@ -302,9 +283,7 @@ def mixed(
 
     Args:
         captions: The picture's own, and the other picture's.
-        scores: By model, shape (3, 2): picture, mixed picture and other picture, with each caption;
-            None: it sees none.
-        styles: What `charts.styles` returns.
+        scores: By model, shape (3, 2): picture, mixed picture and other picture, with each caption; None: it sees none.
         names: Display names of models, if different from their stored names.
     """
     head = tag("th", "Score of the mixed picture with", scope="col")
@@ -336,8 +315,8 @@ def _mixed_cell(name: str, scores: np.ndarray | None, caption: int) -> str:
         if outcome:
             icon, word, css = VERDICTS[outcome]
             content += " " + tag("span", f"{icon} {word}", class_=f"vp-{css}")
-        picture, before = ((0, "your picture"), (2, "the other picture"))[caption]
-        content += tag("small", f"{before}: {_number(scores[picture, caption])}")
+        picture, whose = ((0, "your picture"), (2, "the other picture"))[caption]
+        content += tag("small", f"{whose}: {_number(scores[picture, caption])}")
         if score > float(scores[1, 1 - caption]):
             content += tag("small", "▲ the mixed picture fits this best")
     return f'<td data-model="{html.escape(name)}">{content}</td>'

@@ -8,7 +8,7 @@ import pandas as pd
 
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.compare import CSS, WORDS
-from vlprobe.render.html.elements import breakable, column_heads, mark, metric_row, table, tag
+from vlprobe.render.html.elements import column_heads, mark, metric_row, table, tag
 from vlprobe.render.html.tables import explained
 from vlprobe.render.numbers import TOO_FEW, between, chance, interval, number, signed, unit_of
 from vlprobe.types import Metric
@@ -27,7 +27,6 @@ def in_words(moves: pd.DataFrame, metrics: Metrics) -> str:
 
     Args:
         moves: What `views.repair.repair_moves` returns.
-        metrics: The probes' metrics.
     """
     move_rows = records(MoveRow, moves)
     sections = []
@@ -79,10 +78,8 @@ def numbers(
     Args:
         levels: What `views.repair.repair_levels` returns.
         moves: What `views.repair.repair_moves` returns.
-        metrics: The probes' metrics.
         probes: Names of the probes, in order.
         models: Before, control and after.
-        styles: What `charts.styles` returns.
 
     Returns:
         The table; and the labels of numbers of which nothing is known.
@@ -151,7 +148,6 @@ def seeds(differences: pd.DataFrame, metrics: Metrics, names: Sequence[str]) -> 
 
     Args:
         differences: What `views.repair.repair_seeds` returns.
-        metrics: The probes' metrics.
         names: Names of the trainings, in order.
     """
     titles = ("Number", *names, "Mean", "Standard deviation")
@@ -166,48 +162,3 @@ def seeds(differences: pd.DataFrame, metrics: Metrics, names: Sequence[str]) -> 
         heading = explained(metric, unit, metric.chance, folded=True)
         rows.append(metric_row(heading, "".join(tag("td", text) for text in texts)))
     return table("Effect of the repair, by seed", column_heads(titles), rows)
-
-
-def held_out(
-    losses: pd.DataFrame, weights: Mapping[str, float], meanings: Mapping[str, str]
-) -> str:
-    """A row a term of the loss on what is held out, at the start and now; "" before the first.
-
-    Args:
-        losses: What `views.repair.loss_curves` returns.
-        weights: Weights of the terms that are trained.
-        meanings: All terms in words.
-    """
-    logged = losses.loc[losses["side"] == "held out"]
-    if logged.empty:
-        return ""
-    values: dict[str, list[float]] = {term: [] for term in logged["part"]}
-    logged = logged.sort_values("step", kind="stable")
-    for term, value in zip(logged["part"], logged["value"], strict=True):
-        values[term].append(value)
-    titles = ("Part of the loss", "Weight", "At the start", f"At step {logged['step'].max():,}")
-    rows = []
-    for term in sorted(values, key=lambda term: term not in weights):
-        weight = f"{weights[term]:g}" if term in weights else "not trained"
-        texts = (weight, f"{values[term][0]:.4f}", f"{values[term][-1]:.4f}")
-        heading = f"{tag('span', term)}<br>{tag('small', meanings[term])}"
-        rows.append(metric_row(heading, "".join(tag("td", text) for text in texts)))
-    return table("Losses on held-out pictures", column_heads(titles), rows)
-
-
-def trainings(rows: Sequence[Sequence[str]]) -> str:
-    """A row a training: state, start, origin, loss, steps, seed and rate, losses of held out."""
-    titles = (
-        "State",
-        "Started",
-        "From",
-        "Loss",
-        "Steps",
-        "Seed, rate",
-        "Held out: start → now, ↓ lower is better",
-    )
-    body = []
-    for state, *texts in rows:
-        cells = "".join(f"<td>{breakable(text)}</td>" for text in texts)
-        body.append(f"<tr>{tag('th', state, scope='row')}{cells}</tr>")
-    return table("Trainings", column_heads(titles), body)

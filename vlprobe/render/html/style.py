@@ -1,9 +1,13 @@
-"""The style sheet of pages, the dashboard's and those in files; colors are pairs for light and dark pages."""
+"""The style sheets of pages; their colors are pairs for light and dark pages."""
 
 from pathlib import Path
 
-SHEET = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
-STYLE = f"<style>\n{SHEET}</style>"
+# Of every page, and of the dashboard's only.
+SHEET, STREAMLIT = (
+    Path(__file__).with_name(name).read_text(encoding="utf-8")
+    for name in ("style.css", "streamlit.css")
+)
+STYLE = f"<style>\n{SHEET}\n{STREAMLIT}</style>"
 
 
 def style(theme: str | None) -> str:

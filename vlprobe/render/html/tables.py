@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -11,15 +12,17 @@ from vlprobe.render import numbers as render_numbers
 from vlprobe.render import symbols
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import column_heads, metric_row, model_label, table, tag
-from vlprobe.render.words import movement_kinds
+from vlprobe.render.words import INTERVALS, movement_kinds
 from vlprobe.types import Metric
 from vlprobe.views.paired_tests import Leader
 from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionFacts
 
-BOLD = (
+READING = (
     "Bold: significantly better than every other model. No model is bold if models are "
-    "tied or none is above chance; controls and models that failed a check never are."
+    "tied or none is above chance; controls and models that failed a check never are. Below each value its 95 % "
+    f"interval, from resampling pictures, and n, the number of pictures behind it. {INTERVALS} Tied: cases in which "
+    "right and wrong score the same; rates count them as wrong."
 )
 ARROWS = {"up": "↑", "down": "↓", "none": ""}
 
@@ -56,7 +59,6 @@ def explained(metric: Metric, unit: str, chance: float, folded: bool) -> str:
     """The head of a metric's row: its name, its `scale_text`, its meaning, its source and a worked example.
 
     Args:
-        metric: Which one.
         unit: What `render.numbers.unit_of` says of it.
         chance: What guessing gets; NaN if that is not defined.
         folded: Whether the meaning is shown when somebody asks for it, by a finger or a key.
@@ -76,51 +78,49 @@ def headline(
     numbers: pd.DataFrame,
     metrics: Mapping[str, Metric],
     unit: str,
-    models: Sequence[str],
+    models: Mapping[str, str],
     styles: Looks,
     chances: Mapping[str, float],
-    leaders: Mapping[str, Leader],
+    leaders: Mapping[str, Leader] = MappingProxyType({}),
 ) -> tuple[str, list[str]]:
     """One row per metric, one column per model: the value, its 95 % interval, n, and ties.
 
     Args:
         numbers: What `views.estimates.estimates` returns for the whole question set.
-        metrics: The probe's metrics by name, in order.
         unit: "cosine" or "spread".
-        models: Columns, in order.
-        styles: What `charts.styles` returns.
-        chances: What guessing gets on each metric.
-        leaders: What `views.paired_tests.leaders` returns; who leads is set in bold.
+        models: Columns, in order: names of models by their stored names.
+        leaders: What `views.paired_tests.leaders` returns; a model that leads is set in bold.
 
     Returns:
         The table; and the labels of metrics that no model has.
     """
     estimates = {(row.model, row.metric): row for row in records(EstimateRow, numbers)}
     head = tag("th", "Metric", scope="col")
-    head += "".join(f'<th scope="col">{model_label(styles[model], model)}</th>' for model in models)
-    rows, unasked = [], []
+    head += "".join(
+        f'<th scope="col">{model_label(styles[model], name)}</th>' for model, name in models.items()
+    )
+    rows, unmeasured = [], []
     for name, metric in metrics.items():
         if not any(row.n_items for row in estimates.values() if row.metric == name):
-            unasked.append(metric.label)
+            unmeasured.append(metric.label)
             continue
         value_unit = render_numbers.unit_of(metric, unit)
-        best = leaders[name].models[0] if leaders[name].state == "leads" else ""
+        leader = leaders.get(name)
+        best = leader.models[0] if leader and leader.state == "leads" else ""
         has_ties = not set(metric.kinds) <= movement_kinds()
         cells = "".join(
             _cell(estimates.get((model, name)), value_unit, model == best, has_ties)
             for model in models
         )
         rows.append(metric_row(explained(metric, value_unit, chances[name], folded=False), cells))
-    return table("Headline numbers of each model", head, rows), unasked
+    return table("Headline numbers of each model", head, rows), unmeasured
 
 
 def _cell(estimate: EstimateRow | None, unit: str, is_best: bool, has_ties: bool) -> str:
     if estimate is None or math.isnan(estimate.value):
         return f"<td>-<br><small>n = {estimate.n_items if estimate else 0:,}</small></td>"
     value = tag(
-        "strong" if is_best else "span",
-        render_numbers.number(estimate.value, unit),
-        class_="value",
+        "strong" if is_best else "span", render_numbers.number(estimate.value, unit), class_="value"
     )
     counts = f"n = {estimate.n_items:,}"
     if estimate.ties and has_ties:

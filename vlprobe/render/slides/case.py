@@ -14,8 +14,8 @@ from vlprobe.case.card import (
     case_card,
     verdict_word,
 )
-from vlprobe.render.sentences import count_word, counted, every_model, listed, shorten
-from vlprobe.render.slides.records import ModelMark, Slide, SlideBar, SlidePicture
+from vlprobe.render.sentences import capitalized, count_word, counted, every_model, listed, shorten
+from vlprobe.render.slides.values import ModelMark, Slide, SlideBar, SlidePicture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.story import Opener, Story
 from vlprobe.views.wall import ModelVerdict
@@ -113,8 +113,8 @@ def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
         return "No model is fooled."
     if fooled == many:
         return f"{every_model(many).capitalize()} {plural_verb}."
-    subject = f"{count_word(fooled)} of {count_word(many)} models"
-    return f"{subject[:1].upper()}{subject[1:]} {single_verb if fooled == 1 else plural_verb}."
+    subject = capitalized(f"{count_word(fooled)} of {count_word(many)} models")
+    return f"{subject} {single_verb if fooled == 1 else plural_verb}."
 
 
 def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> Slide:
@@ -186,10 +186,10 @@ def _said(
     margins = "; ".join(
         f"{answer.model} {answer.margin:+.3f}" for answer in answers[:MOST_BARS] if answer.is_scored
     )
-    stored = f"Margins as stored: {margins}.", "Zero is a tie, and a tie is a failure."
+    notes = f"Margins as stored: {margins}.", "Zero is a tie, and a tie is a failure."
     if kind.is_share:
         model = card.case.answer.model if card.case.answer else ""
-        stored = f"The heading is about {model}." if model else "", kind.question
+        notes = f"The heading is about {model}." if model else "", kind.question
     n_more = len(verdicts) - len(bars)
     return [
         Slide(
@@ -198,16 +198,6 @@ def _said(
             detail=f"“{shorten(card.case.wrong_text, 160)}”" if card.case.wrong_text else "",
             bars=tuple(bars),
             note=f"{scale} {counted(n_more, 'model')} more." if n_more else scale,
-            notes=stored if margins else (),
+            notes=notes if margins else (),
         )
     ]
-
-
-def named_notes(slide: Slide, names: Mapping[str, str]) -> tuple[str, ...]:
-    """The speaker's notes with the models' plain names."""
-    lines = []
-    for line in filter(None, slide.notes):
-        for model in sorted(names, key=len, reverse=True):
-            line = line.replace(model, names[model])
-        lines.append(line)
-    return tuple(lines)

@@ -6,10 +6,18 @@ from collections.abc import Mapping, Sequence
 from vlprobe.case.card import card_type
 from vlprobe.render import findings
 from vlprobe.render.attribution import published_text
+from vlprobe.render.mixed import amount
 from vlprobe.render.numbers import interval, number
-from vlprobe.render.sentences import count_word, counted, every_model, sentence_names, shorten
+from vlprobe.render.sentences import (
+    capitalized,
+    count_word,
+    counted,
+    every_model,
+    sentence_names,
+    shorten,
+)
 from vlprobe.render.slides.case import MOST_BARS, case_slides
-from vlprobe.render.slides.records import Figure, Slide, SlideBar, SlidePicture
+from vlprobe.render.slides.values import Figure, Slide, SlideBar, SlidePicture
 from vlprobe.render.words import NOT_RENAMED, dataset_name, is_plural, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import ModelShare, PairedTests, SubtypeShare
@@ -24,7 +32,6 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     """The slides of a talk; those that nothing is known for are left out.
 
     Args:
-        story: The story to present.
         renamed: Names that people gave to models and datasets.
     """
     kind = presentations()[story.probe].kind(story.standings.kind)
@@ -42,12 +49,14 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     return tuple(deck)
 
 
-def asked(story: Story, kind: KindPresentation, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
+def describe_questions(
+    story: Story, kind: KindPresentation, renamed: Mapping[str, str] = NOT_RENAMED
+) -> str:
     """The models and the number of questions."""
     n_models = len(story.models)
     subject = f"{count_word(n_models)} {'model' if n_models == 1 else 'models'}"
     lies = kind.lies if story.standings.n_cases != 1 else kind.lies.removesuffix("s")
-    clauses = [_upper(subject), f"{story.standings.n_cases:,} {lies}"]
+    clauses = [capitalized(subject), f"{story.standings.n_cases:,} {lies}"]
     return f"{', '.join(clauses)}. {dataset_name(story.dataset, renamed)}."
 
 
@@ -56,7 +65,7 @@ def _title(story: Story, kind: KindPresentation, renamed: Mapping[str, str]) -> 
         id="title",
         tag=presentations()[story.probe].name or presentations()[story.probe].title,
         heading=((f"Who {kind.verb} {kind.lie or kind.label}?", ""),),
-        detail=asked(story, kind, renamed),
+        detail=describe_questions(story, kind, renamed),
         note=published_text(story.runs, renamed),
         notes=(
             kind.question,
@@ -90,9 +99,9 @@ def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
     ]
     n_models = len(standings.fit)
     whose = "one model" if n_models == 1 else f"{count_word(n_models)} models together"
-    lines = [f"{_upper(wrong(row.subtype))}: {_share(row)}." for row in reversed(rows)]
+    lines = [f"{capitalized(wrong(row.subtype))}: {_share(row)}." for row in reversed(rows)]
     left_out = len(standings.shares) - len(rows)
-    remainder = f" {_upper(counted(left_out, 'more type'))} not shown." if left_out else ""
+    remainder = f" {capitalized(counted(left_out, 'more type'))} not shown." if left_out else ""
     return [
         Slide(
             id="often",
@@ -107,14 +116,14 @@ def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
 def _worst_subtype(rows: Sequence[SubtypeShare]) -> str:
     """The type that fools most often, if that is clear; rows from the lowest share to the highest."""
     *others, worst = rows
-    mildest, *rest = rows
+    mildest, *higher = rows
     if any(math.isnan(row.low) or math.isnan(row.high) for row in rows):
         return "How often models are fooled, by what is wrong."
     if all(worst.low > row.high for row in others):
         return f"{_fools(worst)} most often."
     if max(row.low for row in rows) <= min(row.high for row in rows):
         return "All kinds of lies fool about as often."
-    if all(mildest.high < row.low for row in rest):
+    if all(mildest.high < row.low for row in higher):
         return f"{_fools(mildest)} least often."
     return "No kind of lie fools clearly most often."
 
@@ -122,11 +131,7 @@ def _worst_subtype(rows: Sequence[SubtypeShare]) -> str:
 def _fools(row: SubtypeShare) -> str:
     """Begin a sentence with what fools."""
     what = wrong(row.subtype)
-    return f"{_upper(what)} {'fool' if is_plural(what) else 'fools'}"
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return f"{capitalized(what)} {'fool' if is_plural(what) else 'fools'}"
 
 
 def _share(row: SubtypeShare | ModelShare) -> str:
@@ -147,17 +152,23 @@ def _who_is_better(
 ) -> list[Slide]:
     standings = story.standings
     fit = [contestant for contestant in standings.fit if not math.isnan(contestant.share)]
-    rest = [
+    unfit = [
         contestant
         for contestant in standings.contestants
         if not contestant.is_fit and not math.isnan(contestant.share)
     ]
-    if not fit and not rest:
+    if not fit and not unfit:
         return []
     bars = fit if len(fit) <= MOST_BARS else [*fit[: MOST_BARS - 1], fit[-1]]
-    heading = _headline(fit or rest, standings, kind)
+    heading = _headline(fit or unfit, standings, kind)
     left_out = len(fit) - len(bars)
     note = _measured(standings, kind, dataset_name(story.dataset, renamed))
+    apart = [  # named, but not drawn with the others
+        f"{names[each.model]}, {'a control' if each.is_control else 'which failed its checks'}: "
+        f"{number(each.share, standings.unit)}."
+        for each in unfit[:2]
+        if bars
+    ]
     if left_out:
         note += f" {counted(left_out, 'model')} between the last two not shown."
     return [
@@ -165,21 +176,10 @@ def _who_is_better(
             id="better",
             heading=((heading, ""),),
             detail=findings.ranking(standings, names),
-            bars=_bars(bars or rest[:MOST_BARS], standings),
-            note=" ".join([note, *_apart(rest if bars else (), standings, names)]),
-            notes=_ranking_notes([*fit, *rest], standings, names),
+            bars=_bars(bars or unfit[:MOST_BARS], standings),
+            note=" ".join([note, *apart]),
+            notes=_ranking_notes([*fit, *unfit], standings, names),
         )
-    ]
-
-
-def _apart(
-    contestants: Sequence[ModelShare], standings: PairedTests, names: Mapping[str, str]
-) -> list[str]:
-    """Controls and models that failed their checks: named, but not drawn with the others."""
-    return [
-        f"{names[contestant.model]}, {'a control' if contestant.is_control else 'which failed its checks'}: "
-        f"{number(contestant.share, standings.unit)}."
-        for contestant in contestants[:2]
     ]
 
 
@@ -225,11 +225,11 @@ def _bars(contestants: Sequence[ModelShare], standings: PairedTests) -> tuple[Sl
 
 
 def _measured(standings: PairedTests, kind: KindPresentation, dataset: str) -> str:
-    about = f"{standings.n_cases:,} {kind.lies}. {dataset}."
+    counts = f"{standings.n_cases:,} {kind.lies}. {dataset}."
     if standings.is_movement:
-        return f"How far each model moves: {about} Lines: 95 % intervals."
+        return f"How far each model moves: {counts} Lines: 95 % intervals."
     happened = card_type(kind).believed
-    return f"Share of the {kind.lies} that are {happened}: {about} Lines: 95 % intervals."
+    return f"Share of the {kind.lies} that are {happened}: {counts} Lines: 95 % intervals."
 
 
 def _ranking_notes(
@@ -272,9 +272,9 @@ def _mixed(mixture: MixedStory | None, renamed: Mapping[str, str]) -> list[Slide
     case = mixture.case
     ranks = case.ranks_of(mixture.model)
     losing = (
-        f"{_upper(every_model(mixture.n_models))} lose"
+        f"{capitalized(every_model(mixture.n_models))} lose"
         if mixture.n_fooled == mixture.n_models
-        else f"{_upper(count_word(mixture.n_fooled))} of {count_word(mixture.n_models)} models "
+        else f"{capitalized(count_word(mixture.n_fooled))} of {count_word(mixture.n_models)} models "
         f"{'loses' if mixture.n_fooled == 1 else 'lose'}"
     )
     if mixture.n_models == 1:
@@ -289,7 +289,12 @@ def _mixed(mixture: MixedStory | None, renamed: Mapping[str, str]) -> list[Slide
     return [
         Slide(
             id="mixed",
-            heading=((f"{_part(100 - case.share)} is enough to lose the right one.", ""),),
+            heading=(
+                (
+                    f"{capitalized(amount(case.share))} of another picture is enough to lose the right one.",
+                    "",
+                ),
+            ),
             detail=f"“{shorten(case.caption, 160)}” {losing} it to its own mixture.",
             pictures=tuple(picture for picture in pictures if picture.name),
             note=f"{dataset_name(mixture.dataset, renamed)}: {case.n_pictures:,} pictures, and "
@@ -305,16 +310,6 @@ def _mixed(mixture: MixedStory | None, renamed: Mapping[str, str]) -> list[Slide
             ),
         )
     ]
-
-
-def _part(percent: int) -> str:
-    """Compute how much of another picture.
-
-    >>> _part(10), _part(25)
-    ('A tenth of another picture', '25 % of another picture')
-    """
-    words = {10: "A tenth", 20: "A fifth", 50: "Half"}
-    return f"{words.get(percent, f'{percent} %')} of another picture"
 
 
 # What next.

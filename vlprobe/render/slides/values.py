@@ -1,16 +1,94 @@
-"""Slides as the component `slides` takes them: plain values, pictures by a short key."""
+"""Slides: their elements, and the plain values that the component `slides` takes, pictures by a short key.
+
+Texts are runs: a text and its style, "true", "lie", "changed" or "".
+"""
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 from vlprobe.case.card import VERDICT_WORDS
 from vlprobe.render.attribution import credit_values
 from vlprobe.render.charts.styles import Looks, mark_values
-from vlprobe.render.slides.case import named_notes
-from vlprobe.render.slides.records import ModelMark, Slide, SlideBar, SlidePicture
 from vlprobe.types import Picture
+from vlprobe.views.wall import Verdict
 
-Values = dict[str, object]
+Values = dict[str, Any]
+Run = tuple[str, str]
+Layout = Literal["beside", "stacked"]  # pictures at the left of the words, or below them
+
+
+@dataclass(frozen=True, slots=True)
+class SlidePicture:
+    """A picture with the sentence that stands for it."""
+
+    name: str  # as tables of cases have it
+    alt: str
+    label: str = ""
+    style: str = ""  # "true", "lie" or ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMark:
+    """One model's answer to one case."""
+
+    model: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A big number and what it counts."""
+
+    figure: str
+    label: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SlideBar:
+    """One model in a row of bars; all ends are shares of the width, NaN where unknown."""
+
+    model: str
+    start: float
+    end: float
+    text: str  # the value in words
+    low: float = float("nan")  # of the interval
+    high: float = float("nan")
+    style: str = ""  # "best", "lie", "true", "tie" or ""
+    remark: str = ""  # beside the name, such as "a control"
+
+
+@dataclass(frozen=True, slots=True)
+class Slide:
+    """One slide."""
+
+    id: str
+    heading: tuple[Run, ...]
+    layout: Layout = "stacked"
+    tag: str = ""  # above the heading
+    tag_style: str = ""  # "true", "lie" or ""
+    detail: str = ""
+    verdict: str = ""  # below the heading, apart from it
+    pictures: tuple[SlidePicture, ...] = ()
+    marks: tuple[ModelMark, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    bars: tuple[SlideBar, ...] = ()
+    points: tuple[str, ...] = ()
+    note: str = ""  # small, below everything
+    notes: tuple[str, ...] = field(default=())  # only for the speaker
+
+    @property
+    def title(self) -> str:
+        """The heading without styles."""
+        return "".join(text for text, _ in self.heading)
+
+    @property
+    def spoken(self) -> str:
+        """Return the screen reader text of a slide."""
+        texts = [self.tag, self.title, self.detail, self.verdict]
+        return " ".join(text if text[-1] in ".?!:" else f"{text}." for text in texts if text)
 
 
 def picture_names(slides: Sequence[Slide]) -> tuple[str, ...]:
@@ -29,12 +107,8 @@ def talk_values(
     """A whole talk.
 
     Args:
-        slides: In order.
-        model_looks: Model looks of every model that is on them.
         addresses: Addresses of every picture by its name, a data address; "" if it cannot be read.
-        names: Name of each model.
         heading: Above the slides on the page.
-        detail: Below it.
     """
     keys = {name: f"p{index}" for index, name in enumerate(picture_names(slides))}
     return {
@@ -58,11 +132,16 @@ def _slide_values(
         "detail": slide.detail,
         "verdict": slide.verdict,
         "pictures": [_picture_values(picture, keys) for picture in slide.pictures],
-        "marks": [_mark_values(mark, model_looks, names) for mark in slide.marks],
-        "figures": [
-            {"figure": figure.figure, "label": figure.label, "detail": figure.detail}
-            for figure in slide.figures
+        "marks": [
+            {
+                **mark_values(model_looks[mark.model]),
+                "name": names[mark.model],
+                "state": mark.verdict,
+                "word": VERDICT_WORDS[mark.verdict],
+            }
+            for mark in slide.marks
         ],
+        "figures": [asdict(figure) for figure in slide.figures],
         "bars": [_bar_values(bar, model_looks, names) for bar in slide.bars],
         "points": list(slide.points),
         "note": slide.note,
@@ -83,15 +162,6 @@ def _picture_values(picture: SlidePicture, keys: Mapping[str, str]) -> Values:
     }
 
 
-def _mark_values(mark: ModelMark, model_looks: Looks, names: Mapping[str, str]) -> Values:
-    return {
-        **mark_values(model_looks[mark.model]),
-        "name": names[mark.model],
-        "state": mark.verdict,
-        "word": VERDICT_WORDS[mark.verdict],
-    }
-
-
 def _bar_values(bar: SlideBar, model_looks: Looks, names: Mapping[str, str]) -> Values:
     numbers = {"start": bar.start, "end": bar.end, "low": bar.low, "high": bar.high}
     return {
@@ -103,3 +173,13 @@ def _bar_values(bar: SlideBar, model_looks: Looks, names: Mapping[str, str]) -> 
         "sided": bar.style in ("lie", "true", "tie"),
         "remark": bar.remark,
     }
+
+
+def named_notes(slide: Slide, names: Mapping[str, str]) -> tuple[str, ...]:
+    """The speaker's notes with the models' plain names."""
+    lines = []
+    for line in filter(None, slide.notes):
+        for model in sorted(names, key=len, reverse=True):
+            line = line.replace(model, names[model])
+        lines.append(line)
+    return tuple(lines)

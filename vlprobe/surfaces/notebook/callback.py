@@ -11,7 +11,8 @@ import pandas as pd
 
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.models.in_memory import ModuleEncoder
-from vlprobe.render import numbers as render_numbers
+from vlprobe.render.html.elements import column_heads, embed, table, tag
+from vlprobe.render.numbers import number, unit_of
 from vlprobe.surfaces.notebook import drawing
 from vlprobe.surfaces.notebook.interface import load_dataset, run
 from vlprobe.surfaces.notebook.objects import LoadedData, Results
@@ -134,20 +135,19 @@ class Callback:
             return drawing.frame(drawing.heading("No probe results yet"))
         newest = self.history[max(self.history)]
         metrics = newest.question_set.metrics
-        rows = [
-            [
-                str(step),
-                *(
-                    render_numbers.number(value, render_numbers.unit_of(metrics[name], "cosine"))
-                    for name, value in values.items()
-                ),
+        rows = []
+        for step, values in self.table.to_dict("index").items():
+            cells = [
+                tag("td", number(value, unit_of(metrics[name], "cosine")))
+                for name, value in values.items()
             ]
-            for step, values in self.table.to_dict("index").items()
-        ]
-        heads = ["step", *(metrics[name].label for name in self.table.columns)]
+            rows.append(f"<tr>{tag('th', f'{step:,}', scope='row')}{''.join(cells)}</tr>")
+        heads = column_heads(["Step", *(metrics[name].label for name in self.table.columns)])
         title = f"{self.name} at step {max(self.history):,}: worst cases"
         return drawing.frame(
-            drawing.heading(title), newest.failures(limit=4).cards_html, drawing.table(heads, rows)
+            drawing.heading(title),
+            newest.failures(limit=4).cards_html,
+            embed(table("Metrics by step", heads, rows)),
         )
 
 

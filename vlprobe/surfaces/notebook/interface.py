@@ -36,19 +36,19 @@ from vlprobe.views.runs import QuestionSet
 Cache = str | Path | None  # a folder or a URL; None: VLPROBE_CACHE, or the folder `cache`
 
 
-class _Told(Progress):
+class _ProgressCallback(Progress):
     """Passes progress on to a function."""
 
-    def __init__(self, told: Callable[[str, float, float], object]) -> None:
-        self.told = told
+    def __init__(self, callback: Callable[[str, float, float], object]) -> None:
+        self.callback = callback
 
     def update(self, label: str, done: float, total: float) -> None:
         """Reports that `done` of `total` are finished."""
-        self.told(label, done, total)
+        self.callback(label, done, total)
 
     def tell(self, line: str) -> None:
         """Report the cost of a run."""
-        self.told(line, 0, 1)
+        self.callback(line, 0, 1)
 
 
 def edits(
@@ -95,9 +95,7 @@ def edits(
 
 
 def _foreign(captions: Sequence[str]) -> frozenset[str]:
-    """Captions that rules for English do not edit, which are reported. Raises InvalidInput if these
-    are all.
-    """
+    """Captions that rules for English do not edit, which are reported. Raises InvalidInput if these are all."""
     foreign = foreign_captions(captions, None)
     if not foreign:
         return foreign
@@ -181,7 +179,7 @@ def run(
     manifests = execute(
         request,
         store,
-        _Told(progress) if progress else None,
+        _ProgressCallback(progress) if progress else None,
         models=loaded,
         dataset=None if isinstance(dataset, str) else cast(Dataset, dataset),
     )
@@ -225,8 +223,7 @@ def score(
 
 
 def results(key: str = "", cache: Cache = None, *, models: str | Sequence[str] = ()) -> Results:
-    """Return stored results: of the most complete comparison, of the question set with this key, or
-    of the run with it.
+    """Return stored results: of the most complete comparison, of the question set with this key, or of the run with it.
 
     Bundled results are included, after your own.
 
@@ -278,8 +275,8 @@ def failures(
         conditions: `subtype`, `rule`, `tag` (NAME=VALUE), `contains`, `outcome` ("fooled", "tied",
             "held", "all"), `sort` ("worst", "closest", "best", "models", "dataset").
     """
-    stored = results(of, cache) if isinstance(of, str) else of
-    return stored.failures(model, kind, limit, **conditions)
+    question_results = results(of, cache) if isinstance(of, str) else of
+    return question_results.failures(model, kind, limit, **conditions)
 
 
 def compare(
@@ -294,5 +291,5 @@ def compare(
         kind: Kind of the cases that are shown [the first that both answered].
         cache: Where a key is looked up.
     """
-    stored = results(of, cache) if isinstance(of, str) else of
-    return stored.compare(model, other, kind)
+    question_results = results(of, cache) if isinstance(of, str) else of
+    return question_results.compare(model, other, kind)

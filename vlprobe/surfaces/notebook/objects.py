@@ -1,28 +1,32 @@
 """Results of the functions of `import vlprobe`: values for further work, which a notebook shows with pictures first."""
 
 import functools
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import htpy
 import numpy as np
 import pandas as pd
 
 from vlprobe import registry, views
-from vlprobe.case import json
-from vlprobe.case.card import case_card
+from vlprobe.case import html, json
+from vlprobe.case.card import ROLES, CaseText, case_card
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.models.doctor.passport import read_passport
 from vlprobe.render import findings
-from vlprobe.render import numbers as render_numbers
 from vlprobe.render.attribution import credit_line, published_line
-from vlprobe.render.html.tables import metrics
+from vlprobe.render.charts.styles import styles
+from vlprobe.render.html import compare as html_compare
+from vlprobe.render.html import elements, tables
+from vlprobe.render.html.elements import embed
 from vlprobe.render.model_lookup import find_model
+from vlprobe.render.sentences import LONGEST, sentence_names, shorten
 from vlprobe.render.wall import heading
 from vlprobe.render.words import dataset_name, model_name, presentations
 from vlprobe.scoring import thumbnails
 from vlprobe.scoring.encoder import CachedEncoder
+from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.notebook import drawing
 from vlprobe.types import POOLED, Capabilities, Edit, Item, Model, Picture, Probe
@@ -70,21 +74,19 @@ class Edits(Sequence[EditedCaption]):
         return pd.DataFrame(rows, columns=pd.Index(["caption", "text", *columns]))
 
     def _repr_html_(self) -> str:
-        nodes = []
-        for caption in dict.fromkeys(self.captions):
-            lines = [
-                drawing.edit_line(
-                    caption,
-                    entry.text,
-                    entry.edit.source,
-                    entry.edit.target,
-                    entry.edit.kind != "paraphrase",
-                )
-                for entry in self.entries
-                if entry.caption == caption
-            ]
-            nodes += [drawing.true(caption), *lines]
-        return drawing.frame(*nodes)
+        return drawing.frame(
+            *(html.captions(self._texts(caption)) for caption in dict.fromkeys(self.captions))
+        )
+
+    def _texts(self, caption: str) -> list[CaseText]:
+        """A caption and its edits, with the words that differ marked."""
+        texts = [CaseText(ROLES["true"], caption)]
+        for entry in self.entries:
+            if entry.caption == caption:
+                is_same = entry.edit.kind == "paraphrase"
+                role, mark = ("reworded", "changed") if is_same else ("lie", "lie")
+                texts.append(CaseText(ROLES[role], entry.text, caption, mark, True))
+        return texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +114,11 @@ class LoadedData:
     def _repr_html_(self) -> str:
         shown = self.items[:SHOWN]
         sources = thumbnails.addresses(self.root, [item.image.name for item in shown if item.image])
-        cards = [
-            [
-                drawing.picture(sources.get(item.image.name, ""), item.captions[0])
-                if item.image
-                else None,
-                credit_line(item.image.name) if item.image else None,
-                *map(drawing.true, item.captions[:2]),
-                *map(drawing.lie, item.foils[:1]),
-            ]
-            for item in shown
-        ]
+        cards = []
+        for item in shown:
+            true = [CaseText(ROLES["true"], caption) for caption in item.captions[:2]]
+            wrong = [CaseText(ROLES["lie"], foil) for foil in item.foils[:1]]
+            cards.append([_picture(item, sources), html.captions([*true, *wrong], LONGEST)])
         n_captions = sum(len(item.captions) for item in self.items)
         title = f"{dataset_name(self.name)}: {len(self.items):,} items, {n_captions:,} captions"
         return drawing.frame(drawing.heading(title, " ".join(self.notes)), drawing.grid(cards))
@@ -176,7 +172,7 @@ class LoadedModel:
     def _repr_html_(self) -> str:
         facts = {name: words for name, words in read_passport(self.model).items() if words}
         title = drawing.heading(model_name(self.name), self.note)
-        return drawing.frame(title, drawing.table(["", ""], [*facts.items()]))
+        return drawing.frame(title, embed(elements.facts(facts)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,37 +254,29 @@ class Results:
     def _repr_html_(self) -> str:
         worst = self.failures(limit=WORST)
         run = self.question_set.runs[0]
-        about = f"{dataset_name(run.dataset)}, {run.n_cases:,} questions. The worst of {model_name(self.models[0])}:"
+        subtitle = f"{dataset_name(run.dataset)}, {run.n_cases:,} questions. The worst of {model_name(self.models[0])}:"
         name = presentations()[run.probe].name or run.probe
         return drawing.frame(
-            drawing.heading(name, about),
+            drawing.heading(name, subtitle),
             published_line(self.question_set.runs),
             worst.cards_html,
-            drawing.table(["", *drawing.names(self.models)], self._rows()),
+            embed(self._headline()),
             drawing.heading(
                 "", "; ".join(filter(None, (row.older for row in self.question_set.runs)))
             ),
         )
 
-    def _rows(self) -> list[list[str]]:
-        labelled, table = metrics(self.question_set.probe), self.table
-        cells = {(row["metric"], row["model"]): row for row in table.to_dict("records")}
-        lines = []
-        for name, metric in labelled.items():
-            row = [
-                f"{metric.label} {'↑' if metric.direction == 'up' else '↓' if metric.direction == 'down' else ''}"
-            ]
-            for model in self.models:
-                cell = cells.get((name, model))
-                unit = render_numbers.unit_of(metric, "cosine")
-                row.append(
-                    render_numbers.with_interval(cell["value"], cell["low"], cell["high"], unit)
-                    if cell
-                    else "-"
-                )
-            if set(row[1:]) != {"-"}:
-                lines.append(row)
-        return lines
+    def _headline(self) -> str:
+        store, question_set = self.store, self.question_set
+        table, _ = tables.headline(
+            self.table,
+            tables.metrics(question_set.probe),
+            "cosine",
+            sentence_names(self.models, display_names.read(store)),
+            styles(views.runs.models(store)),
+            views.papers.chances(store, question_set),
+        )
+        return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +304,7 @@ class Failures(Sequence[WallCard]):
         return pd.DataFrame(rows, columns=pd.Index(columns))
 
     @property
-    def cards_html(self) -> drawing.htpy.Node:
+    def cards_html(self) -> htpy.Node:
         """The cards, without a frame."""
         cards = [case_card(card, self.kind) for card in self.cards]
         names = [name for card in cards for name in json.picture_names(card)]
@@ -331,11 +319,11 @@ class Failures(Sequence[WallCard]):
             self.kind, self.case_filter.outcome, self.total, n_pictures, is_all and has_pictures
         )
         shown = "" if is_all else f"The first {len(self.cards)} of {self.total:,}."
-        about = " ".join(
+        subtitle = " ".join(
             filter(None, [f"{model_name(self.case_filter.model)}.", self.kind.question, shown])
         )
         return drawing.frame(
-            drawing.heading(title, about), published_line([self.run]), self.cards_html
+            drawing.heading(title, subtitle), published_line([self.run]), self.cards_html
         )
 
 
@@ -402,18 +390,26 @@ class Compared:
                     drawing.heading(f"Only {model_name(model)} is fooled"),
                     drawing.grid(drawing.case_card(card, sources, self.models) for card in cards),
                 ]
-        labels = metrics(self.results.question_set.probe)
-        rows = [
-            [
-                labels[row["metric"]].label,
-                f"{row['difference']:+.4f}",
-                f"{row['low']:+.4f} to {row['high']:+.4f}",
-                row["verdict"],
-            ]
-            for row in self.table.to_dict("records")
-            if not math.isnan(row["difference"])
-        ]
-        heads = ["", f"{model_name(self.models[1])} minus {model_name(self.models[0])}", "95 %", ""]
+        store, question_set = self.results.store, self.results.question_set
+        differences, _ = html_compare.differences(
+            self.table,
+            tables.metrics(question_set.probe),
+            "cosine",
+            styles(views.runs.models(store)),
+            views.papers.chances(store, question_set),
+            sentence_names(self.models, display_names.read(store)),
+        )
         title = drawing.heading(self._verdict.heading, self._verdict.detail)
-        published = published_line([self.results.question_set.run(model) for model in self.models])
-        return drawing.frame(title, published, *sides, drawing.table(heads, rows))
+        published = published_line([question_set.run(model) for model in self.models])
+        return drawing.frame(title, published, *sides, embed(differences))
+
+
+def _picture(item: Item, sources: Mapping[str, str]) -> htpy.Node:
+    """The picture of an item with its credit, or the name of one that cannot be read."""
+    if not item.image:
+        return None
+    name = item.image.name
+    picture = htpy.div(".vp-missing")[drawing.missing(name)]
+    if source := sources.get(name):
+        picture = htpy.img(src=source, alt=shorten(item.captions[0], 160))
+    return [picture, credit_line(name)]

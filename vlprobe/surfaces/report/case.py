@@ -9,7 +9,7 @@ from vlprobe.case import html
 from vlprobe.case.card import case_card
 from vlprobe.render.attribution import published_line
 from vlprobe.render.charts.styles import styles
-from vlprobe.render.html.elements import embed, ordered
+from vlprobe.render.html.elements import embed
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.page import self_contained
@@ -22,20 +22,12 @@ LARGE, SMALL = 1000, 280  # pixels a side
 
 
 def case_page(
-    store: Store,
-    question_set: QuestionSet,
-    model: str,
-    number: int,
-    second_model: str = "",
+    store: Store, question_set: QuestionSet, model: str, number: int, second_model: str = ""
 ) -> str:
-    """The case with its pictures, texts, every model's scores, tags and note, and how to find it
-    again.
+    """The case with its pictures, texts, every model's scores, tags and note, and how to find it again.
 
     Args:
-        store: The store with the results.
-        question_set: The models and their runs.
         model: The one whose verdict comes first.
-        number: The case.
         second_model: The model that it is compared with, if any.
     """
     probe, presentation = question_set.probe, question_set.presentation
@@ -43,13 +35,13 @@ def case_page(
     kind = presentation.kind(case.kind)
     answers = views.rows.answer_rows(store, question_set, [number])[number]
     models = list(
-        dict.fromkeys([model, *filter(None, [second_model]), *ordered(question_set.models)])
+        dict.fromkeys([model, *filter(None, [second_model]), *question_set.ordered_models])
     )
     annotated = annotations.read(store, question_set.key).current
     annotation = next((annotation for annotation in annotated if annotation.case == number), None)
     large, small = (functools.partial(html.data_address, side=side) for side in (LARGE, SMALL))
     looks = styles(views.runs.models(store))
-    card, is_pair = case_card(case, kind, answers), bool(second_model)
+    card, answer = case_card(case, kind, answers), answers[model]
     origin = {"Dataset": question_set.runs[0].dataset, "Question set": question_set.key}
     title = f"One case of {probe}"
     nodes = [
@@ -59,7 +51,10 @@ def case_page(
         published_line(question_set.runs),
         html.shots(card, large),
         htpy.div(".vp-card")[
-            html.case(card, models, looks, small, everything=True, beside=is_pair)
+            html.verdict(kind, answer.margin, answer.is_scored),
+            html.captions([*card.texts, *card.more_texts]),
+            html.strips(card.strips(everything=True), small),
+            html.numbers(card, models, looks, beside=bool(second_model)),
         ],
         annotation and html.chips(annotation.tags, annotation.note),
         htpy.h2["Details"],

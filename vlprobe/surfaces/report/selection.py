@@ -25,9 +25,7 @@ PLAIN = ("id", "item", "kind", "subtype", "rule", "source", "target")
 
 
 def as_json(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
-    """The filter, how many cases pass, and the first MOST of them in the filter's order; unknown is
-    null.
-    """
+    """The filter, how many cases pass, and the first MOST of them in the filter's order; unknown is null."""
     cases, total = _cases(store, question_set, case_filter)
     content = {
         "question_set": question_set.key,
@@ -72,9 +70,7 @@ def _cases(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
 
 
 def _case(
-    case: FailureRow,
-    answers: dict[str, AnswerRow],
-    annotation: Annotation | None,
+    case: FailureRow, answers: dict[str, AnswerRow], annotation: Annotation | None
 ) -> dict[str, object]:
     """One case as JSON holds it."""
     return {

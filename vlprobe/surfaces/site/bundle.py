@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from vlprobe.errors import InvalidInput
 from vlprobe.render.attribution import published_text
@@ -19,11 +20,17 @@ from vlprobe.storage.store import Store
 from vlprobe.surfaces.site import pages
 from vlprobe.surfaces.site.compare import compare_values
 from vlprobe.surfaces.site.explore import explore_values
-from vlprobe.surfaces.site.home import home_values
-from vlprobe.surfaces.site.present import present_values
-from vlprobe.surfaces.site.privacy import Privacy, bare
+from vlprobe.surfaces.site.home import home_values, present_values
 from vlprobe.surfaces.site.shelf import Shelf
-from vlprobe.surfaces.site.subject import Limits, Subject, Values, entries, subject
+from vlprobe.surfaces.site.subject import (
+    Limits,
+    Subject,
+    Values,
+    bare,
+    private_folders,
+    read_subject,
+    without_folders,
+)
 from vlprobe.surfaces.site.tradeoff import kind_of_lie, tradeoff_values
 from vlprobe.views.runs import QuestionSet
 
@@ -35,15 +42,16 @@ ALLOWANCE = 4096  # maximum bytes that a file takes on the disk in addition to i
 class Contents:
     """The values of a site's pages and its pictures by the names of their scripts, and which pages these are."""
 
-    tables: Mapping[str, Values | Sequence[str]]
+    tables: Mapping[str, Any]
     pages: Sequence[pages.Page]
     shelf: Shelf
 
     @property
     def n_cases(self) -> int:
         """Count the cases of all kinds and question sets."""
-        explored = [values for name, values in self.tables.items() if "-explore-" in name]
-        return sum(len(entries(values["cases"])) for values in explored if isinstance(values, dict))
+        return sum(
+            len(values["cases"]) for name, values in self.tables.items() if "-explore-" in name
+        )
 
 
 @dataclass(frozen=True)
@@ -65,30 +73,30 @@ def contents(store: Store, question_sets: Sequence[QuestionSet], limits: Limits)
     """The content of a site's pages about some question sets.
 
     Args:
-        store: The store with the results.
         question_sets: In the order of the site; the first is shown first.
-        limits: The limits of publication.
     """
     # Which photographs are here is computed once a kind, not once a list of cases: 91 % of the time
     # of a report on the bundled SugarCrepe.
     store = store.snapshot()
     shelf = Shelf(store.root, limits.may_publish)
-    subjects = [subject(store, question_set, shelf, limits) for question_set in question_sets]
+    subjects = [read_subject(store, question_set, shelf, limits) for question_set in question_sets]
     tables: dict[str, Values] = {}
-    for about in subjects:
-        for kind in about.kinds:
-            tables |= _tables(about, kind)
+    for subject in subjects:
+        for kind in subject.kinds:
+            tables |= _tables(subject, kind)
     labels = _labels(subjects)
     tables["index"] = {
-        "sets": [_about(about, labels[about.question_set.key]) for about in subjects]
+        "sets": [_index_entry(subject, labels[subject.question_set.key]) for subject in subjects]
     }
     runs = [run for question_set in question_sets for run in question_set.runs]
     names_of_runs = {name for run in runs for name in (run.model, run.dataset)}
-    privacy = Privacy(store.roots, names_of_runs, shelf.folders, limits.with_notes)
-    names = {name for about in subjects for kind in about.kinds for name in _pages(about, kind)}
+    if not limits.with_notes:
+        tables = without_folders(tables, private_folders(store.roots, names_of_runs, shelf.folders))
+    names = {
+        name for subject in subjects for kind in subject.kinds for name in _pages(subject, kind)
+    }
     return Contents(
-        {name: privacy.of(values) for name, values in tables.items()}
-        | {f"pictures-{number}": chunk for number, chunk in enumerate(shelf.chunks)},
+        tables | {f"pictures-{number}": chunk for number, chunk in enumerate(shelf.chunks)},
         [page for page in pages.PAGES if page.name in names],
         shelf,
     )
@@ -105,67 +113,65 @@ def site(store: Store, question_sets: Sequence[QuestionSet], limits: Limits) -> 
     return Site(files, content.n_cases, content.shelf.n_pictures, content.shelf.n_held_back)
 
 
-def _pages(about: Subject, kind: str) -> dict[str, str]:
+def _pages(subject: Subject, kind: str) -> dict[str, str]:
     """The pages that a kind has, by their names, and what they are called."""
-    is_there = {
-        "compare": len(about.models) > 1,
-        "tradeoff": kind == kind_of_lie(about),
-    }
+    is_there = {"compare": len(subject.models) > 1, "tradeoff": kind == kind_of_lie(subject)}
     return {page.name: page.title for page in pages.PAGES if is_there.get(page.name, True)}
 
 
-def _tables(about: Subject, kind: str) -> dict[str, Values]:
+def _tables(subject: Subject, kind: str) -> dict[str, Values]:
     """The values of every page about a kind, by the names of their scripts. Explore has every case that another
     page leads to.
     """
-    names = _pages(about, kind)
-    values, cases = home_values(about, kind, names)
-    tables = {"index": values, "present": present_values(about, kind)}
+    names = _pages(subject, kind)
+    values, cases = home_values(subject, kind, names)
+    tables = {"index": values, "present": present_values(subject, kind)}
     if "tradeoff" in names:
-        tables["tradeoff"], worst_cases = tradeoff_values(about)
+        tables["tradeoff"], worst_cases = tradeoff_values(subject)
         cases += worst_cases
     if "compare" in names:
-        tables["compare"], facing_cases = compare_values(about, kind)
+        tables["compare"], facing_cases = compare_values(subject, kind)
         cases += facing_cases
-    tables["explore"] = explore_values(about, kind, cases)
-    return {about.name(kind, page): values for page, values in tables.items()}
+    tables["explore"] = explore_values(subject, kind, cases)
+    return {subject.name(kind, page): values for page, values in tables.items()}
 
 
 def _labels(subjects: Sequence[Subject]) -> dict[str, str]:
     """Return the names of the question sets in the site's pickers, by their keys; no two are the same."""
     labels = {}
-    for about in subjects:
-        run = about.question_set.runs[0]
-        renamed = display_names.read(about.store)
-        name = about.presentation.name or run.probe
+    for subject in subjects:
+        run = subject.question_set.runs[0]
+        renamed = display_names.read(subject.store)
+        name = subject.presentation.name or run.probe
         label = f"{dataset_name(run.dataset, renamed)} · {name}{run.options}"
-        labels[about.question_set.key] = label if about.limits.with_notes else bare(label)
+        labels[subject.question_set.key] = label if subject.limits.with_notes else bare(label)
     return distinct(labels)
 
 
-def _about(about: Subject, label: str) -> Values:
+def _index_entry(subject: Subject, label: str) -> Values:
     """Return the entry of a question set in the site's index."""
-    run = about.question_set.runs[0]
-    models = counted(len(about.rated), "model")
+    run = subject.question_set.runs[0]
+    models = counted(len(subject.rated), "model")
     notes = []
-    if about.shelf.n_held_back:
+    if subject.shelf.n_held_back:
         notes.append("Pictures that others may hold rights to are left out.")
-    if published := published_text(about.question_set.runs):
+    if published := published_text(subject.question_set.runs):
         notes.append(published)
-    if about.credits:
+    if subject.credits:
         notes.append("Explore has the licenses and sources of pictures with each case.")
     return {
-        "key": about.key,
+        "key": subject.key,
         "label": label,
         "about": " · ".join([label, counted(run.n_items, "picture"), models, *notes]),
-        "models": about.marks(),
+        "models": subject.marks(),
         "kinds": [
             {
                 "key": kind,
-                "label": about.presentation.kind(kind).lie or about.presentation.kind(kind).label,
-                "pages": list(_pages(about, kind)),
+                "label": subject.presentation.kind(kind).lie
+                or subject.presentation.kind(kind).label,
+                "pages": list(_pages(subject, kind)),
             }
-            for kind in about.kinds
+            for kind in subject.kinds
         ],
     }
 

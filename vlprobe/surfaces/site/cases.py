@@ -4,7 +4,6 @@ Values that all models share are stored once; a model's answer adds the differen
 """
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -17,8 +16,7 @@ from vlprobe.case.card import CaseCard, case_card
 from vlprobe.datasets.credits import picture_credit
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
-from vlprobe.surfaces.site.privacy import bare
-from vlprobe.surfaces.site.subject import Subject, Values
+from vlprobe.surfaces.site.subject import Subject, Values, bare
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.bodies import body_of
@@ -26,8 +24,8 @@ from vlprobe.views.filter import Filter
 from vlprobe.views.wall import WallCard
 
 CREDITS = {  # tags of a dataset that say whose a picture is
-    "licence": "Licence",
-    "license": "Licence",
+    "licence": "License",
+    "license": "License",
     "author": "Author",
     "photographer": "Author",
     "credit": "Credit",
@@ -40,9 +38,8 @@ def case_entries(subject: Subject, kind_name: str, numbers: Sequence[int]) -> li
     """Every case with what each model did, in the order of the numbers.
 
     Returns:
-        Of each: case (what all models see), models (what differs, by the model's key), margins (in
-        the order of models, None where unknown), outcomes, picture (the number of its picture),
-        type, and texts.
+        Of each: case (what all models see), models (what differs, by the model's key), margins (in the order of models,
+        None where unknown), outcomes, picture (the number of its picture), type, and texts.
     """
     kind = subject.presentation.kind(kind_name)
     by_model = _cards(subject, kind_name, numbers)
@@ -53,7 +50,10 @@ def case_entries(subject: Subject, kind_name: str, numbers: Sequence[int]) -> li
         for card in cards
         for name in json.picture_names(case_card(card, kind))
     )
-    noted = _noted(subject)
+    noted: Mapping[int, Annotation] = {}
+    if subject.limits.with_notes:
+        written = annotations.read(subject.store, subject.question_set.key).current
+        noted = {annotation.case: annotation for annotation in written}
     table = views.rows.CaseTable(subject.store, subject.question_set.key)
     codes = table.picture_codes[list(numbers)]
     entries = []
@@ -103,9 +103,7 @@ def _cards(
     return {
         model: [
             replace(
-                card,
-                margin=card.verdicts[number].margin,
-                is_scored=card.verdicts[number].is_scored,
+                card, margin=card.verdicts[number].margin, is_scored=card.verdicts[number].is_scored
             )
             for card in cards
         ]
@@ -126,14 +124,6 @@ def _number(margin: float) -> float | None:
     return None if math.isnan(margin) else float(str(np.float32(margin)))
 
 
-def _noted(subject: Subject) -> Mapping[int, Annotation]:
-    """The annotations of cases, if they are published."""
-    if not subject.limits.with_notes:
-        return {}
-    written = annotations.read(subject.store, subject.question_set.key).current
-    return {annotation.case: annotation for annotation in written}
-
-
 def _shared(subject: Subject, card: CaseCard, annotation: Annotation | None) -> Values:
     """Describe a case for the drawer, for every model: bars, tags, note, credits and properties."""
     credits, with_notes = (
@@ -141,7 +131,7 @@ def _shared(subject: Subject, card: CaseCard, annotation: Annotation | None) -> 
         subject.limits.with_notes,
     )
     facts = [(name, text if with_notes else bare(text)) for name, text in card.facts.items()]
-    rest = [
+    details = [
         annotation and html.chips(annotation.tags, annotation.note),
         credits and htpy.p(".vp-quiet.vp-small")[credits],
         htpy.details[
@@ -153,7 +143,7 @@ def _shared(subject: Subject, card: CaseCard, annotation: Annotation | None) -> 
     ]
     return {
         "bars": inert(html.bars(card, subject.model_looks, subject.names)),
-        "rest": inert(rest),
+        "rest": inert(details),
     }
 
 
@@ -181,8 +171,8 @@ def _absence(name: str) -> str:
 
 
 def inert(nodes: htpy.Node) -> str:
-    """HTML whose pictures are keys and whose styles the script of the site sets: its policy forbids attributes."""
-    return re.sub(r' (src|style)="', r' data-\1="', "".join(htpy.fragment[nodes].iter_chunks()))
+    """HTML whose pictures are keys, which the script of the site replaces."""
+    return "".join(htpy.fragment[nodes].iter_chunks()).replace(' src="', ' data-src="')
 
 
 def credit(tags: Mapping[str, str], lines: Sequence[str] = ()) -> str:

@@ -41,12 +41,15 @@ def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int]
     """Return the data of the page for a kind, with the cases that other pages lead to."""
     kind = subject.presentation.kind(kind_name)
     types = types_of(subject, kind_name)
-    patterns = {}
+    store, question_set = subject.store, subject.question_set
+    patterns: dict[str, Sequence[Pattern]] = {}
     if not kind.is_movement:
-        patterns = {model: _patterns(subject, model, kind_name) for model in subject.models}
+        for model in subject.models:
+            summary = views.patterns.patterns(store, question_set, Filter(model, kind_name))
+            patterns[model] = summary.patterns[:MOST_PATTERNS]
     numbers = list(dict.fromkeys([*_numbers(subject, kind_name, patterns), *linked_cases]))
     case_filter = Filter(subject.models[0], kind_name)
-    cards = views.wall.cards(subject.store, subject.question_set, case_filter, numbers)
+    cards = views.wall.cards(store, question_set, case_filter, numbers)
     return {
         "lies": wrong_captions(kind),
         "movement": kind.is_movement,
@@ -68,11 +71,6 @@ def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int]
             for model, clear in patterns.items()
         },
     }
-
-
-def _patterns(subject: Subject, model: str, kind_name: str) -> Sequence[Pattern]:
-    summary = views.patterns.patterns(subject.store, subject.question_set, Filter(model, kind_name))
-    return summary.patterns[:MOST_PATTERNS]
 
 
 def _numbers(

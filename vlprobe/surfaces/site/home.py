@@ -1,14 +1,19 @@
-"""Home on a site: failures, the rate at which each type of lie is believed, every model, links to the other pages."""
+"""Home and Present on a site: failures, rates by type, every model and links; and the story of a kind as slides."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from urllib.parse import quote, urlencode
 
 from vlprobe import views
 from vlprobe.case.card import case_card
-from vlprobe.render import home
-from vlprobe.render.sentences import counted
+from vlprobe.render import findings, home
+from vlprobe.render.sentences import sentence_names
+from vlprobe.render.slides import deck
+from vlprobe.render.slides import values as slide_values
+from vlprobe.storage import display_names
 from vlprobe.surfaces.site.explore import types_of
 from vlprobe.surfaces.site.subject import Subject, Values
+from vlprobe.views.story import story
 
 FAILURES = 24  # at most
 SEED = 196  # of the order of failures, as that of shipped ones in the dashboard
@@ -25,8 +30,6 @@ def home_values(
     """Failures of a kind, and the figures of it; and the numbers of the cases that it shows.
 
     Args:
-        subject: The question set.
-        kind_name: Kind name of the cases.
         pages: The other pages that the site has of this kind, by what they are called.
     """
     store, question_set = subject.store, subject.question_set
@@ -34,7 +37,7 @@ def home_values(
     headline = views.showcase.headline_models(store, question_set)
     credible = views.paired_tests.fit_models(store, question_set)
     model = headline[0]
-    about = {"set": subject.key, "kind": kind_name}
+    base_query = {"set": subject.key, "kind": kind_name}
     count = min(FAILURES, subject.limits.n_cases)
     showcases = views.showcase.showcases(store, question_set, kind_name, model, SEED, count)
     subject.shelf.add(
@@ -45,25 +48,22 @@ def home_values(
     types = types_of(subject, kind_name)
 
     def address(key: str, query: Mapping[str, str]) -> str:
-        choices = {**about, **query, "model": subject.keys[query.get("model", model)]}
+        choices = {**base_query, **query, "model": subject.keys[query.get("model", model)]}
         subtype = choices.pop("type", "")
         if subtype in types:
             choices["type"] = str(types.index(subtype))
         return page("explore", **choices)
 
     strip = home.strip(counts, rated, credible, kind, subject.model_looks, address)
+    models = [  # without their stored names
+        entry | {"stored": entry["name"], "key": f"model:{number}"}
+        for number, entry in enumerate(strip["models"])
+    ]
     fooled = views.showcase.n_fooling_pictures(store, question_set, kind_name, model)
-    behind = {
-        "explore": f"{counted(fooled, 'picture')} that fool{'s' if fooled == 1 else ''} {rated[model]}"
-        if not kind.is_movement
-        else f"Every case of {rated[model]}",
-        "compare": "Who is better, and on what",
-        "tradeoff": "Invariance and sensitivity",
-        "present": "The story in slides",
-    }
+    doors = home.doors(kind, rated[model], fooled)
     values: Values = {
         "hero": {
-            "kicker": home.asked(subject.presentation, kind),
+            "kicker": home.describe_question(subject.presentation, kind),
             "cases": [
                 home.failure(
                     showcase,
@@ -80,30 +80,40 @@ def home_values(
             ],
             "only": len(showcases) == 1,
         },
-        "nothing": "Nothing moves here." if kind.is_movement else "No lie is believed here.",
+        "nothing": home.nothing(kind),
         "figures": {
             "numbers": home.numbers(counts, model, rated[model], kind, address),
-            "strip": strip | {"models": _models(strip)},
+            "strip": strip | {"models": models},
             "doors": [
                 {
                     "key": f"door:{name}",
-                    "href": page(name, **about),
+                    "href": page(name, **base_query),
                     "title": title,
-                    "sentence": behind[name],
+                    "sentence": doors[name],
                 }
                 for name, title in pages.items()
-                if name in behind
+                if name in doors
             ],
         },
     }
     return values, [showcase.card.case for showcase in showcases]
 
 
-def _models(strip: Values) -> list[Values]:
-    """The models of the strip without their stored names."""
-    models = strip["models"]
-    entries = models if isinstance(models, list) else []
-    return [
-        entry | {"stored": entry["name"], "key": f"model:{number}"}
-        for number, entry in enumerate(entries)
-    ]
+def present_values(subject: Subject, kind_name: str) -> Values:
+    """Return the input of the component, pictures by their keys; without other question sets."""
+    talk_story = replace(story(subject.store, subject.question_set, kind_name), mixture=None)
+    renamed = {**display_names.read(subject.store), **subject.names}
+    slides = deck.slides(talk_story, renamed)
+    names = sentence_names(subject.models, subject.names)
+    pictures = slide_values.picture_names(slides)
+    subject.shelf.add(pictures)
+    kind = subject.presentation.kind(kind_name)
+    talk = slide_values.talk_values(
+        slides,
+        subject.model_looks,
+        {name: subject.shelf.key(name) for name in pictures},
+        names,
+        findings.ranking(talk_story.standings, names),
+        deck.describe_questions(talk_story, kind, renamed),
+    )
+    return talk | {"pictures": {name: {"source": key} for name, key in talk["pictures"].items()}}

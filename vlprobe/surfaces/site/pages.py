@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import htpy
+from plotly.offline import get_plotlyjs
 
 import vlprobe
 from vlprobe import __version__
 from vlprobe.render.html.style import SHEET
 from vlprobe.surfaces.page import CLOSED, document, json_text, self_contained
 
-POLICY = f"{CLOSED}; script-src 'self'; style-src 'self'"
+# Plotly sets attributes of style; a report loads its script from a blob that its own script makes.
+POLICY = f"{CLOSED}; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'"
+PLOTLY = "plotly"
 DASHBOARD = Path(vlprobe.__file__).parent / "dashboard"
 COMPONENTS = DASHBOARD / "components"
 HERE = Path(__file__).parent
@@ -54,6 +57,8 @@ def files(title: str, pages: Sequence[Page]) -> dict[str, str]:
         pages: Those that it has.
     """
     written = _scripts(pages) | {"site.css": style()}
+    if {"compare", "tradeoff"} & {page.name for page in pages}:
+        written[f"scripts/{PLOTLY}.js"] = get_plotlyjs()
     for page in pages:
         sources = ["scripts/base.js", "scripts/site.js", "data/index.js"]
         sources += [f"components/{name}.js" for name in page.components]
@@ -91,7 +96,9 @@ def one_file(
         _footer(),
     ]
     values = {name: packed(table) for name, table in tables.items()}
-    return self_contained(title, style(), nodes, "\n".join(_scripts(pages).values()), values)
+    values |= {PLOTLY: _compressed(get_plotlyjs())}
+    code = "\n".join(_scripts(pages).values())
+    return self_contained(title, style(), nodes, code, values, "blob:")
 
 
 def _header(title: str, links: Mapping[str, str], address: str = "{}.html") -> htpy.Element:
@@ -99,8 +106,7 @@ def _header(title: str, links: Mapping[str, str], address: str = "{}.html") -> h
         htpy.a(data_page=name, href=address.format(name))[text] for name, text in links.items()
     )
     return htpy.header[
-        htpy.a(".brand", href=address.format("index"))[title],
-        htpy.nav(aria_label="Pages")[anchors],
+        htpy.a(".brand", href=address.format("index"))[title], htpy.nav(aria_label="Pages")[anchors]
     ]
 
 
@@ -111,7 +117,7 @@ def _footer() -> htpy.Element:
 
 def style() -> str:
     """The style sheet of pages that are files: the dashboard's colors, tables and cases, and the frame."""
-    sheets = (DASHBOARD / "cases" / "style.css", HERE / "site.css")
+    sheets = (DASHBOARD / "cases.css", HERE / "site.css")
     return "\n".join([SHEET, *(sheet.read_text(encoding="utf-8") for sheet in sheets)])
 
 
@@ -167,4 +173,8 @@ def packed(values: Mapping[str, object] | Sequence[str]) -> str | Sequence[str]:
     """Values as compressed JSON in base64: a fifth of the size. Lists of pictures do not change."""
     if not isinstance(values, Mapping):
         return values
-    return base64.b64encode(gzip.compress(json_text(values).encode(), mtime=0)).decode()
+    return _compressed(json_text(values))
+
+
+def _compressed(text: str) -> str:
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()

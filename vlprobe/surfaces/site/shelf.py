@@ -1,7 +1,6 @@
 """The pictures of a site: each once, as small copies in scripts of a bounded size, by short keys.
 
-Drawings of vlprobe are published, and bundled photographs with their credits; all others only if the user
-allows it.
+Drawings of vlprobe are published, and bundled photographs with their credits; all others only if the user allows it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -54,10 +53,19 @@ class Shelf:
             for name in new
             if self._may_publish or is_drawn(name) or all(picture_credits(name))
         ]
-        self._held_back.update(name for name in set(new) - set(free) if _is_file(name))
+        self._held_back.update(
+            name
+            for name in set(new) - set(free)
+            if containers.is_file(Picture.from_name(name).path)  # an absent one is not held back
+        )
         sources = addresses(self._root, free)
         for name in new:
-            self._keys[name] = self._placed(sources.get(name, ""))
+            self._keys[name] = ""
+            if source := sources.get(name):
+                if not self._chunks or len(self._chunks[-1]) == CHUNK:
+                    self._chunks.append([])
+                self._chunks[-1].append(source)
+                self._keys[name] = f"{len(self._chunks) - 1}/{len(self._chunks[-1]) - 1}"
 
     def key(self, name: str) -> str:
         """The key of a picture; "" of one that is not here or does not go out."""
@@ -69,19 +77,6 @@ class Shelf:
         """The data address of a picture; "" of one that is not here or does not go out."""
         chunk, _, place = self.key(name).partition("/")
         return self._chunks[int(chunk)][int(place)] if place else ""
-
-    def _placed(self, source: str) -> str:
-        if not source:
-            return ""
-        if not self._chunks or len(self._chunks[-1]) == CHUNK:
-            self._chunks.append([])
-        self._chunks[-1].append(source)
-        return f"{len(self._chunks) - 1}/{len(self._chunks[-1]) - 1}"
-
-
-def _is_file(name: str) -> bool:
-    """Return whether there is a file of a picture; one that is absent is not held back."""
-    return containers.is_file(Picture.from_name(name).path)
 
 
 def is_drawn(name: str) -> bool:

@@ -17,9 +17,9 @@ function table(name) {
   return loading[name];
 }
 
-function loaded(name) {
+function loaded(name, src = `data/${encodeURIComponent(name)}.js`) {
   return new Promise((resolve, reject) => {
-    const script = Object.assign(make("script"), { src: `data/${encodeURIComponent(name)}.js` });
+    const script = Object.assign(make("script"), { src });
     script.addEventListener("load", () => resolve(name));
     script.addEventListener("error", () => reject(new Error(`${name} is missing`)));
     document.head.append(script);
@@ -28,9 +28,22 @@ function loaded(name) {
 
 async function unpacked(name) {
   const packed = window.vlprobe.tables[name];
-  if (typeof packed !== "string") return packed; // pictures
+  return typeof packed === "string" ? inflated(packed).json() : packed; // pictures
+}
+
+function inflated(packed) {
   const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+}
+
+// Plotly's script, which only pages with a figure need. Its rules of style are in the style sheet: the policy lets no other in.
+async function plotly() {
+  // It adds no style where an element has the name of its style or of its maps'.
+  for (const id of ["plotly.js-style-global", "9f215cf04c5486422605d13261cb87401f4e7763b6296af81e98efbc0130da53"])
+    document.head.append(Object.assign(make("meta", "no-inline-styles"), { id }));
+  if (!values) return loaded("plotly", "scripts/plotly.js");
+  const code = await inflated(window.vlprobe.tables.plotly).text();
+  return loaded("plotly", URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
 }
 
 async function pictureOf(key) {
@@ -49,13 +62,12 @@ async function pictured(value) {
   return Object.fromEntries(await Promise.all(entries));
 }
 
-// Markup of Python as elements. The policy forbids attributes of style, so the styles of bars are set here.
+// Markup of Python as elements.
 async function elements(markup) {
   const template = document.createElement("template");
   template.innerHTML = markup;
   const pictures = [...template.content.querySelectorAll("img")];
   await Promise.all(pictures.map(async (image) => (image.src = await pictureOf(image.dataset.src))));
-  for (const each of template.content.querySelectorAll("[data-style]")) each.style.cssText = each.dataset.style;
   for (const each of template.content.querySelectorAll("a[href]")) each.setAttribute("href", local(each.getAttribute("href")));
   return template.content;
 }
@@ -95,7 +107,21 @@ async function mount(host, name, data, send = () => {}) {
   host.leave = components[name]({ data: await pictured(data), parentElement: root, setTriggerValue: send, setStateValue: send });
 }
 
-// Figures and tables of Python in a place of the page. Their links with only a number sign are choices on this page.
+// A figure of Plotly in a place of the page; its marks are choices on this page.
+async function plot(host, figure, chosen, change) {
+  await (loading.plotly ||= plotly());
+  const { data, layout } = figure[matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"];
+  const traces = data.map((trace) => ({ ...trace, selectedpoints: trace.customdata?.flatMap((choice, at) => (choice === chosen ? [at] : [])) }));
+  const config = { displayModeBar: false, responsive: true };
+  const isNew = !host.data;
+  await window.Plotly.react(host, traces.map((trace) => ({ ...trace, selected: { marker: { size: 17 } } })), layout, config);
+  host.setAttribute("role", "img");
+  host.ariaLabel = figure.alternative;
+  host.change = change;
+  if (isNew) host.on("plotly_click", ({ points: [{ customdata }] }) => customdata && host.change(Object.fromEntries(new URLSearchParams(customdata))));
+}
+
+// Tables of Python in a place of the page. Their links with only a number sign are choices on this page.
 async function show(host, markup, chosen, change) {
   if (host.markup !== markup) {
     host.markup = markup;
@@ -373,8 +399,9 @@ PAGES.compare = async (page, values) => {
   sentence("Compare", chooser("Model", baselines, base, (model) => change({ model, group: "" })), "with",
     groups.length > 1 ? others : make("b", "", groups[0][1]), "on", ...choices(page));
   place("finding").replaceChildren(make("h1", "", contest.heading), make("p", "quiet", contest.detail));
-  await show(place("forest"), contest.figure, `row=${row}`, change);
-  place("how").replaceChildren(make("p", "quiet small", contest.figure && contest.how));
+  place("forest").hidden = !contest.figure;
+  if (contest.figure) await plot(place("forest"), contest.figure, `row=${row}`, change);
+  place("how").replaceChildren(make("p", "quiet small", contest.figure ? contest.how : ""));
   const mark = ({ path, color, name }) => make("span", "entry", drawing(path, "mark", "0 0 14 14", color), make("bdi", "", name));
   const legend = make("p", "legend small quiet", ...contest.models.map((key) => mark(models[key])));
   place("parting").replaceChildren(make("h2", "", `Where they disagree: ${values.titles[type]}`), legend);
@@ -417,10 +444,14 @@ PAGES.tradeoff = async (page, values) => {
   sentence("Trade-off of all models", ...choices(page));
   place("finding").replaceChildren(make("h1", "", values.heading), make("p", "quiet", values.detail));
   if (!place("sides").firstChild) place("sides").append(make("div"), make("section", "example"));
-  const [figure, example] = place("sides").children;
-  await show(figure, values.figure, `model=${model}`, (choice) => {
+  const [sides, example] = place("sides").children;
+  if (!sides.firstChild) sides.append(make("div"), make("div"));
+  const [figure, numbers] = sides.children;
+  const change = (choice) => {
     say(choice);
     draw(false);
-  });
+  };
+  await plot(figure, values.figure, `model=${model}`, change);
+  await show(numbers, values.numbers, `model=${model}`, change);
   example.replaceChildren(await elements(values.examples[model]));
 };

@@ -1,7 +1,11 @@
-"""The content of a site for one question set, and the limits of its publication."""
+"""The content of a site for one question set, and what is published of it: no path of this machine, no owner's name."""
 
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from vlprobe import views
 from vlprobe.datasets.credits import Credit, credits_of
@@ -10,12 +14,14 @@ from vlprobe.render.sentences import sentence_names, shortened
 from vlprobe.render.words import model_name
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
-from vlprobe.surfaces.site.privacy import bare
 from vlprobe.surfaces.site.shelf import Shelf
 from vlprobe.types.presentation import Presentation
 from vlprobe.views.runs import QuestionSet
 
-Values = dict[str, object]
+HOMES = re.compile(r"(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s\"']+[/\\]?")
+FOLDERS = re.compile(r"(?<![\w/.~])(?:~|[A-Za-z]:)?(?:/[^/\s:@+=\"']+)+(?=/)/")
+PATHS = re.compile(r"(?:^|[:@=])(/[^:@+]+)")  # in the name of a model or a dataset
+Values = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -71,8 +77,8 @@ class Subject:
         ]
 
 
-def subject(store: Store, question_set: QuestionSet, shelf: Shelf, limits: Limits) -> Subject:
-    """The question set with all that its pages need."""
+def read_subject(store: Store, question_set: QuestionSet, shelf: Shelf, limits: Limits) -> Subject:
+    """Return a question set with all that its pages need."""
     models = question_set.ordered_models
     return Subject(
         store,
@@ -104,6 +110,34 @@ def _names(
     return names
 
 
-def entries(value: object) -> list[Values]:
-    """Return the list in these values; empty if they have something else."""
-    return value if isinstance(value, list) else []
+def bare(text: str) -> str:
+    """A name or a setting without the folders of paths in it; not for captions, in which slashes may be words.
+
+    >>> bare("edits file:/data/own/edits.jsonl"), bare("hf:org/model"), bare("3/4 of /tmp")
+    ('edits file:edits.jsonl', 'hf:org/model', '3/4 of /tmp')
+    """
+    return FOLDERS.sub("", text)
+
+
+def private_folders(
+    roots: Iterable[Path], names: Iterable[str], folders: Iterable[str]
+) -> list[str]:
+    """Return the folders of this machine that no text may name, the longest first."""
+    paths = [Path(path) for name in names for path in PATHS.findall(name)]
+    private = {str(Path.home()), os.getcwd(), *folders}
+    private |= {str(root.absolute()) for root in roots}
+    private |= {str(path) for path in paths} | {str(path.parent) for path in paths}
+    return sorted(private - {"/"}, key=len, reverse=True)
+
+
+def without_folders(value: Any, folders: Sequence[str]) -> Any:
+    """Return values, such as lists and dicts of texts, without these folders."""
+    if isinstance(value, str) and ("/" in value or "\\" in value):
+        for folder in folders:
+            value = value.replace(f"{folder}/", "")
+        return HOMES.sub("", value)
+    if isinstance(value, dict):
+        return {name: without_folders(entry, folders) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_folders(entry, folders) for entry in value]
+    return value

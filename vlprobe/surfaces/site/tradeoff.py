@@ -1,7 +1,6 @@
 """Trade-off on a site: the figure of the dashboard, a table of its values, and the worst mistake of each model."""
 
 import math
-from collections.abc import Sequence
 
 import htpy
 
@@ -9,8 +8,8 @@ from vlprobe import views
 from vlprobe.case.card import case_card
 from vlprobe.features.tradeoff import data
 from vlprobe.features.tradeoff.data import TradeOffData
+from vlprobe.render.charts.theme import page_figures
 from vlprobe.render.html.elements import column_heads, embed, mark, table
-from vlprobe.render.html.figure import figure_html
 from vlprobe.render.numbers import TOO_FEW, interval, number
 from vlprobe.surfaces.site.cases import inert, pictures_and_captions
 from vlprobe.surfaces.site.home import page
@@ -18,9 +17,7 @@ from vlprobe.surfaces.site.subject import Subject, Values
 
 
 def kind_of_lie(subject: Subject) -> str:
-    """The kind of cases of the metric that should be high; "" if the probe has no trade-off, or no
-    such case.
-    """
+    """The kind of cases of the metric that should be high; "" if the probe has no trade-off, or no such case."""
     sides = subject.presentation.trade_off
     kind = subject.question_set.metrics[sides.ups[0]].kinds[0] if sides else ""
     return kind if kind in subject.kinds else ""
@@ -36,9 +33,6 @@ def tradeoff_values(subject: Subject) -> tuple[Values, list[int]]:
     pinned = finding.best or subject.models[0]
     figure = data.trade_off_figure(trade_off, subject.model_looks, subject.names, {pinned})
 
-    def link(values: Sequence[str]) -> str:
-        return f"#model={subject.keys[values[0]]}"
-
     alternative = data.alternative(trade_off, subject.names)
     examples, numbers = {}, []
     for model in subject.models:
@@ -47,9 +41,11 @@ def tradeoff_values(subject: Subject) -> tuple[Values, list[int]]:
     values: Values = {
         "heading": finding.heading,
         "detail": finding.detail,
-        "figure": inert(
+        "figure": page_figures(
+            figure, alternative, lambda values: f"model={subject.keys[values[0]]}"
+        ),
+        "numbers": inert(
             [
-                figure_html(figure, alternative, link),
                 (
                     htpy.p(".quiet.small")[note]
                     for note in data.edge_notes(trade_off, subject.names)
