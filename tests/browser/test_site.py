@@ -114,6 +114,15 @@ def test_the_wall_of_a_site_is_filtered_and_its_drawer_led_by_keys(offline, host
     )
     assert offline.evaluate("document.activeElement.ariaLabel") == "Outcome"
     assert offline.locator("summary").inner_text().startswith("Filters (1)")
+    orders = offline.get_by_label("Order").locator("option").all_inner_texts()
+    assert orders[0] == "Most fooled first" and len(orders) == 5
+    offline.get_by_label("Order").select_option("dataset")
+    offline.wait_for_function(
+        "document.querySelector('.wall-place').shadowRoot.textContent.includes('in the dataset')"
+    )
+    ids = offline.locator("button.card").evaluate_all("all => all.map((e) => e.dataset.id)")
+    numbers = [int(name.removeprefix("c")) for name in ids]
+    assert len(numbers) > 1 and numbers == sorted(numbers) and "sort=dataset" in offline.url
     offline.locator("button.card").first.click()
     where = offline.locator("dialog .steps span")
     where.wait_for()

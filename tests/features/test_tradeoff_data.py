@@ -1,6 +1,7 @@
 """The figure of the trade-off: marks are at their numbers, real models set the frame, names do not overlap."""
 
 import html
+import json
 import math
 import random
 from dataclasses import replace
@@ -12,7 +13,7 @@ from vlprobe.features.tradeoff import data as tradeoff
 from vlprobe.metrics.pairwise import METRICS
 from vlprobe.render.charts.names import LETTER, LINE, WIDTHS
 from vlprobe.render.charts.styles import DARK, styles
-from vlprobe.render.html.figure import figure_html
+from vlprobe.render.charts.theme import page_figures
 from vlprobe.views.paired_tests import Leader
 from vlprobe.views.records import PointRow, PrintedRow
 
@@ -154,14 +155,17 @@ def test_a_hostile_name_stays_text_in_the_figure():
     drawn = figure(of(REAL), NAMES | {"one": HOSTILE})
     values = str(drawn.to_json())
     assert "<img" not in values and "%{x}" not in values
-    page = str(figure_html(drawn, HOSTILE))
-    assert "<img" not in page and "</script" not in page and html.escape(HOSTILE[9:35]) in page
+    for theme in ("light", "dark"):
+        page = json.dumps(page_figures(drawn, "", str)[theme])
+        assert "<img" not in page and "</script" not in page
+        assert html.escape(HOSTILE[9:35]) in page
 
 
 def test_a_page_outside_of_streamlit_gets_both_themes_and_no_unknown_number():
-    page = str(figure_html(figure(of([*REAL, UNKNOWN], PUBLISHED)), ""))
+    pages = page_figures(figure(of([*REAL, UNKNOWN], PUBLISHED)), "", str)
     color = styles(NAMES)["one"].color
-    assert "nan" not in page.lower() and f"light-dark({color}, {DARK[color]})" in page
+    light, dark = (json.dumps(pages[theme], allow_nan=False).lower() for theme in ("light", "dark"))
+    assert color in light and color not in dark and DARK[color] in dark
 
 
 def boxes(drawn, width: int) -> list[tuple[str, tuple[float, float, float, float]]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from huggingface_hub import SpaceCard
 
 from tests.cli.test_main import call
 from tests.conftest import store_again
@@ -54,6 +55,7 @@ def unpacked(values: Mapping[str, str | list[str]]) -> dict:
         if isinstance(table, str)
         else table
         for name, table in values.items()
+        if name != pages.PLOTLY  # a script
     }
 
 
@@ -115,6 +117,7 @@ def test_every_margin_of_a_site_is_a_stored_one_and_counts_are_of_all_that_was_a
         assert explore["lines"][f"m{number}"][":fooled"][2] == n_fooled
         assert np.float32(min(every)[0]) == np.float32(min(margins.values()))
         assert sum(margin <= 0 for margin, _ in every) >= min(3, n_fooled)
+        assert dict(explore["orders"][f"m{number}"])["dataset"] == "In the dataset's order"
 
 
 def test_columns_of_compare_are_the_cases_that_one_model_alone_believes(drawn):
@@ -205,7 +208,7 @@ def test_a_component_becomes_a_function_and_stays_the_file_that_it_is():
 
 
 def test_pictures_notes_and_places_go_out_only_where_somebody_says_so(cache, tmp_path):
-    said = call(cache, "site", str(tmp_path / "closed"), "--cases", "5").stderr
+    said = call(cache, "site", str(tmp_path / "closed"), "--cases", "5", "--space").stderr
     assert "pictures are left out" in said
     everything = all_text(tmp_path / "closed")
     assert "data:image/webp" not in everything and NOTE not in everything
@@ -217,6 +220,11 @@ def test_pictures_notes_and_places_go_out_only_where_somebody_says_so(cache, tmp
         str(Store(cache).runs()[0]["run"]["dataset"]),
     ):
         assert private not in everything
+    card = SpaceCard.load(tmp_path / "closed" / "README.md")
+    assert card.data.sdk == "static" and "2 models" in card.text
+    assert {card.data.app_file, ".nojekyll"} <= {
+        path.name for path in (tmp_path / "closed").iterdir()
+    }
     words = ["site", str(tmp_path / "open"), "--set", Store(cache).runs()[0]["key"]]
     assert "are left out" not in call(cache, *words, "--with-notes", "--i-may-publish").stderr
     open_tables = tables(tmp_path / "open")

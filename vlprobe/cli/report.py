@@ -77,6 +77,11 @@ def report(store: "Store", output: Path, key: str) -> None:
     is_flag=True,
     help="Also publish pictures that vlprobe did not draw; you confirm that you may.",
 )
+@click.option(
+    "--space",
+    is_flag=True,
+    help="Add the settings of a static Hugging Face Space (README.md) and of GitHub Pages (.nojekyll).",
+)
 @click.option("--dry-run", is_flag=True, help="Only report the size.")
 @pass_results
 def site(
@@ -87,6 +92,7 @@ def site(
     max_size: float,
     with_notes: bool,
     i_may_publish: bool,
+    space: bool,
     dry_run: bool,
 ) -> None:
     """Write question sets into the new folder OUTPUT as web pages that open from a file or any web server.
@@ -107,7 +113,7 @@ def site(
         each.key: each for each in (question_set_of(store, key) for key in keys or case_keys[:1])
     }
     contents = bundle.site(
-        store, list(question_sets.values()), Limits(cases, with_notes, i_may_publish)
+        store, list(question_sets.values()), Limits(cases, with_notes, i_may_publish), space
     )
     inform(
         f"{output}: {len(contents.files)} files, {contents.n_bytes / 1e6:.1f} MB; {contents.n_cases:,} cases, "

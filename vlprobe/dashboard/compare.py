@@ -40,6 +40,7 @@ from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, fold, link
 from vlprobe.registry import is_control
 from vlprobe.render import charts, forest
 from vlprobe.render.findings import Verdict, order_sentences, power_of_ties, verdict
+from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import SHAPES, embed, mark, tag
 from vlprobe.render.sentences import sentence_names, unbroken

@@ -29,6 +29,7 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.dashboard.widgets import link_page, press
 from vlprobe.registry import is_control, model_order
+from vlprobe.render import wall
 from vlprobe.render.html.elements import SHAPES, tag
 from vlprobe.render.words import distinct, movement_kinds, presentations
 from vlprobe.views.filter import Filter
@@ -271,15 +272,6 @@ def _change_dataset(probe: str, suffix: str) -> None:
     write_choice(left | {"set": nearest.case_key})
 
 
-ORDERS = {
-    "worst": "Most fooled first",
-    "closest": "Closest calls first",
-    "best": "Least fooled first",
-}
-BY_MODELS = {"models": "Most models fooled first"}
-ORDERS_MOVED = {"worst": "Moved most first", "best": "Moved least first"}
-BETWEEN_TWO = {"difference": "Largest difference first"}
-IN_ORDER = {"dataset": "In the dataset's order"}
 TIES = "Fooled: the wrong one scores at least as high as the true one; a tie counts as fooled."
 
 
@@ -303,12 +295,13 @@ def pick_bucket(stored: PageSubject, case_filter: Filter) -> str:
 
 def orders(stored: PageSubject, case_filter: Filter) -> dict[str, str]:
     """Return the orders of the cards, the default first; answers without scores have none by margin."""
-    if case_filter.kind in movement_kinds():
-        return (BETWEEN_TWO if case_filter.other else {}) | ORDERS_MOVED | IN_ORDER
+    is_movement = case_filter.kind in movement_kinds()
     models = filter(None, (case_filter.model, case_filter.other))
-    if not all(stored.question_set.run(model).is_scored for model in models):
-        return BY_MODELS | IN_ORDER
-    return (BETWEEN_TWO if case_filter.other else {}) | ORDERS | BY_MODELS | IN_ORDER
+    is_scored = all(stored.question_set.run(model).is_scored for model in models)
+    single = wall.orders(is_movement, is_scored)
+    if case_filter.other and (is_movement or is_scored):
+        return {"difference": "Largest difference first"} | single
+    return single
 
 
 def with_order(stored: PageSubject, case_filter: Filter) -> Filter:

@@ -14,6 +14,21 @@ from vlprobe.views.patterns import Pattern
 MOVED_MORE = ((-9.0, -8.99999), (9.0, 9.00001), (-9.0, 9.00001))
 
 
+MARGIN_ORDERS = {
+    "worst": "Most fooled first",
+    "closest": "Closest calls first",
+    "best": "Least fooled first",
+}
+MOVED_ORDERS = {"worst": "Moved most first", "best": "Moved least first"}
+
+
+def orders(is_movement: bool, is_scored: bool) -> dict[str, str]:
+    """Return the orders of a wall; the first is the default. Answers without scores have no order by margin."""
+    by_margin = MOVED_ORDERS if is_movement else MARGIN_ORDERS if is_scored else {}
+    by_models = {} if is_movement else {"models": "Most models fooled first"}
+    return {**by_margin, **by_models, "dataset": "In the dataset's order"}
+
+
 def side_filter(kind: str, model: str, rival: str, subtype: str) -> Filter:
     """Return the cases that fool only `model`; of movements, those that move it more."""
     beside = Filter.parse(model, kind, subtype=subtype, other=rival, sort="difference")

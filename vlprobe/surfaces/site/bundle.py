@@ -3,6 +3,7 @@ temporary folder next to the target that is renamed once it is complete.
 """
 
 import contextlib
+import json
 import os
 import shutil
 import uuid
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vlprobe import __version__
 from vlprobe.errors import InvalidInput
 from vlprobe.render.attribution import published_text
 from vlprobe.render.sentences import counted
@@ -35,6 +37,21 @@ from vlprobe.surfaces.site.tradeoff import kind_of_lie, tradeoff_values
 from vlprobe.views.runs import QuestionSet
 
 TITLE = "vlprobe"
+SPACE_FILE = 10_000_000  # bytes of a file that a Space takes without Git LFS
+# The settings of a static Hugging Face Space; GitHub Pages serves files as they are where .nojekyll is.
+SPACE = """---
+title: {title}
+emoji: 🔍
+colorFrom: blue
+colorTo: green
+sdk: static
+app_file: index.html
+---
+
+{about}
+
+Made with vlprobe {version}. Open `index.html`; the pages load no external content.
+"""
 ALLOWANCE = 4096  # maximum bytes that a file takes on the disk in addition to its own
 
 
@@ -102,13 +119,23 @@ def contents(store: Store, question_sets: Sequence[QuestionSet], limits: Limits)
     )
 
 
-def site(store: Store, question_sets: Sequence[QuestionSet], limits: Limits) -> Site:
-    """The site of some question sets; arguments as in `contents`."""
+def site(
+    store: Store, question_sets: Sequence[QuestionSet], limits: Limits, is_space: bool = False
+) -> Site:
+    """The site of some question sets; arguments as in `contents`. With `is_space` it has the settings of a Hugging
+    Face Space and of GitHub Pages.
+    """
     content = contents(store, question_sets, limits)
     texts = {
         f"data/{name}.js": pages.table(name, values) for name, values in content.tables.items()
     }
     texts |= pages.files(TITLE, content.pages)
+    if is_space:
+        sets = content.tables["index"]["sets"]
+        about = "\n\n".join(entry["about"] for entry in sets)
+        title = json.dumps(f"{TITLE}: {sets[0]['label']}", ensure_ascii=False)
+        texts["README.md"] = SPACE.format(title=title, about=about, version=__version__)
+        texts[".nojekyll"] = ""
     files = {path: text.encode() for path, text in sorted(texts.items())}
     return Site(files, content.n_cases, content.shelf.n_pictures, content.shelf.n_held_back)
 
@@ -195,6 +222,12 @@ def check_size(contents: Site, output: Path, max_bytes: int) -> None:
             f"The site takes {contents.n_bytes / 1e6:,.1f} MB, and {max_bytes / 1e6:,.1f} "
             "MB are allowed. Use fewer cases (--cases) or question sets (--set), or raise "
             "the limit (--max-size)."
+        )
+    largest = max(contents.files, key=lambda path: len(contents.files[path]))
+    if "README.md" in contents.files and len(contents.files[largest]) > SPACE_FILE:
+        raise InvalidInput(
+            f"'{largest}' takes {len(contents.files[largest]) / 1e6:,.1f} MB, and a Space takes files of up to "
+            f"{SPACE_FILE / 1e6:.0f} MB without Git LFS. Use fewer cases (--cases)."
         )
     needed = contents.n_bytes + ALLOWANCE * len(contents.files)
     free = shutil.disk_usage(output.absolute().parent).free

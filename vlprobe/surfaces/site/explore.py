@@ -54,6 +54,12 @@ def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int]
         "lies": wrong_captions(kind),
         "movement": kind.is_movement,
         "outcomes": [] if kind.is_movement else list(OUTCOMES.items()),
+        "orders": {
+            subject.keys[model]: list(
+                wall.orders(kind.is_movement, question_set.run(model).is_scored).items()
+            )
+            for model in subject.models
+        },
         "types": [[number, value_label(subtype)] for number, subtype in enumerate(types)],
         "cases": [
             entry | {"type": types.index(card.subtype) if card.subtype in types else -1}

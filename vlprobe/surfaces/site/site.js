@@ -305,6 +305,15 @@ function outcomeOf(margin) {
   return margin > 0 ? ["held"] : margin === 0 ? ["fooled", "tied"] : ["fooled"];
 }
 
+// Sort keys of a case, the smallest first, by its margin, the number of models that it fools, and its number in the dataset.
+const ORDERS = {
+  worst: (margin) => margin,
+  closest: (margin) => Math.abs(margin),
+  best: (margin) => -margin,
+  models: (margin, fooled) => -fooled,
+  dataset: (margin, fooled, number) => number,
+};
+
 let limit = MOST_CARDS;
 PAGES.explore = async (page, values, isNew) => {
   const { said, set, model } = page;
@@ -330,6 +339,7 @@ PAGES.explore = async (page, values, isNew) => {
     const types = [["", "Any type"], ...values.types];
     if (types.length > 2) filters.append(chooser("Type", types, type, (key) => change({ type: key })));
     filters.append(search);
+    filters.append(make("span", "order"));
     const happens = values.movement ? "is moved by" : "is fooled by";
     sentence(chooser("Model", named(set.models), model.key, (key) => change({ model: key, pattern: "" })), happens, ...choices(page), filters);
   }
@@ -337,12 +347,19 @@ PAGES.explore = async (page, values, isNew) => {
   place("sentence").querySelector("summary").textContent = nActive ? `Filters (${nActive})` : "Filters";
 
   const number = set.models.indexOf(model);
+  const possible = values.orders[model.key].map(([key]) => key);
+  const order = possible.includes(said.sort) ? said.sort : possible[0];
+  fill(place("sentence").querySelector(".order"), chooser("Order", values.orders[model.key], order, (key) => change({ sort: key })));
+  const nFooled = ({ margins }) => margins.filter((margin, at) => margin !== null && margin <= 0 && set.models[at].counts).length;
+  const sortKey = ({ entry, margin }) =>
+    margin === null ? Infinity : ORDERS[order](margin, nFooled(entry), Number(entry.case.id.slice(1)));
   const rows = values.cases.map((entry, at) => ({ entry, at, margin: entry.margins[number] }))
     .filter(({ margin }) => outcome === "all" || outcomeOf(margin).includes(outcome))
     .filter(({ entry }) => type === "" || entry.type === Number(type))
     .filter(({ entry }) => !words || entry.texts.join("\n").toLowerCase().includes(words))
     .filter(({ at }) => !chosen.length || members.has(at))
-    .sort((one, other) => (one.margin ?? Infinity) - (other.margin ?? Infinity));
+    .map((row) => ({ ...row, key: sortKey(row) }))
+    .sort((one, other) => (one.key === other.key ? 0 : one.key - other.key));
   const pictures = new Map(rows.map((row) => [row.entry.picture, []])); // one card a picture, its worst case
   for (const row of rows) pictures.get(row.entry.picture).push(row);
   const groups = [...pictures.values()];
@@ -351,8 +368,9 @@ PAGES.explore = async (page, values, isNew) => {
   const count = rows.length.toLocaleString("en");
   const isNarrow = words || chosen.length;
   const narrow = `${rows.length ? count : "None"} of the ${values.lies} on this site pass`;
+  const orderText = new Map(values.orders[model.key]).get(order).replace(/^\w/, (letter) => letter.toLowerCase());
   const here = rows.length === total ? "all of them are here" : `${count} of them are on this site`;
-  const note = [rate, "grouped by picture, the worst first", !isNarrow && here].filter(Boolean).join(" · ");
+  const note = [rate, `grouped by picture, ${orderText}`, !isNarrow && here].filter(Boolean).join(" · ");
   const title = isNarrow ? narrow : heading || "No case is here.";
   place("chips").hidden = !chips.length;
   fill(place("chips"), make("span", "quiet small", "Patterns"), ...switches(chips, chosen, (pattern) => change({ pattern })));

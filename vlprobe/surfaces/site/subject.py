@@ -9,6 +9,7 @@ from typing import Any
 
 from vlprobe import views
 from vlprobe.datasets.credits import Credit, credits_of
+from vlprobe.registry import is_control
 from vlprobe.render.charts.styles import Looks, mark_values, styles
 from vlprobe.render.sentences import sentence_names, shortened
 from vlprobe.render.words import model_name
@@ -71,6 +72,7 @@ class Subject:
             {
                 "key": self.keys[model],
                 "name": self.names[model],
+                "counts": not is_control(model),
                 **mark_values(self.model_looks[model]),
             }
             for model in self.models
