@@ -55,6 +55,39 @@ def test_a_comparison_names_its_test_and_correction(question_set):
     assert any(trace["customdata"] is not None for trace in figure.data)
 
 
+@pytest.mark.parametrize("name", paper.FIGURES)
+def test_every_figure_is_of_its_width_and_its_caption_has_the_counts(question_set, name):
+    figure, caption = paper.printed_figure(*question_set, name, "column")
+    run = question_set[1].runs[0]
+    assert figure["layout"]["width"] == 336 and "Click" not in caption
+    assert caption.endswith(f"n = {run.n_cases:,} cases, {run.n_items:,} items.")
+
+
+def test_a_scorecard_a_curve_and_a_map_have_the_stored_numbers(question_set):
+    store, questions = question_set
+    estimates = views.estimates.estimates(store, questions).set_index(["metric", "model"])["value"]
+    scorecard, _ = paper.printed_figure(store, questions, "scorecard", "text")
+    shares = {trace["customdata"][0][0]: trace["x"][0] for trace in scorecard.data}
+    assert shares == {
+        model: pytest.approx(1 - estimates["positive_rate", model]) for model in MODELS
+    }
+    curves, _ = paper.printed_figure(store, questions, "strength", "text")
+    table = views.estimates.estimates(store, questions, "strength_bin")
+    rates = table.loc[(table["metric"] == "positive_rate") & table["value"].notna(), "value"]
+    drawn = [
+        value
+        for trace in curves.data
+        if trace["error_y"]["array"] is not None
+        for value in trace["y"]
+    ]
+    assert sorted(drawn) == pytest.approx(sorted(rates)) and len(drawn)
+    cases, caption = paper.printed_figure(store, questions, "map", "text", MODELS[::-1])
+    assert {trace["type"] for trace in cases.data} == {"scatter"}
+    flips = sum(len(trace["x"]) for trace in cases.data)
+    assert f"Drawn: {flips:,} of {flips:,} cases." in caption
+    assert caption.startswith("Margins of Always the same and Coin flip")
+
+
 @needs_chrome
 def test_svg_is_of_its_width_and_has_the_names_as_text(question_set, tmp_path):
     pytest.importorskip("kaleido")
@@ -96,7 +129,14 @@ def test_names_outputs_and_questions_without_the_figure_are_one_line_each(
         "Expected .svg, .png, .pdf" in call(store.root, "figure", "compare", "f.gif", code=1).stderr
     )
     assert "No stored results" in call(tmp_path / "none", "figure", "compare", out, code=1).stderr
+    unknown = call(store.root, "figure", "map", out, "--model", "control:rondom", code=1).stderr
+    assert "No model with results named 'control:rondom'. Did you mean 'control:random'?" in unknown
+    alone = call(store.root, "figure", "compare", out, "--model", MODELS[0], code=1).stderr
+    assert "compares two to 4 models" in alone and "1 is chosen" in alone
     monkeypatch.setattr(paper, "find_spec", lambda name: None)
+    monkeypatch.setitem(paper.MOST_MODELS, "scorecard", 1)  # as if there were many models
+    few = call(store.root, "figure", "scorecard", out, code=1).stderr
+    assert "the first 1 of 2 models. Choose others with --model." in few
     lacking = call(store.root, "figure", "compare", out, code=1).stderr
     assert "pip install 'vlprobe[figures]'" in lacking and len(lacking.splitlines()) == 1
     assert not Path(out).exists()

@@ -170,16 +170,34 @@ def export(store: "Store", output: Path, form: "Form", no_bundled: bool) -> None
     show_default=True,
     help="3.5 or 7 inches.",
 )
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="NAME",
+    help="A model to draw; repeatable: the first is the baseline [all; compare: the first four, map: the first two].",
+)
 @click.option("--force", is_flag=True, help="Replace OUTPUT if it exists.")
 @pass_results
-def figure(store: "Store", name: str, output: Path, key: str, width: "Width", force: bool) -> None:
-    """Draw the figure NAME (trade-off or compare) of the pages for a paper: OUTPUT is .svg, .png or .pdf.
+def figure(
+    store: "Store",
+    name: str,
+    output: Path,
+    key: str,
+    width: "Width",
+    models: Sequence[str],
+    force: bool,
+) -> None:
+    """Draw a figure of the pages for a paper: OUTPUT is .svg, .png or .pdf.
 
-    The facts of its caption are printed: the finding, the number of cases, the test and its correction. It needs the
-    package kaleido ('vlprobe[figures]') and Chrome or Chromium.
+    NAME is trade-off, strength (a metric by the strength of the change), compare (paired differences), scorecard (all
+    models with letters for ties) or map (the margins of two models). The facts of the caption are printed: the finding,
+    the number of cases, the test and its correction. It needs the package kaleido ('vlprobe[figures]') and Chrome or
+    Chromium.
     """
-    from vlprobe import registry, views
+    from vlprobe import views
     from vlprobe.errors import NotFound
+    from vlprobe.render.model_lookup import find_model
     from vlprobe.storage import files
     from vlprobe.surfaces import paper
 
@@ -190,16 +208,28 @@ def figure(store: "Store", name: str, output: Path, key: str, width: "Width", fo
         raise InvalidInput(f"'{output}' ends in '{suffix}'. Expected {', '.join(paper.FORMATS)}.")
     if (output.exists() or output.is_symlink()) and not force:
         raise InvalidInput(f"'{output}' exists. Name a new file, or replace it with --force.")
-    keys = [
-        row.case_key
+    chosen = [find_model(store, model) for model in models]
+    known = views.runs.models(store)
+    for model in chosen:
+        if model not in known:
+            raise NotFound("model with results", model, known)
+    candidates = (
+        question_set_of(store, key or row.case_key)
         for row in views.runs.question_set_rows(store)
-        if name != "trade-off" or registry.load_probe(row.probe).presentation.trade_off
-    ]
-    if not key and not keys:
+        if key or set(chosen) <= set(row.models)
+    )
+    question_set = next((each for each in candidates if key or name in paper.available(each)), None)
+    if question_set is None:
         raise InvalidInput(
-            f"No stored results have the figure '{name}'. Run a probe first: vlprobe run --help."
+            f"No stored results{' of these models' * bool(chosen)} have the figure '{name}'. Run a probe first: "
+            "vlprobe run --help."
         )
-    question_set = question_set_of(store, key or keys[0])
-    drawn, caption = paper.printed_figure(store, question_set, name, width)
+    drawn, caption = paper.printed_figure(store, question_set, name, width, chosen)
+    defaults = paper.default_models(question_set, name)
+    if not chosen and len(defaults) < len(question_set.models):
+        inform(
+            f"Drawn: {', '.join(defaults)}, the first {len(defaults)} of {len(question_set.models)} models. Choose "
+            "others with --model."
+        )
     files.write_bytes(output, paper.rendered(drawn, suffix))
     click.echo(caption)

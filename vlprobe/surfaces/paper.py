@@ -3,91 +3,220 @@
 Plotly draws them as on the page; kaleido, an optional package, renders them with Chrome or Chromium.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import plotly.graph_objects as go
 
 from vlprobe import views
+from vlprobe.case.card import preferred, wrong_captions
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
 from vlprobe.features.tradeoff.data import trade_off_data, trade_off_figure
-from vlprobe.render import findings, forest
+from vlprobe.metrics.tie_groups import group_letters
+from vlprobe.render import charts, findings, forest
 from vlprobe.render.charts.styles import styles
-from vlprobe.render.charts.theme import inked
-from vlprobe.render.sentences import sentence_names
+from vlprobe.render.charts.theme import LETTERS, arms, finished, inked, named_rows, safe
+from vlprobe.render.html.compare import scorecard_reading
+from vlprobe.render.sentences import capitalized, sentence_names
+from vlprobe.render.words import value_label
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
+from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS
 from vlprobe.views.paired_tests import MOST_COMPARED
 from vlprobe.views.runs import QuestionSet
 
 Width = Literal["column", "text"]
+Drawing = tuple[go.Figure, str]  # a figure, and the facts of its caption
 WIDTHS: Mapping[str, int] = {"column": 336, "text": 672}  # pixels of 1/96 inch: 3.5 and 7 inches
 FORMATS = (".svg", ".png", ".pdf")
 PNG_SCALE = 4  # 384 dpi
 HEIGHT = 420  # pixels, of a figure whose height does not follow from its rows
+ROW, MARGINS = 30, 80  # pixels of the scorecard
 LINK = " Click a row for its pictures."  # ends a sentence of the page
+RESAMPLED = "Lines: 95 % intervals, resampled by picture."
 
 
-def trade_off(store: Store, question_set: QuestionSet) -> tuple[go.Figure, str]:
-    """Draw the trade-off of Trade-off, and return it with the facts of its caption."""
+def trade_off(store: Store, question_set: QuestionSet) -> Drawing:
+    """Draw the trade-off of Trade-off."""
     trade = trade_off_data(store, question_set)
     names = sentence_names(question_set.models, display_names.read(store))
     finding = trade.finding(names)
     figure = trade_off_figure(trade, styles(views.runs.models(store)), names)
-    method = f"Lines: 95 % intervals, resampled by picture. Averages: {POOLED}."
-    return figure, f"{finding.heading} {finding.detail} {method}"
+    return figure, f"{finding.heading} {finding.detail} {RESAMPLED} Averages: {POOLED}."
 
 
-def comparison(store: Store, question_set: QuestionSet) -> tuple[go.Figure, str]:
-    """Draw the paired differences of Compare between the first models, and return them with the caption's facts."""
-    kind = views.runs.choose_kind(store, question_set, "")
-    models = question_set.rated_models[:MOST_COMPARED]
-    if len(models) < 2:
-        raise InvalidInput(
-            "A comparison needs two models with the same questions. Name another --set: vlprobe show lists them."
-        )
+def strength(store: Store, question_set: QuestionSet) -> Drawing:
+    """Draw the metric that should be high on weak, medium and strong changes, or by severity."""
+    trade = trade_off_data(store, question_set)
+    if STRENGTH not in views.estimates.slices(store, question_set):
+        raise NotFound("figure of these questions", "strength", available(question_set))
+    table = views.estimates.estimates(store, question_set, STRENGTH)
+    table = table.loc[table["metric"] == trade.up.name]
+    names = sentence_names(question_set.models, display_names.read(store))
+    looks = styles(views.runs.models(store))
+    steps = {
+        name: value_label(name) for name in (*STRENGTHS, *SEVERITIES) if name in set(table["slice"])
+    }
+    figure = charts.tradeoff.curves(
+        table.replace({"model": names}),
+        trade.up,
+        "cosine",
+        {names[model]: looks[model] for model in question_set.models},
+        steps,
+        "How strong the change is",
+    )
+    return figure, f"{trade.up.label} by the strength of the change. {RESAMPLED}"
+
+
+def comparison(store: Store, question_set: QuestionSet) -> Drawing:
+    """Draw the paired differences of Compare; the first model is the baseline."""
+    kind, models = _compared(store, question_set, MOST_COMPARED)
     tests = views.paired_tests.compare_models(store, question_set, models, kind, "cosine")
     presentation = question_set.presentation.kind(kind)
     renamed = display_names.read(store)
-    looks = styles(views.runs.models(store))
     finding = findings.verdict(tests, presentation, renamed)
     method = forest.how_to_read(tests).removesuffix(LINK)
-    figure = forest.forest_figure(tests, presentation, looks, renamed)
+    figure = forest.forest_figure(tests, presentation, styles(views.runs.models(store)), renamed)
     return (
         figure,
         f"{finding.heading} {finding.detail} {method} Test: paired permutation by picture, Holm.",
     )
 
 
-FIGURES: Mapping[str, Callable[[Store, QuestionSet], tuple[go.Figure, str]]] = {
+def case_map(store: Store, question_set: QuestionSet) -> Drawing:
+    """Draw the margins of two models against each other, a mark per case."""
+    kind, (first, second) = _compared(store, question_set, 2)
+    points, total = views.paired_outcomes.scatter(store, question_set, first, second, kind)
+    names = sentence_names(question_set.models, display_names.read(store))
+    figure = charts.compare.margins(
+        points,
+        first,
+        second,
+        styles(views.runs.models(store)),
+        {name: value_label(name) for name in points["subtype"].unique()},
+        moved=question_set.presentation.kind(kind).is_movement,
+        names=names,
+    )
+    # Print wants lines and marks, not the pixels that WebGL draws.
+    traces: Any = figure.data
+    marks = [go.Scatter(trace.to_plotly_json() | {"type": "scatter"}) for trace in traces]
+    figure = go.Figure(marks, figure.layout)
+    return (
+        figure,
+        f"Margins of {names[first]} and {names[second]}; a margin of 0 or less is a failure. "
+        f"Drawn: {len(points):,} of {total:,} cases.",
+    )
+
+
+def scorecard(store: Store, question_set: QuestionSet) -> Drawing:
+    """Draw all models, the best first, with a letter for each group of models that are tied."""
+    kind = views.runs.choose_kind(store, question_set, "")
+    tests = views.paired_tests.rank_models(store, question_set, kind)
+    presentation = question_set.presentation.kind(kind)
+    names = sentence_names(question_set.models, display_names.read(store))
+    looks = styles(views.runs.models(store))
+    letters = group_letters(tests.tie_groups)
+    ordered = [*tests.fit, *(each for each in tests.contestants if not each.is_fit)]
+    figure = go.Figure()
+    for row, each in enumerate(ordered):
+        color, symbol = looks[each.model]
+        figure.add_scatter(
+            x=[each.share],
+            y=[row],
+            error_x=arms([each.share], [each.low], [each.high], color),
+            mode="markers",
+            marker={"color": color, "symbol": symbol, "size": 11},
+            name=safe(names[each.model]),
+            customdata=[[each.model]],
+        )
+        figure.add_annotation(
+            x=1,
+            xref="paper",
+            y=row,
+            text=letters.get(each.model, ""),
+            showarrow=False,
+            xanchor="left",
+            xshift=6,
+        )
+    named_rows(figure, [names[each.model] for each in ordered], 40)
+    finished(figure, MARGINS + ROW * len(ordered))
+    happened = f"{capitalized(wrong_captions(presentation))} {preferred(presentation)}"
+    title = "Moved on average" if tests.is_movement else happened
+    figure.update_xaxes(title=f"{title} · lower is better", rangemode="tozero", zeroline=False)
+    figure.update_xaxes(tickformat=".0%" if tests.unit == "rate" else "")
+    figure.update_layout(showlegend=False, margin={"r": 40})
+    return (
+        figure,
+        f"{findings.ranking(tests, names)} {scorecard_reading(tests)} {RESAMPLED}",
+    )
+
+
+FIGURES: Mapping[str, Callable[[Store, QuestionSet], Drawing]] = {
     "trade-off": trade_off,
+    "strength": strength,
     "compare": comparison,
+    "scorecard": scorecard,
+    "map": case_map,
 }
+MOST_MODELS = {"compare": MOST_COMPARED, "map": 2}  # that a figure draws; all others draw all
+
+
+def available(question_set: QuestionSet) -> list[str]:
+    """Return the names of the figures that a question set can have."""
+    has_sides = question_set.presentation.trade_off is not None
+    return [name for name in FIGURES if has_sides or name not in ("trade-off", "strength")]
+
+
+def default_models(question_set: QuestionSet, name: str) -> tuple[str, ...]:
+    """Return the models that a figure draws if none are chosen: all, or the first that are no controls."""
+    models = question_set.ordered_models
+    return question_set.rated_models[: MOST_MODELS[name]] if name in MOST_MODELS else models
 
 
 def printed_figure(
-    store: Store, question_set: QuestionSet, name: str, width: Width
-) -> tuple[go.Figure, str]:
+    store: Store, question_set: QuestionSet, name: str, width: Width, models: Sequence[str] = ()
+) -> Drawing:
     """Return a figure for print, and the facts of its caption with the number of cases and pictures.
 
     Args:
         name: One of FIGURES.
         width: "column" or "text".
+        models: The models to draw, in their order; `default_models` if empty.
 
     Raises:
-        NotFound: There is no figure of this name, or not of these questions.
+        NotFound: There is no figure of this name, or not of these questions, or no such model.
+        InvalidInput: The figure draws another number of models.
     """
     if name not in FIGURES:
         raise NotFound("figure", name, FIGURES)
-    figure, facts = FIGURES[name](store, question_set)
+    if name not in available(question_set):
+        raise NotFound("figure of these questions", name, available(question_set))
+    drawn = dict.fromkeys(models or default_models(question_set, name))
+    chosen = replace(question_set, runs=tuple(question_set.run(model) for model in drawn))
+    figure, facts = FIGURES[name](store, chosen)
     run = question_set.runs[0]
     figure.update_layout(template="plotly_white", width=WIDTHS[width], paper_bgcolor="white")
+    figure.update_xaxes(title_font_size=LETTERS)
+    figure.update_yaxes(title_font_size=LETTERS)
     if figure["layout"]["height"] is None:
         figure.update_layout(height=HEIGHT)
     counts = f"n = {run.n_cases:,} cases, {run.n_items:,} items."
     return inked(figure, is_dark=False), " ".join(f"{facts} {counts}".split())
+
+
+def _compared(store: Store, question_set: QuestionSet, most: int) -> tuple[str, tuple[str, ...]]:
+    """Return the kind of cases that a comparison is about, and its models. Raises InvalidInput."""
+    models = question_set.models
+    if not 2 <= len(models) <= most:
+        expected = "two models" if most == 2 else f"two to {most} models"
+        raise InvalidInput(
+            f"This figure compares {expected} with the same questions, and {len(models)} "
+            f"{'is' if len(models) == 1 else 'are'} chosen. Choose others with --model, or another --set."
+        )
+    return views.runs.choose_kind(store, question_set, ""), models
 
 
 def rendered(figure: go.Figure, suffix: str) -> bytes:
