@@ -174,7 +174,19 @@ def test_the_wheel_names_what_each_extra_brings(wheel):
         name = next(name for name in archive.namelist() if name.endswith("METADATA"))
         lines = archive.read(name).decode().splitlines()
     extras = {line.partition(": ")[2] for line in lines if line.startswith("Provides-Extra")}
-    expected = {"models", "scale", "s3", "api", "data", "dev", "docs", "edits", "figures", "agents"}
+    expected = {
+        "models",
+        "scale",
+        "s3",
+        "api",
+        "data",
+        "dev",
+        "docs",
+        "edits",
+        "figures",
+        "agents",
+        "notebook",
+    }
     assert extras == expected
     needed = [line for line in lines if line.startswith("Requires-Dist") and "extra ==" not in line]
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]

@@ -18,10 +18,11 @@ from tests.registry.conftest import FILES
 from vlprobe import registry, views
 from vlprobe.case import html
 from vlprobe.case.card import case_card
-from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.errors import InvalidInput, MissingDependency, NotFound
 from vlprobe.perturb import lgip
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.notebook import wall as notebook_wall
 from vlprobe.surfaces.notebook.objects import Results
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "python.md"
@@ -166,6 +167,27 @@ def test_every_probe_and_kind_is_shown(every_probe: Store):
             assert "nan" not in re.sub(
                 r"base64,[^\"]+|<style>.*?</style>", "", page, flags=re.DOTALL
             )
+
+
+def test_selected_and_tagged_cases_of_a_wall_come_back_as_a_table(asked: Results):
+    pytest.importorskip("anywidget", reason="needs the extra notebook")
+    failures = asked.failures(CONTROLS[1], kind="flip", limit=3)
+    wall = failures.wall()
+    assert [card["id"] for card in wall.widget.wall["cards"]] == list(failures.table["id"])
+    assert not wall.table["selected"].any()
+    first, *_ = failures.table["id"]
+    wall.widget.selected, wall.widget.tags = [first], {first: ["ambiguous"]}
+    picked = wall.table.query("selected")
+    assert list(picked["id"]) == [first] and list(picked["tags"]) == [("ambiguous",)]
+    assert wall.table["tags"].iloc[1] == ()
+    assert "application/vnd.jupyter.widget-view+json" in str(wall._repr_mimebundle_())
+
+
+def test_a_wall_without_its_package_is_one_line(asked: Results, monkeypatch):
+    monkeypatch.setattr(notebook_wall, "find_spec", lambda name: None)
+    notebook_wall._widget_type.cache_clear()
+    with pytest.raises(MissingDependency, match=r"pip install 'vlprobe\[notebook\]'"):
+        asked.failures(CONTROLS[1]).wall()
 
 
 def test_a_notebook_has_the_texts_of_a_case_with_the_roles_and_marks_of_the_drawer(asked: Results):

@@ -29,6 +29,7 @@ from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.notebook import drawing
+from vlprobe.surfaces.notebook.wall import CaseWall
 from vlprobe.types import POOLED, Capabilities, Edit, Item, Model, Picture, Probe
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
@@ -302,6 +303,11 @@ class Failures(Sequence[WallCard]):
         columns = ["id", "subtype", "rule", "margin", "true_text", "wrong_text", "images"]
         rows = [[getattr(card, name) for name in columns] for card in self.cards]
         return pd.DataFrame(rows, columns=pd.Index(columns))
+
+    def wall(self) -> CaseWall:
+        """Return the cases as a widget that selects and tags them. Raises MissingDependency without `anywidget`."""
+        cards = [case_card(card, self.kind) for card in self.cards]
+        return CaseWall(self.table, cards, self.store.root)
 
     @property
     def cards_html(self) -> htpy.Node:
