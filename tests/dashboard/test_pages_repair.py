@@ -241,7 +241,7 @@ def test_a_finished_training_has_its_losses_its_name_and_can_be_probed(
     assert not at.error
     assert at.selectbox(key="after").value == request.tuned  # the newest that is no control
     assert request.tuned in [code.value for code in at.code]
-    trainings, held_out = at.dataframe
+    held_out, trainings = at.dataframe
     assert "eqsim 0.500 → 0.375" in trainings.value.iloc[0, -1]
     rows = [list(row) for row in held_out.value.iloc[:, 1:].itertuples(index=False)]
     assert [0.5, 0.375] in rows and [0.25, 0.3] in rows
