@@ -6,7 +6,6 @@ import pickle
 import pytest
 
 from vlprobe.errors import JobFailed, MissingDependency, NotFound, StoredDamage, VlprobeError
-from vlprobe.models.hub import MissingModelPackage
 
 
 @pytest.mark.parametrize(
@@ -14,7 +13,6 @@ from vlprobe.models.hub import MissingModelPackage
     [
         NotFound("model", "demo:sofmax", ["demo:softmax", "demo:weak"], "See `vlprobe list`."),
         MissingDependency("'ray'", "ray"),
-        MissingModelPackage("hf:x", "transformers"),
         StoredDamage("\x1b" * 9000),
         JobFailed("Out of memory."),
         VlprobeError(),

@@ -90,8 +90,11 @@ NAMES = {
     "an option of nobody": ("scores:FILE+best", "'best' in .* is not an option"),
     "two scales": ("scores:FILE+cosine+logit", "several scales: cosine and logit"),
     "a column that is not there": ("scores:FILE+score=sim", "but no 'sim'"),
-    "a wrong scale": ("scores:FILE+probability", "1 of 1 scores of .* are no probability"),
-    "a cosine that is none": ("scores:FILE+cosine", "are no cosine"),
+    "a wrong scale": (
+        "scores:FILE+probability",
+        "1 of 1 scores of .* are not in the range of a probability",
+    ),
+    "a cosine that is none": ("scores:FILE+cosine", "are not in the range of a cosine"),
     "columns of an array": ("scores:ARRAY+score=x", "has no columns to map"),
 }
 

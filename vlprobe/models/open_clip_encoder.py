@@ -35,7 +35,7 @@ class OpenClipEncoder(TorchDualEncoder):
         tokenizer: Texts to int64 tensor of shape (n, context).
         digest: The return value of `model_digest`.
         device: "cpu", "cuda", "cuda:1" or "mps".
-        precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in
+        precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalized in fp32 in
             any case.
         note: A note for readers of the scores, such as that the model is untrained.
     """

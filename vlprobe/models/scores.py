@@ -109,7 +109,10 @@ def load(
         outside, problem = scores[~np.isin(scores, (0.0, 1.0))], "neither 0 nor 1"
     else:
         low, high = BOUNDS.get(source.scale, (-np.inf, np.inf))
-        outside, problem = scores[(scores < low) | (scores > high)], f"no {source.scale}"
+        outside, problem = (
+            scores[(scores < low) | (scores > high)],
+            f"not in the range of a {source.scale}",
+        )
     if len(outside) and not table.is_verdict:
         raise InvalidInput(
             f"{len(outside):,} of {len(scores):,} scores of '{source.file}' are {problem} (first: {outside[0]:g}). "
@@ -333,10 +336,10 @@ class ScoreFile(CaseAnswerer):
             )
         if self._table.by_content:
             texts, picture = next(iter(self._table.by_content))
-            about = f" about '{picture}'" if picture else ""
+            subject = f" about '{picture}'" if picture else ""
             return InvalidInput(
                 f"'{self._source.file}' answers none of these questions: its first captions are "
-                f"'{' / '.join(texts)[:120]}'{about}. Expected captions and names of "
+                f"'{' / '.join(texts)[:120]}'{subject}. Expected captions and names of "
                 "pictures of the dataset."
             )
         key = next(iter(self._table.rows), "")

@@ -94,7 +94,7 @@ def _has_plain_blocks(transformer: Any) -> bool:
 
 
 def encode_texts(tower: Any, tokens: np.ndarray, end: np.ndarray) -> "torch.Tensor":
-    """Embeddings of texts in lexical order, of a tower that `shares_beginnings`; not normalised,
+    """Embeddings of texts in lexical order, of a tower that `shares_beginnings`; not normalized,
     shape (texts, dim). Arguments as for `text_rows`; there are as many columns as the longest text has.
     """
     import torch
@@ -116,7 +116,7 @@ def encode_texts(tower: Any, tokens: np.ndarray, end: np.ndarray) -> "torch.Tens
 
 
 def encode_images(tower: Any, pixels: "torch.Tensor") -> "torch.Tensor":
-    """Embeddings of pictures, of a tower that `pools_first_row`; not normalised, shape (n, dim)."""
+    """Embeddings of pictures, of a tower that `pools_first_row`; not normalized, shape (n, dim)."""
     import torch
 
     x = tower._embeds(pixels)

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
@@ -89,48 +89,6 @@ class WriterLog(AnswerLog):
         answers = self.answers
         super().append(questions, body)
         answers[questions[0]] = _kept(body)
-
-
-class Writer(Protocol):
-    """A model that writes text. Each prompt is sent once, and its answer is stored in `log`."""
-
-    name: str
-    maker: str  # who wrote, for a file of edits; known once it is opened
-
-    @property
-    def log(self) -> WriterLog:
-        """Its answers; known once it is opened."""
-        ...
-
-    def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
-        """Prepare the writer. Raises InvalidInput if it gives no answer."""
-        ...
-
-    def ask(self, prompts: Sequence[Prompt]) -> None:
-        """Send prompts; each answer goes to the log as soon as it is complete."""
-        ...
-
-
-def asked(writer: Writer, prompts: Sequence[Prompt]) -> dict[str, WriterAnswer]:
-    """Return the answers to prompts, by name; prompts without a stored answer are sent."""
-    answers = writer.log.answers
-    lacking = {prompt.name: prompt for prompt in prompts if prompt.name not in answers}
-    if lacking:
-        writer.ask(list(lacking.values()))
-    return {prompt.name: answers[prompt.name] for prompt in prompts}
-
-
-def locked(writer: Writer) -> AbstractContextManager[None]:
-    """Return the lock that a process holds while it sends prompts to a writer; it raises InvalidInput if another
-    process does."""
-
-    def refuse() -> None:
-        raise InvalidInput(
-            f"'{writer.name}' is in use by another process with the same cache, so edits could be "
-            "paid for twice. Wait for that process, or choose another folder with --cache."
-        )
-
-    return files.lock(writer.log.file.parent / ".writing.lock", refuse)
 
 
 def _kept(body: str) -> WriterAnswer:
@@ -347,6 +305,31 @@ class ServedWriter(ServedModel):
     def ask(self, prompts: Sequence[Prompt]) -> None:
         """Ask for answers, several at the same time."""
         self._ask([self._question(prompt) for prompt in prompts])
+
+
+Writer = LocalWriter | ServedWriter
+
+
+def answers_to(writer: Writer, prompts: Sequence[Prompt]) -> dict[str, WriterAnswer]:
+    """Return the answers to prompts, by name; prompts without a stored answer are sent."""
+    answers = writer.log.answers
+    unanswered = {prompt.name: prompt for prompt in prompts if prompt.name not in answers}
+    if unanswered:
+        writer.ask(list(unanswered.values()))
+    return {prompt.name: answers[prompt.name] for prompt in prompts}
+
+
+def locked(writer: Writer) -> AbstractContextManager[None]:
+    """Return the lock that a process holds while it sends prompts to a writer; it raises InvalidInput if another
+    process does."""
+
+    def refuse() -> None:
+        raise InvalidInput(
+            f"'{writer.name}' is in use by another process with the same cache, so edits could be "
+            "paid for twice. Wait for that process, or choose another folder with --cache."
+        )
+
+    return files.lock(writer.log.file.parent / ".writing.lock", refuse)
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> Writer:

@@ -175,17 +175,19 @@ class CachedEncoder:
             keys += text_keys(tokens, counts)
             chunk_lengths.append(content_lengths(tokens, counts))
         one_chunk = tokens if len(chunks) == 1 else None
-        stored = np.fromiter(map(self._texts.__contains__, keys), bool, len(keys))
+        is_stored = np.fromiter(map(self._texts.__contains__, keys), bool, len(keys))
         # The lowest row of each key
         row_of_key = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))
         representative = np.fromiter(map(row_of_key.__getitem__, keys), np.int64, len(keys))
         is_representative = representative == np.arange(len(keys))
         vectors = np.empty((len(keys), self.dim), dtype=np.float32)
-        vectors[stored] = self._texts.get([keys[row] for row in np.flatnonzero(stored).tolist()])
+        vectors[is_stored] = self._texts.get(
+            [keys[row] for row in np.flatnonzero(is_stored).tolist()]
+        )
         lengths = np.concatenate(chunk_lengths)
         if not self.model.capabilities.cuts_columns:
             lengths[:] = 0  # all texts take the model equally long
-        missing = np.flatnonzero(~stored & is_representative)
+        missing = np.flatnonzero(~is_stored & is_representative)
         missing = missing[np.lexsort((alphabetical_ranks(distinct, missing), *lengths[missing].T))]
         n_done = 0
         batches = self._token_batches(distinct, one_chunk, missing, lengths)
@@ -194,7 +196,7 @@ class CachedEncoder:
                 vectors[rows] = batch_vectors[: len(rows)]
                 n_done += len(rows)
                 self.progress("texts", n_done, len(missing))
-        duplicates = np.flatnonzero(~stored & ~is_representative)
+        duplicates = np.flatnonzero(~is_stored & ~is_representative)
         vectors[duplicates] = vectors[representative[duplicates]]
         stored_rows = missing
         if not keep:

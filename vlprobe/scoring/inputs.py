@@ -81,15 +81,15 @@ class RunInputs:
         """Return the distinct pictures of cases that are changed versions of a file."""
         names: dict[str, None] = {}
         for block in self._cases(["images"]):
-            asked = block["images"].combine_chunks().flatten().unique().to_pylist()
-            names |= dict.fromkeys(name for name in asked if name.startswith("{"))
+            in_block = block["images"].combine_chunks().flatten().unique().to_pylist()
+            names |= dict.fromkeys(name for name in in_block if name.startswith("{"))
         return [picture for picture in map(Picture.from_name, names) if picture.change]
 
-    def _digests(self, asked: Iterable[Picture]) -> dict[Path, str]:
+    def _digests(self, images: Iterable[Picture]) -> dict[Path, str]:
         """Return the digest of each picture's file and of its partner's file; for a missing file, its name."""
         digests: dict[Path, str] = {}
         paths: dict[Path, None] = {}
-        for picture in asked:
+        for picture in images:
             if picture.absent:
                 digests[picture.path] = f"absent {picture.absent}"
             else:

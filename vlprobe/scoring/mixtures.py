@@ -68,7 +68,7 @@ def turn(wins: Sequence[bool], shares: Sequence[int] = SHARES) -> Turn:
         if not has_won:
             break
         share = candidate
-    n_changes = sum(before != after for before, after in itertools.pairwise(wins))
+    n_changes = sum(left != right for left, right in itertools.pairwise(wins))
     return Turn(share, n_changes)
 
 

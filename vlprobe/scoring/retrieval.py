@@ -146,11 +146,11 @@ def _block_ranks(
 ) -> RetrievalRanks:
     """Rank in complete rows of similarities, shape (queries, n); `clean` has the similarities among originals."""
     is_own = owner == items[:, None]
-    own = np.nonzero(is_own & ~altered)
-    best, best_clean = _best(scores, own), _best(clean, own)
+    own_cells = np.nonzero(is_own & ~altered)
+    best, best_clean = _best(scores, own_cells), _best(clean, own_cells)
     rivals = scores.copy()
     rivals_clean = rivals if clean is scores else clean.copy()
-    rivals[own] = rivals_clean[own] = -np.inf
+    rivals[own_cells] = rivals_clean[own_cells] = -np.inf
     false, original, numbers = rivals, best, np.arange(len(owner))
     originals = numbers
     if altered.any():
@@ -161,7 +161,7 @@ def _block_ranks(
     against = false[np.arange(len(false)), place]
     own_altered = _best(scores, np.nonzero(is_own & altered))
     has_none = np.isneginf(own_altered)
-    n_first = FIRST + int(np.bincount(own[0]).max())
+    n_first = FIRST + int(np.bincount(own_cells[0]).max())
 
     def first_few(scores: np.ndarray, numbers: np.ndarray) -> FirstFew:
         columns = best_columns(scores, min(n_first, len(numbers)))

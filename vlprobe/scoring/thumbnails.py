@@ -18,7 +18,7 @@ from PIL import Image
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
 from vlprobe.storage import access, containers, shipped
-from vlprobe.storage import thumbnails as stored
+from vlprobe.storage import thumbnails as thumbnail_store
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Picture
 
@@ -33,8 +33,8 @@ _makers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))
 
 def encode(
     image: Image.Image,
-    side: int = stored.SIDE,
-    max_bytes: int = stored.MAX_BYTES,
+    side: int = thumbnail_store.SIDE,
+    max_bytes: int = thumbnail_store.MAX_BYTES,
     qualities: Sequence[int] = QUALITIES,
 ) -> bytes:
     """Encode a picture as WebP within a maximum side and file size, keeping its proportions; smaller
@@ -55,7 +55,7 @@ def make(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
     """Make the thumbnail of a picture from the return value of `pictures.read`. Raises InvalidInput."""
     if not picture.edit_key:
         name = str(picture.path)
-        return encode(pictures.decode(contents[0], name, least_side=2 * stored.SIDE))
+        return encode(pictures.decode(contents[0], name, least_side=2 * thumbnail_store.SIDE))
     return encode(pictures.compose(picture, contents))
 
 
@@ -66,9 +66,9 @@ def keep(root: Path, picture: Picture, contents: tuple[bytes, ...]) -> None:
     if picture.edit_key:
         return
     key = pictures.digest(contents[0])
-    if not stored.holds(root, key):
+    if not thumbnail_store.holds(root, key):
         with contextlib.suppress(InvalidInput):  # the request for the picture reports it
-            stored.write(root, key, make(picture, contents))
+            thumbnail_store.write(root, key, make(picture, contents))
 
 
 def thumbnail(root: Path, name: str) -> bytes:
@@ -133,20 +133,22 @@ def _key(picture: Picture, digests: Sequence[str]) -> str:
     if not picture.edit_key:
         return digests[0]
     fields = " ".join([*digests, picture.edit_key])
-    return pictures.digest(fields.encode()) + stored.MIXED
+    return pictures.digest(fields.encode()) + thumbnail_store.MIXED
 
 
 def _stored_or_made(root: Path, picture: Picture, key: str) -> bytes:
-    content = stored.read(root, key)
+    content = thumbnail_store.read(root, key)
     if content is None:
         content = make(picture, pictures.read(picture))
-        stored.write(root, key, content)
+        thumbnail_store.write(root, key, content)
     return content
 
 
 def name_key(picture: Picture) -> str:
     """Return the key of the thumbnail of a drawn scene in bundled results, without reading a file."""
-    return pictures.digest(picture.name.encode()) + (stored.MIXED if picture.edit_key else "")
+    return pictures.digest(picture.name.encode()) + (
+        thumbnail_store.MIXED if picture.edit_key else ""
+    )
 
 
 def _address_or_none(root: Path, name: str) -> str:

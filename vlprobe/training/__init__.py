@@ -1,3 +1,1 @@
-"""Training: fine-tuning with what the papers propose as a repair, and how the demo models came
-to be.
-"""
+"""Training: fine-tuning with the losses that the papers propose."""

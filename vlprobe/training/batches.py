@@ -45,17 +45,15 @@ def vocabulary(captions: Iterable[str]) -> tuple[str, ...]:
 
 
 def corrupt_caption(caption: str, words: Sequence[str], number: int) -> str:
-    """The caption with some of its words exchanged for random ones, or deleted; at least one, and
-    never all.
+    """Replace some words of a caption with random ones, or delete them; at least one, never all.
 
-    Where chance alters no word, one is drawn: a caption that stayed as it was would be pushed away
-    from itself. Which words is left to chance as in the paper, so that now and then the caption is
-    still true, "a" or "the" being gone.
+    If the draw alters no word, one is chosen: an unchanged caption would be pushed away from itself.
+    As in the paper, an altered caption can still be true, for example without its "a" or "the".
 
     Args:
         caption: With one word or more.
         words: From `vocabulary`, two or more.
-        number: Decides everything.
+        number: Seed of all draws.
 
     Source: RoCOCO, section 5.
     """
@@ -72,28 +70,26 @@ def corrupt_caption(caption: str, words: Sequence[str], number: int) -> str:
             left -= 1
             continue
         source = caption[start:end]
-        at = int(rng.random() * len(words))
-        word = words[at] if words[at] != source.lower() else words[at - 1]
+        index = int(rng.random() * len(words))
+        word = words[index] if words[index] != source.lower() else words[index - 1]
         caption = caption[:start] + like(source, word) + caption[end:]
     return caption
 
 
 def mixed_pictures(pixels: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Some pictures of a batch blended with another of the batch, or with a patch of it; mixup and
-    CutMix in the paper.
+    """Blend some pictures of a batch with another one of the batch, or with a patch of it (mixup, CutMix).
 
-    The share that stays is drawn between LAMBDAS, as the paper gives none, so that the picture
-    itself is what is mostly seen. All take the picture that is the same number of rows away, never
-    themselves.
+    The share that stays is drawn between LAMBDAS, because the paper gives none. The partner is the
+    picture a fixed number of rows away, never the picture itself.
 
     Args:
         pixels: Preprocessed pictures, float32 of shape (n, channels, height, width), n of 2 or
             more. Mixing commutes with the scaling of channels.
-        number: Decides everything.
+        number: Seed of all draws.
 
     Returns:
-        The altered pictures, shape (m, channels, height, width), and the row that each was made of,
-        int64, shape (m,).
+        The altered pictures, shape (m, channels, height, width), and the source row of each, int64,
+        shape (m,).
 
     Source: RoCOCO, section 5 and section 3.3.
     """
@@ -114,14 +110,12 @@ def mixed_pictures(pixels: np.ndarray, number: int) -> tuple[np.ndarray, np.ndar
 
 
 def vary_picture(pixels: np.ndarray, mean: np.ndarray, std: np.ndarray, number: int) -> np.ndarray:
-    """The picture moved and relit a little; never mirrored, its hues untouched: captions speak of
-    sides and colours.
+    """Shift a picture and change its brightness slightly, without changing sides or hues, which captions name.
 
     Args:
         pixels: One preprocessed picture, float32 of shape (3, height, width).
-        mean, std: Of the preprocessing, shape (3, 1, 1): it is undone for the light, and no pixel
-        gets over white.
-        number: Decides everything.
+        mean, std: Of the preprocessing, shape (3, 1, 1), which is undone to change the brightness.
+        number: Seed of all draws.
 
     Returns:
         A new array like `pixels`; uncovered pixels are filled with the edge.
@@ -143,9 +137,7 @@ _MEMORY = 400_000_000  # bytes of preprocessed pictures that are kept
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A picture and what people wrote of it. The two pictures of a minimal pair are two rows of
-    one item.
-    """
+    """A picture and its captions. The two pictures of a minimal pair are two rows of one item."""
 
     key: str
     picture: Picture
@@ -154,9 +146,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """n pictures with a caption each, and behind them, where a loss needs them, altered ones.
+    """n pictures with a caption each, followed by altered ones if a loss needs them.
 
-    An altered picture or caption says which row it was made of: int64, 0 to n - 1.
+    `mixed`, `corrupted`, `reworded` and `flipped` are the source rows: int64, 0 to n - 1.
     """
 
     n: int
@@ -170,10 +162,9 @@ class Batch:
 
 
 def split(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
-    """Items to train on, and items held out: those whose hash is lowest, whatever the order of the
-    data.
+    """Split items into training items and held-out items, by hash, whatever the order of the data.
 
-    Items that share a picture (by the tag `picture`) fall on one side.
+    Items that share a picture (by the tag `picture`) are in the same part.
 
     Raises:
         InvalidInput: an item without a picture, or fewer than four pictures.
@@ -196,9 +187,7 @@ def split(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
 
 
 def rows(item: Item) -> list[Row]:
-    """The item's picture with its captions and, of a minimal pair, the other picture with the
-    foils, which fit it.
-    """
+    """Return the item's picture with its captions and, of a minimal pair, the other picture with the foils."""
     of_item = [Row(item.id, item.image, item.captions)] if item.image else []
     if item.foil_image and item.foils:
         of_item.append(Row(f"{item.id}/other", item.foil_image, item.foils))
@@ -210,15 +199,15 @@ class Batches:
 
     Args:
         items: With pictures.
-        model: Preprocesses pictures and gives texts their ids.
+        model: Preprocesses pictures and tokenizes texts.
         size: Rows of a batch.
-        seed: Of all draws.
-        makes: Which altered ones: of "sc", "vc", "consistency" and "flip".
-        words: What corrupted captions are filled with.
-        normal: Mean and standard deviation of the preprocessing, shape (3, 1, 1); each picture is
-            then varied a little.
+        seed: Seed of all draws.
+        makes: The altered inputs to make: of "sc", "vc", "consistency" and "flip".
+        words: Vocabulary of corrupted captions.
+        normal: Mean and standard deviation of the preprocessing, shape (3, 1, 1), if pictures are
+            to be varied slightly.
         workers: Threads that read pictures.
-        foreign: Captions in another language than English: they are neither reworded nor flipped.
+        foreign: Captions that are not in English, which are neither reworded nor flipped.
 
     Raises:
         InvalidInput: fewer rows than a batch takes.
@@ -251,13 +240,11 @@ class Batches:
         self._pixels: dict[Picture, np.ndarray] = {}
 
     def __len__(self) -> int:
-        # Of an epoch; its last rows, too few for a batch, have their turn in another
+        # Of an epoch, without an incomplete last batch
         return self.n_rows // self._size
 
     def batch(self, number: int) -> Batch:
-        """The batch of that number, 0 and up: no row twice in an epoch, which leaves out the
-        last few of its order.
-        """
+        """Return the batch of that number, 0 and up; no row occurs twice in an epoch."""
         epoch, index = divmod(number, len(self))
         rows = self._order(epoch)[index * self._size : (index + 1) * self._size]
         caption_numbers = [self._draw(row, epoch, "caption") % len(row.captions) for row in rows]
@@ -270,25 +257,25 @@ class Batches:
         corrupted: list[tuple[int, str]] = []
         reworded: list[tuple[int, str]] = []
         flipped: list[tuple[int, str, str]] = []
-        for at, (row, text, index) in enumerate(zip(rows, texts, caption_numbers, strict=True)):
+        for source, (row, text, index) in enumerate(zip(rows, texts, caption_numbers, strict=True)):
             if "sc" in self._makes and word_spans(text):
                 corrupted.append(
                     (
-                        at,
+                        source,
                         corrupt_caption(text, self._words, self._draw(row, epoch, "corrupted")),
                     )
                 )
             if self._makes & {"consistency", "flip"}:
                 same, different = self._edits(row)[index]
                 if same and "consistency" in self._makes:
-                    reworded.append((at, same[self._draw(row, epoch, "reworded") % len(same)]))
+                    reworded.append((source, same[self._draw(row, epoch, "reworded") % len(same)]))
                 if different and "flip" in self._makes:
                     flipped.append(
-                        (at, *different[self._draw(row, epoch, "flipped") % len(different)])
+                        (source, *different[self._draw(row, epoch, "flipped") % len(different)])
                     )
         texts += [text for _, text, *_ in (*corrupted, *reworded, *flipped)]
         rows_of = [
-            np.array([at for at, *_ in edited], np.int64)
+            np.array([source for source, *_ in edited], np.int64)
             for edited in (corrupted, reworded, flipped)
         ]
         kinds = np.array([kind for *_, kind in flipped], dtype=object)
@@ -304,7 +291,7 @@ class Batches:
         )
 
     def epoch(self) -> Iterator[Batch]:
-        """All batches of the first epoch."""
+        """Yield all batches of the first epoch."""
         return map(self.batch, range(len(self)))
 
     def _draw(self, row: Row, epoch: int, purpose: str) -> int:

@@ -1,6 +1,4 @@
-"""One step of learning: a batch through both towers, the parts of its loss, and the weights
-moved a little.
-"""
+"""One training step: embed a batch, compute the parts of the loss, and update the weights."""
 
 import math
 from collections.abc import Mapping, Sequence, Set
@@ -21,7 +19,7 @@ _BETAS = (0.9, 0.98)
 
 
 def optimizer(model: TorchModel, rate: float, decay: float) -> "torch.optim.AdamW":
-    """AdamW over what is not frozen; biases, gains and the logit scale do not decay."""
+    """Return AdamW for the parameters that are not frozen; biases, gains and the logit scale do not decay."""
     import torch
 
     learned = [value for value in model.parameters() if value.requires_grad]
@@ -33,18 +31,14 @@ def optimizer(model: TorchModel, rate: float, decay: float) -> "torch.optim.Adam
 
 
 def schedule(step: int, of: int, warm_up: int) -> float:
-    """Share of the learning rate at a step, 0 and up: a linear warm-up, then half a cosine down
-    to zero at `of`.
-    """
+    """Return the share of the learning rate at a step, 0 and up: linear warm-up, then half a cosine to zero."""
     if step < warm_up:
         return (step + 1) / warm_up
     return 0.5 * (1 + math.cos(math.pi * (step - warm_up) / max(1, of - warm_up)))
 
 
 def keep_scale(scale: "torch.Tensor", highest: float) -> None:
-    """Clamps a logit scale, which is learned as its logarithm, between 1 and the highest, as
-    CLIP's paper does.
-    """
+    """Clamp a logit scale, learned as its logarithm, between 1 and the highest, as in CLIP's paper."""
     import torch
 
     with torch.no_grad():
@@ -56,14 +50,13 @@ class Learner:
 
     Args:
         model: Of OpenCLIP, frozen or not, on its device. It learns in place.
-        weights: Of each part of the loss.
+        weights: Weight of each part of the loss.
         settings: Settings of the parts.
         rate: The highest learning rate.
         decay: Weight decay.
-        warm_up, steps: Of the schedule.
+        warm_up, steps: Length of the warm-up and of the training, in steps.
         freeze: image or text: the frozen tower; "": none.
-        precision: fp32, or fp16 or bf16 for autocast; embeddings are normalised and losses computed
-            in float32.
+        precision: fp32, or fp16 or bf16 for autocast; losses are computed in float32.
         piece: Pictures or texts that go through a tower at once; 0: all.
 
     Raises:
@@ -110,12 +103,11 @@ class Learner:
         self._highest = max(HIGHEST_SCALE, float(self.model.logit_scale.detach().exp()))
 
     def learn(self, batch: Batch, step: int) -> dict[str, float]:
-        """Moves the weights by one step, 0 and up.
+        """Update the weights by one step, 0 and up.
 
-        With pieces, both towers run twice: first without gradients, to have the embeddings of the
-        whole batch, whose loss gives each embedding its gradient; then piece by piece, to hand that
-        down. Every row is so compared with the whole batch, and the result is that of the batch in
-        one.
+        With pieces, both towers run twice: first without gradients, for the embeddings of the whole
+        batch and the gradient of each; then piece by piece, to propagate it. The result is the same
+        as without pieces.
 
         Returns:
             The loss, each part of it before its weight, and the rate.
@@ -159,7 +151,7 @@ class Learner:
         }
 
     def judge(self, batch: Batch, names: Set[str]) -> dict[str, float]:
-        """Parts of the loss on a batch that is not learned from; all flips count."""
+        """Compute the parts of the loss on a held-out batch; all flips count."""
         import torch
 
         with torch.no_grad():

@@ -1,11 +1,8 @@
 """Losses of the papers, as functions of embeddings or of their similarities.
 
-All take float32 of unit length or cosines of such (half precision rounds by more than some of these
-losses move a
-cosine: embed in autocast, normalise in float32) and return a mean of shape (), which does not grow
-    with the batch. None
-takes an empty batch: what there is nothing to average of is left out by the caller, not counted as
-0.
+Inputs are float32 unit vectors or their cosines: half precision rounds by more than some of these losses move a
+cosine, so embed in autocast and normalize in float32. Each returns a mean of shape (), independent of the batch size.
+Batches are not empty: the caller leaves out a loss without rows instead of counting it as 0.
 """
 
 from typing import TYPE_CHECKING
@@ -28,8 +25,8 @@ def contrastive(logits: "torch.Tensor") -> "torch.Tensor":
     picture of each text.
 
     Args:
-        logits: Shape (n, n), picture i beside text j: the model's scale times the cosine. Its own
-            are on the diagonal; two rows of one picture would count as wrong for each other.
+        logits: Shape (n, n), picture i with text j: the model's scale times the cosine. Matches are
+            on the diagonal; two rows of one picture would count as mismatches.
 
     Source: CLIP; in the papers, the retrieval objective ("ITC") that the other losses are added to.
     """
@@ -41,16 +38,14 @@ def contrastive(logits: "torch.Tensor") -> "torch.Tensor":
 
 
 def sigmoid(logits: "torch.Tensor") -> "torch.Tensor":
-    """Judge each picture and text separately, match or no match: -log sigmoid(+-logit), summed over
-    the texts.
+    """Classify each picture and text as match or mismatch: -log sigmoid(+-logit), summed over the texts.
 
     Args:
         logits: Shape (n, n), scale times cosine plus the model's bias, without which all pairs
             would start as a match.
 
     Returns:
-        The mean over pictures; it is a sum over texts, as in the paper, so 1 match stands against n
-        - 1 mismatches.
+        The mean over pictures of the sum over texts, as in the paper: 1 match and n - 1 mismatches.
 
     Source: SigLIP.
     """
@@ -121,7 +116,7 @@ def eqsim_v2(scores: "torch.Tensor", margin: float = 0.0) -> "torch.Tensor":
 
 
 def hard_negatives(logits: "torch.Tensor", k: int) -> "torch.Tensor":
-    """The contrastive loss among the own pair and its k highest-scoring mismatches only, both ways.
+    """Compute the contrastive loss over each pair and its k highest-scoring mismatches, both ways.
 
     Args:
         logits: Shape (n, n), picture i beside text j: the model's scale times the cosine.
@@ -150,14 +145,12 @@ def hard_negatives(logits: "torch.Tensor", k: int) -> "torch.Tensor":
 def eqsim(
     scores: "torch.Tensor", k: int, margin: float = 0.0, variant: str = "hybrid"
 ) -> "torch.Tensor":
-    """The similarity should move as evenly as the meaning does: v2 on the close pairs, v1 on all
-    others.
+    """Compute EqSim, which keeps similarity proportional to meaning: v2 on the close pairs, v1 on all others.
 
-    Each of the two is the mean over its own pairs, so that the few close ones are not drowned; then
-    they are added. The loss has the unit of the scores, squared: one margin or weight means another
-    thing on another kind of score. That is the rule of section 3, and the variant "hybrid"; the
-    ablation (table 6) and appendix A.3 describe the final loss as v1 on all pairs, the close ones
-    too, and v2 on the close ones: "v1+v2-close".
+    The loss is the sum of two means, one over the close pairs and one over the others. Its unit is
+    that of the scores, squared, so a margin or weight depends on the kind of score. This is the rule
+    of section 3, the variant "hybrid"; the ablation (table 6) and appendix A.3 describe v1 on all
+    pairs and v2 on the close ones: "v1+v2-close".
 
     Args:
         scores: Shape (n, n), n of 2 or more: cosines (section 3), or a softmax of the logits over
@@ -196,15 +189,14 @@ def corrupted(
 ) -> "torch.Tensor":
     """Compute the similarity of an altered caption (SC) or picture (VC) to the true picture and the true caption.
 
-    (cos(altered, image) + cos(altered, text)) / 2, to be made small. It has no floor above -1: it
-    continues to push where the altered one is already separated, and moves what fits the altered one
-    too, so a large weight costs retrieval.
+    (cos(altered, image) + cos(altered, text)) / 2, to be minimized. It has no margin, so a large weight
+    costs retrieval.
 
     Args:
-        altered: Embeddings of the altered captions or pictures, shape (m, dim). One that was left
-            as it was must not be among them: it would be pushed away from itself.
-        images: Of the picture that each was made of or for, shape (m, dim).
-        texts: Of the caption, shape (m, dim).
+        altered: Embeddings of the altered captions or pictures, shape (m, dim), all of which differ
+            from their source.
+        images: Embeddings of their pictures, shape (m, dim).
+        texts: Embeddings of their captions, shape (m, dim).
 
     Source: RoCOCO, equation 2 (SC) and equation 3 (VC).
     """
@@ -217,8 +209,7 @@ def consistency(
     """Compute how far rewording shifts the score: |s(I, c) - s(I, c')|, the invariance
     error itself.
 
-    A model to which all captions are alike has none: it belongs beside a loss that tells captions
-    apart.
+    It is zero if all captions are the same to the model: combine it with a loss that separates them.
 
     Args:
         images, texts, paraphrases: Each of shape (m, dim), row by row.
@@ -235,17 +226,14 @@ def discrimination(
     scale: "torch.Tensor",
     weight: "torch.Tensor",
 ) -> "torch.Tensor":
-    """Each picture picks its caption from two, the other with a word made wrong: log(1 + exp(-scale
-    * gap)).
+    """Compute the contrastive loss of each caption against its flip: log(1 + exp(-scale * gap)).
 
-    The gap is s(I, c) - s(I, c_flip). It is a contrastive loss with one structured negative; a gap
-    of 0 costs log 2.
+    The gap is s(I, c) - s(I, c_flip); a gap of 0 costs log 2.
 
     Args:
         images, texts, flips: Each of shape (m, dim), row by row.
-        scale: The model's logit scale, shape (). It is not learned from this loss, which could be
-            had for less by raising it.
-        weight: Of each row, shape (m,), 0 or more, not all 0; see `curriculum`.
+        scale: The model's logit scale, shape (); this loss does not train it.
+        weight: Weight of each row, shape (m,), 0 or more, not all 0; see `curriculum`.
 
     Source: LGIP, section 5 names such a loss and gives no formula.
     """

@@ -1,6 +1,4 @@
-"""From "clip+0.5*eqsim" to the parts of a loss: which there are, and what each makes of the
-embeddings of a batch.
-"""
+"""Losses by formula, such as "clip+0.5*eqsim": its parts, their settings, and their values for a batch."""
 
 import math
 import re
@@ -42,7 +40,7 @@ class Settings:
 
 
 def weights(formula: str) -> dict[str, float]:
-    """The weight of each part of a loss that is written as "clip+0.5*eqsim".
+    """Parse the weight of each part of a loss such as "clip+0.5*eqsim".
 
     Raises:
         InvalidInput: a part that is not known or named twice, a weight of 0, or not exactly one of
@@ -70,7 +68,7 @@ def weights(formula: str) -> dict[str, float]:
 
 
 def check(settings: Settings) -> None:
-    """Raises InvalidInput for an invalid setting."""
+    """Raise InvalidInput for an invalid setting."""
     if settings.scores not in SCORES:
         raise InvalidInput(
             f"Unknown scores '{settings.scores}'. Expected one of: {', '.join(SCORES)}."
@@ -96,13 +94,13 @@ def loss_parts(
     settings: Settings,
     done: float,
 ) -> "Mapping[str, torch.Tensor]":
-    """The parts of the loss, each of shape (); one that the batch has no rows for is absent, not 0.
+    """Compute the parts of the loss, each of shape (); a part without rows in the batch is absent, not 0.
 
     Args:
         batch: The embedded batch.
         names: Of PARTS.
-        images: Of `batch.pixels`, float32, unit length.
-        texts: Of `batch.tokens`, float32, unit length.
+        images: Embeddings of `batch.pixels`, float32, unit length.
+        texts: Embeddings of `batch.tokens`, float32, unit length.
         scale: The model's logit scale, shape ().
         bias: The model's logit bias, shape (); None if it has none; "sigmoid" is then absent.
         settings: Settings of the parts.

@@ -1,9 +1,9 @@
-"""The files that a training writes, and what is read of them when the same training is begun again.
+"""Output files of a training run, and what is read from them when the same run is started again.
 
-FILE.safetensors    the weights; START@FILE is the model's name, START being what it was tuned from
-FILE.json           the card: how the weights were made
+FILE.safetensors    the weights; START@FILE is the model's name, with START the model it was tuned from
+FILE.json           the card: request, data and losses
 FILE.jsonl          a line for each step: its loss and the parts of it; lines with `held_out` for validations
-FILE.state.pt       what the same request goes on from after a stop; gone at the end
+FILE.state.pt       the state from which the same request continues after a stop; deleted at the end
 """
 
 import json
@@ -14,13 +14,11 @@ from vlprobe.errors import InvalidInput
 from vlprobe.storage import access
 from vlprobe.storage.files import read
 
-_COMPANIONS = (".json", ".jsonl", ".state.pt")  # suffixes of the files beside the weights
+_COMPANIONS = (".json", ".jsonl", ".state.pt")  # suffixes of the files next to the weights
 
 
 def prepare_folder(path: Path) -> None:
-    """Makes the folder of the weights. Raises InvalidInput if a file of the training may not or
-    cannot be written.
-    """
+    """Create the folder of the weights. Raises InvalidInput if a file of the training cannot be written."""
     access.refuse_writing()
     for file in (path, *(path.with_suffix(suffix) for suffix in _COMPANIONS)):
         access.refuse_outside(file)
@@ -34,42 +32,39 @@ def prepare_folder(path: Path) -> None:
 
 
 def finished_card(path: Path, pinned: str) -> dict | None:
-    """The card of the same training, if it has ended. Raises InvalidInput if the file holds
-    something else.
-    """
-    # Killed after the weights, before the card
-    if not path.exists() or path.with_suffix(".state.pt").exists():
-        return None
-    try:
-        card = json.loads(path.with_suffix(".json").read_bytes())
-    except (FileNotFoundError, ValueError):
-        card = {}
-    if card.get("pinned") != pinned:
-        raise InvalidInput(
-            f"'{path}' already exists, from another training run. Choose another output or "
-            "delete it."
-        )
-    return card
+    """Return the card of the same training if it is finished, None if its files can be written.
 
-
-def refuse_overwriting(path: Path, pinned: str) -> None:
-    """Raise InvalidInput if a card or a log of another training run is next to the weights to
-    write.
+    Raises InvalidInput if a file of another training would be overwritten, or cannot be read.
     """
-    card, steps = path.with_suffix(".json"), path.with_suffix(".jsonl")
-    texts = {card: _text(card)}
-    if not path.with_suffix(".state.pt").exists():  # else the state says whose log it is
-        texts[steps] = _text(steps).lstrip().partition("\n")[0]
+    card_file, log_file = path.with_suffix(".json"), path.with_suffix(".jsonl")
+    is_stopped = path.with_suffix(".state.pt").exists()  # killed before the card was written
+    if path.exists() and not is_stopped:
+        card = _object(_text(card_file))
+        if card.get("pinned") != pinned:
+            raise InvalidInput(
+                f"'{path}' already exists, from another training run. Choose another output or "
+                "delete it."
+            )
+        return card
+    texts = {card_file: _text(card_file)}
+    if not is_stopped:  # otherwise the state identifies the log
+        texts[log_file] = _text(log_file).lstrip().partition("\n")[0]
     for file, text in texts.items():
-        try:
-            content = json.loads(text) if text else {"pinned": pinned}
-        except ValueError:
-            content = None
-        if not isinstance(content, dict) or content.get("pinned") != pinned:
+        if text and _object(text).get("pinned") != pinned:
             raise InvalidInput(
                 f"'{file}' already exists, and this training run would overwrite it. "
                 "Choose another output or move the file."
             )
+    return None
+
+
+def _object(text: str) -> dict:
+    """Parse a JSON object; any other text is an empty one."""
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _text(file: Path) -> str:

@@ -42,9 +42,7 @@ class TrainRequest:
         return parse_path(self.output, confined=False)
 
     def recipe(self) -> dict[str, object]:
-        """All fields; without an option that came later where it has its default, so that what was
-        named or trained before keeps its name.
-        """
+        """Return all fields except a later option with its default, so that earlier trainings keep their name."""
         return {
             name: value
             for name, value in asdict(self).items()
@@ -53,5 +51,5 @@ class TrainRequest:
 
     @property
     def tuned(self) -> str:
-        """The name of the model that is made."""
+        """The name of the fine-tuned model."""
         return f"{self.model.partition('@')[0]}@{self.output}"

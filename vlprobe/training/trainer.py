@@ -1,9 +1,7 @@
-"""Fine-tune an OpenCLIP model, resumably, and writes a checkpoint that can be probed like any
-other model.
+"""Fine-tune an OpenCLIP model, resumably, and write a checkpoint that can be probed like any other model.
 
-The model runs as it does when it is probed: no dropout, and the statistics of its BatchNorm do not
-change, so that altered pictures do not move them and a batch may be taken in pieces without
-another result.
+The model is in evaluation mode, without dropout and with fixed BatchNorm statistics, so altered pictures do not move
+them and a batch gives the same result in pieces.
 """
 
 import contextlib
@@ -33,7 +31,7 @@ from vlprobe.training.objective import PARTS, Settings
 from vlprobe.training.request import TrainRequest
 from vlprobe.types import Dataset, Item
 
-# What is being done, done, of how many; may raise to stop
+# Label, done and total; may raise to stop
 Progress = Callable[[str, float, float], None]
 _FAMILIES = {"demo": demo, "openclip": open_clip}  # whose models can be tuned
 _SAVE_EVERY = 30.0  # seconds between two states on disk: what is lost when a training is killed
@@ -41,23 +39,23 @@ _SAVE_SHARE = 0.05  # of the time that saving may take; a large model is saved l
 
 
 def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: None) -> dict:
-    """Fine-tunes as asked; the same request again goes on where it was stopped, or answers at once.
+    """Fine-tune a model; the same request again continues after a stop, or returns the finished card.
 
     Args:
         request: On one CPU thread the same request gives the same weights, however often it was
             stopped.
-        cache: Where drawn pictures and the digests of files are kept.
+        cache: Folder for drawn pictures and the digests of files.
         progress: Called before the work and after every step. If it raises, the state is saved
             first.
 
     Returns:
         The card: the request, `tuned` (the name to probe), `digest` (of the tuned model),
-        `start_digest`, `data` (name, digest and number of items of each dataset), `held_out` (how
-        many items, and their losses before and after), `seconds`.
+        `start_digest`, `data` (name, digest and number of items of each dataset), `held_out` (number of
+        items, and their losses before and after), `seconds`.
 
     Raises:
-        InvalidInput: something in the request cannot be, the file holds another training, or a loss
-            is not finite.
+        InvalidInput: the request is not valid, the file belongs to another training, or a loss is
+            not finite.
         NotFound: no such model or dataset.
     """
     _check(request)
@@ -78,7 +76,6 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
         pinned = _pinned(request, encoder, sources)
         card = outputs.finished_card(request.path, pinned)
         if card is None:
-            outputs.refuse_overwriting(request.path, pinned)
             items = [item for dataset in datasets for item in dataset.items]
             with _threads(request.threads), frozen.without_tf32():
                 card = _Training(request, encoder, items, foreign, pinned, progress).run()
@@ -175,7 +172,7 @@ class _Training:
             foreign,
         )
         n = sum(len(rows(item)) for item in held_out)
-        # As even as it goes: what is left over is judged by nobody
+        # Batches as even as possible: rows of an incomplete batch are not judged
         size = n // math.ceil(n / request.batch_size)
         self._held_out = list(
             Batches(held_out, encoder, size, 0, PARTS.keys(), words, foreign=foreign).epoch()
@@ -186,7 +183,7 @@ class _Training:
         self._learner = Learner(encoder.module, weights, settings(request), **options)
 
     def run(self) -> dict:
-        """Takes the steps that are left; returns what the card says of them."""
+        """Run the remaining steps and return the held-out losses and the time for the card."""
         request = self._request
         done, spent = self._resume()
         started = saved = time.monotonic()
@@ -220,9 +217,7 @@ class _Training:
         return {"held_out": held_out, "seconds": round(spent + time.monotonic() - started, 1)}
 
     def _validate(self, step: int) -> None:
-        """Notes the mean of every part of the loss over the held-out items, whichever parts are
-        trained.
-        """
+        """Log the mean of every part of the loss over the held-out items, whichever parts are trained."""
         losses = [self._learner.judge(batch, PARTS.keys()) for batch in self._held_out]
         by_part = {name: [loss[name] for loss in losses if name in loss] for name in PARTS}
         line = {
@@ -231,7 +226,7 @@ class _Training:
                 name: float(np.mean(values)) for name, values in by_part.items() if values
             },
         }
-        # The first line says whose log it is
+        # The first line identifies the training
         self._note(line if step else line | {"pinned": self._pinned})
 
     def _note(self, line: dict) -> None:
@@ -283,7 +278,7 @@ class _Training:
 
 
 def _pinned(request: TrainRequest, encoder: OpenClipEncoder, sources: list[dict]) -> str:
-    """Names everything that can change the weights."""
+    """Return a digest of everything that can change the weights."""
     request_fields = request.recipe()
     for name in ("model", "datasets", "output", "device", "workers", "validate_every"):
         del request_fields[name]
@@ -295,13 +290,13 @@ def _pinned(request: TrainRequest, encoder: OpenClipEncoder, sources: list[dict]
 def _threads(count: int) -> Iterator[None]:
     import torch
 
-    before = torch.get_num_threads()
+    n_threads = torch.get_num_threads()
     if count:
         torch.set_num_threads(count)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(n_threads)
 
 
 def _check(request: TrainRequest) -> None:
@@ -312,14 +307,14 @@ def _check(request: TrainRequest) -> None:
             f"'{request.model}' cannot be fine-tuned. Expected a demo: or openclip: model, "
             "and no preset of one."
         )
-    asked_about = [
+    probed = [
         name
         for name in request.datasets
         if name.partition(":")[0] in ("demo", "demo-pairs", "demo-triplets")
     ]
-    if asked_about or not request.datasets:
+    if probed or not request.datasets:
         raise InvalidInput(
-            f"'{asked_about[0] if asked_about else 'nothing'}' is not training data: the "
+            f"'{probed[0] if probed else 'nothing'}' is not training data: the "
             "probes use it, or it is a validation set. Expected demo-train, "
             "demo-train:pairs, or your own data."
         )
@@ -347,5 +342,6 @@ def _check(request: TrainRequest) -> None:
             raise InvalidInput(f"{name} is {getattr(request, name)}. Expected {least} or more.")
     if not (0 < request.rate < 1 and 0 <= request.decay < 1 / request.rate):
         raise InvalidInput(
-            f"rate is {request.rate} and decay {request.decay}. Expected such as 1e-4 and 0.1."
+            f"rate is {request.rate} and decay is {request.decay}. Expected values such as 1e-4 "
+            "and 0.1."
         )

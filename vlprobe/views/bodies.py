@@ -52,7 +52,7 @@ def _farthest_wording(row: CaseRow, top: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class CaseBody:
-    """Settings of the views for cases of one body.
+    """How the views handle cases whose cards have this body (see `CardBody`).
 
     Attributes:
         texts: Function that selects the two texts to compare.

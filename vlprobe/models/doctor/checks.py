@@ -35,7 +35,7 @@ HALF_TOLERANCE = 2e-2  # the same in fp16 and bf16
 COLOR_TOLERANCE = 2e-3  # of mean and std; published figures are rounded
 # checks that a model beats one that knows nothing
 CHANCE = ("matched_auc", "r1_forth", "r1_back")
-NEIGHBOUR = "two red cats on a very small wooden boat in the harbour of a town by the sea on a rainy day in autumn"
+NEIGHBOR = "two red cats on a very small wooden boat in the harbour of a town by the sea on a rainy day in autumn"
 TEXT_BATCH = "The embedding of a caption does not depend on the other captions in its batch."
 IMAGE_BATCH = "The embedding of a picture does not depend on the other pictures in its batch."
 UNKNOWN_WEIGHTS = "Not judged: the published weights are unknown."
@@ -152,9 +152,9 @@ def _picture_encoder(
     def encode(rows: slice) -> np.ndarray:
         # a processor may add up a smaller batch in another order than those that are stored
         is_whole = len(images[rows]) % BATCH_MULTIPLES["images"] == 0
-        stored = stored_pictures(images[rows]) if stored_pictures and is_whole else None
-        if stored is not None:
-            return stored
+        embeddings = stored_pictures(images[rows]) if stored_pictures and is_whole else None
+        if embeddings is not None:
+            return embeddings
         return model.encode_images(np.stack(_pixels(model, images[rows])))
 
     return encode
@@ -218,7 +218,7 @@ def text_batch(model: Model, items: Sequence[Item]) -> Check:
             return encode_tokens(model.tokenize(batch))
 
     alone = np.concatenate([encode([text]) for text in texts])
-    batched = [encode([*texts, NEIGHBOUR])[:-1], encode(texts[::-1])[::-1]]
+    batched = [encode([*texts, NEIGHBOR])[:-1], encode(texts[::-1])[::-1]]
     return _moved("text_batch", TEXT_BATCH, model, alone, batched, "texts")
 
 

@@ -220,7 +220,7 @@ def plain_edits(items: Sequence[Item]) -> pa.Table:
 
 def load(store: Store, digest: str = "*") -> list[Examination]:
     """Return the stored examinations of the model with this digest, or of all models, latest first."""
-    return _stored(store, digest)[0]
+    return _read_all(store, digest)[0]
 
 
 def read_errors(store: Store) -> list[InvalidInput]:
@@ -231,10 +231,10 @@ def read_errors(store: Store) -> list[InvalidInput]:
         return [unreadable(store.root / "models", error)]
     except OSError:  # nothing was examined yet
         return []
-    return _stored(store, "*")[1]
+    return _read_all(store, "*")[1]
 
 
-def _stored(store: Store, digest: str) -> tuple[list[Examination], list[InvalidInput]]:
+def _read_all(store: Store, digest: str) -> tuple[list[Examination], list[InvalidInput]]:
     examinations: list[Examination] = []
     errors: list[InvalidInput] = []
     # The same examination may be in several folders: that in the first counts.

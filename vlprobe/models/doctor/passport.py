@@ -15,15 +15,8 @@ from vlprobe.types import Model, answers_cases, embeds_images, looks_up, scores_
 NO_TEXT = -1  # what TextEncoder.tokenize puts after the end of a text where a model sees no pads
 LONG = "a dog and a cat " * 150
 _PACKAGES = (  # whose versions are reported if they are imported
-    "vlprobe",
-    "torch",
-    "open_clip",
-    "timm",
-    "transformers",
-    "sentence_transformers",
-    "tokenizers",
-    "numpy",
-    "PIL",
+    *("vlprobe", "torch", "open_clip", "timm", "transformers"),
+    *("sentence_transformers", "tokenizers", "numpy", "PIL"),
 )
 
 
@@ -64,8 +57,8 @@ def _tokenization(model: Model) -> dict[str, str]:
     """Describe how the tokenizer treats letter case, marks, short texts and long ones."""
     alone, batched = model.tokenize(["a dog"]), model.tokenize(["a dog", LONG])
     row = alone[0]
-    after, before = (int((line == line[0]).cumprod().sum()) for line in (row[::-1], row))
-    side, pad = ("right", row[-1]) if after >= before else ("left", row[0])
+    trailing, leading = (int((line == line[0]).cumprod().sum()) for line in (row[::-1], row))
+    side, pad = ("right", row[-1]) if trailing >= leading else ("left", row[0])
     if batched[0, -1] == NO_TEXT:
         padding = "none visible to the model"
     elif alone.shape[1] == batched.shape[1]:

@@ -320,7 +320,7 @@ def _checked(file: Path, array: np.ndarray, keys: Sequence[str] | None, normalis
                 "a number of the vector is NaN or infinite. Expected finite numbers, or only NaN "
                 "if a vector is missing."
                 if not math.isfinite(length)
-                else f"the vector has length {length:.4g}. Expected 1: normalise the vectors, or add +normalise."
+                else f"the vector has length {length:.4g}. Expected 1: normalize the vectors, or add +normalise."
                 if length
                 else "the vector is all zeros. Expected a non-zero vector."
             )

@@ -261,14 +261,14 @@ def _finish(tasks: Sequence[Task], writer: Writer, attempts: int) -> None:
     """Ask until every task is closed."""
     accepted: dict[str, set[str]] = {task.caption: set() for task in tasks}
     while pending := [task for task in tasks if not task.is_closed]:
-        answers = writers.asked(writer, [task.prompt() for task in pending])
+        answers = writers.answers_to(writer, [task.prompt() for task in pending])
         earlier = {caption: set(texts) for caption, texts in accepted.items()}
         passing = []
         for task in pending:
             if task.take(answers[task.prompt().name], earlier[task.caption]):
                 earlier[task.caption].add(instructions.plain(task.text))
                 passing.append(task)
-        verdicts = writers.asked(writer, [task.question() for task in passing])
+        verdicts = writers.answers_to(writer, [task.question() for task in passing])
         for task in passing:
             task.judge(verdicts[task.question().name])
         for task in pending:
