@@ -12,7 +12,9 @@ from vlprobe.training.request import TrainRequest as Default
 
 
 @click.command()
-@click.option("--model", required=True, help="The model to fine-tune: demo: or openclip:.")
+@click.option(
+    "--model", required=True, help="The model to fine-tune: demo:, openclip:, hf: or hf-itm:."
+)
 @click.option(
     "--dataset",
     "datasets",

@@ -4,7 +4,7 @@ import contextlib
 import pickle
 import struct
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -111,6 +111,12 @@ def load_weights(name: str, model: TorchModel, path: Path, confined: bool = True
             state[key] = state[key].reshape(expected[key].shape)
     if "logit_bias" in expected:
         state.setdefault("logit_bias", expected["logit_bias"])
+    fill(name, model, path, state)
+
+
+def fill(name: str, model: TorchModel, path: Path, state: "Mapping[str, torch.Tensor]") -> None:
+    """Load the tensors of a file into a model. Raises InvalidInput if they do not fit exactly."""
+    expected = model.state_dict()
     missing = [key for key in expected if key not in state]
     unexpected = [key for key in state if key not in expected]
     # OpenCLIP would stretch position embeddings of another size in silence; that is another model.

@@ -5,7 +5,7 @@ uses the matching head, `hf:` only the cosine of the towers.
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 from PIL import Image
@@ -42,6 +42,11 @@ class HubModel:
         self._model = model.to(source.device)
         self.note = self._note()
 
+    @property
+    def module(self) -> TransformersModel:
+        """The model as transformers built it, on the device; frozen until it is trained."""
+        return self._model
+
     @classmethod
     def opened(cls, source: hub.ModelSource) -> Self:
         """Return the model of a folder, without its unused parts. Raises InvalidInput, as `hub.load`."""
@@ -52,11 +57,16 @@ class HubModel:
         model = hub.load(source.name, architecture, source.folder, unused=may_be_missing)
         for part in cls.unused_parts:
             setattr(model, part, None)
+        hub.load_tuned(source, model)
         return cls(source, model)
 
     def _note(self) -> str:
         """Note for readers of its scores."""
         return ""
+
+    def processor_settings(self) -> dict[str, Any]:
+        """Return the settings of the image processor."""
+        return self._processor.to_dict()
 
     def facts(self) -> dict[str, str]:
         """Describe what was built, by subject."""
@@ -70,6 +80,10 @@ class HubModel:
         """Texts to int64 of shape (n, columns), PAD after the end."""
         return frozen.padded(self._ids(texts))
 
+    def ids(self, texts: Sequence[str]) -> np.ndarray:
+        """Tokenize texts for training, as `tokenize` does."""
+        return self.tokenize(texts)
+
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
         settings = {"truncation": True, "max_length": self.context, "padding": False}
         return self._tokenizer(list(texts), **settings)["input_ids"]
@@ -82,9 +96,16 @@ class HubModel:
 
     def _text_inputs(self, tokens: np.ndarray) -> tuple["torch.Tensor", "torch.Tensor"]:
         """Ids and attention mask of the columns up to the longest text, on the device."""
+        return self._masked(self._tensor(frozen.resized(tokens)))
+
+    def _hidden(self, pixels: "torch.Tensor") -> "torch.Tensor":
+        """Hidden states that do not depend on a text; the pixels themselves if there are none."""
+        return pixels
+
+    def _tensor(self, array: np.ndarray) -> "torch.Tensor":
         import torch
 
-        return self._masked(torch.from_numpy(frozen.resized(tokens)).to(self.device))
+        return torch.from_numpy(array).to(self.device)
 
 
 class Towers(HubModel, TorchDualEncoder):
@@ -101,7 +122,16 @@ class Towers(HubModel, TorchDualEncoder):
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
         """Shape (n, 3, height, width) to unit vectors, of several in a row to one row."""
         with frozen.arithmetic(self.device, self.precision):
-            return frozen.unit(self._image_vectors(self._hidden(pixels))).reshape(len(pixels), -1)
+            vectors = frozen.unit(self.image_features(self._tensor(pixels)))
+            return vectors.reshape(len(pixels), -1)
+
+    def image_features(self, pixels: "torch.Tensor") -> "torch.Tensor":
+        """Pixels on the device to embeddings, with gradients while the model is trained."""
+        return self._image_vectors(self._hidden(pixels))
+
+    def text_features(self, tokens: "torch.Tensor") -> "torch.Tensor":
+        """Tokens on the device to embeddings, with gradients while the model is trained."""
+        return self._text_vectors(*self._masked(tokens))
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
         """Shape (n, columns) to unit vectors of shape (n, dim)."""
@@ -121,12 +151,9 @@ class Towers(HubModel, TorchDualEncoder):
     def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
         """Ids and attention mask to embeddings of shape (n, dim)."""
 
-    def _hidden(self, pixels: np.ndarray) -> "torch.Tensor":
+    def _hidden(self, pixels: "torch.Tensor") -> "torch.Tensor":
         """Hidden states of the vision tower, pictures first."""
-        import torch
-
-        pixel_values = torch.from_numpy(pixels).to(self.device)
-        return self._model.vision_model(pixel_values=pixel_values).last_hidden_state
+        return self._model.vision_model(pixel_values=pixels).last_hidden_state
 
 
 class ItmHead(HubModel, PairScorer):
@@ -155,11 +182,29 @@ class ItmHead(HubModel, PairScorer):
         scores = classes[:, 1] if logits else (classes[:, 1] - classes[:, 0]).sigmoid()
         return scores.float().numpy()
 
-    @abstractmethod
+    def match_logits(self, pixels: "torch.Tensor", tokens: "torch.Tensor") -> "torch.Tensor":
+        """Compute the log-odds of a match of n pictures with m texts on the device, shape (n, m), with gradients."""
+        ids, mask = self._masked(tokens)
+        hidden = self._hidden(pixels).repeat_interleave(len(ids), dim=0)
+        classes = self._hidden_logits(
+            hidden, ids.repeat(len(pixels), 1), mask.repeat(len(pixels), 1)
+        )
+        return (classes[:, 1] - classes[:, 0]).view(len(pixels), len(ids))
+
     def _pair_logits(
         self, encoded: Sequence, ids: "torch.Tensor", mask: "torch.Tensor"
     ) -> "torch.Tensor":
         """Compute logits of no match and of a match from encoded pictures and texts, shape (n, 2)."""
+        import torch
+
+        hidden = torch.stack([torch.as_tensor(picture) for picture in encoded])
+        return self._hidden_logits(hidden.to(self.device), ids, mask)
+
+    def _hidden_logits(
+        self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor"
+    ) -> "torch.Tensor":
+        """Compute logits of no match and of a match from hidden states of pictures and texts, shape (n, 2)."""
+        raise NotImplementedError
 
 
 class TwoSided(ItmHead, Towers):
@@ -181,23 +226,10 @@ class TwoSided(ItmHead, Towers):
     def encode_pictures(self, pixels: Sequence[np.ndarray]) -> list["torch.Tensor"]:
         """Each picture as the hidden states of the vision tower."""
         with frozen.arithmetic(self.device, self.precision):
-            return list(self._hidden(np.stack(pixels)))
+            return list(self._hidden(self._tensor(np.stack(pixels))))
 
     def _note(self) -> str:
         return ""
-
-    def _pair_logits(
-        self, encoded: Sequence["torch.Tensor"], ids: "torch.Tensor", mask: "torch.Tensor"
-    ) -> "torch.Tensor":
-        import torch
-
-        return self._hidden_logits(torch.stack(list(encoded)), ids, mask)
-
-    @abstractmethod
-    def _hidden_logits(
-        self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor"
-    ) -> "torch.Tensor":
-        """Compute logits of no match and of a match from hidden states of pictures and texts, shape (n, 2)."""
 
 
 class BlipTowers(Towers):
@@ -305,13 +337,10 @@ class BridgeTower(ItmHead):
 
     architecture, context = "BridgeTowerForImageAndTextRetrieval", 50
 
-    def _pair_logits(
-        self, encoded: Sequence[np.ndarray], ids: "torch.Tensor", mask: "torch.Tensor"
+    def _hidden_logits(
+        self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor"
     ) -> "torch.Tensor":
-        import torch
-
-        pixels = torch.from_numpy(np.stack(encoded)).to(self.device)
-        return self._model(input_ids=ids, attention_mask=mask, pixel_values=pixels).logits
+        return self._model(input_ids=ids, attention_mask=mask, pixel_values=hidden).logits
 
 
 class BridgeTowerTowers(Towers):
@@ -337,12 +366,10 @@ class BridgeTowerTowers(Towers):
         """Dimension of an embedding of either side."""
         return self._model.config.contrastive_hidden_size
 
-    def _hidden(self, pixels: np.ndarray) -> "torch.Tensor":
-        import torch
-
+    def _hidden(self, pixels: "torch.Tensor") -> "torch.Tensor":
         trunk = self._model.bridgetower
         tower = trunk.vision_model.visual
-        hidden = tower.forward_pre(torch.from_numpy(pixels).to(self.device))
+        hidden = tower.forward_pre(pixels)
         # As many layers as the texts have: those that are bridged
         for block in tower.transformer.resblocks[: len(trunk.text_model.encoder.layer)]:
             hidden = block(hidden)
@@ -378,12 +405,9 @@ class Flava(TwoSided):
         """Dimension of an embedding of either side."""
         return self._model.config.projection_dim
 
-    def _hidden(self, pixels: np.ndarray) -> "torch.Tensor":
-        import torch
-
-        pixel_values = torch.from_numpy(pixels).to(self.device)
+    def _hidden(self, pixels: "torch.Tensor") -> "torch.Tensor":
         image_model = self._model.flava.image_model
-        return image_model(pixel_values, output_hidden_states=True).hidden_states[-1]
+        return image_model(pixels, output_hidden_states=True).hidden_states[-1]
 
     def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
         flava = self._model.flava

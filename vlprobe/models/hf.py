@@ -2,6 +2,7 @@
 
     hf:OWNER/NAME        dual encoders; for a model with a matching head and towers, the cosine of the towers
     hf-itm:OWNER/NAME    image-text matching heads, which look at a picture and a text together
+    @FILE after either   weights that `vlprobe train` wrote, instead of the model's
 
 The heads of BLIP, BLIP-2, FLAVA and BridgeTower give the probability that both match; ViLT's gives a logit. BLIP,
 BLIP-2 and FLAVA also embed both sides, which is used to short-list a gallery.
@@ -112,9 +113,11 @@ class HfEncoder(HubModel, TorchDualEncoder):
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
         """Preprocessed images to unit vectors of shape (n, dim)."""
-        import torch
+        with frozen.arithmetic(self.device, self.precision):
+            return frozen.unit(self.image_features(self._tensor(pixels)))
 
-        tensor = torch.from_numpy(pixels).to(self.device)
+    def image_features(self, tensor: "torch.Tensor") -> "torch.Tensor":
+        """Preprocessed images on the device to embeddings, with gradients while the model is trained."""
         inputs = {"pixel_values": tensor}
         if tensor.ndim == 3:
             mask, shapes = tensor[:, :, -3].long(), tensor[:, 0, -2:].long()
@@ -123,8 +126,7 @@ class HfEncoder(HubModel, TorchDualEncoder):
                 "pixel_attention_mask": mask,
                 "spatial_shapes": shapes,
             }
-        with frozen.arithmetic(self.device, self.precision):
-            return frozen.unit(_pooled(self._model.get_image_features(**inputs)))
+        return _pooled(self._model.get_image_features(**inputs))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, columns), PAD after the end; of shape (n, context) where pads
@@ -140,18 +142,19 @@ class HfEncoder(HubModel, TorchDualEncoder):
         """Shape (n, columns) to unit vectors of shape (n, dim); `cut=False` runs all columns of the
         context.
         """
-        import torch
-
         tokens = frozen.resized(tokens, 0 if cut and self.cuts_columns else self.context)
-        ids = torch.from_numpy(tokens).to(self.device)
+        with frozen.arithmetic(self.device, self.precision):
+            return frozen.unit(self.text_features(self._tensor(tokens)))
+
+    def text_features(self, ids: "torch.Tensor") -> "torch.Tensor":
+        """Tokens on the device to embeddings, with gradients while the model is trained."""
         inputs = {"input_ids": ids}
         if self.kind.pads == "after":
             # CLIP finds the end of text as the first or highest id; 0 is neither.
             inputs["input_ids"] = ids.clamp(min=0)
         elif self.kind.pads == "masked":
             inputs["input_ids"], inputs["attention_mask"] = self._masked(ids)
-        with frozen.arithmetic(self.device, self.precision):
-            return frozen.unit(_pooled(self._model.get_text_features(**inputs)))
+        return _pooled(self._model.get_text_features(**inputs))
 
 
 def _pooled(output: Any) -> "torch.Tensor":
@@ -177,6 +180,7 @@ def _dual_encoder(source: hub.ModelSource) -> "HfEncoder | Towers":
     import transformers
 
     model = hub.load(source.name, getattr(transformers, kind.architecture), source.folder)
+    hub.load_tuned(source, model)
     return HfEncoder(source, model, kind)
 
 
@@ -208,6 +212,7 @@ FAMILIES = (
             "BridgeTower/bridgetower-large-itm-mlm-itc",
         ),
         _dual_encoder,
+        is_tunable=True,
     ),
     hub.HubFamily(
         "hf-itm",
@@ -221,5 +226,6 @@ FAMILIES = (
             "BridgeTower/bridgetower-large-itm-mlm-itc",
         ),
         _matching_head,
+        is_tunable=True,
     ),
 )

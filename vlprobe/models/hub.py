@@ -1,7 +1,8 @@
 """Folders in the layout of the Hugging Face hub: found on a disk or downloaded, checked, and opened without their code.
 
-A name is PREFIX:FOLDER or PREFIX:OWNER/NAME. Weights are read as plain tensors, a folder that requires custom code is
-rejected, and every tensor must be present: transformers would initialize a missing one at random and only log it.
+A name is PREFIX:FOLDER or PREFIX:OWNER/NAME; `@FILE` after it names weights that `vlprobe train` wrote. Weights are
+read as plain tensors, a folder that requires custom code is rejected, and every tensor must be present: transformers
+would initialize a missing one at random and only log it.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput, MissingDependency, first_line
 from vlprobe.models import frozen
-from vlprobe.models.checkpoint import DAMAGED
+from vlprobe.models.checkpoint import DAMAGED, fill, read_weights
 from vlprobe.models.folder_policy import check_folder
 from vlprobe.models.modules import TorchModel, TransformersModel
 from vlprobe.registry.model_memo import files_below
@@ -66,6 +67,7 @@ class ModelSource:
     config: dict[str, Any]  # the settings in the folder
     device: str  # from `frozen.pick_device`
     precision: str  # "fp32", or "fp16" or "bf16" for autocast; embeddings are normalized in fp32 in any case
+    checkpoint: Path | None = None  # the file of fine-tuned weights that replace the folder's
 
     @property
     def model_type(self) -> str:
@@ -73,12 +75,38 @@ class ModelSource:
         return str(self.config.get("model_type"))
 
 
-def locate(name: str, device: str, precision: str) -> ModelSource:
-    """Find the folder of a model of transformers. Raises InvalidInput or MissingDependency."""
+def locate(
+    name: str, device: str, precision: str, base: str = "", checkpoint: Path | None = None
+) -> ModelSource:
+    """Find the folder of a model of transformers. Raises InvalidInput or MissingDependency.
+
+    Args:
+        name: The name that the user typed.
+        device: The device to run on, or "auto".
+        precision: "fp32", "fp16" or "bf16".
+        base: The name without its options; "": it has none.
+        checkpoint: The file of fine-tuned weights.
+    """
     need(name, "transformers")
     device, precision = frozen.pick_device(device), frozen.check_precision(precision)
-    folder = find(name)
-    return ModelSource(name, folder, read_json(folder / "config.json", dict), device, precision)
+    folder = find(base or name)
+    config = read_json(folder / "config.json", dict)
+    return ModelSource(name, folder, config, device, precision, checkpoint)
+
+
+def split_checkpoint(name: str) -> tuple[str, Path | None]:
+    """Split PREFIX:SOURCE@FILE into the model's name and its fine-tuned weights; a folder that exists as written may
+    contain "@". Raises InvalidInput if there is no such file.
+    """
+    base, _, file = name.partition("@")
+    if not file or files.parse_path(name.partition(":")[2], confined=False).is_dir():
+        return name, None
+    checkpoint = files.parse_path(file)
+    if not checkpoint.is_file():
+        raise InvalidInput(
+            f"Checkpoint '{checkpoint}' does not exist. Expected a file that `vlprobe train` wrote."
+        )
+    return base, checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +116,7 @@ class HubFamily:
     PREFIX: str
     examples: tuple[str, ...]  # typical repositories; any other and any folder can be typed
     build: Callable[[ModelSource], Model]  # inside `opening`
+    is_tunable: bool = False  # whether PREFIX:SOURCE@FILE loads fine-tuned weights
 
     def names(self) -> list[str]:
         """Return typical names."""
@@ -95,14 +124,17 @@ class HubFamily:
 
     def check_name(self, name: str) -> None:
         """Raise InvalidInput if the name is that of no folder and can be that of no repository."""
-        local_folder(name)
+        local_folder(self._split(name)[0])
+
+    def _split(self, name: str) -> tuple[str, Path | None]:
+        return split_checkpoint(name) if self.is_tunable else (name, None)
 
     def load(self, name: str, device: str = "auto", precision: str = "fp32") -> Model:
         """Return the model of that name. Raises InvalidInput or MissingDependency."""
-        source = locate(name, device, precision)
+        source = locate(name, device, precision, *self._split(name))
         with opening(name):
             model = self.build(source)
-        model.sources = sources(source.folder)
+        model.sources = [*sources(source.folder), *filter(None, [source.checkpoint])]
         return model
 
 
@@ -259,6 +291,12 @@ def load(
             "of that architecture, including its heads."
         )
     return model.eval().requires_grad_(False)
+
+
+def load_tuned(source: ModelSource, model: TransformersModel) -> None:
+    """Replace a model's weights with its checkpoint, if it has one. Raises InvalidInput if they do not fit."""
+    if source.checkpoint:
+        fill(source.name, model, source.checkpoint, read_weights(source.checkpoint))
 
 
 def image_processor(folder: Path, **settings: int) -> "BaseImageProcessor":

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vlprobe.errors import InvalidInput
+from vlprobe.models.heads import HubModel
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.perturb import lgip, mix
 from vlprobe.perturb.draws import draw
@@ -216,7 +217,7 @@ class Batches:
     def __init__(
         self,
         items: Sequence[Item],
-        model: OpenClipEncoder,
+        model: OpenClipEncoder | HubModel,
         size: int,
         seed: int,
         makes: Set[str],

@@ -15,7 +15,19 @@ if TYPE_CHECKING:
 
 # CLIP keeps its logit scale below; a model that starts above may stay where it is
 HIGHEST_SCALE = 100
+PICTURE_WORDS = ("visual", "vision", "image")  # in the names of a picture tower's parameters
 _BETAS = (0.9, 0.98)
+
+
+def tower_of(parameter: str) -> str:
+    """Return the tower that a parameter belongs to: image or text, or "" for the logit scale and bias.
+
+    >>> tower_of("visual.conv1.weight"), tower_of("model.text_proj.bias"), tower_of("logit_scale")
+    ('image', 'text', '')
+    """
+    if "logit_" in parameter:
+        return ""
+    return "image" if any(word in parameter for word in PICTURE_WORDS) else "text"
 
 
 def optimizer(model: TorchModel, rate: float, decay: float) -> "torch.optim.AdamW":
@@ -49,7 +61,8 @@ class Learner:
     """A model in training.
 
     Args:
-        model: Of OpenCLIP, frozen or not, on its device. It learns in place.
+        model: A model of OpenCLIP, or a `hub_models.Trainable`, on its device. It learns in place; a
+            matching head learns from the log-odds of each picture with each text of a batch.
         weights: Weight of each part of the loss.
         settings: Settings of the parts.
         rate: The highest learning rate.
@@ -60,7 +73,8 @@ class Learner:
         piece: Pictures or texts that go through a tower at once; 0: all.
 
     Raises:
-        InvalidInput: the sigmoid loss for a model without a logit bias.
+        InvalidInput: the sigmoid loss for a model without a logit bias; for a matching head, a loss
+            that compares embeddings, a frozen tower, or pieces.
     """
 
     def __init__(
@@ -83,16 +97,15 @@ class Learner:
             raise InvalidInput(
                 "This model has no logit bias, which the loss 'sigmoid' needs. Train it with 'clip'."
             )
+        self._match = getattr(model, "match", None) if getattr(model, "has_head", False) else None
+        if self._match and (weights.keys() - objective.MATCHING or freeze or piece):
+            raise InvalidInput(
+                f"A matching head compares whole pictures and texts. Expected a loss of "
+                f"{', '.join(objective.MATCHING)}, without --freeze and --piece."
+            )
         self.model = model.eval().requires_grad_(True)
         for name, value in model.named_parameters():
-            tower = (
-                "image"
-                if name.startswith("visual.")
-                else ""
-                if name.startswith("logit_")
-                else "text"
-            )
-            if freeze and tower == freeze:
+            if freeze and tower_of(name) == freeze:
                 value.requires_grad_(False)
         self.optimizer = optimizer(model, rate, decay)
         self._device = self.model.logit_scale.device
@@ -125,10 +138,11 @@ class Learner:
         piece = self._piece or max(map(len, inputs))
         whole = piece >= max(map(len, inputs))
         with torch.set_grad_enabled(whole):
-            embedded = [self._embed(side, piece) for side in inputs]
+            embedded = [] if self._match else [self._embed(side, piece) for side in inputs]
         if not whole:
             embedded = [embeddings.requires_grad_() for embeddings in embedded]
-        loss_parts = self._loss_parts(batch, self._weights.keys(), embedded, step / self._steps)
+        share = step / self._steps
+        loss_parts = self._loss_parts(batch, self._weights.keys(), inputs, embedded, share)
         total = torch.zeros((), device=self._device)
         for name, value in loss_parts.items():
             total = total + self._weights[name] * value
@@ -156,11 +170,11 @@ class Learner:
 
         with torch.no_grad():
             inputs = self._inputs(batch)
-            embedded = [self._embed(side, self._piece or len(side)) for side in inputs]
-            return {
-                name: value.item()
-                for name, value in self._loss_parts(batch, names, embedded, 1.0).items()
-            }
+            embedded = []
+            if not self._match:
+                embedded = [self._embed(side, self._piece or len(side)) for side in inputs]
+            loss_parts = self._loss_parts(batch, names, inputs, embedded, 1.0)
+            return {name: value.item() for name, value in loss_parts.items()}
 
     def _inputs(self, batch: Batch) -> list["torch.Tensor"]:
         import torch
@@ -175,12 +189,15 @@ class Learner:
         encode = self.model.encode_image if side.ndim > 2 else self.model.encode_text
         embedded = []
         for rows in side.split(piece):
-            with torch.autocast(
-                self._device.type, dtype=self._dtype, enabled=self._dtype is not None
-            ):
+            with self._autocast():
                 embeddings = encode(rows)
             embedded.append(torch.nn.functional.normalize(embeddings.float(), dim=-1))
         return torch.cat(embedded)
+
+    def _autocast(self) -> "torch.autocast":
+        import torch
+
+        return torch.autocast(self._device.type, self._dtype, enabled=self._dtype is not None)
 
     def _hand_down(self, side: "torch.Tensor", gradient: "torch.Tensor", piece: int) -> None:
         for rows, rows_gradient in zip(side.split(piece), gradient.split(piece), strict=True):
@@ -189,8 +206,19 @@ class Learner:
                 embeddings.backward(rows_gradient)
 
     def _loss_parts(
-        self, batch: Batch, names: Set[str], embedded: Sequence["torch.Tensor"], done: float
+        self,
+        batch: Batch,
+        names: Set[str],
+        inputs: Sequence["torch.Tensor"],
+        embedded: Sequence["torch.Tensor"],
+        done: float,
     ) -> "Mapping[str, torch.Tensor]":
+        if self._match:
+            with self._autocast():
+                logits = self._match(*(side[: batch.n] for side in inputs)).float()
+            by_softmax = self._settings.scores == "softmax"
+            scores = logits.softmax(dim=1) if by_softmax else logits.sigmoid()
+            return objective.matching_parts(names, logits, scores, self._settings)
         scale, bias = self.model.logit_scale.exp(), getattr(self.model, "logit_bias", None)
         images, texts = embedded
         return objective.loss_parts(batch, names, images, texts, scale, bias, self._settings, done)

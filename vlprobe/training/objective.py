@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 RETRIEVAL = ("clip", "sigmoid")  # one of them is always there
+MATCHING = ("clip", "hardneg", "eqsim")  # parts that only need the scores of all pairs of a batch
 PARTS = {
     "clip": "symmetric contrastive loss",
     "sigmoid": "SigLIP's loss",
@@ -84,6 +85,34 @@ def check(settings: Settings) -> None:
         )
 
 
+def matching_parts(
+    names: Set[str],
+    logits: "torch.Tensor",
+    scores: "torch.Tensor",
+    settings: Settings,
+    bias: "torch.Tensor | None" = None,
+) -> "dict[str, torch.Tensor]":
+    """Compute the parts of the loss that only need the scores of all pairs of a batch, each of shape ().
+
+    Args:
+        names: Names of PARTS; others are ignored.
+        logits: Shape (n, n), picture i with text j.
+        scores: What EqSim compares, shape (n, n).
+        settings: Settings of the parts.
+        bias: The model's logit bias, shape (); without one, "sigmoid" is absent.
+    """
+    terms = {}
+    if "clip" in names:
+        terms["clip"] = losses.contrastive(logits)
+    if "sigmoid" in names and bias is not None:
+        terms["sigmoid"] = losses.sigmoid(logits + bias)
+    if "eqsim" in names and len(logits) > 1:
+        terms["eqsim"] = losses.eqsim(scores, settings.close, settings.margin, settings.eqsim)
+    if "hardneg" in names and len(logits) > 1:
+        terms["hardneg"] = losses.hard_negatives(logits, settings.close)
+    return terms
+
+
 def loss_parts(
     batch: Batch,
     names: Set[str],
@@ -113,16 +142,9 @@ def loss_parts(
     lengths = [n, len(batch.corrupted), len(batch.reworded), len(batch.flipped)]
     own_texts, corrupted, reworded, flipped = torch.split(texts, lengths)
     cosines = own_images @ own_texts.T
-    terms = {}
-    if "clip" in names:
-        terms["clip"] = losses.contrastive(scale * cosines)
-    if "sigmoid" in names and bias is not None:
-        terms["sigmoid"] = losses.sigmoid(scale * cosines + bias)
-    if "eqsim" in names and n > 1:
-        scores = cosines if settings.scores == "cosine" else (scale * cosines).softmax(dim=1)
-        terms["eqsim"] = losses.eqsim(scores, settings.close, settings.margin, settings.eqsim)
-    if "hardneg" in names and n > 1:
-        terms["hardneg"] = losses.hard_negatives(scale * cosines, settings.close)
+    logits = scale * cosines
+    scores = cosines if settings.scores == "cosine" else logits.softmax(dim=1)
+    terms = matching_parts(names, logits, scores, settings, bias)
     if "sc" in names and len(corrupted):
         terms["sc"] = losses.corrupted(
             corrupted, own_images[batch.corrupted], own_texts[batch.corrupted]

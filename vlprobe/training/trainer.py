@@ -1,4 +1,4 @@
-"""Fine-tune an OpenCLIP model, resumably, and write a checkpoint that can be probed like any other model.
+"""Fine-tune a model, resumably, and write a checkpoint that can be probed like any other model.
 
 The model is in evaluation mode, without dropout and with fixed BatchNorm statistics, so altered pictures do not move
 them and a batch gives the same result in pieces.
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from vlprobe.datasets.languages import foreign_captions
 from vlprobe.errors import InvalidInput
 from vlprobe.models import demo, frozen, open_clip
 from vlprobe.models.checkpoint import DAMAGED
+from vlprobe.models.heads import HubModel
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.storage.files import lock, write_bytes, write_json
 from vlprobe.training import batches, objective, outputs
@@ -33,7 +35,12 @@ from vlprobe.types import Dataset, Item
 
 # Label, done and total; may raise to stop
 Progress = Callable[[str, float, float], None]
-_FAMILIES = {"demo": demo, "openclip": open_clip}  # whose models can be tuned
+Normal = tuple[np.ndarray, np.ndarray]  # mean and standard deviation of each channel
+_SAVERS = {  # of the families whose models can be tuned
+    "demo": demo.save_tuned,
+    **dict.fromkeys(("openclip", "hf", "hf-itm"), open_clip.save_tuned),
+}
+EXPECTED = "a demo:, openclip:, hf: or hf-itm: model"
 _SAVE_EVERY = 30.0  # seconds between two states on disk: what is lost when a training is killed
 _SAVE_SHARE = 0.05  # of the time that saving may take; a large model is saved less often
 
@@ -66,10 +73,9 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
     ):
         progress(f"Loading {request.model}", 0, 1)
         encoder = registry.load_model(request.model, request.device)
-        if not isinstance(encoder, OpenClipEncoder):
-            raise InvalidInput(
-                f"'{request.model}' cannot be fine-tuned. Expected a demo: or openclip: model."
-            )
+        if not isinstance(encoder, OpenClipEncoder | HubModel):
+            raise InvalidInput(f"'{request.model}' cannot be fine-tuned. Expected {EXPECTED}.")
+        module, normal = _trainable(encoder)
         progress("Reading the data", 0, 1)
         datasets = [registry.load_dataset(name, cache) for name in request.datasets]
         sources, foreign = _sources(datasets, request, cache)
@@ -78,7 +84,10 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
         if card is None:
             items = [item for dataset in datasets for item in dataset.items]
             with _threads(request.threads), frozen.without_tf32():
-                card = _Training(request, encoder, items, foreign, pinned, progress).run()
+                training = _Training(
+                    request, encoder, module, normal, items, foreign, pinned, progress
+                )
+                card = training.run()
             card = {
                 **asdict(request),
                 "start_digest": encoder.digest,
@@ -87,14 +96,25 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
                 **card,
             }
             card["tuned"] = request.tuned
-            _FAMILIES[request.model.partition(":")[0]].save_tuned(
-                request.model, encoder.module, request.path, card
-            )
+            save = _SAVERS[request.model.partition(":")[0]]
+            save(request.model, encoder.module, request.path, card)
             progress("Reading the weights again", 1, 1)
             card["digest"] = registry.load_model(request.tuned, "cpu").digest
             write_json(request.path.with_suffix(".json"), card)
             request.path.with_suffix(".state.pt").unlink(missing_ok=True)
         return card
+
+
+def _trainable(encoder: OpenClipEncoder | HubModel) -> tuple[Any, Normal | None]:
+    """Return the module to train, and mean and standard deviation of the preprocessing, shape (3, 1, 1)."""
+    if isinstance(encoder, HubModel):
+        from vlprobe.training.hub_models import Trainable
+
+        trainable = Trainable(encoder)
+        return trainable, trainable.normal
+    channels = encoder.module.visual.preprocess_cfg
+    mean, std = (np.array(channels[name], np.float32).reshape(-1, 1, 1) for name in ("mean", "std"))
+    return encoder.module, (mean, std)
 
 
 def _sources(
@@ -141,7 +161,9 @@ class _Training:
     def __init__(
         self,
         request: TrainRequest,
-        encoder: OpenClipEncoder,
+        encoder: OpenClipEncoder | HubModel,
+        module: Any,
+        normal: Normal | None,
         items: list[Item],
         foreign: frozenset[str],
         pinned: str,
@@ -156,10 +178,6 @@ class _Training:
         words = batches.vocabulary(
             caption for item in learned for row in rows(item) for caption in row.captions
         )
-        channels = encoder.module.visual.preprocess_cfg
-        mean, std = (
-            np.array(channels[name], np.float32).reshape(-1, 1, 1) for name in ("mean", "std")
-        )
         self._batches = Batches(
             learned,
             encoder,
@@ -167,7 +185,7 @@ class _Training:
             request.seed,
             weights.keys(),
             words,
-            (mean, std),
+            normal,
             request.workers,
             foreign,
         )
@@ -180,7 +198,7 @@ class _Training:
         self._judged = {"items": len(held_out), "rows": sum(batch.n for batch in self._held_out)}
         names = ("rate", "decay", "warm_up", "steps", "freeze", "precision", "piece")
         options = {name: getattr(request, name) for name in names}
-        self._learner = Learner(encoder.module, weights, settings(request), **options)
+        self._learner = Learner(module, weights, settings(request), **options)
 
     def run(self) -> dict:
         """Run the remaining steps and return the held-out losses and the time for the card."""
@@ -277,7 +295,7 @@ class _Training:
         return state["done"], state["seconds"]
 
 
-def _pinned(request: TrainRequest, encoder: OpenClipEncoder, sources: list[dict]) -> str:
+def _pinned(request: TrainRequest, encoder: OpenClipEncoder | HubModel, sources: list[dict]) -> str:
     """Return a digest of everything that can change the weights."""
     request_fields = request.recipe()
     for name in ("model", "datasets", "output", "device", "workers", "validate_every"):
@@ -302,10 +320,9 @@ def _threads(count: int) -> Iterator[None]:
 def _check(request: TrainRequest) -> None:
     objective.weights(request.loss)
     objective.check(settings(request))
-    if request.model.partition(":")[0] not in _FAMILIES:
+    if request.model.partition(":")[0] not in _SAVERS:
         raise InvalidInput(
-            f"'{request.model}' cannot be fine-tuned. Expected a demo: or openclip: model, "
-            "and no preset of one."
+            f"'{request.model}' cannot be fine-tuned. Expected {EXPECTED}, and no preset of one."
         )
     probed = [
         name

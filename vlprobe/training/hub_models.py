@@ -1,0 +1,70 @@
+"""Models of transformers as a `Learner` trains them: their towers, or a matching head on every pair of a batch."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from vlprobe.errors import InvalidInput
+from vlprobe.models.heads import HubModel, ItmHead, Towers
+from vlprobe.models.hf import HfEncoder
+
+FIRST_SCALE = 1 / 0.07  # CLIP's and BLIP's first logit scale, for a model that has none
+
+
+class Trainable(torch.nn.Module):
+    """A loaded model with gradients.
+
+    Args:
+        encoder: The model, as `registry.load_model` returns it.
+
+    Raises:
+        InvalidInput: it has no towers with one vector per input, and no head with two classes.
+    """
+
+    def __init__(self, encoder: HubModel) -> None:
+        super().__init__()
+        self.model = encoder.module
+        self._encoder: Any = encoder
+        self.has_head = isinstance(encoder, ItmHead)
+        is_trained = (
+            encoder.score_type == "probability"
+            if isinstance(encoder, ItmHead)
+            else isinstance(encoder, HfEncoder | Towers) and encoder.image_dim == encoder.dim
+        )
+        if not is_trained:
+            raise InvalidInput(
+                f"'{encoder.name}' cannot be fine-tuned. Expected towers with one vector per picture, "
+                "or a matching head with two classes (BLIP, BLIP-2, FLAVA, BridgeTower)."
+            )
+        scale = getattr(self.model, "logit_scale", None)
+        if scale is None:
+            scale = torch.nn.Parameter(torch.tensor(math.log(FIRST_SCALE), device=encoder.device))
+        self.logit_scale, self.logit_bias = scale, getattr(self.model, "logit_bias", None)
+
+    def encode_image(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Pixels of shape (n, 3, height, width) to embeddings of shape (n, dim)."""
+        return self._encoder.image_features(pixels)
+
+    def encode_text(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Token ids of shape (n, columns) to embeddings of shape (n, dim)."""
+        return self._encoder.text_features(tokens)
+
+    def match(self, pixels: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        """Compute the log-odds of a match of n pictures with m texts, shape (n, m)."""
+        return self._encoder.match_logits(pixels, tokens)
+
+    @property
+    def normal(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Mean and standard deviation of the preprocessing, shape (3, 1, 1); None if it has none."""
+        settings = self._encoder.processor_settings()
+        mean, std = settings.get("image_mean"), settings.get("image_std")
+        if mean is None or std is None:
+            return None
+        return _channels(mean), _channels(std)
+
+
+def _channels(values: Sequence[float]) -> np.ndarray:
+    return np.array(values, np.float32).reshape(-1, 1, 1)
