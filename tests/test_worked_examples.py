@@ -50,7 +50,7 @@ def by_hand(page: str, of: str = "") -> list[tuple[str, str, str]]:
 EXAMPLES = [
     ("lgip", ""),
     ("rococo", ""),
-    *(("eqben", of) for of in ("", "foils", "orders")),
+    *(("eqben", of) for of in ("", "foils", "orders", "choices")),
     ("visla", ""),
     ("prsm", ""),
     *(("series", of) for of in ("", "order")),
@@ -173,6 +173,21 @@ def test_eqben_of_foils_and_of_orders():
         kind="pair", **{f"score_{n}": 0.0 for n in range(4)}
     )
     compare("eqben", "orders", judged(eqben.PROBE, orders))
+    choices = eqben_rows("choices", ["picture", "order_12", "order_21"])
+    margins = choices[["order_12", "order_21"]].mean(axis=1) - 0.5
+    choices = choices.assign(
+        kind="foil",
+        probability=False,
+        margin=margins,
+        score_0=margins,
+        score_1=-margins,
+        captions_are_weaker=False,
+    )
+    metrics = eqben.PROBE.metrics_of({}, n_orders=2)
+    means = {
+        metric.name: metric.value(choices).mean() for metric in metrics if "foil" in metric.kinds
+    }
+    compare("eqben", "choices", means)
 
 
 def triplet_texts() -> list[list[str]]:

@@ -11,9 +11,12 @@ from tests.probes.test_common import make
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput
 from vlprobe.models import hf_gen
-from vlprobe.runs.request import Request
+from vlprobe.probes import fit
+from vlprobe.probes.rococo_galleries import CAPTIONS as CAPTION_SEARCHES
+from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring.encoder import CachedEncoder
+from vlprobe.scoring.pictures import open_picture
 from vlprobe.storage.store import Store
 
 tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
@@ -178,12 +181,137 @@ def test_a_run_over_foils_counts_what_is_accepted_and_rejected(made, tmp_path):
     assert np.isnan(found["matched_both"])
 
 
-@pytest.mark.parametrize("probe", ["rococo", "prsm"])
-def test_a_gallery_is_refused_in_one_line(probe, made, tmp_path):
+def test_a_gallery_is_ranked_by_the_log_odds_of_every_pair_and_their_number_is_announced(
+    made, tmp_path
+):
+    folder, model = made("llava")
+    lines = []
+
+    class Told(Progress):
+        def tell(self, line: str) -> None:
+            lines.append(line)
+
+    store, data = Store(tmp_path / "cache"), make("rococo", tmp_path / "data")
+    clean = {"policies": [], "pictures": []}
+    request = Request((f"hf-gen:{folder}",), data, "rococo", clean, device="cpu", examine=False)
+    manifest = execute(request, store, Told())[0]
+    items = registry.load_dataset(data, store.root).items
+    captions = list(dict.fromkeys(caption for item in items for caption in item.captions))
+    n_passes = len(items) * len(captions)
+    assert lines == [
+        f"hf-gen:{folder} has no embeddings: up to {n_passes:,} forward passes "
+        f"({len(items)} pictures x {len(captions)} texts)."
+    ]
+    tokens = model.tokenize(captions)
+    pixels = [model.preprocess(open_picture(item.image)) for item in items]
+    odds = np.array([model.match([one] * len(captions), tokens, logits=True) for one in pixels])
+    ranks = []
+    for item, row in zip(items, odds, strict=True):
+        own = [captions.index(caption) for caption in item.captions]
+        others = np.delete(row, own)
+        ranks.append(1 + int((others >= row[own].max()).sum()))  # a tie is a failure
+    rows = store.run(manifest["key"]).table("scores").to_pylist()
+    kinds = store.cases(manifest["case_key"]).table("cases", ["kind"])["kind"].to_pylist()
+    found = [
+        row["rank_clean"] for row, kind in zip(rows, kinds, strict=True) if kind == CAPTION_SEARCHES
+    ]
+    assert found == ranks
+    assert manifest["score_type"] == "logit"
+
+
+def test_a_gallery_of_too_many_candidates_is_refused_in_one_line(made, tmp_path, monkeypatch):
     folder, _ = made("llava")
-    request = Request((f"hf-gen:{folder}",), make(probe, tmp_path / "data"), probe, device="cpu")
-    with pytest.raises(InvalidInput, match="searches a gallery"):
+    monkeypatch.setattr(fit, "MOST_CANDIDATES", 5)
+    request = Request((f"hf-gen:{folder}",), make("prsm", tmp_path / "data"), "prsm", device="cpu")
+    with pytest.raises(
+        InvalidInput, match=r"forward pass for every picture .*at most 5 candidates"
+    ):
         execute(request, Store(tmp_path / "cache"))
+
+
+def foils(folder: Path, n: int = 3) -> str:
+    """Pictures with a caption and a foil each."""
+    for number, image in enumerate(tiny_hf.pictures(n)):
+        image.save(folder / f"{number}.png")
+    rows = {
+        str(number): {
+            "filename": f"{number}.png",
+            "caption": f"a cat {number}",
+            "negative_caption": f"a dog {number}",
+        }
+        for number in range(n)
+    }
+    (folder / "foils.json").write_text(json.dumps(rows))
+    return f"triplets:{folder / 'foils.json'}@{folder}"
+
+
+def test_captions_are_chosen_in_both_orders_as_transformers_does(made, tmp_path):
+    folder, _ = made("llava")
+    store, data = Store(tmp_path / "cache"), foils(tmp_path)
+    manifest = execute(Request((f"hf-gen:{folder}+choice",), data, "eqben", device="cpu"), store)[0]
+    orders = []
+    for number, image in enumerate(tiny_hf.pictures(3)):
+        captions = [f"a cat {number}", f"a dog {number}"]
+        rights = []
+        for first, second in (captions, captions[::-1]):
+            question = (
+                f"Which caption describes this picture? A: '{first}' B: '{second}' Answer A or B."
+            )
+            said, tokenizer = probabilities("llava", folder, image, question)
+            one, two = (float(said[tokenizer.convert_tokens_to_ids(letter)]) for letter in "AB")
+            rights.append(one > two if first == captions[0] else two > one)
+        orders.append(rights)
+    expected = np.array(orders, dtype=float)
+    found = views.estimates.estimates(
+        store, views.runs.question_set(store, manifest["case_key"])
+    ).set_index("metric")["value"]
+    assert found["foil_accuracy"] == pytest.approx(expected.mean())
+    assert found["right_true_first"] == pytest.approx(expected[:, 0].mean())
+    assert found["right_wrong_first"] == pytest.approx(expected[:, 1].mean())
+    assert found["right_in_both_orders"] == pytest.approx(expected.all(axis=1).mean())
+    assert found["order_flips"] == pytest.approx((expected[:, 0] != expected[:, 1]).mean())
+    assert manifest["n_orders"] == 2 and manifest["score_type"] == "verdict"
+    rows = store.run(manifest["key"]).table("scores").to_pylist()
+    np.testing.assert_allclose([row["scores"][0] for row in rows], expected.mean(axis=1))
+
+
+def test_a_question_template_is_asked_and_names_another_model(made, tmp_path):
+    folder, model = made("llava")
+    name = f"hf-gen:{folder}+template=Is '{{}}' here? Say yes or no."
+    other = registry.load_model(name, "cpu")
+    assert other.digest != model.digest and "Is '...' here?" in other.note
+    image = tiny_hf.pictures(1)[0]
+    said, tokenizer = probabilities("llava", folder, image, "Is 'a cat' here? Say yes or no.")
+    yes, no = (
+        sum(float(said[tokenizer.convert_tokens_to_ids(one)]) for one in pair)
+        for pair in ("Yy", "Nn")
+    )
+    found = other.match([other.preprocess(image)], other.tokenize(["a cat"]))[0]
+    assert found == pytest.approx(yes / (yes + no), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "option", ["template=Is it here?", "template={} or {x}", "choice+template={}"]
+)
+def test_a_template_without_its_captions_is_one_line(option, tmp_path):
+    with pytest.raises(InvalidInput, match="is not a question template"):
+        registry.parse_name("models", f"hf-gen:{tmp_path / 'x'}+{option}").check()
+
+
+def test_a_choice_is_between_a_true_and_a_wrong_caption(made, tmp_path):
+    folder, _ = made("llava")
+    name, store = f"hf-gen:{folder}+choice", Store(tmp_path / "cache")
+    with pytest.raises(InvalidInput, match="no case has just these"):
+        execute(Request((name,), make("visla", tmp_path / "visla"), "visla", device="cpu"), store)
+    data = make("lgip", tmp_path / "lgip")
+    manifest = execute(Request((name,), data, "lgip", device="cpu"), store)[0]
+    roles = store.cases(manifest["case_key"]).table("cases", ["roles"])["roles"].to_pylist()
+    rows = store.run(manifest["key"]).table("scores").to_pylist()
+    for row, of_case in zip(rows, roles, strict=True):
+        assert np.isnan(row["scores"]).any() == (of_case != ["original", "different"])
+    assert "are not a choice of two captions: unknown" in manifest["note"]
+    with pytest.raises(InvalidInput, match="searches a gallery"):
+        execute(Request((name,), data, "prsm", device="cpu"), store)
 
 
 def test_a_model_without_a_chat_template_is_refused(tmp_path):

@@ -1,6 +1,7 @@
 """Image-text matching heads, against transformers' own forward pass on tiny checkpoints, in cases and in galleries."""
 
 import functools
+import json
 from pathlib import Path
 
 import numpy as np
@@ -306,13 +307,29 @@ def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(
     assert done == 6
 
 
-@pytest.mark.parametrize("probe", ["rococo", "prsm"])
-def test_a_head_without_embeddings_is_told_in_one_line_that_it_cannot_search(probe, made, tmp_path):
-    folder, _ = made("vilt")
-    store = Store(tmp_path / "cache")
-    request = Request((f"hf-itm:{folder}",), make_tiny(tmp_path / "data"), probe, device="cpu")
-    with pytest.raises(InvalidInput, match="only scores pairs and has no embeddings"):
-        execute(request, store)
+@pytest.mark.parametrize("kind", ["vilt", "bridgetower"])
+def test_a_head_without_embeddings_ranks_pictures_by_the_logit_of_every_pair(kind, made, tmp_path):
+    folder, model = made(kind)
+    store, data = Store(tmp_path / "cache"), make_tiny(tmp_path / "data")
+    manifest = execute(Request((f"hf-itm:{folder}",), data, "prsm", device="cpu"), store)[0]
+    pictures = [item.image for item in registry.load_dataset(data, store.root).items]
+    encoder = CachedEncoder(model)
+    texts = [
+        row["texts"][0]
+        for row in store.cases(manifest["case_key"]).table("cases", ["texts"]).to_pylist()
+    ]
+    n = len(pictures)
+    tops = [
+        pictures[
+            int(np.argmax(encoder.pairs(pictures, [text], np.arange(n), np.zeros(n, int), True)))
+        ]
+        for text in texts
+    ]
+    rows = store.run(manifest["key"]).table("scores").to_pylist()
+    assert [Picture.from_name(json.loads(row["top"])[0][0]).path.name for row in rows] == [
+        top.path.name for top in tops
+    ]
+    assert manifest["score_type"] == "logit"
 
 
 @pytest.mark.parametrize("kind", ["blip-2", "vilt", "flava", "bridgetower"])

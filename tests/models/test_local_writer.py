@@ -42,7 +42,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def said(store: Store, folder: Path, prompt: Prompt) -> str:
     writer = writers.load(f"hf-gen:{folder}", "cpu")
     writer.open(store.root, Budget(), Progress())
-    return writers.asked(writer, [prompt])[prompt.name].text
+    return writers.answers_to(writer, [prompt])[prompt.name].text
 
 
 def expected(kind: str, folder: Path, prompt: Prompt) -> str:

@@ -7,6 +7,7 @@
     +chat                    "Does this picture show ...?", from the probabilities of its first word:
                              log p(yes) - log p(no): POST URL/chat/completions
     +probability             probability of yes against no, instead of its log-odds
+    +template=TEXT           the question, with {} for the caption
     +top=N                   number of most probable words that the server returns [20]
     +side=PIXELS             maximum of a picture's longer side [512]
     +fingerprint=TEXT        model or system_fingerprint that every answer must have [that of the first]

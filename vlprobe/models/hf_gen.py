@@ -1,12 +1,16 @@
-"""Generative models of transformers that see pictures: hf-gen:OWNER/NAME from the hub,
-hf-gen:FOLDER from a disk.
+"""Generative models of transformers that see pictures: hf-gen:OWNER/NAME from the hub, hf-gen:FOLDER from a disk.
+
+    +choice          "Which caption describes this picture?", asked about each foil in both orders of the captions
+    +template=TEXT   the question: the entire rest, with {} for the caption, or for each of two with +choice
 
 A score is the probability of "yes" against "no" as the first word of the answer to a question. All other possible
-answers of the model are ignored, and so is the probability that it answers at all.
+answers of the model are ignored, and so is the probability that it answers at all. With `+choice`, the first word is
+"A" or "B", only right or wrong answers are counted, and cases other than a picture with two captions are unknown.
 """
 
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -15,9 +19,13 @@ from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
 from vlprobe.models.frozen import FINGERPRINT_TEXTS
 from vlprobe.models.modules import TransformersModel
-from vlprobe.types import Capabilities, SideBySideMatcher
+from vlprobe.models.scores import ASKED_TWICE
+from vlprobe.scoring import pictures
+from vlprobe.storage import files
+from vlprobe.types import Capabilities, CaseAnswerer, Picture, Reader, SideBySideMatcher
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from transformers import ProcessorMixin
 
 QUESTION = "Does this picture show: '{}'? Answer yes or no."
@@ -29,8 +37,46 @@ MATCHING = (
     'follow the format: "#index for the left image; #index for the right image". For example, "1;2" represents that '
     "caption 1 corresponds to image left."
 )
+CHOICE = "Which caption describes this picture? A: '{}' B: '{}' Answer A or B."
 YES_NO = (("Yes", "yes", "YES", " Yes", " yes"), ("No", "no", "NO", " No", " no"))
 ONE_TWO = (("1", " 1"), ("2", " 2"))
+QUESTION_COLUMNS = ("images", "texts", "roles")
+A_B = (("A", " A"), ("B", " B"))
+PREFIX = "hf-gen"
+OPTION = re.compile(r"(.*?)(\+choice)?(?:\+template=(.*))?", re.DOTALL)
+LONGEST_TEMPLATE = 500  # characters
+
+
+class GenerativeName(NamedTuple):
+    """The name of a generative model, parsed."""
+
+    base: str  # without options
+    question: str
+    chooses: bool
+
+
+def parse(name: str) -> GenerativeName:
+    """Return the parts of a name; a folder that exists as written may contain a plus sign. Raises InvalidInput."""
+    prefix, _, text = name.partition(":")
+    match = OPTION.fullmatch(text)
+    if match is None or files.parse_path(text, confined=False).is_dir():
+        return GenerativeName(name, QUESTION, False)
+    default = CHOICE if match[2] else QUESTION
+    question = default if match[3] is None else match[3]
+    check_template(name, question, default.count("{}"))
+    return GenerativeName(f"{prefix}:{match[1]}", question, bool(match[2]))
+
+
+def check_template(name: str, template: str, n_captions: int) -> None:
+    """Raise InvalidInput unless a question has a {} for each caption, and no other braces."""
+    is_plain = template.isprintable() and not re.search("[{}]", template.replace("{}", ""))
+    if not is_plain or template.count("{}") != n_captions or len(template) > LONGEST_TEMPLATE:
+        places = " and ".join(["{}"] * n_captions)
+        raise InvalidInput(
+            f"'{template[:80]}' is not a question template of '{name[:80]}'. Expected one line of at "
+            f"most {LONGEST_TEMPLATE} characters with {places} in place of the caption, such as "
+            "+template=Is this {}? Yes or no."
+        )
 
 
 class Generator(SideBySideMatcher):
@@ -40,16 +86,21 @@ class Generator(SideBySideMatcher):
         source: Its name, folder and settings; the precision is that of its weights.
         model: On the CPU; it is moved to the device.
         processor: Its tokenizer, image processor and chat template.
+        question: The question, with {} for each caption.
 
     Raises:
         InvalidInput: it has no chat template, or its answers do not begin with different tokens.
     """
 
     def __init__(
-        self, source: hub.ModelSource, model: TransformersModel, processor: "ProcessorMixin"
+        self,
+        source: hub.ModelSource,
+        model: TransformersModel,
+        processor: "ProcessorMixin",
+        question: str,
     ) -> None:
         self.name, self.device, self.precision = source.name, source.device, source.precision
-        self._processor = processor
+        self._processor, self.question = processor, question
         if not getattr(processor, "chat_template", None):
             raise InvalidInput(
                 f"'{self.name}' has no chat template, which its prompts need. Expected one."
@@ -60,10 +111,10 @@ class Generator(SideBySideMatcher):
         image = processor.image_processor
         tokens = processor.tokenizer(list(FINGERPRINT_TEXTS))["input_ids"]
         covered = hub.description(source.config, image, tokens, source.precision)
-        covered["asked"] = [self._prompt(QUESTION), self._prompt(MATCHING), YES_NO, ONE_TWO]
+        covered["asked"] = [self._prompt(question), self._prompt(MATCHING), YES_NO, ONE_TWO]
         self.digest = frozen.digest(covered, model)
         self._model = model.to(source.device)
-        self.note = f"asked: {QUESTION.format('...')}"
+        self.note = f"asked: {question.replace('{}', '...')}"
 
     @property
     def capabilities(self) -> Capabilities:
@@ -102,7 +153,7 @@ class Generator(SideBySideMatcher):
         """Probability of yes against no, or its log-odds, float32 of shape (n,)."""
         texts = ["".join(map(chr, row[row != frozen.PAD])) for row in tokens]
         odds = [
-            self._log_odds(Image.fromarray(pixels), QUESTION.format(text), self._yes_no)
+            self._log_odds(Image.fromarray(pixels), self.question.format(text), self._yes_no)
             for pixels, text in zip(encoded, texts, strict=True)
         ]
         log_odds = np.array(odds, dtype=np.float64)
@@ -128,6 +179,12 @@ class Generator(SideBySideMatcher):
         both.paste(left, (0, 0))
         both.paste(right.resize((width, left.height), Image.Resampling.BICUBIC), (left.width, 0))
         odds = self._log_odds(both, MATCHING.format(caption_a, caption_b), self._one_two)
+        return float(1 / (1 + np.exp(-odds)))
+
+    def first_is_true(self, image: Image.Image, first: str, second: str) -> float:
+        """Probability that it chooses the first of two captions of a picture, 0 to 1."""
+        letters = self._first_tokens(A_B)
+        odds = self._log_odds(image, self.question.format(first, second), letters)
         return float(1 / (1 + np.exp(-odds)))
 
     def _prompt(self, question: str) -> str:
@@ -171,7 +228,92 @@ class Generator(SideBySideMatcher):
         return float(left - right)
 
 
-def _generator(source: hub.ModelSource) -> Generator:
+class Chooser(CaseAnswerer):
+    """A generative model that chooses between two captions of a picture, asked in both orders.
+
+    Args:
+        generator: The model, with a question for two captions.
+    """
+
+    def __init__(self, generator: Generator) -> None:
+        self.name, self._generator, self.n_scores = generator.name, generator, 0
+        self.digest = pictures.digest(f"choice {A_B} {generator.digest}".encode())
+        self.note = f"{generator.note}; {ASKED_TWICE}; margins are unknown"
+        self._verdicts: dict[tuple[str, str, str], tuple[float, float]] = {}
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Right or wrong answers, one for each order of the captions."""
+        return Capabilities(
+            answers_cases=True,
+            n_orders=2,
+            score_type="verdict",
+            device=self._generator.device,
+            precision=self._generator.precision,
+        )
+
+    def facts(self) -> dict[str, str]:
+        """Describe what was built, by subject."""
+        return self._generator.facts()
+
+    def tokenize(self, texts: Sequence[str]) -> np.ndarray:
+        """Encode texts as int64 of shape (n, columns), one number per character."""
+        return self._generator.tokenize(texts)
+
+    def check_cases(self, cases: Reader) -> str:
+        """Count the cases without a true and a wrong caption of a picture. Raises InvalidInput if none has them."""
+        questions = [
+            question for block in cases(QUESTION_COLUMNS) for question in _questions(block)
+        ]
+        self.n_scores = 2 * sum(question is not None for question in questions)
+        if not self.n_scores:
+            raise InvalidInput(
+                f"'{self.name}' chooses between a true and a wrong caption of a picture, but no case has just "
+                "these. Choose another probe, such as eqben with foils, or remove +choice."
+            )
+        n_unknown = questions.count(None)
+        return f"{n_unknown:,} cases are not a choice of two captions: unknown" if n_unknown else ""
+
+    def answers(self, cases: "pa.Table") -> np.ndarray:
+        """Share of the orders in which each caption was chosen, float32 of shape (n_pairs,)."""
+        lengths = [cases[name].combine_chunks().value_lengths() for name in ("images", "texts")]
+        counts = np.multiply(*(column.to_numpy() for column in lengths)).tolist()
+        shares = self.orders(cases).mean(axis=0)
+        scores = [
+            [np.nan] * count if np.isnan(share) else [share, 1 - share]
+            for share, count in zip(shares, counts, strict=True)
+        ]
+        return np.concatenate([*scores, np.empty(0)]).astype(np.float32)
+
+    def orders(self, cases: "pa.Table") -> np.ndarray:
+        """Return whether it chose the true caption when it was listed first, and second: float32 of shape (2, n).
+
+        A probability of .5 chooses neither caption, and is a failure.
+        """
+        verdicts = np.full((2, len(cases)), np.nan, dtype=np.float32)
+        for row, question in enumerate(_questions(cases)):
+            if question is None:
+                continue
+            if question not in self._verdicts:
+                picture, true, wrong = question
+                image = pictures.open_picture(Picture.from_name(picture))
+                first = self._generator.first_is_true(image, true, wrong)
+                second = 1 - self._generator.first_is_true(image, wrong, true)
+                self._verdicts[question] = float(first > 0.5), float(second > 0.5)
+            verdicts[:, row] = self._verdicts[question]
+        return verdicts
+
+
+def _questions(cases: "pa.Table") -> list[tuple[str, str, str] | None]:
+    """Return the picture, the true caption and the wrong one of each case; None for other cases."""
+    columns = (cases[name].to_pylist() for name in QUESTION_COLUMNS)
+    return [
+        (images[0], *texts) if len(images) == 1 and roles == ["original", "different"] else None
+        for images, texts, roles in zip(*columns, strict=True)
+    ]
+
+
+def _generator(source: hub.ModelSource, question: str) -> Generator:
     import transformers
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as KINDS,
@@ -188,17 +330,36 @@ def _generator(source: hub.ModelSource) -> Generator:
     processor.image_processor = hub.image_processor(source.folder)
     architecture = getattr(transformers, KINDS[source.model_type])
     model = hub.load(source.name, architecture, source.folder, hub.DTYPES[source.precision])
-    return Generator(source, model, processor)
+    return Generator(source, model, processor, question)
 
 
-FAMILIES = (
-    hub.HubFamily(
-        "hf-gen",
-        (
-            "llava-hf/llava-1.5-7b-hf",
-            "Qwen/Qwen2-VL-2B-Instruct",
-            "HuggingFaceTB/SmolVLM-Instruct",
-        ),
-        _generator,
-    ),
-)
+def names() -> list[str]:
+    """Return typical names; any repository or folder of a generative model can be typed."""
+    examples = (
+        *("llava-hf/llava-1.5-7b-hf", "Qwen/Qwen2-VL-2B-Instruct"),
+        "HuggingFaceTB/SmolVLM-Instruct",
+    )
+    return [f"{PREFIX}:{repository}" for repository in examples]
+
+
+def check_name(name: str) -> None:
+    """Raise InvalidInput if the name is that of no folder and no repository, or an option is not valid."""
+    hub.local_folder(parse(name).base)
+
+
+def named_capabilities(name: str) -> Capabilities | None:
+    """Capabilities of a model that chooses; None for one that only loading determines."""
+    if not parse(name).chooses:
+        return None
+    return Capabilities(answers_cases=True, n_orders=2, score_type="verdict")
+
+
+def load(name: str, device: str = "auto", precision: str = "fp32") -> Generator | Chooser:
+    """Return the model of that name. Raises InvalidInput or MissingDependency."""
+    parsed = parse(name)
+    source = hub.locate(name, device, precision, parsed.base)
+    with hub.opening(name):
+        generator = _generator(source, parsed.question)
+        model = Chooser(generator) if parsed.chooses else generator
+    model.sources = hub.sources(source.folder)
+    return model

@@ -258,6 +258,7 @@ class ServedWriter(ServedModel):
             or parsed.normalise
             or parsed.gives_probability
             or parsed.dimensions
+            or parsed.template
         ):
             raise InvalidInput(
                 f"'{parsed.name}' has options for scores or embeddings, but this model "

@@ -6,17 +6,29 @@ from vlprobe.errors import InvalidInput, Misfit
 from vlprobe.registry import ModelName
 from vlprobe.types import Capabilities, Item, Model, Probe
 
+MOST_CANDIDATES = (
+    500  # pictures or captions of a gallery for a model that takes a forward pass per pair
+)
+
 
 def score_type(model: Model, probe: Probe) -> str:
     """Return the kind of scores that the model has in the probe: "cosine", or the pair scorer's own kind.
 
     A pair scorer ranks a gallery in two steps: it selects a short list by cosine, and re-ranks it by
-        the logit of each pair.
+        the logit of each pair; without embeddings, by the logit of every pair.
     """
     declared = model.capabilities.score_type
     if model.capabilities.looks_up:
         return declared
+    if takes_every_pair(model.capabilities, probe):
+        return "logit"
     return "logit + cosine" if declared != "cosine" and probe.needs == "gallery" else declared
+
+
+def takes_every_pair(capabilities: Capabilities, probe: Probe) -> bool:
+    """Return whether a model searches the probe's galleries by a forward pass per picture and text."""
+    embeds = capabilities.embeds_images or capabilities.embeds_texts
+    return probe.needs == "gallery" and capabilities.scores_pairs and not embeds
 
 
 def check_name_fits(name: ModelName, probe: Probe) -> None:
@@ -66,11 +78,13 @@ def _refuse_misfit(
             "text encoder. Choose another model, or the probe visla, which compares "
             "texts."
         )
-    if probe.needs == "gallery" and not (capabilities.embeds_images and capabilities.embeds_texts):
+    embeds_both = capabilities.embeds_images and capabilities.embeds_texts
+    if takes_every_pair(capabilities, probe):
+        check_candidates(name, probe, *_counts(items), _pairs(items))
+    elif probe.needs == "gallery" and not embeds_both:
         raise Misfit(
-            f"Probe '{probe.name}' searches a gallery, but '{name}' only scores pairs and "
-            "has no embeddings. Choose a dual encoder, a model with both (BLIP, BLIP-2, "
-            "FLAVA), or another probe."
+            f"Probe '{probe.name}' searches a gallery, but '{name}' only embeds one side. Choose a "
+            "dual encoder, or another probe."
         )
 
 
@@ -92,10 +106,27 @@ def _refuse_server(
         )
 
 
+def check_candidates(
+    name: str, probe: Probe, n_pictures: int, n_captions: int, pairs: str = ""
+) -> None:
+    """Raise Misfit if a gallery is too large for a model that takes a forward pass per pair."""
+    if (most := max(n_pictures, n_captions)) > MOST_CANDIDATES:
+        raise Misfit(
+            f"Probe '{probe.name}' searches a gallery of {most:,} candidates, but '{name}' takes a forward "
+            f"pass for every picture with every caption{pairs}. Expected at most {MOST_CANDIDATES} "
+            "candidates: use --limit, or a model with embeddings."
+        )
+
+
+def _counts(items: Sequence[Item]) -> tuple[int, int]:
+    """Count the distinct pictures and captions of the items."""
+    n_pictures = len({item.image.name for item in items if item.image})
+    return n_pictures, len({caption for item in items for caption in item.captions})
+
+
 def _pairs(items: Sequence[Item]) -> str:
     """Describe the number of pairs in the clean gallery of these items, in parentheses; "" if there are none."""
-    n_pictures = len({item.image.name for item in items if item.image})
-    n_captions = len({caption for item in items for caption in item.captions})
+    n_pictures, n_captions = _counts(items)
     if not n_pictures:
         return ""
     return (

@@ -18,6 +18,7 @@ from pandas.core.util.hashing import hash_array
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models.from_files.lookup import BoundLookup
+from vlprobe.probes.fit import check_candidates, takes_every_pair
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress
 from vlprobe.scoring import thumbnails
@@ -52,6 +53,24 @@ def bind(context: RunContext, model: Model) -> str:
         if isinstance(model, BoundLookup) and (words := _asked_otherwise(model.file, context.run)):
             raise InvalidInput(f"{error} {words}") from None
         raise
+
+
+def announce_pairs(context: RunContext, model: Model, tell: Callable[[str], None]) -> None:
+    """Report the number of forward passes of a run whose galleries take one per picture and text.
+
+    Raises Misfit if the candidates of another dataset are too many.
+    """
+    probe, root = context.probe, context.store.root
+    if not takes_every_pair(model.capabilities, probe):
+        return
+    candidates = probe.candidates(context.run, context.items, context.read_cases, root)
+    check_candidates(model.name, probe, *map(len, candidates))
+    inputs = RunInputs(context.items, context.read_cases, candidates, root)
+    n_pictures, n_texts = (sum(1 for _ in side) for side in (inputs.pictures(), inputs.texts()))
+    tell(
+        f"{model.name} has no embeddings: up to {n_pictures * n_texts:,} forward passes "
+        f"({n_pictures:,} pictures x {n_texts:,} texts)."
+    )
 
 
 def _asked_otherwise(file: Path, run: Run) -> str:

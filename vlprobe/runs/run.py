@@ -25,7 +25,13 @@ from vlprobe.registry import ModelName, model_memo
 from vlprobe.runs import examination, questions, ray_cluster, selection
 from vlprobe.runs.answers import answer
 from vlprobe.runs.context import RunContext
-from vlprobe.runs.executor import Executor, LocalExecutor, SharedEncoder, recurring_texts
+from vlprobe.runs.executor import (
+    Executor,
+    LocalExecutor,
+    SharedEncoder,
+    announce_pairs,
+    recurring_texts,
+)
 from vlprobe.runs.ray_executor import RayExecutor
 from vlprobe.runs.request import Progress, Request, RunKeys
 from vlprobe.runs.settings import SETTINGS
@@ -256,6 +262,8 @@ class _Execution:
                 raise self.write_error
             if not self.write_error:
                 write_questions(context, prepared.dataset, self.progress)
+                if not context.run_entry.complete:
+                    announce_pairs(context, model, self.progress.tell)
             return context
         except Misfit as misfit:
             self._leave_out(prepared, misfit)

@@ -15,8 +15,8 @@ Scorer = Callable[[pa.Table], pa.Table]
 def pair_matcher(
     encoder: Encoder, images: Sequence[Picture], texts: Sequence[str], query_side: str
 ) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
-    """Return a function that computes the logit of a query and a candidate for a PairScorer; None for
-    other models.
+    """Return a function that computes the logit of a query and a candidate, for a PairScorer that short-lists by
+    cosine; None for other models.
 
     Args:
         encoder: The model.
@@ -24,7 +24,7 @@ def pair_matcher(
         texts: The other side.
         query_side: The side of the queries: "images" or "texts".
     """
-    if not encoder.scores_pairs:
+    if not (encoder.scores_pairs and encoder.embeds_images):
         return None
 
     def match(query: np.ndarray, candidate: np.ndarray) -> np.ndarray:

@@ -97,6 +97,54 @@ Progress = Callable[[str, int, int], None]  # stage, done, total
 TOKENIZE_CHUNK = 65_536  # texts whose tokens are in memory at once
 
 
+class PairAddresses:
+    """Pictures and texts of a model that scores pairs and has no embeddings, so that it can search a gallery.
+
+    The vector of a picture or a text is its side and its number, which only `similarity` can compare: by the logit of
+    each pair. Inputs that are identical to the model share a number. Logits are kept, because the galleries of RoCOCO
+    repeat the pairs of the clean one: four policies would take four times as many forward passes.
+    """
+
+    DIM = 2  # numbers of a vector
+    SIDES = ("images", "texts")
+
+    def __init__(self, encoder: "CachedEncoder") -> None:
+        self._encoder = encoder
+        self._number_of: dict[str, dict[bytes, int]] = {side: {} for side in self.SIDES}
+        self._inputs: dict[str, list] = {side: [] for side in self.SIDES}
+        self._logits: dict[tuple[int, int], float] = {}
+
+    def vectors(self, side: str, inputs: Sequence, keys: Sequence[bytes]) -> np.ndarray:
+        """Return the side and the number of each input, float32 of shape (n, DIM).
+
+        Args:
+            side: "images" or "texts".
+            inputs: Pictures or texts.
+            keys: Their keys, equal for inputs that are identical to the model.
+        """
+        numbers = self._number_of[side]
+        for content, key in zip(inputs, keys, strict=True):
+            if key not in numbers:
+                numbers[key] = len(numbers)
+                self._inputs[side].append(content)
+        rows = [(self.SIDES.index(side), numbers[key]) for key in keys]
+        return np.array(rows, dtype=np.float32).reshape(-1, self.DIM)
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Return the logits of all of one side with all of the other, float32 of shape (n, m)."""
+        if len(left) and self.SIDES[int(left[0, 0])] == "texts":
+            return self.similarity(right, left).T
+        rows, columns = (side[:, 1].astype(int).tolist() for side in (left, right))
+        unknown = [(i, j) for i in rows for j in columns if (i, j) not in self._logits]
+        if unknown:
+            images, texts = (self._inputs[side] for side in self.SIDES)
+            pairs = np.array(unknown, dtype=np.int64).T
+            scores = self._encoder.pairs(images, texts, *pairs, logits=True)
+            self._logits |= zip(unknown, scores.tolist(), strict=True)
+        logits = [self._logits[i, j] for i in rows for j in columns]
+        return np.array(logits, dtype=np.float32).reshape(len(rows), len(columns))
+
+
 class CachedEncoder:
     """A model with its batches, its worker threads and its memory.
 
@@ -139,11 +187,18 @@ class CachedEncoder:
         self.embeds_images = capabilities.embeds_images
         self.dim, self.image_dim = capabilities.dim, capabilities.image_dim
         self.similarity = model.similarity if looks_up(model) else similarity_matrix
+        self._addresses = None
+        if self.scores_pairs and not (self.embeds_images or self.embeds_texts):
+            self._addresses = PairAddresses(self)
+            self.dim = self.image_dim = PairAddresses.DIM
+            self.similarity = self._addresses.similarity
         model_folder = folder / model.digest if folder else None
         self._images = VectorStore(
-            self.image_dim, model_folder / "images" if model_folder else None
+            capabilities.image_dim, model_folder / "images" if model_folder else None
         )
-        self._texts = VectorStore(self.dim, model_folder / "texts" if model_folder else None)
+        self._texts = VectorStore(
+            capabilities.dim, model_folder / "texts" if model_folder else None
+        )
         # The pairs of a picture span several batches and probes; it is encoded once for all of them.
         self._encoded_pictures = SingleFlightCache(memory // 2, lambda encoded: encoded.nbytes)
         self._content_keys: dict[Picture, bytes] = {}
@@ -158,6 +213,9 @@ class CachedEncoder:
         """
         if looks_up(self.model):
             return self.model.text_vectors(texts)
+        if self._addresses:
+            tokens = self.model.tokenize(texts)
+            return self._addresses.vectors("texts", texts, text_keys(tokens, token_counts(tokens)))
         position = {text: index for index, text in enumerate(dict.fromkeys(texts))}
         distinct = list(position)
         if not distinct:
@@ -238,6 +296,8 @@ class CachedEncoder:
         """
         if looks_up(self.model):
             return self.model.image_vectors(images)
+        if self._addresses:
+            return self._addresses.vectors("images", images, self._keys_of(images))
         distinct = list(dict.fromkeys(images))
         keys_of: dict[Picture, bytes] = {}
         with (

@@ -11,6 +11,7 @@ from vlprobe.metrics import clustered, estimate
 from vlprobe.metrics.estimate import FEWEST_ITEMS
 from vlprobe.metrics.resampling import resample_counts
 from vlprobe.models.doctor import passport
+from vlprobe.models.hf_gen import Chooser
 from vlprobe.scoring import pictures
 from vlprobe.scoring.batches import BATCH_MULTIPLES
 from vlprobe.types import (
@@ -41,6 +42,7 @@ IMAGE_BATCH = "The embedding of a picture does not depend on the other pictures 
 UNKNOWN_WEIGHTS = "Not judged: the published weights are unknown."
 FROM_A_FILE = "Not judged: scores from a file cannot be computed again."
 LOOKED_UP = "Not judged: a file cannot answer twice."
+CHOOSES = "Not judged: it only chooses between captions."
 PAID = "Not judged: it would need additional requests to the server."
 NOT_FINITE = "Not judged: its outputs are not finite numbers."
 
@@ -184,6 +186,8 @@ def of_answers(model: CaseAnswerer) -> list[Check]:
     """Return all checks of a model whose scores were computed elsewhere; most of them cannot be made."""
     nothing = Similarities(np.empty((0, 0)), 0, model.n_scores, ("pictures", "captions"))
     detail = PAID if model.capabilities.asks_server else FROM_A_FILE
+    if isinstance(model, Chooser):
+        detail = CHOOSES
     judged_by_pairs = [replace(check, detail=detail) for check in matching(nothing)]
     return [finite(nothing), *_unjudged(model, detail), *judged_by_pairs]
 

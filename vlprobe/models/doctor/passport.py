@@ -10,6 +10,7 @@ import sys
 import numpy as np
 from PIL import Image
 
+from vlprobe.models.hf_gen import Chooser
 from vlprobe.types import Model, answers_cases, embeds_images, looks_up, scores_pairs
 
 NO_TEXT = -1  # what TextEncoder.tokenize puts after the end of a text where a model sees no pads
@@ -43,6 +44,8 @@ def read_passport(model: Model) -> dict[str, str]:
 
 
 def _embedding(model: Model) -> str:
+    if isinstance(model, Chooser):
+        return "none: it chooses between two captions"
     if answers_cases(model) or model.capabilities.has_matrix:
         return (
             "none: it answers yes or no"

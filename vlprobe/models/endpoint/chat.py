@@ -23,7 +23,7 @@ from vlprobe.models.endpoint.served import (
     data_url,
     refuse_absent,
 )
-from vlprobe.models.hf_gen import QUESTION
+from vlprobe.models.hf_gen import QUESTION, check_template
 from vlprobe.scoring import pictures
 from vlprobe.scoring.inputs import text_id
 from vlprobe.types import Capabilities, CaseAnswerer, Picture, Reader
@@ -48,7 +48,9 @@ class ServedJudge(ServedModel, CaseAnswerer):
     """A chat model behind a server that decides whether a picture shows what a text describes."""
 
     def __init__(self, parsed: EndpointName) -> None:
-        how = [QUESTION, YES, NO, parsed.picture_settings, parsed.top]
+        self._template = parsed.template or QUESTION
+        check_template(parsed.name, self._template, 1)
+        how = [self._template, YES, NO, parsed.picture_settings, parsed.top]
         reading = "probability" if parsed.gives_probability else "log-odds"
         super().__init__(parsed, "chat/completions", how, reading)
         self.n_scores = 0
@@ -66,7 +68,7 @@ class ServedJudge(ServedModel, CaseAnswerer):
     def _question(
         self, name: str, picture: Picture | None, text: str, label: str
     ) -> ServedQuestion:
-        words = QUESTION.format(text)
+        words = self._template.format(text)
 
         def payload() -> dict[str, object]:
             image = (

@@ -46,12 +46,12 @@ BOUNDS = {  # least, most, default
     "parallel": (1, 64, 4),
 }
 OPTION = re.compile(
-    rf"(?P<flag>{'|'.join(FLAGS)})|as=[^+]{{1,60}}|fingerprint=(?P<fingerprint>[^+]{{1,200}})|"
+    rf"(?P<flag>{'|'.join(FLAGS)})|template=(?P<template>[^+]+)|as=[^+]{{1,60}}|fingerprint=(?P<fingerprint>[^+]{{1,200}})|"
     rf"(?P<number>{'|'.join(BOUNDS)})=(?P<value>[0-9]{{1,5}})"
 )
 EXPECTED = (
     "chat, pictures, normalise, probability, dimensions=N, side=PIXELS, top=N, fingerprint=TEXT, "
-    "timeout=SECONDS, parallel=N or as=NAME"
+    "timeout=SECONDS, parallel=N, template=TEXT or as=NAME"
 )
 
 
@@ -65,6 +65,7 @@ class EndpointName:
     sees_pictures: bool  # whether embeddings of pictures are requested
     normalise: bool  # whether embeddings may have any length
     gives_probability: bool  # in place of log-odds
+    template: str  # question with {} for the caption; "": the default
     fingerprint: str  # that answers must have, as model or as fingerprint; "": that of the first
     dimensions: int  # dimension requested from the server; 0: the server's default
     side: int  # maximum of a picture's longer side in pixels
@@ -93,7 +94,7 @@ def parse(name: str) -> EndpointName:
         )
     flags: set[str] = set()
     numbers = {option: default for option, (_, _, default) in BOUNDS.items()}
-    fingerprint = ""
+    fingerprint = template = ""
     for option in options:
         match = OPTION.fullmatch(option)
         if not match:
@@ -102,6 +103,7 @@ def parse(name: str) -> EndpointName:
             )
         flags |= {match["flag"]} - {None}
         fingerprint = match["fingerprint"] or fingerprint
+        template = match["template"] or template
         if number := match["number"]:
             low, high, _ = BOUNDS[number]
             numbers[number] = int(match["value"])
@@ -110,11 +112,18 @@ def parse(name: str) -> EndpointName:
                     f"'{option}' in '{name}' is out of range. Expected {number}={low} to {high}."
                 )
     strays = flags & ({"pictures", "normalise"} if "chat" in flags else {"probability"})
+    if template and "chat" not in flags:
+        strays = {"template"}
     if strays:
         kind = "chat sees pictures and gives no embeddings" if "chat" in flags else "it takes +chat"
         raise InvalidInput(f"'+{min(strays)}' in '{name}' has no effect: {kind}. Remove it.")
     return EndpointName(
-        name, address, *(flag in flags for flag in FLAGS), fingerprint=fingerprint, **numbers
+        name,
+        address,
+        *(flag in flags for flag in FLAGS),
+        template=template,
+        fingerprint=fingerprint,
+        **numbers,
     )
 
 
