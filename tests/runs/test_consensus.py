@@ -12,7 +12,11 @@ from vlprobe import registry
 from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, substitution
+from vlprobe.probes.caption_foils import load_voter, text_encoder
 from vlprobe.runs.consensus import consensus
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
 
 MODELS = ("control:random", "control:constant")
 
@@ -119,3 +123,38 @@ def test_the_command_prints_the_votes_or_the_words_and_the_papers_share(tiny, tm
     refused = CliRunner().invoke(main, [*words, "--model", MODELS[0]])
     assert refused.exit_code == 1
     assert "is not enough to measure agreement" in refused.stderr
+
+
+def test_a_file_of_embeddings_votes_like_the_model_that_wrote_it(tiny, tmp_path):
+    out, store = tmp_path / "out", Store(tmp_path / "cache")
+    words = ["--cache", str(store.root), "influence", tiny, "--format", "json"]
+    written = CliRunner().invoke(main, [*words, "--texts", str(out)])
+    assert written.exit_code == 0 and "embeddings:" in written.stderr
+    texts = [json.loads(line)["text"] for line in (out / "texts.jsonl").read_text().splitlines()]
+    assert len(texts) == len(set(texts))
+    model = registry.load_model(MODELS[0])
+    np.save(out / "texts.npy", model.encode_texts(model.tokenize(texts)))
+    votes = [
+        CliRunner().invoke(main, [*words, "--model", MODELS[1], "--model", name]).stdout
+        for name in (MODELS[0], f"embeddings:{out}")
+    ]
+    assert votes[0] == votes[1] and json.loads(votes[0])
+    options = {"policies": ["rand-voca"], "pictures": []}
+    texts_of_cases = []
+    for voter in (MODELS[0], f"embeddings:{out}"):
+        request = Request(
+            ("control:constant",), tiny, "rococo", options | {"influence": [voter]}, examine=False
+        )
+        manifest = execute(request, store)[0]
+        cases = store.cases(manifest["case_key"]).table("cases", ["texts"])["texts"].to_pylist()
+        texts_of_cases.append(cases)
+    assert texts_of_cases[0] == texts_of_cases[1]
+
+
+def test_a_file_that_lacks_a_text_of_a_vote_is_one_line(tmp_path):
+    np.save(tmp_path / "texts.npy", np.eye(1, 4, dtype=np.float32))
+    (tmp_path / "texts.jsonl").write_text('{"id": "A dog."}\n')
+    embed = text_encoder(load_voter(f"embeddings:{tmp_path}"))
+    assert embed(["A dog."]).tolist() == [[1, 0, 0, 0]]
+    with pytest.raises(InvalidInput, match=r"lacks 1 of 2 texts \(first: text 'A cat.'"):
+        embed(["A dog.", "A cat."])

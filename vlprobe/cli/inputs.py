@@ -299,7 +299,16 @@ def write_altered(
 @click.command()
 @click.argument("dataset")
 @click.option(
-    "--model", "models", multiple=True, required=True, help="Text encoder; give two or more."
+    "--model",
+    "models",
+    multiple=True,
+    help="Text encoder, or embeddings:FOLDER of --texts; give two or more.",
+)
+@click.option(
+    "--texts",
+    "texts_folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write the texts that a vote needs to this folder instead, for embeddings:FOLDER.",
 )
 @click.option(
     "--words",
@@ -325,6 +334,7 @@ def influence(
     ctx: click.Context,
     dataset: str,
     models: Sequence[str],
+    texts_folder: Path | None,
     n_words: int | None,
     all_words: bool,
     seed: int,
@@ -338,7 +348,8 @@ def influence(
     """
     from vlprobe import registry
     from vlprobe.probes.caption_foils import load_voter, text_encoder
-    from vlprobe.runs.consensus import PRINTED, consensus
+    from vlprobe.runs.ask import write_texts
+    from vlprobe.runs.consensus import PRINTED, consensus, voting_texts
     from vlprobe.runs.request import Request
     from vlprobe.runs.selection import select
 
@@ -348,6 +359,14 @@ def influence(
         bar.update("Reading the data", 0, 1)
         loaded = registry.load_dataset(dataset, cache_store(ctx).root)
         items, _ = select(loaded, Request((), dataset, "", seed=seed, **choices))
+        if texts_folder:
+            captions = (caption for item in items for caption in item.captions)
+            n_texts = write_texts(texts_folder, voting_texts(captions, all_words))
+            inform(
+                f"{n_texts:,} texts are in '{texts_folder}/texts.parquet' (and .jsonl). Write their vectors "
+                f"to texts.npy there, a row each; then embeddings:{texts_folder} votes."
+            )
+            return
         encoders = []
         for name in dict.fromkeys(models):
             bar.update(f"Loading {name}", 0, 1)

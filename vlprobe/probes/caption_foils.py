@@ -19,7 +19,18 @@ from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
 from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.probes.rococo_galleries import FROM_FILE, RELEASED
 from vlprobe.registry import model_memo
-from vlprobe.types import Case, Edit, Item, Picture, Role, TextEncoder, embeds_texts
+from vlprobe.scoring.inputs import TextInputs, text_id
+from vlprobe.types import (
+    Case,
+    Edit,
+    Item,
+    Lookup,
+    Picture,
+    Role,
+    TextEncoder,
+    embeds_texts,
+    looks_up,
+)
 
 PRECISION = "fp32"  # that votes are counted in
 
@@ -144,8 +155,8 @@ def _query(item: Item, image: Picture, policy: str, foils: Sequence[str], rule: 
     return Case(f"{item.id}/i2t/{rule}", item.id, item.id, (image,), texts, roles, edit)
 
 
-def load_voter(name: str) -> TextEncoder:
-    """Return the encoder with that name, loaded once per process.
+def load_voter(name: str) -> TextEncoder | Lookup:
+    """Return the encoder with that name, or a file of text embeddings, loaded once per process.
 
     Raises:
         InvalidInput: It has no text embeddings.
@@ -154,14 +165,15 @@ def load_voter(name: str) -> TextEncoder:
 
 
 @functools.cache  # called for each item: loading takes a second or more
-def _loaded_voter(name: str) -> tuple[TextEncoder, int]:
+def _loaded_voter(name: str) -> tuple[TextEncoder | Lookup, int]:
     """Return the encoder, and the time when its loading started, in ns since 1970."""
     began = time.time_ns()
     model = registry.load_model(name)
-    if not embeds_texts(model):
+    is_file = looks_up(model) and not model.capabilities.asks_server
+    if not (embeds_texts(model) or (is_file and model.capabilities.embeds_texts)):
         raise InvalidInput(
             f"'{name}' has no text embeddings, so it cannot vote on words. Choose a text "
-            "encoder or a dual encoder."
+            "encoder, a dual encoder, or a file of embeddings."
         )
     return model, began
 
@@ -180,6 +192,17 @@ def voter_digest(name: str, cache: Path) -> str:
     return model.digest
 
 
-def text_encoder(model: TextEncoder) -> Callable[[Sequence[str]], np.ndarray]:
-    """Return a function that embeds texts with a model."""
-    return lambda texts: model.encode_texts(model.tokenize(texts))
+def text_encoder(model: TextEncoder | Lookup) -> Callable[[Sequence[str]], np.ndarray]:
+    """Return a function that embeds texts with a model, or looks them up in its file.
+
+    The function raises InvalidInput if the file lacks a text; `vlprobe influence --texts` writes all of them.
+    """
+    if not looks_up(model):
+        return lambda texts: model.encode_texts(model.tokenize(texts))
+
+    def embed(texts: Sequence[str]) -> np.ndarray:
+        key = " ".join(map(text_id, texts))
+        model.bind(TextInputs(texts), f"votes {key}", is_gallery=False)
+        return model.text_vectors(texts)
+
+    return embed

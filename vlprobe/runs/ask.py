@@ -106,6 +106,11 @@ def ask(
     return facts
 
 
+def write_texts(folder: Path, texts: Iterable[str]) -> int:
+    """Write texts.parquet and texts.jsonl, and return the number of texts. Raises InvalidInput if that fails."""
+    return _write(folder, "texts", ({"id": text_id(text), "text": text} for text in texts))
+
+
 def _pictures(
     inputs: RunInputs,
     folder: Path,

@@ -4,7 +4,7 @@ Source: RoCOCO, appendix A and figure 11.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -81,6 +81,25 @@ def consensus(
                 source = min(level, key=lambda start: draw(seed, item_id, index, f"source:{start}"))
                 words[text[source : dict(caption_spans)[source]].lower()] += 1
     return _consensus(scores, words, len(encoders))
+
+
+def voting_texts(captions: Iterable[str], all_words: bool = False) -> list[str]:
+    """Return the texts that an encoder embeds to vote: each caption, and each without one of its nouns.
+
+    Args:
+        captions: The captions.
+        all_words: Whether to consider all words.
+    """
+    return list(
+        dict.fromkeys(
+            text
+            for caption in captions
+            for text in (
+                caption,
+                *(influence.without(caption, *span) for span in _spans(caption, all_words)),
+            )
+        )
+    )
 
 
 def _spans(caption: str, all_words: bool) -> list[Span]:

@@ -11,6 +11,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from vlprobe.scoring import pictures
 from vlprobe.types import Item, Picture, Reader
@@ -124,6 +125,20 @@ class RunInputs:
                 yield text, labels.get(text_id(text), "") if labels else ""
         for text in self._candidates[1]:
             yield text, ""
+
+
+class TextInputs(NamedTuple):
+    """Implementation of `types.Inputs` for some texts without a run."""
+
+    all_texts: Sequence[str]
+
+    def pictures(self) -> Iterator[tuple[Picture, Sequence[str]]]:
+        """Yield nothing: there are no pictures."""
+        return iter(())
+
+    def texts(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield the texts, with the keys of each."""
+        return ((text, (text_id(text), text)) for text in self.all_texts)
 
 
 def of_items(items: Sequence[Item], cache: Path) -> RunInputs:
