@@ -313,10 +313,7 @@ def _archived_samples(file: Path, content: bytes) -> Iterator[object]:
 
 
 def _mteb(file: Path, log: Mapping[str, object]) -> Iterator[LoggedAnswer]:
-    """mteb's predictions of image-text pairs: per question a matrix of shape (pictures, captions).
-
-    A question is named SUBSET/NUMBER, and NUMBER if there is only one subset.
-    """
+    """mteb's predictions of image-text pairs, a matrix per question, named SUBSET/NUMBER if there are several."""
     subsets = {name: splits for name, splits in log.items() if name != "mteb_model_meta"}
     n_cells = 0
     for subset, splits in subsets.items():
@@ -409,13 +406,7 @@ def _refuse_bomb(file: Path, content: bytes) -> None:
 
 
 def _member(content: bytes, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Return the bytes of a member, which are at most as many as the archive's directory claims.
-
-    Python before 3.14 reads no zstd members, which newer versions of inspect_ai write: Arrow does.
-
-    Raises:
-        ValueError: the member is damaged.
-    """
+    """Return the bytes of a member, by Arrow if it is zstd, which Python before 3.14 lacks. Raises ValueError."""
     try:
         if info.compress_type != 93:
             return archive.read(info)

@@ -143,9 +143,7 @@ class Towers(HubModel, TorchDualEncoder):
 
     @abstractmethod
     def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
-        """Hidden states of pictures to embeddings of shape (n, image_dim), or (n, image_dim / dim,
-        dim).
-        """
+        """Hidden states to embeddings of shape (n, image_dim), or (n, image_dim / dim, dim)."""
 
     @abstractmethod
     def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":

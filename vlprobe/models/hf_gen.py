@@ -239,6 +239,7 @@ class Chooser(CaseAnswerer):
         self.name, self._generator, self.n_scores = generator.name, generator, 0
         self.digest = pictures.digest(f"choice {A_B} {generator.digest}".encode())
         self.note = f"{generator.note}; {ASKED_TWICE}; margins are unknown"
+        # `answers` and `orders` of a part read the same two forward passes
         self._verdicts: dict[tuple[str, str, str], tuple[float, float]] = {}
 
     @property

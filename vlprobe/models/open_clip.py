@@ -181,9 +181,7 @@ def _published_configs(parsed: OpenClipName) -> tuple[dict, dict]:
 
 
 def _folder_config(parsed: OpenClipName) -> dict:
-    """Return the model config in OpenCLIP's folder layout. Raises InvalidInput, also if one of its files requests code,
-    kernels or files from another place.
-    """
+    """Return the config of a folder in OpenCLIP's layout. Raises InvalidInput, as `check_folder` does."""
     assert parsed.folder
     check_folder(parsed.text, parsed.folder)
     path = parsed.folder / "open_clip_config.json"

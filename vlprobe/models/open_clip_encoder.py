@@ -138,6 +138,8 @@ class OpenClipEncoder(TorchDualEncoder):
 
     def facts(self) -> dict[str, str]:
         """Describe what was built, by subject; read from the modules and not from the name."""
+        layers = [owner.gelu for owner in self._gelus()] or list(self._model.modules())
+        activations = {name for layer in layers if (name := type(layer).__name__).endswith("GELU")}
         return {
             "architecture": " + ".join(
                 type(module).__name__
@@ -147,7 +149,7 @@ class OpenClipEncoder(TorchDualEncoder):
                     getattr(self._tower, "transformer", self._tower),
                 )
             ),
-            "activation": self._activation(),
+            "activation": " and ".join(sorted(activations)) or "neither GELU nor QuickGELU",
             "tokenizer": " of ".join(
                 type(tokenizer).__name__
                 for tokenizer in (getattr(self._tokenizer, "tokenizer", None), self._tokenizer)
@@ -176,18 +178,9 @@ class OpenClipEncoder(TorchDualEncoder):
         return subjects
 
     def _gelus(self) -> list[Any]:
-        """Return the layers whose activation OpenCLIP chooses; towers of other libraries have their
-        own.
-        """
+        """Return the layers whose activation OpenCLIP chooses, unlike those of other libraries."""
         owners = (module for module in self._model.modules() if hasattr(module, "gelu"))
         return [owner for owner in owners if type(owner.gelu).__name__.endswith("GELU")]
-
-    def _activation(self) -> str:
-        layers = [owner.gelu for owner in self._gelus()] or list(self._model.modules())
-        names = sorted(
-            {type(layer).__name__ for layer in layers if type(layer).__name__.endswith("GELU")}
-        )
-        return " and ".join(names) or "neither GELU nor QuickGELU"
 
     def _unlearned(self) -> np.ndarray | None:
         """Map each token to its id, and all tokens whose embedding is zero to the first of them.

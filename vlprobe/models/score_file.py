@@ -132,9 +132,7 @@ def parse(file: Path, content: bytes, mapping: Mapping[str, str]) -> ScoreTable:
 
 
 def _of_log(file: Path, answers: Sequence[answer_logs.LoggedAnswer]) -> ScoreTable:
-    """Convert the answers of a log to a table: by their captions and picture, or by the question's name if it has no
-    captions. A question that occurs several times has the mean of its answers.
-    """
+    """Tabulate answers by captions and picture, or by name without captions; repeated questions are averaged."""
     cells = [
         (caption, image)
         for answer in answers
@@ -192,9 +190,7 @@ def _by_place(file: Path, value: object) -> ScoreTable:
 
 
 def _text_scores(columns: _Columns, mapping: Mapping[str, str]) -> np.ndarray | None:
-    """Return the scores of text pairs, float64 of shape (rows, 3), NaN if there is none; None
-    without columns.
-    """
+    """Return the scores of text pairs, float64 of shape (rows, 3), NaN if missing; None without columns."""
     names = [mapping.get(role, role).lower() for role in TEXT_PAIRS]
     present = [_numbers(columns, name) for name in names if name in columns.values]
     if not present:
@@ -213,12 +209,8 @@ def _of_arrays(file: Path, mapping: Mapping[str, str]) -> ScoreTable:
         scores = arrays.mapped(file)
     else:
         score_name, id_name = mapping.get("score", "scores"), mapping.get("key", "ids")
-        members = arrays.read_archive(file)
-        if score_name not in members or ("key" in mapping and id_name not in members):
-            raise InvalidInput(
-                f"'{file}' contains {', '.join(members) or 'nothing'}. Expected "
-                f"'{score_name}', and '{id_name}' for ids."
-            )
+        required = [score_name, *([id_name] if "key" in mapping else [])]
+        members = arrays.read_archive(file, required, f"'{id_name}'")
         scores, ids = members[score_name], arrays.ids_in(file, members, id_name)
     if scores.ndim not in (2, 3) or scores.dtype.kind not in "fiu" or scores.size > MAX_CELLS:
         raise InvalidInput(
@@ -232,11 +224,7 @@ def _of_arrays(file: Path, mapping: Mapping[str, str]) -> ScoreTable:
     scores = scores[:, :, None] if scores.ndim == 2 else scores
     if ids is None:
         return ScoreTable({}, scores, by_place=True)
-    if len(ids) != len(scores):
-        raise InvalidInput(
-            f"'{file}' has {len(ids):,} ids for {len(scores):,} items. Expected one id for each."
-        )
-    return ScoreTable(row_of_key(file, ids), scores)
+    return ScoreTable(row_of_key(file, ids, len(scores), "items"), scores)
 
 
 def _parquet_columns(file: Path) -> _Columns:

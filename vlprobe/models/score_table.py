@@ -63,8 +63,14 @@ def table_of_verdicts(rows: Mapping[str, int], orders: np.ndarray) -> ScoreTable
     )
 
 
-def row_of_key(file: Path, keys: Sequence[str]) -> dict[str, int]:
-    """Map each key to its row. Raises InvalidInput if a key occurs twice."""
+def row_of_key(
+    file: Path, keys: Sequence[str], n_rows: int | None = None, noun: str = "rows"
+) -> dict[str, int]:
+    """Map each key to its row. Raises InvalidInput if a key occurs twice, or there are not `n_rows` keys."""
+    if n_rows not in (None, len(keys)):
+        raise InvalidInput(
+            f"'{file}' has {len(keys):,} ids for {n_rows:,} {noun}. Expected one id for each."
+        )
     rows = {key: row for row, key in enumerate(keys)}
     if len(rows) < len(keys):
         twice = next(key for row, key in enumerate(keys) if rows[key] != row)

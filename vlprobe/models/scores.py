@@ -206,25 +206,23 @@ class ScoreFile(CaseAnswerer):
 
     def orders(self, cases: "pa.Table") -> np.ndarray:
         """Return the answers with the true caption listed first, and second: float32 of shape (2, n)."""
-        rows = [answer.row for answer in self._lookups(cases)]
-        verdicts = np.full((2, len(rows)), np.nan, dtype=np.float32)
-        if self._table.orders is not None:
-            for case, row in enumerate(rows):
-                if row is not None:
-                    verdicts[:, case] = self._table.orders[row]
-        return verdicts
+        orders = self._table.orders
+        return self._by_case(cases, np.full((0, 2), np.nan) if orders is None else orders).T
 
     def text_answers(self, cases: "pa.Table") -> np.ndarray | None:
         """Scores of each case's text pairs: float32 of shape (n_cases, pairs), in the order 01, 02, 12;
         None if the file has none of any case.
         """
-        if self._table.text_scores is None:
-            return None
-        scores = np.full((len(cases), self._table.text_scores.shape[1]), np.nan, dtype=np.float32)
-        for case, answer in enumerate(self._lookups(cases)):
+        text_scores = self._table.text_scores
+        return None if text_scores is None else self._by_case(cases, text_scores)
+
+    def _by_case(self, cases: "pa.Table", values: np.ndarray) -> np.ndarray:
+        """Return the row of each case, float32 of shape (n_cases, columns), NaN if it has none."""
+        of_case = np.full((len(cases), values.shape[1]), np.nan, dtype=np.float32)
+        for case, answer in enumerate(self._lookups(cases) if len(values) else ()):
             if answer.row is not None:
-                scores[case] = self._table.text_scores[answer.row]
-        return scores
+                of_case[case] = values[answer.row]
+        return of_case
 
     def check_cases(self, cases: Reader) -> str:
         """Return a note for readers about its answers to these cases, "" if there is none.
@@ -293,7 +291,8 @@ class ScoreFile(CaseAnswerer):
             return
         _, most_captions, most_images = table.scores.shape
         columns = (cases[name].to_pylist() for name in ("id", "item", "item_code"))
-        counts = (_lengths(cases, name) for name in ("texts", "images"))
+        lists = (cases[name].combine_chunks() for name in ("texts", "images"))
+        counts = (column.value_lengths().to_pylist() for column in lists)
         for case_id, item, item_code, n_texts, n_images in zip(*columns, *counts, strict=True):
             scores = np.full((n_texts, n_images), np.nan)
             row = self._row(case_id, item, item_code)
@@ -348,10 +347,6 @@ class ScoreFile(CaseAnswerer):
             f"'{self._source.file}' has none of the scores that the cases need: {holds}, and the first case is "
             f"'{case_id}'. Expected the ids of the cases or of their items."
         )
-
-
-def _lengths(cases: "pa.Table", name: str) -> list[int]:
-    return cases[name].combine_chunks().value_lengths().to_pylist()
 
 
 def _loses_order(scores: np.ndarray) -> bool:

@@ -109,10 +109,7 @@ def _parsed(name: str) -> tuple[str, tuple[str, str] | None]:
 def _instruction(
     name: str, model: "SentenceTransformer", option: tuple[str, str] | None
 ) -> str | None:
-    """Return the prefix of all texts; None if the model's settings define it.
-
-    Raises InvalidInput if its settings have no prompt of that name.
-    """
+    """Return the prefix of all texts; None if the model's settings define it. Raises InvalidInput."""
     if option is None:
         return None
     kind, value = option
@@ -244,9 +241,7 @@ class StEncoder(TextEncoder):
         return self._embedded(inputs)
 
     def _text_features(self, texts: Sequence[str]) -> Mapping:
-        """Build the input of its transformer. In a dictionary, a text that looks like the address of a picture
-        remains a text, and nothing is downloaded or opened.
-        """
+        # In a dictionary, a text that looks like the address of a picture remains a text.
         return self._model.preprocess([{"text": text} for text in texts], prompt=self._prompt)
 
     def _embedded(self, features: "dict[str, torch.Tensor]") -> np.ndarray:

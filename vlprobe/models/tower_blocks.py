@@ -138,15 +138,9 @@ def _through(
     kept: "torch.Tensor | None",
     is_causal: bool,
 ) -> "torch.Tensor":
-    """Run rows through one block.
+    """Run rows, shape (rows, width), through one plain block.
 
-    Args:
-        block: A plain residual attention block.
-        x: Shape (rows, width).
-        row_at: The row in each column of each sequence, shape (n, columns).
-        kept: The positions among n x columns of the rows that continue; None: each row has one position, in order,
-        and all continue.
-        is_causal: Restrict attention of a column to earlier columns.
+    `row_at` is the row of each sequence and column; `kept`, the positions of the rows that continue (None: all).
     """
     from torch.nn import functional
 

@@ -194,10 +194,7 @@ def is_form(name: str) -> bool:
 
 
 def _imported(folder: str, name: str) -> plugins.Imported | None:
-    """Import and return the plug-in that a name begins with; None if no plug-in has that name.
-
-    Raises InvalidInput if it may not be imported, or cannot be.
-    """
+    """Import the plug-in that a name begins with; None if there is none. Raises InvalidInput."""
     plugin = plugins.find(folder, name, _taken(folder))
     return plugins.load(plugin) if plugin else None
 

@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -32,8 +32,8 @@ from vlprobe.scoring.device import DeviceBatches
 from vlprobe.scoring.gallery import similarity_matrix
 from vlprobe.scoring.vectors import VectorStore
 from vlprobe.storage.memory import SingleFlightCache
-from vlprobe.types import Model, PairScorer, Picture
-from vlprobe.types.protocols import embeds_images, embeds_texts, looks_up, scores_pairs
+from vlprobe.types import DualEncoder, Model, PairScorer, Picture, TextEncoder
+from vlprobe.types.protocols import looks_up, scores_pairs
 
 PAD = -1  # in a row of tokens: after the end of the text
 
@@ -283,12 +283,8 @@ class CachedEncoder:
             )
 
     def _encode_texts(self, tokens: np.ndarray) -> np.ndarray:
-        model = self.model
-        if not embeds_texts(model):
-            raise TypeError(f"Model '{model.name}' has no text embeddings.")
-        return self._device.run_checked(
-            "texts", model.encode_texts, (len(tokens), self.dim), tokens
-        )
+        encode = cast(TextEncoder, self.model).encode_texts
+        return self._device.run_checked("texts", encode, (len(tokens), self.dim), tokens)
 
     def images(self, images: Sequence[Picture]) -> np.ndarray:
         """Return the embeddings of the pictures, float32 of shape (len(images), image_dim), rows
@@ -353,17 +349,11 @@ class CachedEncoder:
         return self._images.get(keys) if all(map(self.stores_image, keys)) else None
 
     def _encode_images(self, pixels: np.ndarray) -> np.ndarray:
-        model = self.model
-        if not embeds_images(model):
-            raise TypeError(f"Model '{model.name}' has no image embeddings.")
-        return self._device.run_checked(
-            "images", model.encode_images, (len(pixels), self.image_dim), pixels
-        )
+        encode = cast(DualEncoder, self.model).encode_images
+        return self._device.run_checked("images", encode, (len(pixels), self.image_dim), pixels)
 
     def _prefetch_depth(self, latest: OpenedPicture | None) -> int:
-        """Return the number of pictures in two batches, or that fit in memory; until the size of a picture
-        is known, the number of workers.
-        """
+        """Return the pictures of two batches, or that fit in memory; at first, the number of workers."""
         if latest is not None and latest.pixels is not None:
             self._pixel_bytes = latest.pixels.nbytes
         if not self._pixel_bytes:
@@ -393,9 +383,7 @@ class CachedEncoder:
         return contents
 
     def _preprocess(self, picture: Picture, contents: tuple[bytes, ...]) -> np.ndarray:
-        model = self.model
-        if not embeds_images(model) and not scores_pairs(model):
-            raise TypeError(f"Model '{model.name}' has no image input.")
+        model = cast(DualEncoder, self.model)  # a pair scorer has the same preprocessing
         return model.preprocess(pictures.compose(picture, contents))
 
     def pairs(

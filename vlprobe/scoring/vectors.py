@@ -193,9 +193,7 @@ class VectorStore:
 
 
 def _exchange(mirror: Mirror, folder: Path) -> None:
-    """Fetch files that are missing in the folder, and upload files that are missing in the mirror, for
-    example after a failure.
-    """
+    """Fetch files that the folder lacks, and upload files that the mirror lacks, as after a failure."""
     object_names = mirror.names(mirror.name(folder))
     uploaded = {
         Path(name).name: name

@@ -153,8 +153,14 @@ class Learner:
         self.scaler.scale(total).backward()
         if not whole:
             for side, embeddings in zip(inputs, embedded, strict=True):
-                if embeddings.grad is not None:
-                    self._hand_down(side, embeddings.grad, piece)
+                if embeddings.grad is None:
+                    continue
+                for rows, gradient in zip(
+                    side.split(piece), embeddings.grad.split(piece), strict=True
+                ):
+                    recomputed = self._embed(rows, piece)
+                    if recomputed.requires_grad:  # not where the tower is frozen
+                        recomputed.backward(gradient)
         self.scaler.step(self.optimizer)
         self.scaler.update()
         keep_scale(self.model.logit_scale, self._highest)
@@ -198,12 +204,6 @@ class Learner:
         import torch
 
         return torch.autocast(self._device.type, self._dtype, enabled=self._dtype is not None)
-
-    def _hand_down(self, side: "torch.Tensor", gradient: "torch.Tensor", piece: int) -> None:
-        for rows, rows_gradient in zip(side.split(piece), gradient.split(piece), strict=True):
-            embeddings = self._embed(rows, piece)
-            if embeddings.requires_grad:  # not where the tower is frozen
-                embeddings.backward(rows_gradient)
 
     def _loss_parts(
         self,

@@ -154,9 +154,7 @@ def settings(request: TrainRequest) -> Settings:
 
 
 class _Training:
-    """Fine-tuning of one model on items: the held-out split, the steps, the log, and the state
-    after a stop.
-    """
+    """Fine-tuning of one model: the held-out split, the steps, the log, and the state after a stop."""
 
     def __init__(
         self,

@@ -143,9 +143,7 @@ def _pairs_within(cases: pa.Table) -> list[PicturePair]:
 
 
 def _mixed(cases: pa.Table) -> list[PicturePair]:
-    """RoCOCO's cases name the picture and the rule; the mixed pictures are made when its gallery
-    is.
-    """
+    """Pair each picture of a RoCOCO search with its mixture, which the case only names by its rule."""
     paths_of_rule: dict[str, dict[str, Path]] = {}
     is_t2i = np.array([kind == "t2i" for kind in cases["kind"].to_pylist()], bool)
     for row in cases.filter(is_t2i).select(["item", "rule", "images"]).to_pylist():

@@ -6,7 +6,7 @@ together. Where either answer is not among them the score is unknown; these are 
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -183,15 +183,9 @@ def _log_odds(answer: Reply, label: str) -> float:
         log_probability_of[text] = reply.number(value, "a log-probability", label)
         if log_probability_of[text] > 0.001:
             raise reply.strange(label, f"a log-probability is {value}, but must be 0 or less")
-    yes, no = (_log_sum(log_probability_of, word) for word in (YES, NO))
-    return yes - no
-
-
-def _log_sum(log_probability_of: Mapping[str, float], word: str) -> float:
-    """Compute the log of the summed probability of the tokens that are this word; NaN if there is none."""
-    values = [
-        value
-        for token, value in log_probability_of.items()
-        if token.strip(BLANKS).lower() == word and value > UNLIKELY
-    ]
-    return float(np.logaddexp.reduce(values)) if values else math.nan
+    words = {YES: [], NO: []}  # log-probabilities of the tokens that are the word
+    for text, value in log_probability_of.items():
+        if value > UNLIKELY:
+            words.setdefault(text.strip(BLANKS).lower(), []).append(value)
+    yes, no = (np.logaddexp.reduce(words[word]) if words[word] else math.nan for word in (YES, NO))
+    return float(yes - no)

@@ -206,4 +206,4 @@ def _vector(entry: Mapping[str, object], label: str) -> Sequence[float]:
         values = embedding
     if not isinstance(values, list) or not values:
         raise reply.strange(label, "an 'embedding' is not a list of numbers")
-    return reply.numbers(values, "a number of a vector", label)
+    return [reply.number(value, "a number of a vector", label) for value in values]

@@ -1,7 +1,7 @@
 """Fields that every answer of an OpenAI-compatible server has, read as untrusted input."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,8 +93,3 @@ def number(value: object, noun: str, label: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return float(value)
     raise strange(label, f"{noun} is {str(value)[:40]}, not a finite number")
-
-
-def numbers(values: Sequence[object], noun: str, label: str) -> list[float]:
-    """Finite numbers. Raises InvalidInput."""
-    return [number(value, noun, label) for value in values]

@@ -4,7 +4,6 @@ NumPy's own checks compare the size in a header with the file before memory is u
 """
 
 import hashlib
-import json
 import lzma
 import math
 import tokenize
@@ -80,11 +79,6 @@ def file_digest(file: Path) -> str:
         return hashlib.file_digest(handle, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
-def text_digest(texts: Sequence[str]) -> str:
-    """Return 32 hex digits that name these texts, in this order."""
-    return hashlib.blake2b(json.dumps(texts).encode(), digest_size=16).hexdigest()
-
-
 def mapped(file: Path) -> np.ndarray:
     """Map a .npy file, read-only. Raises InvalidInput."""
     check_readable(file)
@@ -95,8 +89,14 @@ def mapped(file: Path) -> np.ndarray:
         raise _damaged(file, error) from None
 
 
-def read_archive(file: Path) -> dict[str, np.ndarray]:
-    """Read all arrays of an .npz file, by name. Raises InvalidInput."""
+def read_archive(file: Path, required: Sequence[str] = (), ids: str = "") -> dict[str, np.ndarray]:
+    """Read all arrays of an .npz file, by name. Raises InvalidInput, also if it lacks a required one.
+
+    Args:
+        file: Its path.
+        required: Names of arrays.
+        ids: The names of optional arrays of ids in words, for an error.
+    """
     check_readable(file)
     try:
         with zipfile.ZipFile(file) as archive:
@@ -114,6 +114,11 @@ def read_archive(file: Path) -> dict[str, np.ndarray]:
             raise InvalidInput(
                 f"'{file}': '{name}' is not an array of at most {MAX_CELLS:,} numbers or ids."
             )
+    if not arrays.keys() >= set(required):
+        raise InvalidInput(
+            f"'{file}' contains {', '.join(arrays) or 'nothing'}. Expected "
+            f"{' and '.join(map(repr, required))}, and {ids} for ids."
+        )
     return arrays
 
 

@@ -102,13 +102,10 @@ class BoundLookup(Lookup):
             "Choose a model to embed other texts."
         )
 
-    def rows_asked(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of all pictures and texts that are bound and present, in ascending order."""
-        images, texts = (
-            np.unique(np.fromiter(row_of.values(), np.int64, len(row_of)))
-            for row_of in (self._row_of_picture, self._row_of_text)
-        )
-        return images[images >= 0], texts[texts >= 0]
+    def bound_rows(self) -> list[np.ndarray]:
+        """Return the rows of all pictures and of all texts that are bound and present, in ascending order."""
+        sides = (self._row_of_picture, self._row_of_text)
+        return [np.array(sorted({*row_of.values()} - {-1}), np.int64) for row_of in sides]
 
     def bind(self, inputs: Inputs, key: str, *, is_gallery: bool) -> str:
         """Find the rows of a run's pictures and texts; see `types.Lookup`."""

@@ -7,7 +7,7 @@ FOLDER      scores.npy, one row per picture and one column per text, in the orde
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -65,44 +65,29 @@ def load(
     elif path.suffix.lower() == ".npy":
         file, matrix = path, arrays.mapped(path)
     else:
-        file, members = path, arrays.read_archive(path)
-        wanted = mapping.get("score", "scores")
-        if wanted not in members:
-            raise InvalidInput(
-                f"'{path}' contains {', '.join(members) or 'nothing'}. Expected '{wanted}', and "
-                "'picture_ids' and 'text_ids' for ids."
-            )
-        matrix = members[wanted]
+        score_name = mapping.get("score", "scores")
+        members = arrays.read_archive(path, [score_name], "'picture_ids' and 'text_ids'")
+        file, matrix = path, members[score_name]
         keys = {side: arrays.ids_in(path, members, f"{side[:-1]}_ids") for side in SIDES}
-    _require_matrix(file, matrix, keys, bounds, scale)
+    _require_matrix(file, matrix, bounds, scale)
     details = [arrays.file_digest(file), scale, is_partial, sorted(mapping.items())]
     content = json.dumps([*details, keys["pictures"], keys["texts"]])
     digest = pictures.digest(f"score matrix version 1 {content}".encode())
     rows = {
-        side: (None if ids is None else row_of_key(file, ids), size, NO_CELLS)
+        side: (None if ids is None else row_of_key(file, ids, size, side), size, NO_CELLS)
         for (side, ids), size in zip(keys.items(), matrix.shape, strict=True)
     }
     return ScoreMatrix(name, file, matrix, scale, rows, is_partial, digest)
 
 
 def _require_matrix(
-    file: Path,
-    matrix: np.ndarray,
-    keys: Mapping[str, Sequence[str] | None],
-    bounds: tuple[float, float] | None,
-    scale: str,
+    file: Path, matrix: np.ndarray, bounds: tuple[float, float] | None, scale: str
 ) -> None:
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or max(matrix.shape) > MOST_PLACES:
         raise InvalidInput(
             f"'{file}' has type {matrix.dtype} and shape {matrix.shape}. Expected a score "
             "for each picture (row) and text (column)."
         )
-    for (side, ids), size in zip(keys.items(), matrix.shape, strict=True):
-        if ids is not None and len(ids) != size:
-            raise InvalidInput(
-                f"'{file}' has scores of {size:,} {side} and {len(ids):,} ids. Expected "
-                "one id for each."
-            )
     for start, block in arrays.row_blocks(matrix):
         wrong = np.isinf(block)
         if bounds:
@@ -157,25 +142,23 @@ class ScoreMatrix(BoundLookup):
 
     def check_bound(self, is_gallery: bool) -> str:
         """Scores that are NaN also count as missing."""
-        asked_pictures, asked_texts = self.rows_asked()
-        if not len(asked_pictures):
+        images, texts = self.bound_rows()
+        if not len(images):
             raise InvalidInput(
                 f"All cases compare only texts, but '{self.name}' only has scores with "
                 "pictures. Choose a text encoder."
             )
         n_missing, first_cell = 0, (0, 0)
         for start, block in arrays.row_blocks(self._matrix):
-            inside = asked_pictures[
-                (asked_pictures >= start) & (asked_pictures < start + len(block))
-            ]
-            is_missing = np.isnan(block[inside - start][:, asked_texts])
+            inside = images[(images >= start) & (images < start + len(block))]
+            is_missing = np.isnan(block[inside - start][:, texts])
             if is_missing.any() and not n_missing:
                 row, column = np.argwhere(is_missing)[0]
-                first_cell = int(inside[row]), int(asked_texts[column])
+                first_cell = int(inside[row]), int(texts[column])
             n_missing += int(is_missing.sum())
         if not n_missing:
             return ""
-        count = f"{n_missing:,} of {len(asked_pictures) * len(asked_texts):,} scores"
+        count = f"{n_missing:,} of {len(images) * len(texts):,} scores"
         if is_gallery or not self._is_partial:
             remedy = (
                 "A gallery takes them all."

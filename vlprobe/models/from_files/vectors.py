@@ -13,6 +13,7 @@ Rows without ids are in the order in which `vlprobe ask` writes pictures and tex
 without a vector, is missing. Files are never executed or unpickled.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ import numpy as np
 from vlprobe.errors import InvalidInput
 from vlprobe.models.from_files import arrays, tables
 from vlprobe.models.score_table import row_of_key
+from vlprobe.scoring import pictures
 from vlprobe.storage import columnar_files, files
 from vlprobe.storage.access import refuse_outside
 
@@ -148,7 +150,7 @@ def _folder(path: Path) -> tuple[dict[str, Side], str]:
         if files.is_file(file):
             sides[side] = arrays.mapped(file), ids_beside(path, side)
             digests += [arrays.file_digest(file), *(sides[side][1] or ["by place"])]
-    return sides, arrays.text_digest(digests)
+    return sides, pictures.digest(json.dumps(digests).encode())
 
 
 def _array(path: Path) -> dict[str, Side]:
@@ -299,10 +301,7 @@ def _checked(file: Path, array: np.ndarray, keys: Sequence[str] | None, normalis
         raise InvalidInput(
             f"'{file}' holds {array.dtype} of shape {array.shape}. Expected one vector per row."
         )
-    if keys is not None and len(keys) != len(array):
-        raise InvalidInput(
-            f"'{file}' has {len(array):,} rows and {len(keys):,} ids. Expected an id for each row."
-        )
+    rows = None if keys is None else row_of_key(file, keys, len(array))
     missing: set[int] = set()
     for start, block in arrays.row_blocks(array):
         empty = np.isnan(block).all(axis=1)
@@ -325,5 +324,4 @@ def _checked(file: Path, array: np.ndarray, keys: Sequence[str] | None, normalis
                 else "the vector is all zeros. Expected a non-zero vector."
             )
             raise InvalidInput(f"'{file}', row {row}{key}: {problem}")
-    rows = None if keys is None else row_of_key(file, keys)
     return Vectors(file, array, rows, frozenset(missing))
