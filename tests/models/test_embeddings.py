@@ -123,9 +123,9 @@ FORMS = {
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory):
+def questions(tmp_path_factory):
     """Questions of one probe, answered: the data, the folder, the store, and what the model itself ranks first."""
-    folder = tmp_path_factory.mktemp("asked")
+    folder = tmp_path_factory.mktemp("questions")
     data, store = make_tiny(folder / "data"), Store(folder / "cache")
     saved(folder / "out", data, "prsm", store)
     own = scored(run(answered.MODEL, data, "prsm", store), store)
@@ -136,8 +136,8 @@ QUICK = ("JSON lines", "a table of numbers", "lists of a fixed size", "an archiv
 
 
 @pytest.mark.parametrize("form", answered.tiers(FORMS, QUICK))
-def test_every_form_of_file_and_of_keys_is_the_same_model(form, asked, tmp_path):
-    data, out, store, expected = asked
+def test_every_form_of_file_and_of_keys_is_the_same_model(form, questions, tmp_path):
+    data, out, store, expected = questions
     images, texts = (np.load(out / f"{side}.npy") for side in ("pictures", "texts"))
     ids = [
         row["id"] for side in ("pictures", "texts") for row in answered.rows(out / f"{side}.jsonl")
@@ -260,10 +260,10 @@ def test_texts_alone_are_a_text_encoder(tiny, tmp_path, store):
 def test_its_failures_are_shown_like_those_of_any_model(tiny, tmp_path, store):
     name = saved(tmp_path / "out", tiny, "lgip", store)
     manifests = [run(model, tiny, "lgip", store) for model in (name, "control:constant")]
-    asked = views.runs.question_set(store, manifests[0]["case_key"])
-    rows, total = views.cases.failures(store, asked, views.filter.Filter(name, "flip"))
+    questions = views.runs.question_set(store, manifests[0]["case_key"])
+    rows, total = views.cases.failures(store, questions, views.filter.Filter(name, "flip"))
     assert total and not rows.empty
-    assert {row.model for row in asked.runs} == {name, "control:constant"}
+    assert {row.model for row in questions.runs} == {name, "control:constant"}
 
 
 def test_other_words_and_another_question_set_are_refused_in_one_line(tiny, tmp_path, store):

@@ -265,7 +265,7 @@ def test_weights_of_the_old_text_layout_fit_a_model_with_a_tower_of_its_own(
 
 
 @pytest.mark.parametrize(
-    ("architecture", "told"),
+    ("architecture", "message"),
     [
         (
             "test-wide",
@@ -279,10 +279,10 @@ def test_weights_of_the_old_text_layout_fit_a_model_with_a_tower_of_its_own(
     ],
 )
 def test_weights_of_another_architecture_are_refused_with_their_first_difference(
-    architecture: str, told: str, tmp_path: Path, trained: Callable
+    architecture: str, message: str, tmp_path: Path, trained: Callable
 ):
     torch.save(trained(architecture).state_dict(), tmp_path / "other.pt")
-    with pytest.raises(InvalidInput, match=rf"does not fit 'openclip:test-tiny@.*': {told}"):
+    with pytest.raises(InvalidInput, match=rf"does not fit 'openclip:test-tiny@.*': {message}"):
         family.load(f"openclip:test-tiny@{tmp_path / 'other.pt'}", "cpu")
 
 
@@ -327,9 +327,9 @@ def test_a_truncated_checkpoint_is_one_line(
     file = tmp_path / f"cut{suffix}"
     save(trained().state_dict(), file)
     file.write_bytes(file.read_bytes()[:keep])
-    with pytest.raises(InvalidInput, match="cannot be read as plain tensors") as told:
+    with pytest.raises(InvalidInput, match="cannot be read as plain tensors") as message:
         family.load(f"openclip:test-tiny@{file}", "cpu")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(message.value)
 
 
 @pytest.mark.parametrize(

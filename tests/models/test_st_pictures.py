@@ -73,7 +73,7 @@ def encode(model, inputs: list, **settings) -> np.ndarray:
     return np.concatenate(rows)
 
 
-def found(model, texts: list[str], images: list) -> tuple[np.ndarray, np.ndarray]:
+def embeddings_of(model, texts: list[str], images: list) -> tuple[np.ndarray, np.ndarray]:
     pixels = stacked([model.preprocess(image) for image in images])
     return model.encode_texts(model.tokenize(texts)), model.encode_images(pixels)
 
@@ -82,7 +82,7 @@ def found(model, texts: list[str], images: list) -> tuple[np.ndarray, np.ndarray
 def test_both_sides_are_what_encode_of_sentence_transformers_gives(kind, made):
     folder, images = made(kind), tiny_hf.pictures(4)
     model, own = registry.load_model(f"st:{folder}", "cpu"), library(folder)
-    texts, pictures = found(model, TEXTS, images)
+    texts, pictures = embeddings_of(model, TEXTS, images)
     assert model.capabilities.embeds_images and model.capabilities.dim == texts.shape[1]
     assert texts.dtype == pictures.dtype == np.float32
     assert np.abs(texts - encode(own, TEXTS)).max() <= 1e-5
@@ -96,10 +96,10 @@ def test_an_instruction_is_put_before_texts_as_the_library_does(kind, made):
     plain = registry.load_model(f"st:{folder}", "cpu")
     model = registry.load_model(f"st:{folder}+prompt=Say+it:\\nNow:\\s", "cpu")
     own = library(folder)
-    texts, pictures = found(model, TEXTS, images)
+    texts, pictures = embeddings_of(model, TEXTS, images)
     assert np.abs(texts - encode(own, TEXTS, prompt="Say+it:\nNow: ")).max() <= 1e-5
-    assert np.abs(texts - found(plain, TEXTS, images)[0]).max() > 1e-3
-    assert np.abs(pictures - found(plain, TEXTS, images)[1]).max() <= 1e-6
+    assert np.abs(texts - embeddings_of(plain, TEXTS, images)[0]).max() > 1e-3
+    assert np.abs(pictures - embeddings_of(plain, TEXTS, images)[1]).max() <= 1e-6
     assert model.digest != plain.digest and "Say+it" in model.note
 
 
@@ -108,13 +108,15 @@ def test_a_default_prompt_with_a_chat_template_goes_before_pictures_too(made, tm
     settings = tmp_path / "model" / "config_sentence_transformers.json"
     settings.write_text(json.dumps(json.loads(settings.read_text()) | PROMPTS))
     model, images = registry.load_model(f"st:{tmp_path / 'model'}", "cpu"), tiny_hf.pictures(2)
-    texts, pictures = found(model, TEXTS, images)
+    texts, pictures = embeddings_of(model, TEXTS, images)
     own = library(tmp_path / "model")
     assert np.abs(texts - encode(own, TEXTS)).max() <= 1e-5
     assert np.abs(pictures - encode(own, images)).max() <= 1e-5
     assert np.abs(pictures - encode(own, images, prompt="")).max() > 1e-4
     bare = registry.load_model(f"st:{tmp_path / 'model'}+prompt=", "cpu")
-    assert np.abs(found(bare, TEXTS, images)[0] - encode(own, TEXTS, prompt="")).max() <= 1e-5
+    assert (
+        np.abs(embeddings_of(bare, TEXTS, images)[0] - encode(own, TEXTS, prompt="")).max() <= 1e-5
+    )
 
 
 def test_a_run_is_complete_with_a_model_that_takes_pictures_of_several_shapes(made, tmp_path):
@@ -158,7 +160,7 @@ def test_embeddings_are_cut_to_the_length_that_the_settings_say(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         (f"st:{MINILM}+prompt_name=query", "no prompt 'query'. Expected .prompt=TEXT "),
         (f"st:{MINILM}+instruction=x", "an unknown option. Expected st:MODEL.prompt=TEXT"),
@@ -167,15 +169,15 @@ def test_embeddings_are_cut_to_the_length_that_the_settings_say(tmp_path):
         ("st:/nowhere+prompt=a", "folder '/nowhere' does not exist"),
     ],
 )
-def test_an_option_that_says_nothing_is_one_line(name, told):
-    with pytest.raises(InvalidInput, match=told) as error:
+def test_an_option_that_says_nothing_is_one_line(name, message):
+    with pytest.raises(InvalidInput, match=message) as error:
         registry.check_name("models", name)
         registry.load_model(name, "cpu")
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "message"),
     [
         ({"modality_config": {"text": {"method": "push_to_hub"}}}, "run code .*push_to_hub"),
         ({"processing_kwargs": {"text": {"tokenizer": "x"}}}, "passes 'tokenizer' in text of"),
@@ -191,8 +193,8 @@ def test_an_option_that_says_nothing_is_one_line(name, told):
         ),
     ],
 )
-def test_settings_of_a_folder_that_ask_for_more_are_refused(said, told, tmp_path):
+def test_settings_of_a_folder_that_ask_for_more_are_refused(said, message, tmp_path):
     name = with_settings(tmp_path / "model", "sentence_bert_config.json", said)
-    with pytest.raises(InvalidInput, match=told) as error:
+    with pytest.raises(InvalidInput, match=message) as error:
         registry.load_model(name, "cpu")
     assert "\n" not in str(error.value)

@@ -96,7 +96,7 @@ def test_one_checkpoint_by_cosine_and_by_head_is_two_models_with_the_same_embedd
 
 
 @pytest.mark.parametrize(
-    ("prefix", "kind", "told"),
+    ("prefix", "kind", "message"),
     [
         (
             "hf",
@@ -123,7 +123,7 @@ def test_one_checkpoint_by_cosine_and_by_head_is_two_models_with_the_same_embedd
         ("hf", "metaclip_2 with another tokenizer", "does not end texts with token 2, which"),
     ],
 )
-def test_a_checkpoint_without_what_is_asked_for_is_one_line(prefix, kind, told, tmp_path):
+def test_a_checkpoint_without_what_is_asked_for_is_one_line(prefix, kind, message, tmp_path):
     model, _, change = kind.partition(" with")
     if kind == "towers of flava":
         tiny_hf.dual("flava", tmp_path)
@@ -137,6 +137,6 @@ def test_a_checkpoint_without_what_is_asked_for_is_one_line(prefix, kind, told, 
     if change.endswith("tokenizer"):
         (tmp_path / "tokenizer.json").unlink()
         tiny_hf.byte_pairs().save_pretrained(tmp_path)
-    with pytest.raises(InvalidInput, match=told) as error:
+    with pytest.raises(InvalidInput, match=message) as error:
         registry.load_model(f"{prefix}:{tmp_path}", "cpu")
     assert "\n" not in str(error.value)

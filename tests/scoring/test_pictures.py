@@ -27,10 +27,10 @@ def noise(mode: str = "RGB", width: int = 60, height: int = 40) -> Image.Image:
     return Image.fromarray(values).convert(mode)
 
 
-def pixel(data: bytes, at: tuple[int, int] = (0, 0)) -> tuple[int, ...]:
+def pixel(data: bytes, place: tuple[int, int] = (0, 0)) -> tuple[int, ...]:
     image = pictures.decode(data, "x")
     assert image.mode == "RGB"
-    return image.getpixel(at)
+    return image.getpixel(place)
 
 
 @pytest.mark.parametrize("kind", pictures.FORMATS)

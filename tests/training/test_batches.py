@@ -46,7 +46,7 @@ def shown(batch) -> list[int]:
     return [round(float(pixels[0, 0, 0]) * 255 / 20) for pixels in batch.pixels[: batch.n]]
 
 
-def told(batch) -> list[int]:
+def caption_numbers(batch) -> list[int]:
     return [int(text.rstrip(".").split()[-1]) for text in read(batch.tokens[: batch.n])]
 
 
@@ -56,7 +56,7 @@ def test_a_picture_comes_with_a_caption_of_its_own(items):
     for number in range(60):
         batch = made.batch(number)
         assert batch.n == len(batch.pixels) == len(batch.tokens) == 4
-        assert shown(batch) == told(batch)
+        assert shown(batch) == caption_numbers(batch)
         captions |= set(read(batch.tokens))
     assert captions == {caption for item in items for caption in item.captions}
 
@@ -135,7 +135,7 @@ def test_the_two_pictures_of_a_minimal_pair_are_neighbours_with_a_caption_each(i
         for one, other in zip(items[::2], items[1::2], strict=True)
     ]
     batch = make(pairs, size=12).batch(0)
-    assert shown(batch) == told(batch)
+    assert shown(batch) == caption_numbers(batch)
     assert all(
         second == first + 1
         for first, second in zip(shown(batch)[::2], shown(batch)[1::2], strict=True)

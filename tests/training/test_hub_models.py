@@ -35,7 +35,7 @@ def name(request, tmp_path_factory) -> str:
     return f"{prefix}:{folder}"
 
 
-def asked(data: str, tmp_path) -> tuple[list, list[str]]:
+def captioned_pictures(data: str, tmp_path) -> tuple[list, list[str]]:
     items = registry.load_dataset(data, tmp_path).items[:N]
     return [open_picture(item.image) for item in items], [item.captions[0] for item in items]
 
@@ -48,7 +48,7 @@ def eqsim_by_hand(scores: np.ndarray) -> float:
 
 def test_eqsim_is_that_of_the_scores_that_a_probe_sees(name, data, tmp_path):
     model = registry.load_model(name, "cpu")
-    images, texts = asked(data, tmp_path)
+    images, texts = captioned_pictures(data, tmp_path)
     pixels = [model.preprocess(image) for image in images]
     tokens = model.tokenize(texts)
     if name.startswith("hf:"):

@@ -21,8 +21,8 @@ def units(n: int, seed: int) -> torch.Tensor:
     return normalize(random(n, 5, seed=seed), dim=-1)
 
 
-def same(found: torch.Tensor, expected: float) -> bool:
-    return found.shape == () and found.item() == pytest.approx(expected, abs=1e-12)
+def same(loss: torch.Tensor, expected: float) -> bool:
+    return loss.shape == () and loss.item() == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_contrastive_loss_is_the_mean_of_both_cross_entropies():

@@ -64,7 +64,7 @@ def announce_pairs(context: RunContext, model: Model, tell: Callable[[str], None
     if not takes_every_pair(model.capabilities, probe):
         return
     candidates = probe.candidates(context.run, context.items, context.read_cases, root)
-    check_candidates(model.name, probe, *map(len, candidates))
+    check_candidates(model.name, probe, len(candidates[0]), len(candidates[1]))
     inputs = RunInputs(context.items, context.read_cases, candidates, root)
     n_pictures, n_texts = (sum(1 for _ in side) for side in (inputs.pictures(), inputs.texts()))
     tell(

@@ -124,8 +124,8 @@ def outcomes(model: object, data: SimpleNamespace, cache: Path) -> dict[str, Che
     return {check.name: check for check in examine.examine(model, data, cache).checks}
 
 
-def failed(found: dict[str, Check]) -> set[str]:
-    return {name for name, check in found.items() if check.passed is False}
+def failed(checks: dict[str, Check]) -> set[str]:
+    return {name for name, check in checks.items() if check.passed is False}
 
 
 def test_a_healthy_model_passes_every_check(make: Make, data, tmp_path):

@@ -11,6 +11,7 @@ from tests.models.endpoint.conftest import Server
 from tests.models.endpoint.test_served_embeddings import Teller
 from tests.models.test_scores import values
 from tests.probes.test_common import make
+from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.models.hf_gen import QUESTION
 from vlprobe.runs.request import Request
@@ -151,3 +152,29 @@ def test_a_gallery_is_refused_with_the_number_of_requests(
     data = make("rococo", tmp_path / "gallery")
     with pytest.raises(InvalidInput, match=r"6 x 12: 72 pairs.*without \+chat"):
         execute(replace(asking, dataset=data, probe="rococo"), store)
+
+
+def test_a_question_template_is_what_the_server_reads(
+    server: Server, asking: Request, tmp_path: Path
+):
+    name = f"{asking.models[0]}+template=Is '{{}}' here? yes or no"
+    execute(replace(asking, models=(name,)), Store(tmp_path / "cache"))
+    contents = [request["body"]["messages"][0]["content"] for request in server.requests()]
+    texts = {part["text"] for content in contents for part in content if part["type"] == "text"}
+    assert texts and all(text.startswith("Is '") for text in texts)
+    assert all(text.endswith("' here? yes or no") for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("+template=Is {} here?", r"'\+template' .* has no effect"),
+        ("+chat+template=Is it?", "is not a question template"),
+    ],
+)
+def test_a_template_that_means_nothing_is_one_line(options: str, words: str, monkeypatch):
+    name = f"http:http://127.0.0.1:9#m{options}"
+    monkeypatch.setenv("VLPROBE_APIS", "")  # and restored after what the next line adds
+    registry.allow_typed(name)
+    with pytest.raises(InvalidInput, match=words):
+        registry.load_model(name)

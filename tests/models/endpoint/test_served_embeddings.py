@@ -37,7 +37,7 @@ class Teller(Progress):
         self.lines.append(line)
 
 
-def asked(server: Server) -> list[str]:
+def received_inputs(server: Server) -> list[str]:
     """Every text and picture that came, as it came."""
     return [text for request in server.requests() for text in request["body"]["input"]]
 
@@ -80,13 +80,13 @@ def test_what_was_answered_is_never_asked_again(
 ):
     request, told = replace(request_of_texts, models=(server.name("demo:softmax"),)), Teller()
     first = execute(request, store, told)[0]
-    texts = asked(server)
+    texts = received_inputs(server)
     assert len(texts) == len(set(texts)) > 30
     assert len(told.lines) == 1 and "1 requests, about" in told.lines[0]
     assert execute(request, store)[0]["key"] == first["key"]
     smaller = execute(replace(request, limit=6, seed=7), store, told)[0]
     assert smaller["key"] != first["key"]
-    assert asked(server) == texts and len(told.lines) == 1
+    assert received_inputs(server) == texts and len(told.lines) == 1
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(
@@ -107,7 +107,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
         execute(request, store, Stopper())
     told = Teller()
     execute(request, store, told)
-    texts = asked(server)
+    texts = received_inputs(server)
     assert len(texts) == len(set(texts)) > 30 and "answers are already stored" in told.lines[0]
 
 
@@ -186,7 +186,7 @@ def test_what_does_not_pass_is_one_line_that_names_the_request(
     assert all(request["path"] == "/v1/embeddings" for request in server.requests())
     server.fail()
     model.bind(Texts(THIRTY), "all", is_gallery=False)
-    assert asked(server) == THIRTY[3:] and np.isfinite(model.text_vectors(THIRTY)).all()
+    assert received_inputs(server) == THIRTY[3:] and np.isfinite(model.text_vectors(THIRTY)).all()
 
 
 def test_another_model_that_answers_in_mid_run_stops_it(server: Server, tmp_path: Path):
@@ -215,7 +215,7 @@ def test_what_was_cut_off_while_it_was_written_is_asked_again(server: Server, tm
     server.fail()
     model = opened(name, tmp_path)
     model.bind(Texts(THIRTY), "all", is_gallery=False)
-    assert asked(server) == THIRTY and np.isfinite(model.text_vectors(THIRTY)).all()
+    assert received_inputs(server) == THIRTY and np.isfinite(model.text_vectors(THIRTY)).all()
     server.fail()
     opened(name, tmp_path).bind(Texts(THIRTY), "all", is_gallery=False)
     assert server.requests() == []

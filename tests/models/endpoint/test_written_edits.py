@@ -33,7 +33,7 @@ def rows(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def asked(server: Server) -> list[list[dict]]:
+def received_messages(server: Server) -> list[list[dict]]:
     return [request["body"]["messages"] for request in server.requests()]
 
 
@@ -80,11 +80,11 @@ def test_what_stays_wrong_stands_in_a_second_file_with_its_reason(
         horse: instructions.JUDGED_DIFFERENT,
     }
     assert "3 edits (P1 3)" in outcome.stderr and "3 not written" in outcome.stderr
-    again = [messages for messages in asked(server) if len(messages) == 3]
+    again = [messages for messages in received_messages(server) if len(messages) == 3]
     assert {author.caption_of(messages) for messages in again} == {car, boat, horse, FIRST[0]}
     told = next(messages for messages in again if author.caption_of(messages) == car)
     assert told[1]["content"] == author.TWICE and instructions.SEVERAL_LINES in told[2]["content"]
-    assert max(map(len, asked(server))) == 3  # two attempts, no more
+    assert max(map(len, received_messages(server))) == 3  # two attempts, no more
 
 
 def test_the_second_question_does_not_say_what_was_intended(
@@ -92,12 +92,16 @@ def test_the_second_question_does_not_say_what_was_intended(
 ):
     call(store, tiny, out, server, "--kind", "negative:object", "--limit", "1")
     questions = [
-        messages for messages in asked(server) if "First caption" in messages[0]["content"]
+        messages
+        for messages in received_messages(server)
+        if "First caption" in messages[0]["content"]
     ]
     assert len(questions) == 1
     shared = [question[0]["content"].partition("First caption")[0] for question in questions]
     call(store, tiny, out.with_name("2.jsonl"), server, "--kind", "P1", "--limit", "1")
-    other = [m[0]["content"] for m in asked(server) if "First caption" in m[0]["content"]][-1]
+    other = [
+        m[0]["content"] for m in received_messages(server) if "First caption" in m[0]["content"]
+    ][-1]
     assert other.partition("First caption")[0] == shared[0]
 
 
@@ -107,7 +111,7 @@ def test_a_command_that_was_stopped_goes_on_and_asks_nothing_twice(
     monkeypatch.setattr(edits_write, "CAPTIONS_AT_A_TIME", 2)
     whole = out.with_name("whole.jsonl")
     call(Store(store.root.with_name("other")), tiny, whole, server)
-    n_whole = len(asked(server))
+    n_whole = len(received_messages(server))
     server.fail()
     for attempt in range(n_whole):
         cost = ["--price", "100", "--max-cost", f"{0.08 * (attempt + 1):.2f}"]
@@ -120,10 +124,10 @@ def test_a_command_that_was_stopped_goes_on_and_asks_nothing_twice(
     else:
         pytest.fail("never finished")
     assert attempt >= 2
-    assert len(asked(server)) == n_whole
+    assert len(received_messages(server)) == n_whole
     assert out.read_bytes() == whole.read_bytes()
     call(store, tiny, out, server)
-    assert len(asked(server)) == n_whole
+    assert len(received_messages(server)) == n_whole
 
 
 def test_captions_that_were_finished_before_a_stop_are_in_the_file(
@@ -160,7 +164,11 @@ def test_an_answer_that_was_cut_off_is_asked_for_again(
     call(store, tiny, out, server, "--kind", "P1", "--limit", "1", "--where", "thing=cat")
     server.fail(kind, 1)
     call(store, tiny, out, server, "--kind", "P1", "--limit", "1", "--where", "thing=bus")
-    assert [reason in messages[-1]["content"] for messages in asked(server)] == [False, True, False]
+    assert [reason in messages[-1]["content"] for messages in received_messages(server)] == [
+        False,
+        True,
+        False,
+    ]
 
 
 def test_an_answer_without_a_text_stops_in_one_line(
