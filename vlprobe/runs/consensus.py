@@ -58,8 +58,9 @@ def consensus(
         InvalidInput: fewer than two encoders, or no caption with a noun.
     """
     if len(encoders) < 2:
+        n_given = "is only one" if encoders else "are none"
         raise InvalidInput(
-            f"{len(encoders)} encoder is not enough to measure agreement. Choose at least two."
+            f"Agreement is measured between two or more encoders, but there {n_given}. Choose another --model."
         )
     scores: list[Scores] = []
     words = Counter[str]()
