@@ -107,6 +107,8 @@ def test_what_a_matching_head_cannot_learn_is_one_line(data, tmp_path):
     for wrong in ({"loss": "clip+sc"}, {"freeze": "text"}, {"piece": 2}):
         with pytest.raises(InvalidInput, match="compares whole pictures and texts"):
             train(replace(request, **wrong), tmp_path)
+    with pytest.raises(InvalidInput, match=r"16,384 pairs for --batch-size 128"):
+        train(replace(request, batch_size=128), tmp_path)
     with pytest.raises(InvalidInput, match=r"Checkpoint '.*gone' does not exist"):
         registry.load_model(f"{request.model}@{tmp_path / 'gone'}", "cpu")
     with pytest.raises(InvalidInput, match="does not fit"):

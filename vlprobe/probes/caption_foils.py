@@ -175,7 +175,7 @@ def _loaded_voter(name: str) -> tuple[TextEncoder | Lookup, int]:
             f"'{name}' has no text embeddings, so it cannot vote on words. Choose a text "
             "encoder, a dual encoder, or a file of embeddings."
         )
-    return model, began
+    return cast(TextEncoder | Lookup, model), began
 
 
 def voter_digest(name: str, cache: Path) -> str:
@@ -197,12 +197,13 @@ def text_encoder(model: TextEncoder | Lookup) -> Callable[[Sequence[str]], np.nd
 
     The function raises InvalidInput if the file lacks a text; `vlprobe influence --texts` writes all of them.
     """
-    if not looks_up(model):
+    if embeds_texts(model):
         return lambda texts: model.encode_texts(model.tokenize(texts))
+    file = cast(Lookup, model)
 
     def embed(texts: Sequence[str]) -> np.ndarray:
         key = " ".join(map(text_id, texts))
-        model.bind(TextInputs(texts), f"votes {key}", is_gallery=False)
-        return model.text_vectors(texts)
+        file.bind(TextInputs(texts), f"votes {key}", is_gallery=False)
+        return file.text_vectors(texts)
 
     return embed

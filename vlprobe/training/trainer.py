@@ -40,6 +40,7 @@ _SAVERS = {  # of the families whose models can be tuned
     "demo": demo.save_tuned,
     **dict.fromkeys(("openclip", "hf", "hf-itm"), open_clip.save_tuned),
 }
+MOST_MATCHED = 64  # rows of a batch for a matching head, which takes the square of it
 EXPECTED = "a demo:, openclip:, hf: or hf-itm: model"
 _SAVE_EVERY = 30.0  # seconds between two states on disk: what is lost when a training is killed
 _SAVE_SHARE = 0.05  # of the time that saving may take; a large model is saved less often
@@ -75,7 +76,7 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
         encoder = registry.load_model(request.model, request.device)
         if not isinstance(encoder, OpenClipEncoder | HubModel):
             raise InvalidInput(f"'{request.model}' cannot be fine-tuned. Expected {EXPECTED}.")
-        module, normal = _trainable(encoder)
+        module, normal = _trainable(encoder, request.batch_size)
         progress("Reading the data", 0, 1)
         datasets = [registry.load_dataset(name, cache) for name in request.datasets]
         sources, foreign = _sources(datasets, request, cache)
@@ -105,12 +106,17 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
         return card
 
 
-def _trainable(encoder: OpenClipEncoder | HubModel) -> tuple[Any, Normal | None]:
+def _trainable(encoder: OpenClipEncoder | HubModel, batch_size: int) -> tuple[Any, Normal | None]:
     """Return the module to train, and mean and standard deviation of the preprocessing, shape (3, 1, 1)."""
     if isinstance(encoder, HubModel):
         from vlprobe.training.hub_models import Trainable
 
         trainable = Trainable(encoder)
+        if trainable.has_head and batch_size > MOST_MATCHED:
+            raise InvalidInput(
+                f"A matching head scores every picture with every caption of a batch: {batch_size**2:,} "
+                f"pairs for --batch-size {batch_size}. Expected a batch size of at most {MOST_MATCHED}."
+            )
         return trainable, trainable.normal
     channels = encoder.module.visual.preprocess_cfg
     mean, std = (np.array(channels[name], np.float32).reshape(-1, 1, 1) for name in ("mean", "std"))
