@@ -9,7 +9,7 @@ import pytest
 
 from vlprobe.metrics import pairs, pairwise, power, ranking, series
 from vlprobe.metrics.judge import Judge
-from vlprobe.probes import halftruths, lgip, pictures, visla
+from vlprobe.probes import halftruths, hardpositives, lgip, pictures, visla
 from vlprobe.probes import series as series_probe
 from vlprobe.scoring import retrieval
 from vlprobe.scoring.gallery import Gallery
@@ -56,6 +56,7 @@ EXAMPLES = [
     *(("series", of) for of in ("", "order")),
     ("pictures", ""),
     ("halftruths", ""),
+    ("hardpositives", ""),
     ("power", ""),
 ]
 
@@ -278,6 +279,13 @@ def test_half_truths():
     rows = pd.DataFrame(scores, columns=["score_0", "score_1", "score_2"])
     rows = rows.assign(kind="half-truth", margin=halftruths._margins(rows))
     compare("halftruths", "", judged(halftruths.PROBE, rows))
+
+
+def test_hard_positives():
+    scores = given("hardpositives")[[1, 2, 3]].to_numpy().T
+    rows = pd.DataFrame(scores, columns=["score_0", "score_1", "score_2"])
+    rows = rows.assign(kind="hard-positive", margin=hardpositives._margins(rows))
+    compare("hardpositives", "", judged(hardpositives.PROBE, rows))
 
 
 def test_power():

@@ -147,7 +147,16 @@ def test_the_table_and_the_words_have_the_numbers_of_the_views(
     at.button(key="ask_missing").click().run()
     assert [(one.probe, one.models) for one in begun[0].requests] == [
         (probe, MODELS)
-        for probe in ("rococo", "eqben", "visla", "prsm", "series", "pictures", "halftruths")
+        for probe in (
+            "rococo",
+            "eqben",
+            "visla",
+            "prsm",
+            "series",
+            "pictures",
+            "halftruths",
+            "hardpositives",
+        )
     ]
 
 

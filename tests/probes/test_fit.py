@@ -19,6 +19,7 @@ def test_a_probe_refuses_what_cannot_answer_it_and_nothing_else(probe):
         "series": [TextsOnly],
         "pictures": [TextsOnly],
         "halftruths": [TextsOnly],
+        "hardpositives": [TextsOnly],
         "visla": [],
     }.get(probe.name, [TextsOnly, PairsOnly])
     for kind in (TextsOnly, PairsOnly):

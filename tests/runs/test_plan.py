@@ -157,6 +157,7 @@ def test_all_probes_are_those_that_the_data_has_questions_for(tiny, tmp_path):
     ended = call(tmp_path, *words, "--probe", "all", "--option", "pictures=")
     assert {row["probe"] for row in json.loads(ended.stdout)} == {
         "halftruths",
+        "hardpositives",
         "lgip",
         "pictures",
         "prsm",

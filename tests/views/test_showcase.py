@@ -171,6 +171,7 @@ def test_the_kind_that_comes_first_fools_and_has_pictures_where_there_is_one(eve
         "series": "order",
         "pictures": "picture-change",
         "halftruths": "half-truth",
+        "hardpositives": "hard-positive",
     }
 
 
