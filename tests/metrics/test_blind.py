@@ -2,8 +2,10 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.cli.test_main import call
@@ -13,6 +15,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.metrics import blind
 from vlprobe.metrics.blind import CLASSIFIER, LENGTH, WORDS, Pair, check_pairs
 
+ROOT = Path(__file__).resolve().parents[2]
 COLORS = ("red", "blue", "green", "white", "black")
 
 
@@ -95,3 +98,40 @@ def test_length_and_classifier_on_sugarcrepe(tmp_path):
         assert accuracy[name, "length"] == pytest.approx(np.mean(shorter))
     assert accuracy["add_obj", "length"] == pytest.approx(0.976, abs=5e-4)
     assert accuracy["all", "classifier"] > 0.8 > 0.7 > accuracy["swap_obj", "classifier"]
+
+
+@pytest.mark.full
+def test_a_set_without_the_pairs_that_texts_decide_is_harder_for_models_trained_on_such_texts(
+    shared_data: Path,
+):
+    """The detectors of BiVLC, which see no picture either, decide the same pairs; the page has these numbers."""
+    folder = shared_data / "real" / "bivlc"
+
+    def read(name: str) -> pd.DataFrame:
+        return pd.read_csv(folder / f"SUGARCREPE_{name}.csv", dtype={"filename": str})
+
+    rows = read("CORRECT_ViT-B-32")
+    scores = read("Classifier_CLIP_TROHN-Img").groupby("label")["text_pred"]
+    detected = scores.get_group(1).to_numpy() > scores.get_group(0).to_numpy()
+    subset = rows["type"] + "_" + rows["subtype"]
+    by_subset = pd.Series(detected).groupby(subset).mean()
+    added = ["add_att", "add_obj"]
+    in_order = by_subset[added].min() > 0.9 > 0.8 > by_subset.drop(added).max()
+    assert in_order, "the scores are not in the order of the questions"
+    unit = pd.factorize(rows["filename"])[0]
+    texts = rows["caption"].tolist(), rows["negative_caption"].tolist()
+    guessed = blind.margins(*texts, unit)[CLASSIFIER] > 0
+    assert detected.mean() == pytest.approx(0.776, abs=5e-4)
+    assert guessed[detected].mean() == pytest.approx(0.869, abs=5e-4)
+    assert guessed[~detected].mean() == pytest.approx(0.714, abs=5e-4)
+    page = (ROOT / "docs" / "numbers" / "blind.md").read_text(encoding="utf-8")
+    printed = re.findall(
+        r"^\| CLIP,? ([\w/-]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE
+    )
+    files = ("ViT-B-32", "CLIP_COCO", "CLIP_TROHN-Text", "CLIP_TROHN-Img")
+    for file, (_, *cells) in zip(files, printed, strict=True):
+        correct = read(f"CORRECT_{file}")["correct"].to_numpy() == 1
+        shares = [correct.mean(), correct[~guessed].mean(), correct[~detected].mean()]
+        assert [f"{100 * share:.1f}" for share in shares] == cells, file
+        if file != "ViT-B-32":
+            assert max(shares[1:]) < shares[0]
