@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.perturb import substitution
 from vlprobe.perturb.lexicon import VERBS
 from vlprobe.perturb.lgip import KINDS, RULES, edits
 from vlprobe.perturb.strict import FLIPPABLE
@@ -237,3 +238,24 @@ def test_a_word_after_a_negation_is_counted_and_not_flipped_but_by_the_rules_of_
     negated = {word for word in ("people", "cars", "dogs") if word in caption}
     assert all(word in text for text, _ in strict.edits[0] for word in negated)
     assert "under a negation" not in " ".join(paper.dropped)
+
+
+def test_a_vocabulary_flips_any_noun_for_one_of_its_words_and_keeps_the_other_flips():
+    captions = ["A red umbrella on a bench.", "There is no umbrella here.", "A red thing."]
+    words = substitution.vocabulary(["zebra", "oven", "bench"])
+    made = edits(captions, "a", words=words, kinds=("flip", "combined", "paraphrase"))
+    flips = [[(text, edit) for text, edit in of if edit.kind == "flip"] for of in made.edits]
+    (of_first,) = [edit for _, edit in flips[0] if edit.subtype == "object"]
+    assert of_first.source in ("umbrella", "bench") and of_first.target in ("zebra", "oven")
+    written = next(text for text, edit in flips[0] if edit.subtype == "object")
+    article = "an" if of_first.target == "oven" else "a"
+    old_article = "red" if of_first.source == "umbrella" else "a"
+    new = f"{old_article if old_article == 'red' else article} {of_first.target}"
+    assert written == captions[0].replace(f"{old_article} {of_first.source}", new)
+    assert not flips[1] and made.dropped["flip:object, under a negation"] == 1
+    colors = [[text for text, edit in of if edit.subtype == "color"] for of in flips]
+    usual = edits(captions, "a", kinds=("flip",)).edits
+    assert colors == [[text for text, edit in of if edit.subtype == "color"] for of in usual]
+    combined = [edit.subtype for of in made.edits for _, edit in of if edit.kind == "combined"]
+    assert combined and "object" not in combined
+    assert made.dropped["combined, word of a vocabulary"] > 0

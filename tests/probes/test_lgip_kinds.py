@@ -40,8 +40,9 @@ def run(options: dict, version: int = PROBE.version) -> Run:
 
 
 def test_the_key_of_a_default_run_is_that_of_before():
-    assert run(dict(PROBE.defaults), version=2).key == "7fc4f018cc778b51"
-    assert run(dict(PROBE.defaults), version=2).case_key == "b15e70a80763a2ea"
+    pinned = dict(PROBE.pin(PROBE.defaults, Path()))
+    assert run(pinned, version=2).key == "7fc4f018cc778b51"
+    assert run(pinned, version=2).case_key == "b15e70a80763a2ea"
 
 
 @pytest.mark.parametrize("name", kind_edits.NAMES)
@@ -145,3 +146,22 @@ def test_lies_of_these_kinds_are_written_for_other_probes(tmp_path: Path, probe:
         if role == "different"
     }
     assert len(lies) == n_texts and told == lies
+
+
+def test_a_vocabulary_is_part_of_the_key_and_refused_where_nothing_uses_it(tmp_path: Path):
+    file = tmp_path / "words.txt"
+    file.write_text("zebra\noven\n")
+    probe = registry.load_probe("lgip")
+    defaults = probe.defaults
+    assert "vocabulary" not in probe.pin(defaults, tmp_path)
+    pinned = probe.pin({**defaults, "vocabulary": str(file)}, tmp_path)
+    assert pinned["vocabulary"] == str(file) and pinned["vocabulary_digest"]
+    item = Item("a", Picture(tmp_path), ("A red umbrella on a bench.",))
+    targets = {case.edit.target for case in probe.cases(item, pinned, 42)[0] if case.edit}
+    assert targets & {"zebra", "oven"}
+    for wrong in ({"rules": "paper"}, {"kinds": ["paraphrase"]}, {"edits": "x.jsonl"}):
+        with pytest.raises(InvalidInput, match="A vocabulary is named, but nothing uses it"):
+            probe.check_options({**defaults, "vocabulary": str(file), **wrong})
+    file.write_text("zebra\n")
+    with pytest.raises(InvalidInput, match="has only one noun, 'zebra'"):
+        probe.pin({**defaults, "vocabulary": str(file)}, tmp_path)

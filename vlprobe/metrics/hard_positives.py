@@ -34,7 +34,7 @@ def brittleness(rows: pd.DataFrame) -> np.ndarray:
 
 def _is_tied(rows: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
     """Return whether the wrong caption has exactly the score of one of the captions in these columns."""
-    return rows[list(columns)].eq(rows["score_2"], axis=0).any(axis=1).to_numpy()
+    return (rows[list(columns)].to_numpy() == rows[["score_2"]].to_numpy()).any(axis=1)
 
 
 _metric = functools.partial(

@@ -54,7 +54,7 @@ class Flip(NamedTuple):
     source: str  # as written in the caption
     target: str  # as written in the text
     at: int  # where the source starts in the stripped caption
-    word: str  # the target's entry in the vocabulary
+    word: str  # the target's entry in VOCABULARY, "" for a word of another vocabulary
 
 
 def literal(caption: str, item_id: str, index: int, seed: int) -> list[Flip]:

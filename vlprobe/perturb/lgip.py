@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import advanced as advanced_rules
-from vlprobe.perturb import flips, strict, templates
+from vlprobe.perturb import flips, strict, substitution, templates
 from vlprobe.perturb.draws import draw, sample
 from vlprobe.perturb.flips import MIN_LENGTH, Flip
 from vlprobe.perturb.grammar import Sentence
 from vlprobe.perturb.kinds import edits as kind_edits
+from vlprobe.perturb.kinds.changes import NEGATIVE
 from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.perturb.paraphrase import Paraphrase
 from vlprobe.perturb.tokens import Reading
@@ -62,6 +63,7 @@ def edits(
     k_same: int = 6,
     k_diff: int = 6,
     tag: str = "rule",
+    words: substitution.Vocabulary | None = None,
 ) -> CaptionEdits:
     """Edit the captions of one image, and use all of them to reject flips that stay true of it.
 
@@ -88,6 +90,8 @@ def edits(
         tag: The test for simple or advanced paraphrases: by the `rule` that made it, or by the
             paper's `marker` test, which calls the templates "... in the scene" and "a scene showing
             ..." advanced.
+        words: Nouns for flips of objects, from `substitution.vocabulary`; any noun of a caption is then exchanged for
+            one of them, and no combined edit follows these flips.
 
     Returns:
         Per caption the edits in the order of ALL_KINDS, without duplicate texts or copies of the caption.
@@ -105,6 +109,7 @@ def edits(
     dropped: Counter[str] = Counter()
     readings = [Reading(caption) for caption in captions]
     image_truths = truths(reading.lower for reading in readings) if rules == "strict" else None
+    things = _flip_things(readings, item_id, words, seed, dropped) if words else []
     out = []
     for index, reading in enumerate(readings):
         same = (
@@ -118,6 +123,9 @@ def edits(
                 different = flips.literal(reading.text, item_id, index, seed)
             else:
                 different = strict.flips(reading, image_truths, item_id, index, seed, dropped)
+            if things:
+                different = [flip for flip in different if flip.type != "object"]
+                different += filter(None, [things[index]])
             different = capped(
                 different,
                 k_diff,
@@ -217,6 +225,32 @@ def _paraphrases(
     )
 
 
+def _flip_things(
+    readings: Sequence[Reading],
+    item_id: str,
+    words: substitution.Vocabulary,
+    seed: int,
+    dropped: Counter[str],
+) -> list[Flip | None]:
+    """Exchange one noun of each caption for a word of a vocabulary; none in a caption with a negation, where the new
+    word could be true.
+    """
+    captions = [reading.text for reading in readings]
+    altered, reasons = substitution.alter(captions, item_id, "rand-voca", seed=seed, words=words)
+    dropped.update({f"flip:object, {reason}": count for reason, count in reasons.items()})
+    out: list[Flip | None] = []
+    for reading, change in zip(readings, altered, strict=True):
+        if change and NEGATIVE.intersection(reading.lower):
+            dropped["flip:object, under a negation"] += 1
+            change = None
+        if change:
+            edit = change.edit
+            out.append(Flip("object", change.text, edit.source, edit.target, at=0, word=""))
+        else:
+            out.append(None)
+    return out
+
+
 def _paraphrase_edit(paraphrase: Paraphrase, tag: str) -> Edit:
     subtype = paraphrase.subtype
     if tag == "marker":
@@ -236,6 +270,9 @@ def _combined(
         else {}
     )
     for flip in different:
+        if not flip.word:
+            dropped["combined, word of a vocabulary"] += len(same)
+            continue
         for paraphrase in same:
             target = flip.target
             if rules == "paper":

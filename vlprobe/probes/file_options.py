@@ -152,14 +152,18 @@ _WORDS = FileOption(
     when_unreadable="Expected a text file with one word per line.",
 )
 VOCABULARY_POLICY = "rand-voca"
-VOCABULARY = Option(
-    name="vocabulary",
-    default="",
-    label="Words from a file",
-    help="A text file with one word per line, such as BERT's vocab.txt. Its nouns in English letters "
-    "replace the built-in list of the policy rand-voca.",
-    refers_to="file",
-)
+
+
+def vocabulary_option(uses: str) -> Option:
+    """Create the option `vocabulary` of a probe; `uses` completes a sentence that begins with its nouns."""
+    return Option(
+        name="vocabulary",
+        default="",
+        label="Words from a file",
+        help="A text file with one word per line, such as BERT's vocab.txt. Its nouns in English letters "
+        f"{uses}",
+        refers_to="file",
+    )
 
 
 def check_vocabulary(vocabulary: str, policies: Sequence[str]) -> None:
@@ -171,10 +175,12 @@ def check_vocabulary(vocabulary: str, policies: Sequence[str]) -> None:
         )
 
 
-def with_vocabulary_digest(options: Mapping[str, object]) -> dict[str, object]:
-    """Return the options with the full path of the file and its digest. Raises InvalidInput if it
-    cannot be read or has fewer than two nouns.
+def pin_vocabulary(options: Mapping[str, object]) -> Mapping[str, object]:
+    """Add the full path of the file and its digest; if there is no file, remove the option, so that the run keeps its
+    key. Raises InvalidInput if the file cannot be read or has fewer than two nouns.
     """
+    if not options.get("vocabulary"):
+        return {name: value for name, value in options.items() if name != "vocabulary"}
     pinned = _WORDS.with_digest(options)
     _vocabulary_of(str(pinned["vocabulary"]), str(pinned["vocabulary_digest"]))
     return pinned

@@ -133,7 +133,8 @@ def _triplets_of_file(item: Item, edits: EditsFile) -> Iterator[Triplet]:
 
 
 def _margins(rows: pd.DataFrame) -> np.ndarray:
-    return (np.minimum(rows["score_0"], rows["score_1"]) - rows["score_2"]).to_numpy()
+    first, second, wrong = (rows[f"score_{number}"].to_numpy() for number in range(3))
+    return np.minimum(first, second) - wrong
 
 
 PROBE = HardPositives()

@@ -104,6 +104,7 @@ class LgipOptions(TypedDict):
     tag: str
     edits: str
     edits_digest: NotRequired[str]
+    vocabulary: NotRequired[str]
 
 
 class Lgip(file_options.ProbeWithEdits):
@@ -160,6 +161,9 @@ class Lgip(file_options.ProbeWithEdits):
             "Edits replace the rules: 'same' marks a rewording, 'different' a wrong "
             "caption. LGIP's format also works."
         ),
+        file_options.vocabulary_option(
+            "replace the 11 objects of LGIP's flips: any noun of a caption is exchanged for one of them."
+        ),
     )
     metrics = pairwise.METRICS
 
@@ -167,6 +171,14 @@ class Lgip(file_options.ProbeWithEdits):
         """Raise a VlprobeError if the plug-in with the rules is missing, not allowed, or cannot make one of
         the chosen kinds of edits.
         """
+        is_strict = options["rules"] == "strict" and not options["edits"]
+        if options.get("vocabulary") and not (
+            is_strict and "flip" in cast(LgipOptions, options)["kinds"]
+        ):
+            raise InvalidInput(
+                "A vocabulary is named, but nothing uses it. Only the rules strict do, for the kind of edit flip; or "
+                "remove the option 'vocabulary'."
+            )
         if options["rules"] in lgip.RULES:
             return
         registry.check_name("rules", str(options["rules"]))
@@ -179,10 +191,11 @@ class Lgip(file_options.ProbeWithEdits):
             )
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digest of a plug-in's rules or of a file of edits."""
+        """Add the digest of a plug-in's rules, of a file of edits or of a vocabulary."""
         if options["rules"] not in lgip.RULES:
             rules = registry.load_rules(str(options["rules"]))
             options = {**options, "rules": rules.name, "rules_digest": rules.digest}
+        options = file_options.pin_vocabulary(options)
         return file_options.with_edits_digest(options) if options["edits"] else options
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
@@ -261,6 +274,7 @@ def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits
             k_same=options["k_same"],
             k_diff=options["k_diff"],
             tag=options["tag"],
+            words=file_options.load_vocabulary(options),
         )
     rules = registry.load_rules(options["rules"])
     if options.get("rules_digest") != rules.digest:

@@ -105,7 +105,7 @@ OPTIONS = (
         expected="whole numbers, 0 or more",
         minimum=0,
     ),
-    file_options.VOCABULARY,
+    file_options.vocabulary_option("replace the built-in list of the policy rand-voca."),
     Option(
         name="influence",
         default=(),
@@ -246,12 +246,9 @@ class Rococo(file_options.ProbeWithEdits):
         Raises:
             InvalidInput: A file cannot be read.
         """
-        pinned = {**super().pin(options, cache)}
-        for name in ("caption_seeds", "vocabulary"):  # without them, a run keeps its key
-            if not pinned.get(name):
-                pinned.pop(name, None)
-        if "vocabulary" in pinned:
-            pinned = file_options.with_vocabulary_digest(pinned)
+        pinned = {**file_options.pin_vocabulary(super().pin(options, cache))}
+        if not pinned.get("caption_seeds"):  # without them, a run keeps its key
+            pinned.pop("caption_seeds", None)
         if voters := cast(RococoOptions, options)["influence"]:
             pinned["influence_digest"] = [voter_digest(name, cache) for name in voters]
         return pinned
