@@ -171,7 +171,7 @@ def test_the_worst_cases_are_the_same_and_their_pictures_are_found(old, key):
 
 
 def test_saved_views_are_there_and_name_question_sets_and_models_that_are_there(old):
-    known = bookmarks.read(old)
+    known = bookmarks.VIEWS.read(old)
     assert known == EXPECTED["bookmarks"] and len(known) == 3
     for query in map(parse_qs, known.values()):
         if "set" in query:

@@ -1,5 +1,6 @@
 """Explore, without a browser: the sentence, filters, the wall, the next case, tags, notes, saved views, exports."""
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from vlprobe.render.html.elements import ordered
 from vlprobe.storage import annotations, bookmarks, shipped
 from vlprobe.storage import store as store_module
 from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.bookmarks import SLICES
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 from vlprobe.views.paired_outcomes import bucket
@@ -223,7 +225,7 @@ def test_a_read_only_dashboard_shows_notes_and_has_no_button(
     annotations.write(own, key, Annotation(int(first["case"]), first["id"], ("odd",), "A note."))
     path = own.root / "mine" / "annotations" / f"{key}.jsonl"
     path.write_bytes(b"{\n" + path.read_bytes())
-    bookmarks.save(own, "mine", "kind=flip")
+    bookmarks.VIEWS.save(own, "mine", "kind=flip")
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
     at = shown(own, "explore", model=ONE, case=first["id"])
     assert "A note." in words(at)
@@ -235,12 +237,38 @@ def test_a_view_is_saved_and_removed(shown, own: Store):
     at = shown(own, "explore", model=ONE, kind="combined", page="2", words="bench")
     at.text_input(key="view_name").set_value("Benches *")
     press(at, "Save")
-    saved = bookmarks.read(own)["Benches *"]
+    saved = bookmarks.VIEWS.read(own)["Benches *"]
     assert "kind=combined" in saved
     assert "words=bench" in saved
     assert "page" not in saved
     press(at, "Remove")
-    assert bookmarks.read(own) == {}
+    assert bookmarks.VIEWS.read(own) == {}
+
+
+def test_a_slice_is_saved_opened_by_its_link_refused_once_changed_and_removed(
+    shown, own: Store, key: str
+):
+    question_set = views.runs.question_set(own, key)
+    words_filter = views.filter.Filter(ONE, contains="bench")
+    numbers, _, _ = views.cases.passing(own, question_set, words_filter)
+    at = shown(own, "explore", model=ONE, words="bench")
+    at.text_input(key="slice_name").set_value("Benches *")
+    press(at, "Save slice")
+    named, refusals = views.named_slices.applicable(own, key)
+    assert named["Benches *"].tolist() == numbers.tolist() and not refusals
+    at = shown(own, "explore", model=ONE, slice="Benches *", outcome="all")
+    assert any("in the slice Benches" in button.label for button in at.button)
+    ids = views.rows.questions(own, question_set, numbers.tolist())["id"]
+    assert card_ids(at) and set(card_ids(at)) <= set(ids)
+    content = json.loads(SLICES.read(own)["Benches *"])
+    content["digests"][ids[0]] = "0" * 12
+    SLICES.save(own, "Old", json.dumps(content))
+    at = shown(own, "explore", model=ONE)
+    assert "have changed" in at.warning[0].value
+    SLICES.remove(own, "Old")
+    at = shown(own, "explore", model=ONE)
+    press(at, "Remove")
+    assert views.named_slices.read(own) == {}
 
 
 def test_exports_are_offered_with_what_they_hold(shown, compared: Store, key: str):

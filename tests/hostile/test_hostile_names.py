@@ -60,7 +60,7 @@ ASKED = {
     "questions": lambda store, key: views.rows.questions(
         store, views.runs.question_set(store, key), [0]
     ),
-    "a saved view's removal": lambda store, key: bookmarks.remove(store, key),
+    "a saved view's removal": lambda store, key: bookmarks.VIEWS.remove(store, key),
 }
 
 

@@ -8,17 +8,17 @@ from vlprobe.storage.store import Store
 
 
 def test_views_are_listed_by_name_and_can_be_replaced_and_removed(store: Store):
-    bookmarks.save(store, "  b  view ", "kind=flip")
-    bookmarks.save(store, "A <b>", "kind=combined&words=%3D1")
-    bookmarks.save(store, "b view", "kind=paraphrase")
-    assert list(bookmarks.read(store).items()) == [
+    bookmarks.VIEWS.save(store, "  b  view ", "kind=flip")
+    bookmarks.VIEWS.save(store, "A <b>", "kind=combined&words=%3D1")
+    bookmarks.VIEWS.save(store, "b view", "kind=paraphrase")
+    assert list(bookmarks.VIEWS.read(store).items()) == [
         ("A <b>", "kind=combined&words=%3D1"),
         ("b view", "kind=paraphrase"),
     ]
-    bookmarks.remove(store, "b view")
-    assert list(bookmarks.read(store)) == ["A <b>"]
+    bookmarks.VIEWS.remove(store, "b view")
+    assert list(bookmarks.VIEWS.read(store)) == ["A <b>"]
     with pytest.raises(NotFound, match="b view"):
-        bookmarks.remove(store, "b view")
+        bookmarks.VIEWS.remove(store, "b view")
 
 
 @pytest.mark.parametrize(
@@ -27,18 +27,18 @@ def test_views_are_listed_by_name_and_can_be_replaced_and_removed(store: Store):
 )
 def test_what_is_no_name_or_too_long_is_refused(store: Store, name: str, query: str):
     with pytest.raises(InvalidInput, match=r"Expected|The maximum is 4,000"):
-        bookmarks.save(store, name, query)
-    assert bookmarks.read(store) == {}
+        bookmarks.VIEWS.save(store, name, query)
+    assert bookmarks.VIEWS.read(store) == {}
 
 
 def test_there_is_an_end_to_how_many(store: Store, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bookmarks, "MAX_BOOKMARKS", 2)
     for name in ("a", "b"):
-        bookmarks.save(store, name, "")
-    with pytest.raises(InvalidInput, match="Delete a view"):
-        bookmarks.save(store, "c", "")
-    bookmarks.save(store, "b", "kind=flip")
-    assert bookmarks.read(store) == {"a": "", "b": "kind=flip"}
+        bookmarks.VIEWS.save(store, name, "")
+    with pytest.raises(InvalidInput, match="Delete a saved view"):
+        bookmarks.VIEWS.save(store, "c", "")
+    bookmarks.VIEWS.save(store, "b", "kind=flip")
+    assert bookmarks.VIEWS.read(store) == {"a": "", "b": "kind=flip"}
 
 
 @pytest.mark.parametrize("content", [b"{", b"[1]", b"\xff"])
@@ -46,7 +46,7 @@ def test_a_damaged_file_is_named_and_kept(store: Store, content: bytes):
     path = store.root / "mine" / "bookmarks.json"
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
-    for ask in (lambda: bookmarks.read(store), lambda: bookmarks.save(store, "a", "")):
+    for ask in (lambda: bookmarks.VIEWS.read(store), lambda: bookmarks.VIEWS.save(store, "a", "")):
         with pytest.raises(InvalidInput, match=r"bookmarks\.json"):
             ask()
     assert path.read_bytes() == content
@@ -55,9 +55,12 @@ def test_a_damaged_file_is_named_and_kept(store: Store, content: bytes):
 def test_a_read_only_dashboard_saves_and_forgets_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
-    bookmarks.save(store, "a", "kind=flip")
+    bookmarks.VIEWS.save(store, "a", "kind=flip")
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
-    for ask in (lambda: bookmarks.save(store, "b", ""), lambda: bookmarks.remove(store, "a")):
+    for ask in (
+        lambda: bookmarks.VIEWS.save(store, "b", ""),
+        lambda: bookmarks.VIEWS.remove(store, "a"),
+    ):
         with pytest.raises(InvalidInput, match="read-only"):
             ask()
-    assert bookmarks.read(store) == {"a": "kind=flip"}
+    assert bookmarks.VIEWS.read(store) == {"a": "kind=flip"}

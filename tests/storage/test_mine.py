@@ -27,7 +27,7 @@ def write_all(store: Store) -> None:
     line = {"judge": "Ada", "edit": "edit-1", "verdict": "right"}
     files.append_json(mine.path(store.root, "verdicts") / f"{EDITS}.jsonl", line)
     display_names.rename(store, "demo:weak", "Half")
-    bookmarks.save(store, "worst", "kind=flip")
+    bookmarks.VIEWS.save(store, "worst", "kind=flip")
 
 
 def read_all(store: Store) -> list:
@@ -35,7 +35,7 @@ def read_all(store: Store) -> list:
         annotations.read(store, KEY).current,
         sheet.read_stored(store, EDITS),
         display_names.read(store),
-        bookmarks.read(store),
+        bookmarks.VIEWS.read(store),
     ]
 
 
@@ -76,7 +76,7 @@ def test_what_an_older_version_writes_after_the_move_is_merged(store: Store):
     (store.root / "annotations" / "other.jsonl").write_text(json.dumps(later) + "\n")
     (store.root / "bookmarks.json").write_text('{"worst": "old", "best": "kind=flip&sort=best"}')
     assert [one.case for one in annotations.read(store, KEY).current] == [9, 3]
-    assert bookmarks.read(store) == {"best": "kind=flip&sort=best", "worst": "kind=flip"}
+    assert bookmarks.VIEWS.read(store) == {"best": "kind=flip&sort=best", "worst": "kind=flip"}
     assert (store.root / "mine" / "annotations" / "other.jsonl").exists()
     assert not (store.root / "annotations").exists()
 
@@ -84,7 +84,7 @@ def test_what_an_older_version_writes_after_the_move_is_merged(store: Store):
 def test_a_damaged_file_of_an_older_version_is_not_deleted(store: Store):
     write_all(store)
     (store.root / "bookmarks.json").write_text("not JSON")
-    assert bookmarks.read(store) == {"worst": "kind=flip"}
+    assert bookmarks.VIEWS.read(store) == {"worst": "kind=flip"}
     assert (store.root / "bookmarks.json").read_text() == "not JSON"
 
 

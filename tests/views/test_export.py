@@ -8,6 +8,7 @@ from collections import namedtuple
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +18,7 @@ from vlprobe import views
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import annotations, shipped
 from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.bookmarks import SLICES
 from vlprobe.storage.spreadsheets import defused
 from vlprobe.storage.store import Store
 from vlprobe.views.export import Form
@@ -26,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = (ROOT / "docs" / "publish.md").read_text("utf-8")
 COLUMNS = (ROOT / "docs" / "reference" / "columns.md").read_text("utf-8")
 OLD = ROOT / "tests" / "old_cache"
-NAMES = {"runs", "cases", "scores", "estimates", "fronts", "comparisons", "annotations"}
+NAMES = {"runs", "cases", "scores", "estimates", "fronts", "comparisons", "annotations", "slices"}
 ANNOTATIONS = (
     Annotation(0, "first", ("=1+1", "wrong label"), 'A "note",\non two lines.'),
     Annotation(1, "second", ("wrong label",)),
@@ -42,9 +44,12 @@ def exports(every_probe: Store, tmp_path_factory) -> dict[Form, Path]:
     key = every_probe.runs()[0]["case_key"]
     for annotation in ANNOTATIONS:
         annotations.write(every_probe, key, annotation)
+    asked = views.runs.question_set(every_probe, key)
+    views.named_slices.save(every_probe, asked, "=Two", {"contains": "a"}, np.array([0, 2]))
     counts = {views.export.export(every_probe, place, form) for form, place in places.items()}
     stored = sum(manifest["n_cases"] for manifest in every_probe.runs())
     assert counts == {stored}
+    SLICES.remove(every_probe, "=Two")
     for annotation in ANNOTATIONS:  # others use the same results
         annotations.write(every_probe, key, Annotation(annotation.case, annotation.id))
     return places

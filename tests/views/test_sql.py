@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 
 from tests.cli.test_main import call
@@ -29,6 +30,8 @@ def store(every_probe: Store, tmp_path_factory) -> Store:
     annotations.write(
         copied, copied.runs()[0]["case_key"], Annotation(0, "first", ("odd",), "note")
     )
+    asked = views.runs.question_set(copied, copied.runs()[0]["case_key"])
+    views.named_slices.save(copied, asked, "Two", {"contains": "a"}, np.array([0, 2]))
     return copied
 
 

@@ -41,7 +41,7 @@ PRECISION = click.option(
 )
 
 
-def _group(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def option_group(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Return a decorator that gives a command these options, in this order."""
 
     def add(command: Command) -> Command:
@@ -64,13 +64,13 @@ def probe_options(meaning: str) -> Callable[[Command], Command]:
 
 def allowances(plugin_meaning: str, api_meaning: str) -> Callable[[Command], Command]:
     """Return the options that allow the code of plug-ins and requests to servers."""
-    return _group(
+    return option_group(
         click.option("--plugin", "plugins", multiple=True, metavar="NAME", help=plugin_meaning),
         click.option("--api", "apis", multiple=True, metavar="URL[#MODEL]", help=api_meaning),
     )
 
 
-item_choices = _group(
+item_choices = option_group(
     click.option("--item", multiple=True, metavar="ID", help="Only this item; repeatable."),
     click.option(
         "--where",
@@ -81,7 +81,7 @@ item_choices = _group(
     count_option("--sample", "N of these items, drawn by the seed."),
     count_option("--limit", "Only the first N of these items."),
 )
-case_choices = _group(
+case_choices = option_group(
     click.option(
         "--errata",
         metavar="FILE",
@@ -99,7 +99,7 @@ case_choices = _group(
 
 def costs(of_whom: str = "") -> Callable[[Command], Command]:
     """Return the options that limit what requests to a server cost."""
-    return _group(
+    return option_group(
         click.option(
             "--price",
             default="",

@@ -29,6 +29,9 @@ from vlprobe.errors import InvalidInput
 if TYPE_CHECKING:
     from vlprobe.storage.store import Store
 
+SLICE = click.option(
+    "--slice", "named_slice", default="", help="Metrics only on the cases of this named slice."
+)
 LEADING = ("metric", "subtype", "model", "verdict", "difference", "low", "high", "base", "value")
 
 
@@ -51,8 +54,9 @@ LEADING = ("metric", "subtype", "model", "verdict", "difference", "low", "high",
     type=click.Choice(["metric", "edit"]),
     default="metric",
     show_default=True,
-    help="One row per metric, or the share of wrong captions preferred, one row per kind of edit.",
+    help="One row per metric, or the share of wrong captions preferred, one row per kind of edit and named slice.",
 )
+@SLICE
 @AVERAGING
 @UNIT
 @FORMAT
@@ -63,6 +67,7 @@ def compare(
     probe: str,
     kind: str,
     rows: str,
+    named_slice: str,
     averaging: str,
     unit: str,
     how: str,
@@ -91,12 +96,21 @@ def compare(
     if rows == "edit":
         table = comparison.table().replace({"subtype": {"": "all"}})
     else:
-        table = compare_metrics(store, question_set, question_set.models, averaging, unit)
+        table = compare_metrics(
+            store,
+            question_set,
+            question_set.models,
+            averaging,
+            unit,
+            named_slice=named_slice,
+        )
     if how in READ:
         leading = [name for name in LEADING if name in table]
         table = table.loc[:, [*leading, *(name for name in table if name not in leading)]]
     print_metrics(table, how)
     print_notes(question_set.runs)
+    for refusal in views.named_slices.applicable(store, question_set.key)[1]:
+        inform(refusal)
 
 
 @click.command()
@@ -180,6 +194,7 @@ def plan(
     metavar="METRIC=VALUE",
     help="Maximum allowed regression, in the metric's unit; repeatable.",
 )
+@SLICE
 @click.option("--strict", is_flag=True, help="Also fail if the difference is inconclusive.")
 @AVERAGING
 @click.option("--format", "how", type=FORMATS, default=None, help="Print all limits on stdout.")
@@ -189,6 +204,7 @@ def gate(
     run: str,
     against: str,
     limits: Sequence[str],
+    named_slice: str,
     strict: bool,
     averaging: str,
     how: str | None,
@@ -209,7 +225,7 @@ def gate(
     probes = views.gate.probes_with(max_drops)
     names = [find_model(store, name) for name in (against, run)]
     question_set = views.runs.select(store, names, probes)
-    promises = views.gate.promises(store, question_set, max_drops, averaging, strict)
+    promises = views.gate.promises(store, question_set, max_drops, averaging, strict, named_slice)
     broken = [promise for promise in promises if promise.is_broken]
     if how:
         rows = [

@@ -11,6 +11,7 @@ from vlprobe.cli.arguments import (
     FORMATS,
     UNIT,
     complete_runs,
+    option_group,
     pass_results,
     question_set_of,
 )
@@ -20,6 +21,7 @@ from vlprobe.cli.output import (
     print_metrics,
     print_model_index,
     print_notes,
+    print_rows,
     print_table,
     print_words,
 )
@@ -45,9 +47,9 @@ NO_MATCH = "No cases match these filters."
     "slice_by",
     default="all",
     show_default=True,
-    help="subtype, rule, strength_bin, comparison, caption_length, word_frequency or tag:NAME; seeds: mean and spread "
-    "over draws of altered captions and pictures; crossed: triplets by both answers, of texts and of "
-    "pictures; size: accuracy with parameters and training data, with the printed models.",
+    help="subtype, rule, strength_bin, comparison, slice (named slices), caption_length, word_frequency or tag:NAME; "
+    "seeds: mean and spread over draws of altered captions and pictures; crossed: triplets by both answers, of texts "
+    "and of pictures; size: accuracy with parameters and training data, with the printed models.",
 )
 @AVERAGING
 @UNIT
@@ -96,6 +98,9 @@ def show(
             table = views.figures.all_sizes(store, question_set)
         else:
             table = views.estimates.estimates(store, question_set, slice_by, averaging, unit)
+        if slice_by == views.named_slices.BREAKDOWN:
+            for refusal in views.named_slices.applicable(store, question_set.key)[1]:
+                inform(refusal)
         if slice_by == "all" and how in GROUPED:
             groups = views.paired_tests.metric_tie_groups(store, question_set, averaging, unit)
             table = _with_groups(table, groups)
@@ -122,6 +127,19 @@ def _with_groups(
     table = table.copy()
     table.insert(list(table).index("high") + 1, "group", column)
     return table
+
+
+_conditions = option_group(
+    click.option(
+        "--kind",
+        default="",
+        help="Such as flip, combined, paraphrase [the first kind that the model answered].",
+    ),
+    click.option("--subtype", default="", help="color, number, object; simple, advanced."),
+    click.option("--rule", default=""),
+    click.option("--tag", default="", metavar="NAME=VALUE"),
+    click.option("--contains", default="", help="Only captions with these words."),
+)
 
 
 @click.command()
@@ -188,15 +206,8 @@ def leaderboard(
 
 @click.command()
 @click.argument("key", shell_complete=complete_runs)
-@click.option(
-    "--kind",
-    default="",
-    help="Such as flip, combined, paraphrase [the first kind that the model answered].",
-)
-@click.option("--subtype", default="", help="color, number, object; simple, advanced.")
-@click.option("--rule", default="")
-@click.option("--tag", default="", metavar="NAME=VALUE")
-@click.option("--contains", default="", help="Only captions with these words.")
+@_conditions
+@click.option("--slice", "named_slice", default="", help="Only the cases of this named slice.")
 @click.option("--outcome", default="fooled", show_default=True, help="fooled, tied, held or all.")
 @click.option(
     "--crossed",
@@ -242,6 +253,69 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
     print_table(table, how, empty)
     if source := published_text([question_set.run(model)]):
         inform(source)
+
+
+@click.group("slice")
+def named_slices() -> None:
+    """Save cases under a name: `show --by slice`, `compare` and `gate` have their numbers."""
+
+
+@named_slices.command("save")
+@click.argument("name")
+@click.argument("key", shell_complete=complete_runs)
+@_conditions
+@pass_results
+def save_slice(store: "Store", name: str, key: str, **conditions: str) -> None:
+    """Save the cases of run KEY that meet the conditions as the slice NAME, replacing one of that name."""
+    from vlprobe import views
+    from vlprobe.render.model_lookup import find_run
+
+    manifest = find_run(store, key)
+    model = manifest["run"]["model"]
+    question_set = views.runs.question_set(store, manifest["case_key"], model=model)
+    kind = views.runs.choose_kind(store, question_set, conditions.pop("kind"), (model,))
+    case_filter = views.filter.Filter.parse(model, kind, outcome="all", **conditions)
+    views.cases.check_values(store, question_set, case_filter)
+    numbers, _, _ = views.cases.passing(store, question_set, case_filter)
+    views.named_slices.save(store, question_set, name, case_filter.words(), numbers)
+    inform(f"{len(numbers):,} cases saved as '{name}'.")
+
+
+@named_slices.command("list")
+@FORMAT
+@pass_results
+def list_slices(store: "Store", how: str) -> None:
+    """List all slices, with the questions that they were saved in and the address of their cases in Explore."""
+    from urllib.parse import urlencode
+
+    from vlprobe import views
+
+    rows = [
+        (
+            named.name,
+            len(named.digests),
+            named.questions,
+            "explore?"
+            + urlencode(
+                {
+                    **{"set": named.case_key, "kind": named.kind},
+                    **{"slice": named.name, "outcome": "all"},
+                }
+            ),
+        )
+        for named in views.named_slices.read(store).values()
+    ]
+    print_rows("name cases questions link", rows, how, "No slice is saved.")
+
+
+@named_slices.command("remove")
+@click.argument("name")
+@pass_results
+def remove_slice(store: "Store", name: str) -> None:
+    """Delete the slice NAME; its cases and their results stay."""
+    from vlprobe.storage.bookmarks import SLICES
+
+    SLICES.remove(store, name)
 
 
 @click.command()

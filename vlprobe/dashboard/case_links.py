@@ -21,14 +21,16 @@ from vlprobe.render.words import movement_kinds
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.views import caption_bins
 from vlprobe.views.filter import LURE, STRENGTH, Filter, Slice
+from vlprobe.views.named_slices import BREAKDOWN
 from vlprobe.views.unit_counts import BUCKETS
 
 MOST_LINKS = 40  # rows that are links; a table has the rest
-# Fields of a filter that are parameters of Explore's address; the address names the subtype "type"
+# Fields of a filter that are parameters of Explore's address; RENAMED has other names
 PARAMETERS = (
     *("model", "kind", "subtype", "rule", "tag", "bin", "caption", "crossed", "other"),
-    *("fooled", "held", "agreement"),
+    *("fooled", "held", "agreement", "named_slice"),
 )
+RENAMED = {"subtype": "type", "named_slice": "slice"}
 BUCKET_NAMES = {outcomes: name for name, outcomes in BUCKETS.items()}
 # An address's parameters; of several values each is a parameter of its own
 Query = dict[str, str | tuple[str, ...] | list[str]]
@@ -57,6 +59,8 @@ def slice_filter(
     """
     if slicing == views.estimates.BREAKDOWN:
         slicing, value = "subtype", views.estimates.SETTINGS.get(value, value)
+    if slicing == BREAKDOWN:
+        return Filter(model, kinds[0], named_slice=value)
     choices = view(views.estimates.choices, stored.question_set)
     if slicing in ("subtype", "rule"):
         choices = choices.loc[choices[slicing] == value]
@@ -79,9 +83,7 @@ def slice_filter(
 def query(stored: PageSubject, case_filter: Filter, case_id: str = "") -> Query:
     """Return the parameters of Explore's URL for these cases, and for an open one; patterns repeat theirs."""
     words = case_filter.words()
-    parameters: Query = {
-        "type" if name == "subtype" else name: words[name] for name in PARAMETERS if words[name]
-    }
+    parameters: Query = {RENAMED.get(name, name): words[name] for name in PARAMETERS if words[name]}
     if case_filter.kind not in movement_kinds():
         outcomes = case_filter.outcome, case_filter.other_outcome
         if case_filter.other:

@@ -1,6 +1,7 @@
 """One case in a drawer: pictures, captions, every model, the next case; and the popover *Share* of a page."""
 
 import functools
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 from urllib.parse import parse_qs, urlsplit
@@ -40,8 +41,9 @@ from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import shorten
 from vlprobe.render.wall import pattern_words
 from vlprobe.scoring.thumbnails import addresses
-from vlprobe.storage import annotations, bookmarks
+from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation, Annotations
+from vlprobe.storage.bookmarks import NAME_LENGTH, SLICES, VIEWS, NamedTexts
 from vlprobe.surfaces.report import case as report_case
 from vlprobe.surfaces.report import selection
 from vlprobe.views.filter import Filter
@@ -347,7 +349,7 @@ LOCAL_LINK = "Works only on this computer. To share this view, use “Download a
 
 
 def draw_share(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
-    """The popover, in four parts."""
+    """The popover, in five parts."""
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
         _draw_part("Link")
         quiet(LOCAL_LINK if urlsplit(address()).hostname in LOCAL_HOSTS else LINK)
@@ -357,6 +359,8 @@ def draw_share(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
         _files(stored, case_filter, n_cases)
         _draw_part("Saved views")
         _saved_views()
+        _draw_part("Slices")
+        _slices(stored, case_filter, n_cases)
         _draw_part("Tags and notes")
         _annotated(stored)
 
@@ -385,35 +389,74 @@ def _files(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
 
 def _saved_views() -> None:
     try:
-        saved = bookmarks.read(store())
+        saved = VIEWS.read(store())
     except VlprobeError as error:
         st.error(link_docs(str(error)), icon=":material/error:")
         return
     if not saved:
         quiet("None yet. Saved views are shared with everyone who uses this cache.")
-    may_change = changes("Views cannot be saved or removed here.")
-    for index, (name, saved_query) in enumerate(saved.items()):
-        with draw_row(f"saved_{index}"):
-            link_page("explore", plain(name), parse_qs(saved_query), width="stretch")
+    links = {name: (plain(name), parse_qs(text)) for name, text in saved.items()}
+
+    def save(name: str) -> None:
+        VIEWS.save(store(), name, query("case", "page"))
+
+    _draw_named(VIEWS, "view", links, "Save this view as", save)
+
+
+def _slices(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
+    """The slices of these questions, and a form that saves the cases of the filter as one."""
+    try:
+        named, refusals = view(views.named_slices.applicable, stored.key)
+    except VlprobeError as error:
+        st.error(link_docs(str(error)), icon=":material/error:")
+        return
+    for refusal in refusals:
+        st.warning(plain(refusal), icon=":material/warning:")
+    quiet(
+        "A slice has a row on Compare and in reports; vlprobe show, compare and gate know it too."
+    )
+    links = {}
+    for name, numbers in named.items():
+        of_slice = Filter(case_filter.model, case_filter.kind, outcome="all", named_slice=name)
+        links[name] = f"{plain(name)}: {len(numbers):,} cases", case_query(stored, of_slice)
+
+    def save(name: str) -> None:
+        numbers, _, _ = view(views.cases.passing, stored.question_set, case_filter)
+        words = case_filter.words()
+        views.named_slices.save(store(), stored.question_set, name, words, numbers)
+
+    _draw_named(SLICES, "slice", links, f"Save these {n_cases:,} cases as a slice", save)
+
+
+def _draw_named(
+    texts: NamedTexts,
+    noun: str,
+    links: Mapping[str, tuple[str, Mapping]],
+    prompt: str,
+    save: Callable[[str], None],
+) -> None:
+    """Named texts, each with its link and a button that removes it, and a form that saves another one."""
+    may_change = changes(f"{noun.capitalize()}s cannot be saved or removed here.")
+    for index, (name, (label, parameters)) in enumerate(links.items()):
+        with draw_row(f"saved_{noun}_{index}"):
+            link_page("explore", label, parameters, width="stretch")
             if may_change:
                 press(
                     "Remove",
-                    bookmarks.remove,
+                    texts.remove,
                     store(),
                     name,
-                    key=f"forget_{index}",
-                    help=f"Delete the view {plain(name)}",
+                    key=f"forget_{noun}_{index}",
+                    help=f"Delete the {noun} {plain(name)}",
                     type="tertiary",
                 )
     if may_change:
-        with st.form("save_view", border=False, clear_on_submit=True):
-            st.text_input("Save this view as", key="view_name", max_chars=bookmarks.NAME_LENGTH)
+        with st.form(f"save_{noun}", border=False, clear_on_submit=True):
+            st.text_input(prompt, key=f"{noun}_name", max_chars=NAME_LENGTH)
             st.form_submit_button(
-                "Save",
+                "Save" if noun == "view" else "Save slice",
                 icon=":material/bookmark_add:",
-                on_click=lambda: attempt(
-                    bookmarks.save, store(), st.session_state["view_name"], query("case", "page")
-                ),
+                on_click=lambda: attempt(save, st.session_state[f"{noun}_name"]),
             )
 
 

@@ -106,6 +106,7 @@ def draw_filters(about: PageSubject) -> Filter:
 PARAMETERS = (  # what the button "Clear all filters" takes from the URL
     *("type", "rule", "tag", "words", "tagged", "outcome", "other", "bucket", "area", "cards"),
     *("pair", "lost", "bin", "caption", "pictured", "crossed", "fooled", "held", "agreement"),
+    "slice",
 )
 
 
@@ -160,6 +161,9 @@ def _read_filter(about: PageSubject) -> Filter:
         fooled=linked("Model", "fooled", others),
         held=linked("Model", "held", others),
         agreement="".join(linked("Agreement", "agreement", AGREEMENTS)[:1]),
+        named_slice="".join(
+            linked("Slice", "slice", view(views.named_slices.applicable, about.key)[0])[:1]
+        ),
     )
 
 
@@ -269,6 +273,11 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
         ("area", case_filter.within and "in the selected area", {"within": ()}),
         ("bucket", _pair_label(case_filter), {"outcome": "all", "other_outcome": ""}),
         ("agreement", AGREEMENTS.get(case_filter.agreement), {"agreement": ""}),
+        (
+            "slice",
+            case_filter.named_slice and f"in the slice {case_filter.named_slice}",
+            {"named_slice": ""},
+        ),
     )
     several = []
     for name, field, label in SEVERAL:

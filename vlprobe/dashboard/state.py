@@ -29,6 +29,7 @@ from vlprobe.render.html.elements import ordered, tag
 from vlprobe.render.sentences import sentence_names
 from vlprobe.storage import annotations, display_names, shipped
 from vlprobe.storage import store as store_module
+from vlprobe.storage.bookmarks import SLICES
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 from vlprobe.types import Metric
@@ -63,6 +64,7 @@ class PageStore(NamedTuple):
     store: Store
     version: str  # of the store
     renamed: Mapping[str, str]  # what models and datasets are called here, by their stored names
+    slices: tuple[int, int]  # version of the named slices
 
 
 _page_store: contextvars.ContextVar[PageStore | None] = contextvars.ContextVar(
@@ -87,7 +89,9 @@ def _opened(root: Path | str, folder: str, shipped_roots: tuple[Path, ...]) -> S
 def fix_store_version() -> Iterator[None]:
     """Use one version of the store, looked up once, for everything that a page draws."""
     current = store()
-    token = _page_store.set(PageStore(current, current.version(), renamed()))
+    token = _page_store.set(
+        PageStore(current, current.version(), renamed(), SLICES.version(current))
+    )
     try:
         yield
     finally:
@@ -154,7 +158,7 @@ def view(
     *arguments: Arguments.args,
     **options: Arguments.kwargs,
 ) -> Result:
-    """Return the result of a function of `vlprobe.views`; cached until the store or the tags of its cases change."""
+    """Return the result of a function of `vlprobe.views`; cached until the store, tags or slices change."""
     current = store()
     page_store = _page_store.get()
     version = page_store.version if page_store else current.version()
@@ -162,7 +166,8 @@ def view(
     question_sets = [value for value in arguments if isinstance(value, QuestionSet) and is_tagged]
     annotated = tuple(annotations.version(current, each.key) for each in question_sets)
     moment = (current, version)
-    key = (current.address, version, annotated, query, arguments, tuple(options.items()))
+    slices = page_store.slices if page_store else SLICES.version(current)
+    key = (current.address, version, annotated, slices, query, arguments, tuple(options.items()))
 
     @plugin_errors()
     def answer() -> Result:

@@ -15,6 +15,7 @@ from vlprobe.render.numbers import TOO_FEW, power
 from vlprobe.render.sentences import capitalized, sentence_names, shortened
 from vlprobe.render.words import value_label, wrong
 from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.paired_tests import PairedTest, PairedTests
 from vlprobe.views.totals import Total
 
@@ -357,7 +358,9 @@ def row_in_full(
 
 def how_to_read(comparison: PairedTests) -> str:
     """The line below the plot."""
-    n_rows = sum(not math.isnan(row.p) for row in comparison.rows)
+    n_rows = sum(
+        not (math.isnan(row.p) or row.subtype.startswith(PREFIX)) for row in comparison.rows
+    )
     corrected = f", corrected for {n_rows:,} comparisons" if n_rows > 1 else ""
     dashed = ""
     if any(map(only_uncorrected, comparison.rows)):
@@ -366,6 +369,8 @@ def how_to_read(comparison: PairedTests) -> str:
     if comparison.n_more_subtypes:
         hidden = f" {comparison.n_more_subtypes:,} rarer kinds of edit have no row."
     unit = "" if comparison.unit == "rate" else f" In {UNIT_WORDS[comparison.unit]}."
+    if any(row.subtype.startswith(PREFIX) for row in comparison.rows):
+        hidden += " Named slices are corrected among themselves."
     return (
         f"Filled: clear difference (p < .05{corrected}). Hollow: no clear difference. "
         f"Lines: 95 % intervals of each comparison.{dashed}{unit}{hidden} Click a row for its pictures."

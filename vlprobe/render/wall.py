@@ -7,6 +7,7 @@ from vlprobe.case.card import card_type, preferred, wrong_captions
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
+from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.pattern_groups import TAG, TYPE, words_of
 from vlprobe.views.patterns import Pattern
 
@@ -31,7 +32,10 @@ def orders(is_movement: bool, is_scored: bool) -> dict[str, str]:
 
 def side_filter(kind: str, model: str, rival: str, subtype: str) -> Filter:
     """Return the cases that fool only `model`; of movements, those that move it more."""
-    beside = Filter.parse(model, kind, subtype=subtype, other=rival, sort="difference")
+    chosen = {"subtype": subtype}
+    if subtype.startswith(PREFIX):
+        chosen = {"named_slice": subtype.removeprefix(PREFIX)}
+    beside = Filter.parse(model, kind, other=rival, sort="difference", **chosen)
     if kind in movement_kinds():
         return replace(beside, outcome="all", within=MOVED_MORE)
     return replace(beside, outcome="fooled", other_outcome="held")

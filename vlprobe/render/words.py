@@ -12,6 +12,7 @@ from vlprobe.render.numbers import TOO_FEW
 from vlprobe.types import AS_PAPER, POOLED
 from vlprobe.types.presentation import Presentation
 from vlprobe.views import caption_bins
+from vlprobe.views.named_slices import PREFIX
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +27,7 @@ AVERAGED = {  # how the numbers beside it were averaged, as a sentence
 }
 SLICED_BY = {
     "strength_bin": "Strength of the flip",
+    "slice": "Named slice",
     "rule": "Rule",
     "comparison": "Comparison of two wordings",
     caption_bins.LENGTH: "Length of the caption",
@@ -145,6 +147,8 @@ def value_label(name: str) -> str:
     ('Mixed, 90 % stays, draw 1', 'A danger word, 3 words, draw 10', 'Least important word removed')
     """
     labels = _value_labels()
+    if name.startswith(PREFIX):
+        return f"{name.removeprefix(PREFIX)} (slice)"
     if name in labels:
         return labels[name]
     if seed := re.fullmatch(r"(.+):seed(\d+)", name):
@@ -284,6 +288,8 @@ def wrong(subtype: str) -> str:
     ('a wrong color', 'a danger word, 3 words', 'a picture mixed, 90 % stays')
     """
     edit, _, strength = subtype.partition(":")
+    if subtype.startswith(PREFIX):
+        return value_label(subtype)
     if edit in ("mix", "patch"):
         return f"a picture {value_label(subtype).lower()}"
     phrase = WRONG_SUBTYPES.get(edit, value_label(edit).lower())

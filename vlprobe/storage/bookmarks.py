@@ -1,9 +1,13 @@
-"""Saved views of the dashboard: the query of their address under a name, shared by all who use the
-cache.
+"""Texts that people save under a name, shared by all who use the cache: views of the dashboard, and
+slices of questions.
 
-mine/bookmarks.json    name to query; replaced atomically, one process at a time
+mine/bookmarks.json    name to the query of an address
+mine/slices.json       name to a slice as JSON (`views.named_slices`)
+
+A file is replaced atomically, by one process at a time.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput, NotFound
@@ -11,52 +15,75 @@ from vlprobe.storage import access, files, mine
 from vlprobe.storage.store import Store
 
 NAME_LENGTH = 60
-QUERY_LENGTH = 4000
 MAX_BOOKMARKS = 100
 
 
-def read(store: Store) -> dict[str, str]:
-    """Return the queries by name, sorted. Raises InvalidInput if the file is damaged."""
-    queries = files.read_texts(_path(store), "so no saved view can be listed")
-    return dict(sorted(queries.items(), key=lambda pair: pair[0].lower()))
+@dataclass(frozen=True)
+class NamedTexts:
+    """One file of named texts.
 
-
-def save(store: Store, name: str, query: str) -> None:
-    """Store a query under a name, replacing one of that name.
-
-    Raises:
-        InvalidInput: no name, too long, too many, or the cache is read-only.
+    Attributes:
+        file: Name of the file.
+        noun: One of its texts, for people.
+        length: Maximum number of characters of a text.
     """
-    access.refuse_writing()
-    name = " ".join(name.split())
-    if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
-        raise InvalidInput(
-            f"'{name[:80]}' is not a valid name for a view. Expected 1 to {NAME_LENGTH} characters."
-        )
-    if len(query) > QUERY_LENGTH:
-        raise InvalidInput(
-            f"This view's address has {len(query):,} characters. The maximum is {QUERY_LENGTH:,}."
-        )
-    with files.lock(_path(store).with_suffix(".lock"), lambda: None):
-        queries = read(store) | {name: query}
-        if len(queries) > MAX_BOOKMARKS:
+
+    file: str
+    noun: str
+    length: int
+
+    def read(self, store: Store) -> dict[str, str]:
+        """Return the texts by name, sorted. Raises InvalidInput if the file is damaged."""
+        texts = files.read_texts(self._path(store), f"so no {self.noun} can be listed")
+        return dict(sorted(texts.items(), key=lambda pair: pair[0].lower()))
+
+    def save(self, store: Store, name: str, text: str) -> None:
+        """Store a text under a name, replacing one of that name.
+
+        Raises:
+            InvalidInput: no name, too long, too many, or the cache is read-only.
+        """
+        access.refuse_writing()
+        name = " ".join(name.split())
+        if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
             raise InvalidInput(
-                f"The limit of {MAX_BOOKMARKS} saved views is reached. Delete a view that "
-                "is no longer used."
+                f"'{name[:80]}' is not a valid name for a {self.noun}. Expected 1 to "
+                f"{NAME_LENGTH} characters."
             )
-        files.write_json(_path(store), queries)
+        if len(text) > self.length:
+            raise InvalidInput(
+                f"This {self.noun} has {len(text):,} characters. The maximum is {self.length:,}."
+            )
+        with files.lock(self._path(store).with_suffix(".lock"), lambda: None):
+            texts = self.read(store) | {name: text}
+            if len(texts) > MAX_BOOKMARKS:
+                raise InvalidInput(
+                    f"The limit of {MAX_BOOKMARKS} is reached. Delete a {self.noun} that is no "
+                    "longer used."
+                )
+            files.write_json(self._path(store), texts)
+
+    def remove(self, store: Store, name: str) -> None:
+        """Remove a text. Raises NotFound."""
+        access.refuse_writing()
+        with files.lock(self._path(store).with_suffix(".lock"), lambda: None):
+            texts = self.read(store)
+            if name not in texts:
+                raise NotFound(self.noun, name, texts)
+            del texts[name]
+            files.write_json(self._path(store), texts)
+
+    def version(self, store: Store) -> tuple[int, int]:
+        """Return the file's size in bytes and time of change in nanoseconds; 0, 0 without one."""
+        try:
+            status = self._path(store).stat()
+        except OSError:
+            return 0, 0
+        return status.st_size, status.st_mtime_ns
+
+    def _path(self, store: Store) -> Path:
+        return mine.path(store.root, self.file)
 
 
-def remove(store: Store, name: str) -> None:
-    """Remove a saved view. Raises NotFound."""
-    access.refuse_writing()
-    with files.lock(_path(store).with_suffix(".lock"), lambda: None):
-        queries = read(store)
-        if name not in queries:
-            raise NotFound("saved view", name, queries)
-        del queries[name]
-        files.write_json(_path(store), queries)
-
-
-def _path(store: Store) -> Path:
-    return mine.path(store.root, "bookmarks.json")
+VIEWS = NamedTexts("bookmarks.json", "saved view", 4000)
+SLICES = NamedTexts("slices.json", "slice", 16_000_000)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         gate,
         leaderboard,
         mixed,
+        named_slices,
         paired_outcomes,
         paired_tests,
         papers,

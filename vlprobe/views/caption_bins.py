@@ -79,37 +79,47 @@ def estimates(store: Store, question_set: QuestionSet, binned_by: str) -> pd.Dat
     """
     tables = []
     for run in question_set.runs:
-        answers = AnswerTable(store, run.key)
 
-        def judge(run: RunRow = run, answers: AnswerTable = answers) -> pd.DataFrame:
-            return _judged(store, question_set, run, answers, binned_by)
+        def judge(run: RunRow = run) -> pd.DataFrame:
+            table = judge_run(store, question_set, run, binned_by).estimates()
+            of_bins = table.loc[table["by"] == f"tag:{binned_by}"]
+            return of_bins.drop(columns="by").reset_index(drop=True)
 
-        key = ("caption estimates", answers.version, binned_by)
+        key = ("caption estimates", AnswerTable(store, run.key).version, binned_by)
         tables.append(remember(key, judge).assign(key=run.key))
     return pd.concat(tables, ignore_index=True)
 
 
-def _judged(
-    store: Store, question_set: QuestionSet, run: RunRow, answers: AnswerTable, binned_by: str
-) -> pd.DataFrame:
+def judge_run(
+    store: Store,
+    question_set: QuestionSet,
+    run: RunRow,
+    binned_by: str = "",
+    numbers: np.ndarray | None = None,
+) -> Judge:
+    """Judge the stored answers of a run, in bins or only on the cases with these numbers."""
     probe = registry.load_probe(question_set.probe)
     cases = CaseTable(store, question_set.key)
+    answers = AnswerTable(store, run.key)
     units = cases.unit_codes
-    value_names = np.array(VALUES[binned_by], dtype=object)[bin_codes(cases, binned_by)]
-    column = f"tag:{binned_by}"
+    value_names = np.empty(len(units), dtype=object)
+    if binned_by:
+        value_names = np.array(VALUES[binned_by], dtype=object)[bin_codes(cases, binned_by)]
 
-    def blocks() -> Iterator[pd.DataFrame]:
+    def blocks(members: np.ndarray | None = None) -> Iterator[pd.DataFrame]:
         for table in cases.judged_blocks(answers, BLOCK_CASES):
-            yield _rows(table, units).assign(**{column: value_names[table["case"].to_numpy()]})
+            case_numbers = table["case"].to_numpy()
+            rows = _rows(table, units)
+            rows[f"tag:{binned_by}"] = value_names[case_numbers]
+            yield rows if members is None else rows.loc[np.isin(case_numbers, members)]
 
-    survey = probe.survey(blocks())
+    survey = probe.survey(blocks())  # of all cases: a strength does not depend on the slice
     scale = str(store.run(run.key).manifest().get("score_type", "cosine"))
     metrics = metrics_on(scale, probe.metrics)
     judge = Judge(metrics, max(run.n_units, int(units.max(initial=0)) + 1), [binned_by])
-    for block in blocks():
+    for block in blocks(numbers):
         judge.add(probe.prepare(block, survey))
-    table = judge.estimates()
-    return table.loc[table["by"] == column].drop(columns="by").reset_index(drop=True)
+    return judge
 
 
 def _rows(table: pa.Table, units: np.ndarray) -> pd.DataFrame:

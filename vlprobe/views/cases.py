@@ -10,7 +10,7 @@ from vlprobe.errors import NotFound
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
-from vlprobe.views import caption_bins, estimates, pattern_groups
+from vlprobe.views import caption_bins, estimates, named_slices, pattern_groups
 from vlprobe.views.bodies import stored_body
 from vlprobe.views.filter import OTHER_OUTCOMES, OUTCOMES, SORTS, Filter
 from vlprobe.views.mixed import case as mixed_case
@@ -106,6 +106,8 @@ def passing(
     for binned_by in caption_bins.VALUES:
         if values := [each.value for each in case_filter.caption if each.name == binned_by]:
             chosen.append(caption_bins.members(cases, binned_by, values))
+    if case_filter.named_slice:
+        chosen.append(named_slices.members(store, question_set.key, case_filter.named_slice))
     if case_filter.pictured:
         chosen.append(pictured(store, question_set, case_filter.kind))
     for members in chosen:

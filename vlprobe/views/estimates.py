@@ -12,7 +12,7 @@ from vlprobe.probes.prsm_ranking import COMPARISONS, MEASURES, NAMES, TABLE
 from vlprobe.registry import natural_order
 from vlprobe.storage.store import Store
 from vlprobe.types import AVERAGINGS, POOLED
-from vlprobe.views import caption_bins
+from vlprobe.views import caption_bins, named_slices
 from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
 
@@ -39,6 +39,7 @@ FIXED_BREAKDOWNS = (
     BREAKDOWN,
     "strength_bin",
     "rule",
+    named_slices.BREAKDOWN,
 )  # in this order; tags follow
 UNITS = ("cosine", "spread")
 SAME_MEAN = 1e-9  # macro and micro means that differ by less are the same number
@@ -55,8 +56,8 @@ def estimates(
     slices.
 
     Args:
-        breakdown: "all", "subtype", "rule", "strength_bin", "comparison", "caption_length",
-            "word_frequency" or "tag:NAME".
+        breakdown: "all", "subtype", "rule", "strength_bin", "comparison", "slice",
+            "caption_length", "word_frequency" or "tag:NAME".
         averaging: "micro" (all cases pooled) or "macro" (mean of each caption's mean, as the papers
             average); metrics with only one kind of average are returned with that one.
         unit: "cosine", or "spread": cosines divided by the model's similarity spread, comparable
@@ -70,6 +71,8 @@ def estimates(
         raise NotFound("breakdown", breakdown, ["all", *breakdowns])
     if breakdown == BREAKDOWN:
         table = comparisons(store, question_set).drop(columns="model")
+    elif breakdown == named_slices.BREAKDOWN:
+        table = named_slices.estimates(store, question_set)
     elif breakdown in caption_bins.VALUES:
         table = caption_bins.estimates(store, question_set, breakdown)
     else:
@@ -147,6 +150,8 @@ def slices(store: Store, question_set: QuestionSet) -> list[str]:
     names = {row[0] for row in rows}
     if has_comparisons(store, question_set):
         names.add(BREAKDOWN)
+    if named_slices.applicable(store, question_set.key)[0]:
+        names.add(named_slices.BREAKDOWN)
     fixed = [name for name in FIXED_BREAKDOWNS if name in names]
     return [*fixed, *caption_bins.VALUES, *sorted(names - set(FIXED_BREAKDOWNS))]
 

@@ -2,9 +2,9 @@
 files.
 
 The tables are `runs`, `cases`, `scores`, `estimates`, tables that probes store with their scores,
-and `annotations` (people's tags and notes). Every export includes the descriptions of
-`export_schema`: as the tables `schema_about` and `schema_columns` in a DuckDB file, and as
-`schema.json` in a folder.
+`annotations` (people's tags and notes), and `slices` (cases saved under a name). Every export
+includes the descriptions of `export_schema`: as the tables `schema_about` and `schema_columns` in a
+DuckDB file, and as `schema.json` in a folder.
 """
 
 import csv
@@ -23,6 +23,7 @@ from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.spreadsheets import defused
 from vlprobe.storage.store import Store
+from vlprobe.views import named_slices
 from vlprobe.views.export_schema import SCHEMA_VERSION, meaning
 from vlprobe.views.runs import run_rows, runs
 
@@ -65,10 +66,12 @@ def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool
         with duckdb.connect(str(growing) if form == "duckdb" else ":memory:") as connection:
             connection.register("stored", stored)
             connection.register("written", annotation_rows(store, stored))
+            connection.register("sliced", slice_rows(store, stored))
             queries = {
                 "runs": "SELECT * FROM stored",
                 **{name: select(name, paths) for name, paths in files.items()},
                 "annotations": "SELECT * FROM written",
+                "slices": "SELECT * FROM sliced",
             }
             _write(connection, queries, growing, form, ", ".join(sorted(set(stored["probe"]))))
             count = connection.execute(f"SELECT count(*) FROM ({queries['scores']})").fetchall()
@@ -132,6 +135,16 @@ def annotation_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
     return pa.Table.from_pylist(
         rows, pa.schema([(name, types.get(name, pa.string())) for name in names])
     )
+
+
+def slice_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
+    """Return the cases of the named slices of these runs, one row per slice and case."""
+    import pyarrow as pa
+
+    text = pa.string()
+    columns = {"name": text, "case_key": text, "case": pa.int64(), "id": text}
+    rows = named_slices.rows(store, stored["case_key"].unique().tolist())
+    return pa.Table.from_pylist(rows, pa.schema({**columns, "digest": text, "filter": text}))
 
 
 def select(name: str, files: dict[str, list[str]]) -> str:

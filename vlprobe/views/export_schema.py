@@ -92,6 +92,14 @@ TABLES: dict[str, dict[str, str]] = {
         "tags": "tags of the case, sorted",
         "note": "note on the case; '' for none",
     },
+    "slices": {
+        "name": "name of the slice",
+        "case_key": "key of the question set",
+        "case": "index of the case in its question set, from 0",
+        "id": "id of the case",
+        "digest": "digest of the case's kind and texts; a slice with a changed case is refused",
+        "filter": "filter that selected the cases when the slice was saved, as JSON",
+    },
     "fronts": {
         "run": RUN,
         "case": CASE,

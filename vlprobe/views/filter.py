@@ -108,6 +108,7 @@ class Filter:
         held: Other models that are not fooled.
         agreement: Among all models except controls, "one": exactly one is fooled; "split": some are
             fooled and some are not.
+        named_slice: Name of a saved slice (`views.named_slices`).
     """
 
     model: str
@@ -131,6 +132,7 @@ class Filter:
     fooled: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     agreement: str = ""
+    named_slice: str = ""
 
     def __post_init__(self) -> None:
         for name in ("subtype", "rule"):  # a text names one, as it did before there were several
@@ -220,8 +222,8 @@ class Filter:
     def where(self, tagged_cases: Sequence[int], answer_columns: Collection[str]) -> "Where":
         """Return the SQL condition on `cases` and, for `bin` and `crossed`, on `scores`.
 
-        It covers all fields except those computed from texts and files: `pair`, `lost_to`, `caption`
-        and `pictured`.
+        It covers all fields except those computed from texts and files: `pair`, `lost_to`,
+        `caption`, `pictured` and `named_slice`.
 
         Args:
             tagged_cases: Numbers of the cases with the tag `tagged`.

@@ -63,6 +63,7 @@ def promises(
     max_drops: Mapping[str, float],
     averaging: str = POOLED,
     is_strict: bool = False,
+    named_slice: str = "",
 ) -> list[Promise]:
     """Evaluate each limit, in order.
 
@@ -70,6 +71,7 @@ def promises(
         question_set: Two runs: the baseline, then the run to check.
         max_drops: Maximum regression by metric, 0 or more.
         is_strict: Whether an inconclusive limit counts as broken.
+        named_slice: Name of a slice whose cases are used; "": all cases.
 
     Raises:
         NotFound: the probe does not have a metric.
@@ -90,7 +92,12 @@ def promises(
                 f"'{name}={limit}' is not a valid limit. Expected a number of 0 or more."
             )
     table = compare_metrics(
-        store, question_set, question_set.models, averaging, only=tuple(max_drops)
+        store,
+        question_set,
+        question_set.models,
+        averaging,
+        only=tuple(max_drops),
+        named_slice=named_slice,
     )
     rows = {row.metric: row for row in records(DifferenceRow, table)}
     return [

@@ -30,10 +30,10 @@ from vlprobe.registry import is_control
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED, Estimate, Measure, Metric
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views import estimates
+from vlprobe.views import estimates, named_slices
 from vlprobe.views.papers import chances
 from vlprobe.views.records import EstimateRow, PointRow, RunRow, records
-from vlprobe.views.rows import readable
+from vlprobe.views.rows import CaseTable, readable
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.unit_counts import BUCKETS, Counts, unit_counts
 
@@ -281,8 +281,10 @@ def compare_models(
     kind: str,
     unit: str = "cosine",
 ) -> PairedTests:
-    """Test the first model's share of wrong captions preferred against each other model's, overall
-    and by type.
+    """Test the first model's share of wrong captions preferred against each other model's, overall,
+    by type, and in each named slice.
+
+    Rows of slices have the subtype "slice:NAME", and their p is corrected over these rows.
 
     Args:
         models: The baseline, then one or more others.
@@ -295,8 +297,27 @@ def compare_models(
     _check_unit(unit)
     runs = select_runs(question_set, models)
     presented = question_set.presentation.kind(kind)
-    counts = unit_counts(store, question_set.key, runs, kind, with_movements=presented.is_movement)
-    return from_counts(counts, runs, kind, presented, unit, examine.models_at_chance(store))
+    at_chance = examine.models_at_chance(store)
+    table = CaseTable(store, question_set.key)
+
+    def count(numbers: np.ndarray | None = None) -> Counts:
+        moves = presented.is_movement
+        return unit_counts(store, table.key, runs, kind, with_movements=moves, numbers=numbers)
+
+    tests = from_counts(count(), runs, kind, presented, unit, at_chance)
+    chunks, names = [], []
+    for name, members in named_slices.applicable(store, table.key)[0].items():
+        members = np.intersect1d(members, table.numbers("kind = ?", [kind]))
+        if len(members):
+            cells = PairedCells(count(members), runs, presented, unit)
+            chunks.append([(cells, "", side) for side in range(1, len(runs))])
+            names += [named_slices.PREFIX + name] * (len(runs) - 1)
+    if not chunks:
+        return tests
+    # A family of tests of their own: the numbers of other rows do not depend on saved slices.
+    of_slices = _tested(chunks[0][0][0], kind, chunks, at_chance).rows
+    rows = [replace(row, subtype=name) for row, name in zip(of_slices, names, strict=True)]
+    return replace(tests, rows=(*tests.rows, *rows))
 
 
 def from_counts(
@@ -586,6 +607,7 @@ def compare_metrics(
     averaging: str = POOLED,
     unit: str = "cosine",
     only: tuple[str, ...] = (),
+    named_slice: str = "",
 ) -> pd.DataFrame:
     """Test every metric of each model against the baseline, on the items for which both answered
     the same cases.
@@ -603,6 +625,7 @@ def compare_metrics(
         unit: "cosine" or "spread": each model's cosines divided by its own spread, which is treated
             as known exactly; with a spread of 0, values are unknown.
         only: Metrics to compare; if empty, all.
+        named_slice: Name of a slice whose cases are used; "": all cases.
 
     Returns:
         The columns of `DifferenceRow`, one row per metric and model: base (the baseline's value on
@@ -614,7 +637,7 @@ def compare_metrics(
         at that correction).
     """
     baseline, *others = runs = select_runs(question_set, models)
-    sums_of_runs = _MetricSums(store, question_set, runs, averaging, unit, only)
+    sums_of_runs = _MetricSums(store, question_set, runs, averaging, unit, only, named_slice)
     metrics = question_set.metrics
     names = [(name, run) for name in sums_of_runs.averagings for run in others]
     pairs = [sums_of_runs.pair(name, run, baseline) for name, run in names]
@@ -691,6 +714,7 @@ class _MetricSums:
         averaging: str,
         unit: str,
         only: Collection[str] = (),
+        named_slice: str = "",
     ) -> None:
         _check_unit(unit)
         self.n_items, self._unit = runs[0].n_units, unit
@@ -718,7 +742,12 @@ class _MetricSums:
             for name in self.averagings
         }
         wanted = {*self.averagings.items(), *((name, POOLED) for name in self._counting.values())}
-        self._measures = {run.key: read_measures(store, run.key, wanted) for run in runs}
+        self._measures = {
+            run.key: named_slices.measures(store, question_set, run, named_slice, wanted)
+            if named_slice
+            else read_measures(store, run.key, wanted)
+            for run in runs
+        }
 
     def measure(self, name: str, run: RunRow) -> Measure:
         """Return the sums of a run."""

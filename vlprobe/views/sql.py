@@ -38,6 +38,7 @@ def query(store: Store, statement: str) -> "pd.DataFrame":
     with duckdb.connect(":memory:") as connection:
         connection.register("runs", stored)
         connection.register("annotations", export.annotation_rows(store, stored))
+        connection.register("slices", export.slice_rows(store, stored))
         for name, paths in export.table_files(store, stored).items():
             connection.register(name, _dataset(paths))
         connection.execute(
@@ -89,6 +90,7 @@ def init_script(store: Store) -> Path:
     rows = {
         "runs": pa.Table.from_pandas(stored, preserve_index=False),
         "annotations": export.annotation_rows(store, stored),
+        "slices": export.slice_rows(store, stored),
     }
     tables = export.table_files(store, stored)
     folder = store.root / FOLDER

@@ -63,7 +63,13 @@ class KindAnswers:
 
 
 def unit_counts(
-    store: Store, case_key: str, runs: Sequence[RunRow], kind: str, *, with_movements: bool = False
+    store: Store,
+    case_key: str,
+    runs: Sequence[RunRow],
+    kind: str,
+    *,
+    with_movements: bool = False,
+    numbers: np.ndarray | None = None,
 ) -> Counts:
     """Count the answers of each model, and of each model against the first, per subtype and
     resampling unit.
@@ -71,6 +77,7 @@ def unit_counts(
     Args:
         runs: Runs of the models; the first one is compared with each of the others.
         with_movements: Whether to sum movements: the columns with `moved`.
+        numbers: Numbers of the cases of the kind to count; None: all.
 
     Returns:
         Columns of equal length: subtype, unit (the index of its name among all names), n_cases. For
@@ -83,7 +90,7 @@ def unit_counts(
     # Items that share a picture are one observation.
     by_item = runs[0].n_units >= runs[0].n_items
     table = CaseTable(store, case_key)
-    cells = _cells(table, kind, by_item)
+    cells = _cells(table, kind, by_item) if numbers is None else _cells_of(table, numbers, by_item)
     answers = []
     for run in runs:
         margin = AnswerTable(store, run.key).margins[cells.cases]
@@ -166,7 +173,10 @@ def _summed(cells: UnitCells, movement: np.ndarray, is_counted: np.ndarray) -> n
 @remembered
 def _cells(table: CaseTable, kind: str, by_item: bool) -> UnitCells:
     """The cells of a kind: they are the same for all models."""
-    cases = table.numbers("kind = ?", [kind])
+    return _cells_of(table, table.numbers("kind = ?", [kind]), by_item)
+
+
+def _cells_of(table: CaseTable, cases: np.ndarray, by_item: bool) -> UnitCells:
     units = table.unit_ranks(by_item)[cases]
     codes, names = table.codes("subtype")
     places = np.argsort(np.argsort(np.array(names, dtype=object), kind="stable"))

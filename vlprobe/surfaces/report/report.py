@@ -65,6 +65,7 @@ def _numbers_page(subject: Subject) -> list[htpy.Node]:
         _models(subject),
         _numbers(subject),
         _by_type(subject),
+        _by_type(subject, "slice"),
         _differences(subject),
         _annotated(subject),
         _published(subject),
@@ -190,9 +191,12 @@ def _numbers(subject: Subject) -> list[htpy.Node]:
     ]
 
 
-def _by_type(subject: Subject) -> list[htpy.Node]:
-    """The main metrics by type of case: one row per type, one column per model."""
-    estimates = views.estimates.estimates(subject.store, subject.question_set, "subtype")
+def _by_type(subject: Subject, breakdown: str = "subtype") -> list[htpy.Node]:
+    """The main metrics by type of case or by named slice: one row each, one column per model."""
+    if breakdown not in views.estimates.slices(subject.store, subject.question_set):
+        return []
+    title = "Type" if breakdown == "subtype" else "Slice"
+    estimates = views.estimates.estimates(subject.store, subject.question_set, breakdown)
     by_metric: dict[str, dict[str, dict[str, EstimateRow]]] = {}
     for row in records(EstimateRow, estimates):
         if row.slice and row.n_items:
@@ -210,12 +214,14 @@ def _by_type(subject: Subject) -> list[htpy.Node]:
             ]
             head = htpy.th(scope="row")[value_label(subtype)]
             rows.append(htpy.tr[head, (htpy.td[text] for text in texts)])
-        headings = ["Type", *(subject.names[model] for model in subject.models)]
+        headings = [title, *(subject.names[model] for model in subject.models)]
         nodes += [
             htpy.h3[metrics[name].label],
-            _table(f"{metrics[name].label} by type", headings, rows),
+            _table(f"{metrics[name].label} by {title.lower()}", headings, rows),
         ]
-    return [htpy.h2["By type"], *nodes, remark("In brackets: 95 % intervals.")] if nodes else []
+    if not nodes:
+        return []
+    return [htpy.h2[f"By {title.lower()}"], *nodes, remark("In brackets: 95 % intervals.")]
 
 
 def _differences(subject: Subject) -> list[htpy.Node]:

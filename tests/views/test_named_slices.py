@@ -1,0 +1,165 @@
+"""Named slices: their numbers against those of the type of edit that has the same cases, and refusals."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from tests.views.conftest import MODELS
+from vlprobe import views
+from vlprobe.cli.main import main
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.render.forest import how_to_read, row_title
+from vlprobe.render.wall import side_filter
+from vlprobe.storage.bookmarks import SLICES
+from vlprobe.storage.store import Store
+from vlprobe.views.filter import Filter
+from vlprobe.views.paired_tests import compare_metrics, compare_models
+from vlprobe.views.runs import QuestionSet
+
+NUMBERS = ["value", "low", "high", "n_items", "n_cases", "ties"]
+
+
+@pytest.fixture
+def store(filled: Store, tmp_path: Path) -> Store:
+    """A copy, because the slices of a cache have rows in its comparisons."""
+    shutil.copytree(filled.root, tmp_path / "cache")
+    return Store(tmp_path / "cache")
+
+
+@pytest.fixture
+def asked(store: Store, key: str) -> QuestionSet:
+    return views.runs.question_set(store, key)
+
+
+def save(store: Store, asked: QuestionSet, name: str, case_filter: Filter) -> np.ndarray:
+    numbers, _, _ = views.cases.passing(store, asked, case_filter)
+    views.named_slices.save(store, asked, name, case_filter.words(), numbers)
+    return numbers
+
+
+def colors(store: Store, asked: QuestionSet) -> np.ndarray:
+    return save(store, asked, "Colors", Filter.parse(MODELS[0], subtype="color", outcome="all"))
+
+
+def test_the_estimates_of_a_slice_are_those_of_a_type_with_the_same_cases(
+    store: Store, asked: QuestionSet
+):
+    colors(store, asked)
+    assert "slice" in views.estimates.slices(store, asked)
+    for averaging in ("micro", "macro"):
+        by_slice = views.estimates.estimates(store, asked, "slice", averaging)
+        by_type = views.estimates.estimates(store, asked, "subtype", averaging)
+        rates = [table.query("metric == 'positive_rate'") for table in (by_slice, by_type)]
+        expected = rates[1].query("slice == 'color'")
+        assert set(rates[0]["slice"]) == {"Colors"} and len(expected) == len(MODELS)
+        pd.testing.assert_frame_equal(
+            rates[0].set_index("model")[NUMBERS],
+            expected.set_index("model")[NUMBERS],
+            check_exact=False,
+        )
+
+
+def test_a_comparison_has_a_row_for_a_slice_and_its_other_rows_stay(
+    store: Store, asked: QuestionSet
+):
+    before = compare_models(store, asked, MODELS[:2], "flip")
+    colors(store, asked)
+    after = compare_models(store, asked, MODELS[:2], "flip")
+    assert str(after.rows[:-1]) == str(before.rows)  # NaN is not equal to itself
+    of_slice, of_type = after.rows[-1], after.row(MODELS[1], "color")
+    assert of_slice.subtype == "slice:Colors" and of_slice.p_holm == of_slice.p
+    names = ("n_lies", "n_pictures", "base", "value", "only_base", "only_model", "both", "neither")
+    for name in names:
+        assert getattr(of_slice, name) == getattr(of_type, name)
+    assert of_slice.difference == pytest.approx(of_type.difference)
+    only_base = side_filter("flip", *MODELS[:2], of_slice.subtype)  # the cases below Compare's plot
+    assert len(views.cases.passing(store, asked, only_base)[0]) == of_slice.only_base > 0
+    kind = asked.presentation.kind("flip")
+    assert row_title(of_slice.subtype, kind) == "Colors (slice)"
+    n_tests = sum(row.p == row.p for row in before.rows)
+    assert f"corrected for {n_tests} comparisons" in how_to_read(after)
+    assert compare_models(store, asked, MODELS[:2], "paraphrase").rows[-1].subtype != "slice:Colors"
+
+
+def test_a_gate_on_a_slice_compares_only_its_cases(store: Store, asked: QuestionSet):
+    numbers = colors(store, asked)
+    table = compare_metrics(store, asked, MODELS[:2], only=("positive_rate",), named_slice="Colors")
+    of_models = views.rows.margins(store, asked, MODELS[:2], numbers)
+    row = table.iloc[0]
+    assert [row.base, row.value] == pytest.approx((of_models > 0).mean(axis=1).tolist())
+    both = replace(asked, runs=tuple(asked.run(model) for model in MODELS[:2]))
+    (promise,) = views.gate.promises(store, both, {"positive_rate": 1.0}, named_slice="Colors")
+    assert promise.drop == pytest.approx(row.base - row.value) and not promise.is_broken
+    with pytest.raises(NotFound, match="Colours"):
+        views.gate.promises(store, both, {"positive_rate": 1.0}, named_slice="Colours")
+
+
+def test_a_slice_whose_questions_changed_is_refused_with_what_changed(
+    store: Store, asked: QuestionSet
+):
+    numbers = colors(store, asked)
+    content = json.loads(SLICES.read(store)["Colors"])
+    first, second, *_ = content["digests"]
+    content["digests"] |= {first: "0" * 12, "gone": content["digests"].pop(second)}
+    SLICES.save(store, "Changed", json.dumps(content))
+    by_name, (refusal,) = views.named_slices.applicable(store, asked.key)
+    assert list(by_name) == ["Colors"] and by_name["Colors"].tolist() == numbers.tolist()
+    total = f"1 of its {len(numbers)} cases"
+    assert f"{total} are missing, such as 'gone'" in refusal
+    assert f"{total} have other texts, such as '{first}'" in refusal
+    with pytest.raises(InvalidInput, match="have changed"):
+        views.cases.failures(store, asked, Filter(MODELS[0], named_slice="Changed"))
+    content["digests"] = {"gone": "0" * 12}  # of other questions
+    SLICES.save(store, "Changed", json.dumps(content))
+    assert views.named_slices.applicable(store, asked.key)[1] == ()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"digests": 3}'])
+def test_a_damaged_slice_is_one_line(store: Store, asked: QuestionSet, text: str):
+    SLICES.save(store, "mine", text)
+    with pytest.raises(InvalidInput, match="The slice 'mine' is damaged"):
+        views.named_slices.read(store)
+    with pytest.raises(InvalidInput, match="selects 0 cases"):
+        save(store, asked, "none", Filter.parse(MODELS[0], contains="no such words"))
+
+
+def test_the_commands_save_show_check_export_and_remove_a_slice(
+    store: Store, asked: QuestionSet, tmp_path: Path
+):
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(main, ["--cache", str(store.root), *arguments])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    keys = [asked.run(model).key for model in MODELS[:2]]
+    run("slice", "save", "Most flips", keys[0], "--kind", "flip", "--contains", "a")
+    numbers, _, _ = views.cases.passing(
+        store, asked, Filter(MODELS[0], contains="a", outcome="all")
+    )
+    (listed,) = json.loads(run("slice", "list", "--format", "json"))
+    assert listed["name"] == "Most flips" and listed["cases"] == len(numbers) > 0
+    assert listed["link"] == f"explore?set={asked.key}&kind=flip&slice=Most+flips&outcome=all"
+    shown = json.loads(run("show", keys[0], "--by", "slice", "--format", "json"))
+    assert {row["slice"] for row in shown} == {"Most flips"}
+    gate = ("gate", keys[0], "--against", keys[1], "--max-drop", "positive_rate=1")
+    (limit,) = json.loads(run(*gate, "--slice", "Most flips", "--format", "json"))
+    assert limit["outcome"] == "kept"
+    compared = run("compare", *keys, "--by", "edit", "--kind", "flip", "--format", "csv")
+    assert "slice:Most flips" in compared
+    narrowed = ("--kind", "flip", "--slice", "Most flips", "--outcome", "all", "--format", "json")
+    assert len(json.loads(run("failures", keys[0], *narrowed, "--size", "9999"))) == len(numbers)
+    run("export", str(tmp_path / "out"), "--format", "parquet")
+    exported = pd.read_parquet(tmp_path / "out" / "slices.parquet")
+    assert exported["case"].tolist() == numbers.tolist()
+    assert json.loads(exported["filter"][0])["contains"] == "a"
+    assert run("sql", "SELECT count(*) AS n FROM slices", "--format", "csv").split()[-1] == str(
+        len(numbers)
+    )
+    run("slice", "remove", "Most flips")
+    assert json.loads(run("slice", "list", "--format", "json")) == []

@@ -1,0 +1,203 @@
+"""Named slices: cases that people saved under a name, and the numbers of models on them.
+
+A slice has the id of each of its cases and a digest of its texts. It applies to every question set
+with all of these cases, whatever the probe's version, the limit or the other questions. Where some
+cases are missing or have other texts, it is refused.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.storage.bookmarks import SLICES
+from vlprobe.storage.store import Store
+from vlprobe.types import Measure
+from vlprobe.views import caption_bins
+from vlprobe.views.records import RunRow
+from vlprobe.views.rows import CaseTable
+from vlprobe.views.runs import QuestionSet
+
+BREAKDOWN = "slice"
+PREFIX = "slice:"  # of a slice among the types of edit
+MOST_CASES = 100_000
+
+
+@dataclass(frozen=True)
+class NamedSlice:
+    """Cases under a name.
+
+    Attributes:
+        name: The name.
+        kind: Kind of the cases.
+        case_key: Key of the question set in which it was saved.
+        questions: Label of that set.
+        filter: The conditions that selected the cases then, as `Filter.words`.
+        digests: Digest of each case's kind and texts, by its id.
+    """
+
+    name: str
+    kind: str
+    case_key: str
+    questions: str
+    filter: Mapping[str, Any]
+    digests: Mapping[str, str]
+
+
+def save(
+    store: Store,
+    question_set: QuestionSet,
+    name: str,
+    words: Mapping[str, Any],
+    numbers: np.ndarray,
+) -> None:
+    """Save the cases with these numbers under a name, replacing a slice of that name.
+
+    Args:
+        words: The filter that selected them, as `Filter.words`.
+
+    Raises:
+        InvalidInput: No case, too many cases, an invalid name, or the cache is read-only.
+    """
+    if not 0 < len(numbers) <= MOST_CASES:
+        raise InvalidInput(
+            f"The filter selects {len(numbers):,} cases. Expected 1 to {MOST_CASES:,}."
+        )
+    table = _questions(store, question_set.key, '"case"', numbers.tolist())
+    kinds = table["kind"].unique()
+    content = {
+        "kind": kinds[0] if len(kinds) == 1 else "",
+        "case_key": question_set.key,
+        "questions": question_set.label,
+        "filter": {name: value for name, value in words.items() if value},
+        "digests": dict(zip(table["id"], map(_digest, table["kind"], table["texts"]), strict=True)),
+    }
+    SLICES.save(store, name, json.dumps(content, ensure_ascii=False))
+
+
+def read(store: Store) -> dict[str, NamedSlice]:
+    """Return all slices by name. Raises InvalidInput if one is damaged."""
+    slices = {}
+    for name, text in SLICES.read(store).items():
+        try:
+            content = json.loads(text)
+            digests = {str(case_id): str(each) for case_id, each in content["digests"].items()}
+            kind, case_key = str(content["kind"]), str(content["case_key"])
+            questions, words = str(content["questions"]), dict(content["filter"])
+            slices[name] = NamedSlice(name, kind, case_key, questions, words, digests)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise InvalidInput(f"The slice '{name[:80]}' is damaged. Remove it.") from None
+    return slices
+
+
+def members(store: Store, case_key: str, name: str) -> np.ndarray:
+    """Return the numbers of a slice's cases: int32 of shape (n,), ascending.
+
+    Raises:
+        NotFound: There is no slice of this name.
+        InvalidInput: Cases are missing in the question set, or have other texts.
+    """
+    slices = read(store)
+    if name not in slices:
+        raise NotFound("slice", name, slices, "`vlprobe slice list` lists them.")
+    named = slices[name]
+    table = _questions(store, case_key, "id", list(named.digests))
+    digests = dict(zip(table["id"], map(_digest, table["kind"], table["texts"]), strict=True))
+    missing = [case_id for case_id in named.digests if case_id not in digests]
+    changed = [case_id for case_id in digests if digests[case_id] != named.digests[case_id]]
+    if missing or changed:
+        what = [
+            f"{len(ids):,} of its {len(named.digests):,} cases {words}, such as '{ids[0][:80]}'"
+            for ids, words in ((missing, "are missing"), (changed, "have other texts"))
+            if ids
+        ]
+        raise InvalidInput(
+            f"The questions of the slice '{name}' have changed: {'; '.join(what)}. It was saved in "
+            f"'{named.questions}'. Save it again."
+        )
+    return np.sort(table["case"].to_numpy()).astype(np.int32)
+
+
+def applicable(store: Store, case_key: str) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+    """Return the cases of each slice of these questions by name, and why other slices are refused.
+
+    Slices with none of these cases are about other questions, and are left out.
+    """
+    by_name: dict[str, np.ndarray] = {}
+    refusals = []
+    for name, named in read(store).items():
+        try:
+            by_name[name] = members(store, case_key, name)
+        except InvalidInput as error:
+            if len(_questions(store, case_key, "id", list(named.digests))):
+                refusals.append(str(error))
+    return by_name, tuple(refusals)
+
+
+def estimates(store: Store, question_set: QuestionSet) -> pd.DataFrame:
+    """Compute the estimates of every run in every slice, in the form of `caption_bins.estimates`."""
+    tables = []
+    for name, numbers in applicable(store, question_set.key)[0].items():
+        for run in question_set.runs:
+            table = caption_bins.judge_run(store, question_set, run, numbers=numbers).estimates()
+            whole = table.loc[table["by"] == "all"].drop(columns="by")
+            tables.append(whole.assign(slice=name, key=run.key))
+    return pd.concat(tables, ignore_index=True).dropna(subset=["value"])
+
+
+def measures(
+    store: Store,
+    question_set: QuestionSet,
+    run: RunRow,
+    name: str,
+    wanted: Collection[tuple[str, str]],
+) -> dict[tuple[str, str], Measure]:
+    """Compute the measures of a run in a slice, one row per item, by metric and averaging."""
+    numbers = members(store, question_set.key, name)
+    sums = caption_bins.judge_run(store, question_set, run, numbers=numbers).sums()
+    by_pair = {}
+    for metric, averaging in wanted:
+        of_pair = sums.loc[(sums["metric"] == metric) & (sums["averaging"] == averaging)]
+        total, weight, item = (of_pair[column] for column in ("total", "weight", "item_code"))
+        by_pair[metric, averaging] = Measure(
+            (total / weight).to_numpy(), weight.to_numpy(), item.to_numpy()
+        )
+    return by_pair
+
+
+def rows(store: Store, case_keys: Collection[str]) -> list[dict[str, object]]:
+    """Return the rows of the table `slices` of an export: one per slice and case."""
+    slices = read(store)
+    return [
+        {
+            **{"name": name, "case_key": key, "case": case, "id": case_id},
+            "digest": slices[name].digests[case_id],
+            "filter": json.dumps(slices[name].filter, ensure_ascii=False),
+        }
+        for key in case_keys
+        for name, numbers in applicable(store, key)[0].items()
+        for case, case_id in _questions(store, key, '"case"', numbers.tolist())[
+            ["case", "id"]
+        ].itertuples(index=False)
+    ]
+
+
+def _questions(store: Store, case_key: str, column: str, values: list[Any]) -> pd.DataFrame:
+    """The columns case, id, kind and texts of the cases with these values in a column."""
+    with store.cursor() as cursor:
+        return cursor.execute(
+            f'SELECT "case", id, kind, texts FROM read_parquet(?) '
+            f'WHERE {column} IN (SELECT unnest(?)) ORDER BY "case"',
+            [[CaseTable(store, case_key).path], values],
+        ).df()
+
+
+def _digest(kind: str, texts: Collection[str]) -> str:
+    """A digest of a question, 12 hexadecimal digits."""
+    text = json.dumps([kind, *texts], ensure_ascii=False)
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=6).hexdigest()
