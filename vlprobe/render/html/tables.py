@@ -82,6 +82,7 @@ def headline(
     styles: Looks,
     chances: Mapping[str, float],
     leaders: Mapping[str, Leader] = MappingProxyType({}),
+    folded: bool = False,
 ) -> tuple[str, list[str]]:
     """One row per metric, one column per model: the value, its 95 % interval, n, and ties.
 
@@ -90,6 +91,7 @@ def headline(
         unit: "cosine" or "spread".
         models: Columns, in order: names of models by their stored names.
         leaders: What `views.paired_tests.leaders` returns; a model that leads is set in bold.
+        folded: As of `explained`.
 
     Returns:
         The table; and the labels of metrics that no model has.
@@ -112,7 +114,7 @@ def headline(
             _cell(estimates.get((model, name)), value_unit, model == best, has_ties)
             for model in models
         )
-        rows.append(metric_row(explained(metric, value_unit, chances[name], folded=False), cells))
+        rows.append(metric_row(explained(metric, value_unit, chances[name], folded), cells))
     return table("Headline numbers of each model", head, rows), unmeasured
 
 

@@ -21,6 +21,7 @@ STYLE = f"""@scope (.vp-nb) {{
 :scope {{ color-scheme: light; color: var(--vp-ink); font-family: system-ui, sans-serif; line-height: 1.4; }}
 h4 {{ margin: 1rem 0 .4rem; font-size: 1.15rem; }}
 p {{ margin: 0 0 .3rem; overflow-wrap: anywhere; }}
+table {{ color: inherit; }}
 .cards {{ display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 12.5rem), 1fr)); }}
 .cards > div {{ border: 1px solid var(--vp-line); border-radius: .5rem; padding: .6rem; min-width: 0; }}
 .cards img {{ width: 100%; aspect-ratio: 4 / 3; object-fit: contain; background: var(--vp-mat); margin: 0 0 .4rem; }}

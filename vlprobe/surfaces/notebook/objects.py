@@ -276,6 +276,7 @@ class Results:
             sentence_names(self.models, display_names.read(store)),
             styles(views.runs.models(store)),
             views.papers.chances(store, question_set),
+            folded=True,
         )
         return table
 
