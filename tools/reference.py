@@ -60,6 +60,7 @@ BECOMES = {  # kind of a layout to the cases that its rows become
     "people": "captions; gender, race and trait of each person are tags",
     "statements": "captions: the statements labeled true; false ones are counted and left out",
     "statement foils": "foils: a true statement, and false ones of the same picture and another relation; by name only",
+    "statement triplets": "triplets: two true statements with subject and object exchanged; by name only",
 }
 
 

@@ -75,7 +75,8 @@ def test_a_released_layout_is_recognised_linted_and_gives_its_cases(
 
 
 def test_every_layout_has_rows_here():
-    elsewhere = {"vismin", "bivlc", "naturalbench", "svo", "socialcounterfactuals", "vsr-foils"}
+    elsewhere = {"vismin", "bivlc", "naturalbench", "svo", "socialcounterfactuals"}
+    elsewhere |= {"vsr-foils", "vsr-triplets"}
     assert {row[0] for row in RELEASED} - {""} | elsewhere == set(layouts.NAMES)
 
 
@@ -220,6 +221,34 @@ def test_a_false_statement_of_vsr_is_a_foil_of_a_true_one_that_differs_in_the_re
     )
     captions = table.load(f"table:{file}+unpictured", tmp_path / "cache")
     assert "2 of 4 rows are labeled false and are left out" in " ".join(captions.notes)
+
+
+def test_statements_of_vsr_that_exchange_subject_and_object_are_a_triplet_with_three_candidates(
+    tmp_path: Path,
+):
+    others = [
+        ("20.jpg", "The cat is inside the bag.", 1, "inside"),
+        ("20.jpg", "The sink is inside the cat.", 0, "inside"),
+        ("21.jpg", "The sink is under the bus.", 1, "under"),
+        ("18.jpg", "The cat is touching the sink.", 1, "touching"),
+    ]
+    names = ("image", "caption", "label", "relation")
+    lines = [json.dumps(dict(zip(names, row, strict=True))) for row in others]
+    file = tmp_path / "test.jsonl"
+    file.write_text(VSR.rstrip("\n") + "\n" + "\n".join(lines))
+    loaded = table.load(f"table:{file}+layout=vsr-triplets+unpictured", tmp_path / "cache")
+    (item,) = loaded.items
+    assert (item.id, item.tags["subset"]) == ("test/0-2", "spatial")
+    assert item.captions == ("The cat is inside the sink.", "The sink contains the cat.")
+    # Shared words by hand: 5 of 5, 4 of 6, 4 of 7; "touching" has 4 of 6, but is true of the picture.
+    assert item.foils == (
+        "The sink is inside the cat.",
+        "The cat is inside the bag.",
+        "The cat is left of the sink.",
+    )
+    assert "2 of 4 true statements have no true statement with subject" in " ".join(loaded.notes)
+    kinds = [case.edit.kind for case in visla.PROBE.cases(item, {"edits": ""}, 0)[0] if case.edit]
+    assert kinds == ["t2t", "i2t"]
 
 
 def test_a_label_of_vsr_that_is_neither_true_nor_false_is_told_with_its_row(tmp_path: Path):

@@ -8,6 +8,8 @@ An unexpected value of a row is reported with its row and column.
 """
 
 import ast
+import heapq
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -15,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from vlprobe.datasets import labels, sources
+from vlprobe.datasets import audit, labels, sources
 from vlprobe.datasets.queries import KINDS
 from vlprobe.datasets.tables.layouts import Kind, Layout
 from vlprobe.datasets.tables.reader import Table
@@ -142,6 +144,7 @@ def _literal(text: str) -> list[str]:
 MOST_TAG_VALUES = 1000  # of a column; one with more is text, not a tag
 ATTRIBUTES = {attribute.lower(): attribute for attribute in KINDS}
 VOTES = 2  # of VALSE's three annotators
+SPATIAL_FOILS = 3  # candidates for a triplet of VSR
 
 
 class Unpictured(NamedTuple):
@@ -454,6 +457,64 @@ def _true_and_false(reading: TableReading) -> Iterator[Unpictured]:
     reading.notes += sources.count_note(unpaired, len(reading.chosen), why)
 
 
+def _spatial_triplets(reading: TableReading) -> Iterator[Unpictured]:
+    """Read VSR as VISLA's spatial triplets: two true statements about a picture that exchange subject and object, and
+    as foils the three statements of the table with the most similar words that are not true of the picture. People
+    then chose and edited the foils, so that these are candidates. Source: VISLA, section 3.3.
+    """
+    true_rows, true_captions = _true_statements_by_objects(reading)
+    captions = {row: reading.role("caption")[row].strip() for row in reading.chosen}
+    words = {text: frozenset(audit.split_words(text)) for text in captions.values()}
+    n_paired = 0
+    for name, rows in true_rows.items():
+        for (subject, landmark), first in rows.items():
+            second = rows.get((landmark, subject), -1)
+            if second <= first:
+                continue
+            n_paired += 2
+            caption = captions[first]
+            foils = heapq.nsmallest(
+                SPATIAL_FOILS,
+                (text for text in words if text not in true_captions[name]),
+                key=lambda text: (
+                    -len(words[caption] & words[text]) / len(words[caption] | words[text])
+                ),
+            )
+            if foils:
+                key = f"{reading.key(first)}-{reading.key(second).rpartition('/')[2]}"
+                tags = reading.tags_of(first) | {"subset": "spatial"}
+                texts = (caption, captions[second])
+                yield Unpictured(Item(key, None, texts, tags, tuple(foils)), [name])
+    n_true = sum(map(len, true_rows.values()))
+    reading.notes.append(
+        f"{n_true - n_paired:,} of {n_true:,} true statements have no true statement with subject and object exchanged "
+        "and are left out. The foils are candidates: check that they are wrong before you report a number."
+    )
+
+
+def _true_statements_by_objects(
+    reading: TableReading,
+) -> tuple[dict[str, dict[tuple[str, str], int]], dict[str, set[str]]]:
+    """Return the row of the first true statement of VSR by picture and by subject and object, as in "The cat is on the
+    bed.", and all true statements by picture.
+    """
+    images, captions = reading.role("image"), reading.role("caption")
+    relations = reading.values("relation")
+    rows: dict[str, dict[tuple[str, str], int]] = {}
+    statements: dict[str, set[str]] = {}
+    for row, is_true in _truths(reading).items():
+        text = reading.text(captions[row], row, "caption")
+        if not is_true:
+            continue
+        name = reading.image(images[row], row, "image")
+        statements.setdefault(name, set()).add(text)
+        subject, _, landmark = text.lower().rstrip(".").partition(f" {relations[row]} ")
+        objects = re.sub(r"^the | (is|are)$", "", subject), landmark.removeprefix("the ")
+        if landmark:
+            rows.setdefault(name, {}).setdefault(objects, row)
+    return rows, statements
+
+
 def _truths(reading: TableReading) -> dict[int, bool]:
     """Return whether the caption is labeled true, by row."""
     truths: dict[int, bool] = {}
@@ -490,4 +551,5 @@ MAKERS: Mapping[Kind, Callable[[TableReading], Iterator[Unpictured]]] = {
     "people": _people,
     "statements": _true_statements,
     "statement foils": _true_and_false,
+    "statement triplets": _spatial_triplets,
 }

@@ -22,6 +22,7 @@ Kind = Literal[
     "people",
     "statements",
     "statement foils",
+    "statement triplets",
 ]
 BOXES = (("bbox_x", "bbox_y", "bbox_w", "bbox_h"), ("x", "y", "width", "height"))
 # Columns that identify a layout without a name, best first
@@ -150,6 +151,12 @@ LAYOUTS = (
         "vsr-foils",
         "statement foils",
         {"image": "image", "caption": "caption", "subset": "relation"},
+        needs=("label", "relation"),
+    ),
+    Layout(
+        "vsr-triplets",
+        "statement triplets",
+        {"image": "image", "caption": "caption"},
         needs=("label", "relation"),
     ),
     Layout("negbench", "captions", {"image": "filepath", "caption": "captions"}),
