@@ -13,7 +13,7 @@ from PIL import ImageOps
 from vlprobe import views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import chart
-from vlprobe.dashboard.loaded import load_player, loads_at_once
+from vlprobe.dashboard.loaded import SLOW, load_player, loads_at_once
 from vlprobe.dashboard.pictures import changed_at
 from vlprobe.dashboard.state import (
     PageSubject,
@@ -49,7 +49,7 @@ FEWEST = 2  # models of a vote
 
 def word_influence(stored: PageSubject) -> None:
     """Draw RoCOCO's figure 7: the influence of each word of a few captions on their embedding."""
-    name = _pick_model(stored, "Model", "reader")
+    name = _pick_model(stored, "reader")
     model = _encoder(name, "encode_texts", "texts")
     if model is None:
         return
@@ -149,7 +149,7 @@ def _consensus(
 
 def occlusion(stored: PageSubject) -> None:
     """Draw RoCOCO's figure 8: the parts of a picture that decide its embedding, on one failure."""
-    name = _pick_model(stored, "Model", "looker")
+    name = _pick_model(stored, "looker")
     kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
     failures = Filter(name, "t2i" if "t2i" in kinds else "i2t")
     total = view(views.cases.outcomes, stored.question_set, failures)["fooled"]
@@ -161,17 +161,15 @@ def occlusion(stored: PageSubject) -> None:
     )
     row = records(FailureRow, table)[0]
     answer = view(views.rows.answers, stored.question_set, (row.case,)).set_index("model").loc[name]
-    named_pictures = {"The right picture": row.images[0]} | (
-        {"Ranked first instead": answer["top"]} if row.kind == "t2i" else {}
-    )
-    st.html(
-        tag("p", f"Query: {row.texts[0]}" if row.kind == "t2i" else f"Fooled by: {answer['top']}")
-    )
+    named_pictures, words = {"The right picture": row.images[0]}, f"Fooled by: {answer['top']}"
+    if row.kind == "t2i":
+        named_pictures["Ranked first instead"] = answer["top"]
+        words = f"Query: {row.texts[0]}"
+    st.html(tag("p", words))
     if _encoder(name, "encode_images", "pictures") is None:
         return
-    for column, (title, picture) in zip(
-        st.columns(2, gap="medium"), named_pictures.items(), strict=False
-    ):
+    columns = st.columns(2, gap="medium")
+    for column, (title, picture) in zip(columns, named_pictures.items(), strict=False):
         with column:
             _part(title, picture, name)
     quiet(
@@ -210,30 +208,25 @@ def _part(title: str, picture: str, name: str) -> None:
     )
 
 
-def _pick_model(stored: PageSubject, label: str, name: str) -> str:
-    """A picker of the models, without a choice the one that the page is about."""
-    called = model_labels(stored.models)
-    about = st.query_params.get("model", "")
-    default = about if about in stored.models else stored.models[0]
-    return choose(label, name, {model: called(model) for model in stored.models}, default)
+def _pick_model(stored: PageSubject, name: str) -> str:
+    """Draw a picker of the models; the default is the model of the page."""
+    label = model_labels(stored.models)
+    linked = st.query_params.get("model", "")
+    default = linked if linked in stored.models else stored.models[0]
+    return choose("Model", name, {model: label(model) for model in stored.models}, default)
 
 
 def _encoder(name: str, does: str, inputs: str) -> Player | None:
-    """The model, loaded after a press; None before, and where it cannot be had."""
+    """Return the model, loaded after a press; None before, and where it cannot be had."""
     ready = st.session_state.setdefault("figures_loaded", set())
-    called = model_name(name)
+    called, is_fast = model_name(name), loads_at_once(name)
     if name not in ready:
-        if not loads_at_once(name) and not changes(f"{called} cannot be loaded here."):
+        if not is_fast and not changes(f"{called} cannot be loaded here."):
             return None
-        verb, icon = ("Run", "play_arrow") if loads_at_once(name) else ("Load", "download")
+        verb, icon = ("Run", "play_arrow") if is_fast else ("Load", "download")
         label = f"{verb} {plain(called)}"
         if not st.button(label, icon=f":material/{icon}:", key=f"load_{does}"):
-            takes = "Takes a few seconds."
-            if not loads_at_once(name):
-                takes = (
-                    "Loading may take a while: weights that are not on this machine are downloaded."
-                )
-            quiet(takes)
+            quiet("Takes a few seconds." if is_fast else SLOW)
             return None
     try:
         player = load_player(name)
@@ -242,12 +235,10 @@ def _encoder(name: str, does: str, inputs: str) -> Player | None:
         return None
     ready.add(name)
     capabilities = player.model.capabilities
-    if not {"encode_texts": capabilities.embeds_texts, "encode_images": capabilities.embeds_images}[
-        does
-    ]:
-        quiet(f"{called} has no embeddings of {inputs}. Choose another model.")
-        return None
-    return player
+    if capabilities.embeds_texts if does == "encode_texts" else capabilities.embeds_images:
+        return player
+    quiet(f"{called} has no embeddings of {inputs}. Choose another model.")
+    return None
 
 
 @st.cache_data(max_entries=100, show_spinner=False)  # 18 ms with a demo model, the smallest

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -19,13 +20,14 @@ from PIL import Image
 from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.loaded import load_player, loads_at_once
+from vlprobe.dashboard.loaded import SLOW, load_player, loads_at_once
 from vlprobe.dashboard.state import (
     address,
     choose,
     dataset_name,
     link_docs,
     model_labels,
+    pick,
     plain,
     quiet,
     renamed,
@@ -76,9 +78,9 @@ class PlayPicture:
     """The picture on the table, and where it comes from."""
 
     canvas: Canvas
-    about: str  # alternative text
-    caption: str  # that it comes with; nothing: an upload
-    item: str = ""  # of the shelf; nothing: an upload
+    alternative: str  # text for those who do not see it
+    caption: str  # that it comes with; "": an upload
+    item: str = ""  # of the shelf; "": an upload
     is_drawn: bool = False  # by vlprobe, as the demo models know pictures
 
 
@@ -190,11 +192,8 @@ def _say_limits(
         st.warning(plain(drawn_only(toys, len(players))), icon=":material/draw:")
     by_words: dict[tuple[str, ...], list[str]] = {}
     for player in players:
-        words = [
-            word
-            for word in runs_playground.words_of(caption)
-            if word in unlearned.get(player.name, ())
-        ]
+        unknown = unlearned.get(player.name, ())
+        words = [word for word in runs_playground.words_of(caption) if word in unknown]
         if words:
             by_words.setdefault(tuple(dict.fromkeys(words)), []).append(names[player.name])
     for words, models in by_words.items():
@@ -206,54 +205,37 @@ def _say_limits(
 
 
 def _picture(shelf: Mapping[str, Exhibit]) -> PlayPicture | None:
-    """The upload, else the picture that the URL names; None: an upload that cannot be read."""
+    """Return the upload, else the picture that the URL names; None for an upload that cannot be read."""
     frame = st.container(key="play_picture")
     default = START if START in shelf else next(iter(shelf))
     linked = st.query_params.get("item", "")
     item = linked if linked in shelf else default
-    st.session_state["item"] = item
-    is_upload = (
-        st.session_state.get("play_file") is not None
-    )  # it is shown until its owner removes it
+    # An upload is shown until its owner removes it
+    is_upload = st.session_state.get("play_file") is not None
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox(
-            "Picture",
-            list(shelf),
-            key="item",
-            format_func=distinct(
-                {name: exhibit.captions[0] for name, exhibit in shelf.items()}
-            ).__getitem__,
-            on_change=_pick,
-            disabled=is_upload,
-        )
+        labels = distinct({name: exhibit.captions[0] for name, exhibit in shelf.items()})
+        pick("Picture", "item", labels, item, _pick, disabled=is_upload)
         others = [name for name in shelf if name != item] or [item]
         press("Another", _pick, others, icon="casino", key="another", disabled=is_upload)
     _draw_samples(shelf)
     if changes("Install vlprobe to try a picture of your own."):
-        st.file_uploader(
-            "Or your own picture",
-            SUFFIXES,
-            key="play_file",
-            on_change=st.session_state.__setitem__,
-            args=("play_fresh", True),
-        )
+        fresh: dict[str, Any] = {
+            "on_change": st.session_state.__setitem__,
+            "args": ("play_fresh", True),
+        }
+        st.file_uploader("Or your own picture", SUFFIXES, key="play_file", **fresh)
         quiet("Your picture is not stored unless you save it below.")
     if is_upload and "play_upload" not in st.session_state:
         return None
     if is_upload:
-        picture = PlayPicture(
-            st.session_state["play_upload"][1], "The picture that you uploaded", ""
-        )
+        canvas = st.session_state["play_upload"][1]
+        picture = PlayPicture(canvas, "The picture that you uploaded", "")
     else:
-        picture = PlayPicture(
-            _opened(shelf[item], "play_opened"),
-            shelf[item].captions[0],
-            shelf[item].captions[0],
-            item,
-            is_drawn=_dataset_of_shelf().startswith(DEMO),
-        )
+        canvas, caption = _opened(shelf[item], "play_opened"), shelf[item].captions[0]
+        is_drawn = _dataset_of_shelf().startswith(DEMO)
+        picture = PlayPicture(canvas, caption, caption, item, is_drawn)
     with frame:
-        _photo(picture.canvas.draw(), picture.about)
+        _photo(picture.canvas.draw(), picture.alternative)
     return picture
 
 
@@ -264,10 +246,10 @@ def _pick(items: Sequence[str] = ()) -> None:
 
 
 def _refused() -> str:
-    """Decode a new upload, once; why it cannot be read, "" if it can or there is none.
+    """Decode a new upload, once; return why it cannot be read, "" if it can or there is none.
 
-    It is dropped when its owner removes it or leaves. Nothing is left of an earlier one where this
-    one is refused, so that no answer about another picture can be taken for one about it.
+    It is dropped when its owner removes it or leaves. Nothing of an earlier one is left where this one is refused, so
+    that no answer about another picture is taken for one about it.
     """
     file = None if access.read_only() else st.session_state.get("play_file")
     decoded = st.session_state.get("play_upload")
@@ -278,12 +260,10 @@ def _refused() -> str:
     if file is None:
         return ""
     try:
-        st.session_state["play_upload"] = (
-            file.file_id,
-            exhibits.uploaded(file.getvalue(), file.name),
-        )
+        canvas = exhibits.uploaded(file.getvalue(), file.name)
     except VlprobeError as error:
         return str(error)
+    st.session_state["play_upload"] = file.file_id, canvas
     return ""
 
 
@@ -305,14 +285,19 @@ def _caption(picture: PlayPicture) -> str:
 
 
 def _players() -> list[Player]:
-    """The chosen models. Those that are not loaded get a button each: loading may take long."""
-    names = [name for name in dict.fromkeys(st.query_params.get_all("models")) if name][
-        :MOST_MODELS
-    ]
-    names = names or list(MODELS)
-    listed = [name for name in registry.names("models") if not registry.is_form(name)]
-    options = dict.fromkeys([*listed, *ordered(view(views.runs.runs)["model"].unique()), *names])
+    """Return the chosen models. Those that are not loaded get a button each: loading may take long."""
+    linked = filter(None, dict.fromkeys(st.query_params.get_all("models")))
+    names = list(linked)[:MOST_MODELS] or list(MODELS)
+    complete = [name for name in registry.names("models") if not registry.is_form(name)]
+    options = dict.fromkeys([*complete, *ordered(view(views.runs.runs)["model"].unique()), *names])
     st.session_state["play_models"] = names
+
+    def choose_models() -> None:
+        chosen = list(st.session_state["play_models"])
+        st.query_params.pop("models", None)
+        if chosen != list(MODELS):
+            st.query_params["models"] = chosen or [""]
+
     st.multiselect(
         "Models",
         list(options),
@@ -320,16 +305,13 @@ def _players() -> list[Player]:
         key="play_models",
         max_selections=MOST_MODELS,
         accept_new_options=not access.read_only(),
-        on_change=_chosen,
-        help=(
-            "Type any model name that the command line accepts, such as openclip:ViT-B-32/openai."
-        ),
+        on_change=choose_models,
+        help="Type any model name that the command line accepts, such as openclip:ViT-B-32/openai.",
     )
     ready = st.session_state.setdefault("play_loaded", set())
-    isolated_players = st.session_state.get("play_players", {})
-    st.session_state["play_players"] = {
-        name: isolated_players[name] for name in names if name in isolated_players
-    }
+    isolated = st.session_state.get("play_players", {})
+    kept = {name: isolated[name] for name in names if name in isolated}
+    st.session_state["play_players"] = kept
     players = []
     for name in names:
         if name not in ready and not loads_at_once(name):
@@ -337,33 +319,18 @@ def _players() -> list[Player]:
                 quiet(f"{name} cannot be loaded here.")
                 continue
             if not st.button(f"Load {plain(name)}", icon=":material/download:", key=f"load_{name}"):
-                quiet(
-                    "Loading may take a while: weights that are not on this machine are downloaded."
-                )
+                quiet(SLOW)
                 continue
         try:
-            players.append(_apart(name, load_player(name)))
+            player = load_player(name)
+            if name not in kept or kept[name].model is not player.model:
+                kept[name] = player.isolated()  # its memory for pictures ends with this session
+            players.append(kept[name])
             ready.add(name)
         except VlprobeError as error:
             ready.discard(name)
             st.error(link_docs(str(error)), icon=":material/error:")
     return players
-
-
-def _apart(name: str, player: Player) -> Player:
-    """The model with a memory for pictures that is this session's own and ends with it."""
-    isolated_players = st.session_state.setdefault("play_players", {})
-    if name not in isolated_players or isolated_players[name].model is not player.model:
-        isolated_players[name] = player.isolated()
-    return isolated_players[name]
-
-
-def _chosen() -> None:
-    names = st.session_state["play_models"]
-    if list(names) == list(MODELS):
-        st.query_params.pop("models", None)
-    else:
-        st.query_params["models"] = names or [""]
 
 
 def _options() -> tuple[int, int, str, str]:
@@ -377,14 +344,8 @@ def _options() -> tuple[int, int, str, str]:
         k = choose("Words replaced", "k", words, "1", segments=True, help_=help_)
         help_ = "The word whose removal changes the caption's embedding least, by vote of the models; or any word."
         which = choose("Start with", "word", WHICH, "least", segments=True, help_=help_)
-        press(
-            "Other words",
-            st.query_params.__setitem__,
-            "draw",
-            str(seed + 1),
-            icon="casino",
-            key="draw_again",
-        )
+        change = st.query_params.__setitem__, "draw", str(seed + 1)
+        press("Other words", *change, icon="casino", key="draw_again")
     return seed, int(k), which, show
 
 
@@ -402,12 +363,9 @@ def _why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping
             "**Words.** How much this model's embedding of the caption changes when the word is left out."
         )
         if player.embeds_texts:
-            scores = {
-                start: token_influence[0]
-                for start, token_influence in runs_playground.influences(
-                    [player], caption, word_spans(caption)
-                ).items()
-            }
+            spans = word_spans(caption)
+            moved = runs_playground.influences([player], caption, spans)
+            scores = {start: of_models[0] for start, of_models in moved.items()}
             st.html(colored_words(*worded(caption, scores)))
             quiet("A wrong word is most likely to go unnoticed where the number is small.")
         else:
@@ -430,14 +388,12 @@ def _why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping
             quiet("This model's scores are not numbers, so its parts are unknown.")
             return
         row, column = np.unravel_index(np.argmax(values), values.shape)
-        alt = (
-            f"The score falls most, by {values.max():.3f}, without row {row + 1}, column "
-            f"{column + 1}."
-        )
+        place = f"row {row + 1}, column {column + 1}"
         with st.container(key="play_heat"):
             small = canvas.draw().copy()
             small.thumbnail((SIDE, SIDE))
-            _photo(heat(small, values), alt)
+            alternative = f"The score falls most, by {values.max():.3f}, without {place}."
+            _photo(heat(small, values), alternative)
         st.html(legend(values))
 
 
@@ -451,7 +407,7 @@ def _mixing(
     styles: Looks,
     names: Mapping[str, str],
 ) -> None:
-    """The picture with another one mixed in, and its scores with both captions; the slider reruns only this."""
+    """Draw the picture with another one mixed in, and its scores with both captions; the slider reruns only this."""
     st.header("Mix in another picture")
     st.markdown(
         "Your caption should fit your picture better than a mixed one. Where the mixed picture scores as high or "
@@ -464,27 +420,23 @@ def _mixing(
     left, right = st.columns([2, 3], gap="large")
     with right:
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            partner = shelf[_partner(others)]
+            # Compare's parameter of this name names models
+            linked, labels = st.query_params.get("with", ""), distinct(others)
+            linked = linked if linked in others else next(iter(others))
+
+            def change() -> None:
+                st.query_params["with"] = st.session_state["with"]
+
+            partner = shelf[pick("Other picture", "with", labels, linked, change)]
             kind = choose("Edit", "edit", KINDS, "mix", segments=True)
-        stays = st.slider(
-            "Share of your picture that remains",
-            5,
-            95,
-            80,
-            5,
-            "%d %%",
-            key="lam",
-            bind="query-params",
-        )
-        partner_canvas = _opened(partner, "play_other")
-        mixture = exhibits.edited(
-            canvas, partner_canvas, "patch" if kind == "patch" else "mix", stays / 100
-        )
-        captions = (caption, partner.captions[0])
+        share: dict[str, Any] = {"format": "%d %%", "key": "lam", "bind": "query-params"}
+        stays = st.slider("Share of your picture that remains", 5, 95, 80, 5, **share)
+        second = _opened(partner, "play_other")
+        edit = "patch" if kind == "patch" else "mix"
+        mixture = exhibits.edited(canvas, second, edit, stays / 100)
+        captions, canvases = (caption, partner.captions[0]), [canvas, mixture, second]
         scores = {
-            player.name: player.scores([canvas, mixture, partner_canvas], captions)
-            if player.sees
-            else None
+            player.name: player.scores(canvases, captions) if player.sees else None
             for player in players
         }
         st.html(mixed(captions, scores, styles, names))
@@ -492,26 +444,13 @@ def _mixing(
         _photo(mixture.draw(), f"Your picture; {100 - stays} % is of another: {captions[1]}")
 
 
-def _partner(others: Mapping[str, str]) -> str:
-    """Draw a picker of the other picture; Compare's parameter of this name names models."""
-    linked = st.query_params.get("with", "")
-    st.session_state["with"] = linked if linked in others else next(iter(others))
-    return st.selectbox(
-        "Other picture",
-        list(others),
-        format_func=distinct(others).__getitem__,
-        key="with",
-        on_change=lambda: st.query_params.update({"with": st.session_state["with"]}),
-    )
-
-
-def _photo(image: Image.Image, about: str) -> None:
-    """The displayed picture, small enough to be sent at every key."""
+def _photo(image: Image.Image, alternative: str) -> None:
+    """Draw a picture, small enough to be sent at every key."""
     small = image.copy()
     small.thumbnail((SIDE, SIDE))
     buffer = BytesIO()
     small.save(buffer, "JPEG", quality=88)
-    st.image(buffer.getvalue(), width="stretch", alt=about)
+    st.image(buffer.getvalue(), width="stretch", alt=alternative)
 
 
 def _opened(exhibit: Exhibit, slot: str) -> Canvas:
@@ -538,24 +477,19 @@ def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
     except VlprobeError as error:
         st.error(link_docs(str(error)), icon=":material/error:")
         return
-    st.success(
-        f"Saved in {plain(str(folder))}. Run all tests on it in a terminal:",
-        icon=":material/check:",
-    )
-    model_flags = [word for model in models for word in ("--model", model)]
-    st.code(
-        shlex.join(["vlprobe", "run", *model_flags, "--dataset", f"folder:{folder}"]),
-        language="bash",
-        wrap_lines=True,
-    )
+    where = plain(str(folder))
+    st.success(f"Saved in {where}. Run all tests on it in a terminal:", icon=":material/check:")
+    flags = [word for model in models for word in ("--model", model)]
+    command = shlex.join(["vlprobe", "run", *flags, "--dataset", f"folder:{folder}"])
+    st.code(command, language="bash", wrap_lines=True)
 
 
-def _link(complete: bool) -> None:
-    """The address of what is seen."""
+def _link(is_complete: bool) -> None:
+    """Draw the address of what is seen."""
     with st.popover("Link", icon=":material/link:"):
         quiet(
             "Opens this caption, these models and this picture."
-            if complete
+            if is_complete
             else "Opens this caption and these models, without your own picture."
         )
         st.code(address(), language=None, wrap_lines=True)
@@ -578,15 +512,13 @@ def _pick_shelf() -> dict[str, Exhibit]:
         shelf = _exhibits(DEMO, root)
     every = {exhibit.id: exhibit for exhibit in shelf}
     item = st.query_params.get("item", "")
-    further = _further(name, root, item) if item and item not in every else None
-    return every | {further.id: further} if further else every
+    linked_exhibit = _exhibit(name, root, item) if item and item not in every else None
+    return every | {linked_exhibit.id: linked_exhibit} if linked_exhibit else every
 
 
-@st.cache_resource(
-    max_entries=50, show_spinner="Opening the picture"
-)  # reads the data set's annotations
-def _further(dataset: str, root: str, item: str) -> Exhibit | None:
-    """A picture that a link names and that is not among the first of its dataset."""
+@st.cache_resource(max_entries=50, show_spinner="Opening the picture")  # reads annotations
+def _exhibit(dataset: str, root: str, item: str) -> Exhibit | None:
+    """Return a picture that a link names and that is not among the first of its dataset."""
     with contextlib.suppress(VlprobeError):
         return exhibits.exhibit(dataset, store().root, item)
     return None
@@ -598,9 +530,7 @@ def _dataset_of_shelf() -> str:
     return name if name in set(view(views.runs.runs)["dataset"]) else DEMO
 
 
-@st.cache_resource(
-    max_entries=3, show_spinner="Opening the pictures"
-)  # 8 ms of the demo; reads annotations
+@st.cache_resource(max_entries=3, show_spinner="Opening the pictures")  # 8 ms for the demo
 def _exhibits(dataset: str, root: str) -> tuple[Exhibit, ...]:
     return exhibits.shelf(dataset, store().root)
 
@@ -614,33 +544,16 @@ def _take_sample() -> None:
 
 
 def _draw_samples(shelf: Mapping[str, Exhibit]) -> None:
-    """A few pictures of the shelf to press."""
+    """Draw a few pictures of the shelf to press."""
     step = max(1, len(shelf) // SAMPLES)
-    cards = [
-        {
-            "id": key,
-            "name": shelf[key].captions[0],
-            "tip": shelf[key].captions[0],
-            "frames": [
-                {"source": _sample(_dataset_of_shelf(), key, shelf[key]), "name": key, "style": ""}
-            ],
-            "badge": "",
-            "texts": [],
-            "lines": [],
-            "verdicts": [],
-            "count": "",
-            "notes": [],
-        }
-        for key in list(shelf)[::step][:SAMPLES]
-    ]
-    values = {
-        "label": "Samples",
-        "strip": True,
-        "cards": cards,
-        "heading": "",
-        "note": "",
-        "legend": [],
-    }
+    bare = {"badge": "", "count": "", "texts": [], "lines": [], "verdicts": [], "notes": []}
+    cards = []
+    for key in list(shelf)[::step][:SAMPLES]:
+        source = _sample(_dataset_of_shelf(), key, shelf[key])
+        frame, caption = {"source": source, "name": key, "style": ""}, shelf[key].captions[0]
+        cards.append(bare | {"id": key, "name": caption, "tip": caption, "frames": [frame]})
+    values = {"label": "Samples", "strip": True, "cards": cards}
+    values |= {"heading": "", "note": "", "legend": []}
     component("wall")(key="samples", data=values, on_open_change=lambda: None)
 
 
