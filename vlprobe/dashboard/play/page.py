@@ -1,8 +1,10 @@
 """Play: *Spot the lie*, for one person or in a room, and the switch to the Playground."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -125,37 +127,27 @@ def _draw_quiz(bar: DeltaGenerator) -> None:
 
 
 def _draw_nothing() -> None:
-    """Nothing that was run has two captions and a picture."""
+    """Say that no run has questions with two captions and a picture."""
     st.title("Spot the lie")
+    remark = "Nothing has been run yet."
     if len(view(views.runs.question_sets)):
-        st.info(
-            "The stored runs search galleries, but the quiz needs a picture with a true caption "
-            "and a lie. Run “Wording and meaning (LGIP)” on the same pictures.",
-            icon=":material/info:",
+        remark = (
+            "The stored runs search galleries, but the quiz needs a picture with a true caption and a lie. Run "
+            "“Wording and meaning (LGIP)” on the same pictures."
         )
-    else:
-        st.info("Nothing has been run yet.", icon=":material/info:")
+    st.info(remark, icon=":material/info:")
     link_page("run", "Run a test", icon="play_arrow")
 
 
 def _clock() -> int:
-    """Seconds for a vote; a press takes the next choice."""
+    """Draw the button of the clock, whose press takes the next choice; return the seconds for a vote."""
     seconds = st.session_state.setdefault("quiz_clock", 0)
-    press(
-        CLOCKS[seconds],
-        _next_clock,
-        icon="timer",
-        type="tertiary",
-        key="clock",
-        help="Time limit for a vote.",
-    )
-    return seconds
-
-
-def _next_clock() -> None:
     choices = list(CLOCKS)
-    index = choices.index(st.session_state["quiz_clock"])
-    st.session_state["quiz_clock"] = choices[(index + 1) % len(choices)]
+    following = choices[(choices.index(seconds) + 1) % len(choices)]
+    change = st.session_state.__setitem__, "quiz_clock", following
+    settings = {"key": "clock", "type": "tertiary", "help": "Time limit for a vote."}
+    press(CLOCKS[seconds], *change, icon="timer", **settings)
+    return seconds
 
 
 def _solo(quiz: QuizRound) -> Solo:
@@ -168,7 +160,7 @@ def _solo(quiz: QuizRound) -> Solo:
 
 @st.fragment
 def _draw_solo(stored: PageSubject, solo: Solo, clock: int) -> None:
-    """The question; a vote and the way to the next run this alone again."""
+    """Draw the question; a vote and the next question rerun only this."""
     _take(solo)
     quiz = solo.quiz
     is_told = len(solo.votes) > solo.index
@@ -182,17 +174,9 @@ def _draw_solo(stored: PageSubject, solo: Solo, clock: int) -> None:
     }
     if is_told and is_last:
         summary = render_quiz.summary(solo.rights, everybody[1:])
-        values |= {"note": f"{summary} {render_quiz.how_drawn(quiz)}"}
-    draw_question(
-        stored,
-        quiz,
-        solo.index,
-        None if vote == NO_VOTE else vote,
-        is_told,
-        (0, 0),
-        values,
-        key=KEY,
-    )
+        values["note"] = f"{summary} {render_quiz.how_drawn(quiz)}"
+    state = None if vote == NO_VOTE else vote, is_told, (0, 0)
+    draw_question(stored, quiz, solo.index, *state, values, key=KEY)
 
 
 def _take(solo: Solo) -> None:
@@ -220,16 +204,14 @@ ABOUT_DRAWS = (
 
 
 def pick_round() -> tuple[PageSubject, QuizRound] | None:
-    """The questions that the address names; None if no stored run is eligible."""
+    """Return the questions that the address names; None if no stored run is eligible."""
     sets = _quiz_sets()
     if not sets:
         return None
-    set_key = _pick("Questions of", "set", sets)
-    stored = page_subject(set_key)
-    presentation = stored.presentation
-    quiz_kinds = views.quiz.quiz_kinds(stored.probe)
-    in_order = sorted(quiz_kinds, key=lambda kind: kind not in stored_kinds(stored))
-    kinds = {kind: presentation.kind(kind).label for kind in in_order}
+    stored = page_subject(_pick("Questions of", "set", sets))
+    here = stored_kinds(stored)
+    in_order = sorted(views.quiz.quiz_kinds(stored.probe), key=lambda kind: kind not in here)
+    kinds = {kind: stored.presentation.kind(kind).label for kind in in_order}
     kind = _pick("Kind of lie", "kind", kinds)
     draw = choose("Chosen", "quiz", DRAWS, "hard", segments=True, help_=ABOUT_DRAWS)
     quiz = _drawn(stored, kind, "fair" if draw == "fair" else "hard")
@@ -241,22 +223,20 @@ def pick_round() -> tuple[PageSubject, QuizRound] | None:
 
 def _quiz_sets() -> dict[str, str]:
     """Return question sets with two captions per case: published ones first, then by probe."""
-    table = view(views.runs.question_sets)
-    keys: dict[str, list[str]] = {probe: [] for probe in presentations()}
-    labels: dict[str, str] = {}
-    for case_key, probe, dataset in zip(
-        table["case_key"], table["probe"], table["dataset"], strict=True
-    ):
-        if views.quiz.quiz_kinds(probe):
-            keys[probe].append(case_key)
-            labels[case_key] = f"{dataset_name(dataset)}: {presentations()[probe].name}"
-    in_order = [key for of_probe in keys.values() for key in of_probe]
-    is_published = dict(
-        zip(table["case_key"], table["dataset"].str.startswith(f"{bundled.PREFIX}:"), strict=True)
+    probes = list(presentations())
+    rows = [row for row in view(views.runs.question_set_rows) if views.quiz.quiz_kinds(row.probe)]
+    rows.sort(
+        key=lambda row: (not row.dataset.startswith(f"{bundled.PREFIX}:"), probes.index(row.probe))
     )
-    in_order.sort(key=lambda key: not is_published[key])
-    is_twin = {key: list(labels.values()).count(labels[key]) > 1 for key in in_order}
-    return {key: f"{labels[key]} · {key[:6]}" if is_twin[key] else labels[key] for key in in_order}
+    labels = {
+        row.case_key: f"{dataset_name(row.dataset)}: {presentations()[row.probe].name}"
+        for row in rows
+    }
+    n_alike = Counter(labels.values())
+    return {
+        key: f"{label} · {key[:6]}" if n_alike[label] > 1 else label
+        for key, label in labels.items()
+    }
 
 
 def _pick(label: str, name: str, options: dict[str, str]) -> str:
@@ -322,7 +302,7 @@ def draw_question(
     """Draw one question; callbacks read what the component sent from the session, under `key`.
 
     Args:
-        stored: Whose looks models have.
+        stored: The question set, with the looks of models.
         quiz: The round.
         index: Index of the question, from 0.
         own_vote: The caption that was voted for; None: none.
@@ -336,6 +316,7 @@ def draw_question(
     own_right = None if own_vote is None else own_vote == question.true_index
     heading = render_quiz.outcome(own_right, question) if is_told else render_quiz.ASKED
     ahead = quiz.questions[index + 1].picture if index + 1 < len(quiz.questions) else ""
+    truth = question.captions[question.true_index]
     values = {
         "place": f"Question {index + 1} of {len(quiz.questions)}",
         "heading": heading,
@@ -343,9 +324,7 @@ def draw_question(
         "picture": large_picture(question.picture, SIDE, DRAWN_SIDE),
         "credit": credit_values(question.picture),
         "ahead": large_picture(ahead, SIDE, DRAWN_SIDE) if ahead and is_told else "",
-        "alt": question.captions[question.true_index]
-        if is_told
-        else "The picture of this question",
+        "alt": truth if is_told else "The picture of this question",
         "question": index,
         "open": not is_told and own_vote is None,
         "next": "",
@@ -357,9 +336,9 @@ def draw_question(
         **render_quiz.question_data(question, names, stored.looks, is_told, own_vote, votes),
         **extra_values,
     }
-    component("quiz")(
-        key=key, data=values, on_vote_change=_keep, on_next_change=_keep, on_voter_change=_keep
-    )
+    # A message reaches only a page that listens; the code that draws the component reads it
+    listeners: dict[str, Any] = {f"on_{event}_change": lambda: None for event in EVENTS}
+    component("quiz")(key=key, data=values, **listeners)
 
 
 EVENTS = ("vote", "next", "voter")
@@ -369,10 +348,6 @@ def sent_by(key: str, event: str) -> object:
     """Return the message that the component of this key sent with this run; None if it sent nothing."""
     state = st.session_state.get(key)
     return None if state is None else state.get(event)
-
-
-def _keep() -> None:
-    """Do nothing: a component's message is read by the code that draws it."""
 
 
 def participants(
@@ -423,18 +398,11 @@ def current() -> str:
 
 
 def draw_door(quiz: QuizRound | None) -> None:
-    """Ways into a room: open one with the questions that are picked, or join by a code."""
+    """Draw the ways into a room: open one with the picked questions, or join by a code."""
     quiet(ABOUT_ROOMS)
-    press(
-        "Open a room",
-        _enter,
-        all_rooms().open,
-        quiz,
-        icon="add",
-        type="primary",
-        key="open_room",
-        disabled=quiz is None or not quiz.questions,
-    )
+    is_empty = quiz is None or not quiz.questions
+    look = {"icon": "add", "type": "primary", "key": "open_room"}
+    press("Open a room", _enter, all_rooms().open, quiz, disabled=is_empty, **look)
     with st.form("join_room", border=False):
         st.text_input("Code of a room", key="room_code", max_chars=20, placeholder="K7DP2M")
         st.form_submit_button(
@@ -445,14 +413,14 @@ def draw_door(quiz: QuizRound | None) -> None:
 
 
 def _enter(find: Callable[..., str], *arguments: object) -> None:
-    try:
+    def enter() -> None:
         st.query_params["room"] = find(*arguments, person_secret())
-    except VlprobeError as error:
-        st.session_state["quiz_problem"] = str(error)
+
+    attempted(enter)
 
 
 def draw_room(bar: DeltaGenerator) -> None:
-    """The room that one is in."""
+    """Draw the room that this person is in."""
     code = st.query_params["room"]
     tally = all_rooms().tally(code, person_secret())
     with bar:
@@ -462,15 +430,14 @@ def draw_room(bar: DeltaGenerator) -> None:
                 "New round", icon=":material/replay:", type="tertiary", key="room_round"
             ):
                 picked = pick_round()
-                press(
-                    "Ask these",
-                    _new_round,
-                    code,
-                    picked[1] if picked else None,
-                    type="primary",
-                    key="ask_round",
-                    disabled=picked is None,
-                )
+
+                def ask() -> None:
+                    arguments = code, person_secret(), picked and picked[1]
+                    if attempted(all_rooms().new_round, *arguments):
+                        new_seed()
+
+                is_none = picked is None
+                press("Ask these", ask, type="primary", key="ask_round", disabled=is_none)
         with st.popover(f"Room {code}", icon=":material/groups:", type="tertiary", key="quiz_room"):
             st.html(tag("p", code, class_="vp-code"))
             quiet(ABOUT_ROOMS)
@@ -480,11 +447,6 @@ def draw_room(bar: DeltaGenerator) -> None:
             else:
                 press("Leave", _leave, all_rooms().leave, code, key="leave_room")
     st.fragment(_draw_asked, run_every=LOOK)(code)
-
-
-def _new_round(code: str, quiz: QuizRound | None) -> None:
-    if quiz is not None and attempted(all_rooms().new_round, code, person_secret(), quiz):
-        new_seed()
 
 
 def _leave(action: Callable[..., object], code: str) -> None:
@@ -597,11 +559,9 @@ def human_sentences(stored: PageSubject, models: Sequence[str]) -> list[str]:
     names = sentence_names(models, renamed())
     sentences = []
     for kind in views.quiz.quiz_kinds(stored.probe):
-        ballots = tuple(all_rooms().ballots(stored.key, kind))
-        if ballots:
-            baseline = view(
-                views.quiz.human_baseline, stored.question_set, kind, ballots, tuple(models)
-            )
+        if ballots := tuple(all_rooms().ballots(stored.key, kind)):
+            arguments = stored.question_set, kind, ballots, tuple(models)
+            baseline = view(views.quiz.human_baseline, *arguments)
             sentences.append(render_quiz.human_sentence(baseline, names))
     return [sentence for sentence in sentences if sentence]
 

@@ -33,7 +33,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import files
 from vlprobe.types.options import Option, parse_options
-from vlprobe.views.progress import NOTHING, UNKNOWN, Duration, expected, in_words
+from vlprobe.views.progress import NOTHING, UNKNOWN, expected, in_words
 from vlprobe.views.records import RunRow
 
 CARDS = tuple(name for name in SHIPPED_MODELS if name.startswith("demo:"))
@@ -77,7 +77,9 @@ def _draw() -> None:
     probes = _pick_probes()
     dataset = _pick_dataset(probes)
     typed = _draw_options(probes)
-    described = [option for option in SETTINGS if option.name not in _hidden_settings()]
+    # Visitors choose Ray only where the owner named a cluster, and never its address
+    hidden = CLUSTER_SETTINGS[1:] if ray_cluster.allowed_cluster() else CLUSTER_SETTINGS
+    described = [option for option in SETTINGS if option.name not in hidden]
     settings = _fold_of_fields("machine", "Size, machine and details", [described], "run")
     run_choice = (models, dataset, {name: typed[name] for name in probes}, settings)
     with st.bottom, draw_row("run_bar"):
@@ -117,10 +119,8 @@ def _pick_models() -> tuple[str, ...]:
         names = []
         grid = st.grid(3, gap="small", key="who_cards")
         for name in CARDS:
-            text = (
-                f'<p class="vp-quiet vp-small">{mark(SHIPPED[name])} '
-                f"{tag('span', SHIPPED_MODELS[name][1])}</p>"
-            )
+            words = f"{mark(SHIPPED[name])} {tag('span', SHIPPED_MODELS[name][1])}"
+            text = f'<p class="vp-quiet vp-small">{words}</p>'
             if _card(grid, f"run_model_{name}", model_name(name), text):
                 names.append(name)
         others = st.multiselect(
@@ -132,8 +132,7 @@ def _pick_models() -> tuple[str, ...]:
             help=MODELS_HELP,
             persist_state="session",
         )
-        typed = [name.strip() for name in others]
-        every = tuple(dict.fromkeys([*names, *typed]))
+        every = tuple(dict.fromkeys([*names, *(name.strip() for name in others)]))
         _report(below, f"{len(every)} model{'' if len(every) == 1 else 's'}")
         return every
 
@@ -143,33 +142,19 @@ def _pick_probes() -> tuple[str, ...]:
     with _step("2. Tests", "what") as below:
         every = presentations()
         grid = st.grid(4, min_column_width=150, gap="small", key="what_cards")
-        names = tuple(
-            [
-                name
-                for name, probe in every.items()
-                if _card(
-                    grid,
-                    f"run_probe_{name}",
-                    probe.name,
-                    tag("p", probe.asks, class_="vp-quiet vp-small"),
-                    default=name == next(iter(every)),
-                )
-            ]
-        )
-        press(
-            f"All {count_word(len(every))}",
-            _choose_all,
-            tuple(every),
-            icon="done_all",
-            key="all_probes",
-        )
+        names = []
+        for name, probe in every.items():
+            text, is_first = (
+                tag("p", probe.asks, class_="vp-quiet vp-small"),
+                name == next(iter(every)),
+            )
+            if _card(grid, f"run_probe_{name}", probe.name, text, default=is_first):
+                names.append(name)
+        chosen = {f"run_probe_{name}": True for name in every}
+        label, change = f"All {count_word(len(every))}", (st.session_state.update, chosen)
+        press(label, *change, icon="done_all", key="all_probes")
         _report(below, f"{len(names)} of {len(every)} tests")
-        return names
-
-
-def _choose_all(names: Sequence[str]) -> None:
-    for name in names:
-        st.session_state[f"run_probe_{name}"] = True
+        return tuple(names)
 
 
 def _pick_dataset(chosen_probes: Sequence[str]) -> str:
@@ -198,40 +183,28 @@ def _pick_dataset(chosen_probes: Sequence[str]) -> str:
 
 
 def _pick_pictures(options: Sequence[str], labels: Mapping[str, str]) -> str | None:
-    """All side by side with their stored names; many as a list to search in."""
+    """Draw all side by side with their stored names; many as a list to search in."""
     label, key = "Pictures and captions", "run_dataset"
     if st.session_state.get(key) not in options:
         st.session_state[key] = ""
+    settings: dict[str, Any] = {"key": key, "persist_state": "session"}
     if len(options) > MOST_DATASETS:
-        return st.selectbox(
-            label,
-            options,
-            key=key,
-            format_func=lambda name: f"{labels[name]} · {name}" if name else labels[name],
-            persist_state="session",
-        )
-    return st.radio(
-        label,
-        options,
-        key=key,
-        format_func=lambda name: plain(labels[name]),
-        captions=[plain(name) or DRAWN for name in options],
-        persist_state="session",
-    )
+        names = {name: f"{labels[name]} · {name}" if name else labels[name] for name in options}
+        return st.selectbox(label, options, format_func=names.__getitem__, **settings)
+    names = {name: plain(labels[name]) for name in options}
+    captions = [plain(name) or DRAWN for name in options]
+    return st.radio(label, options, format_func=names.__getitem__, captions=captions, **settings)
 
 
 def _draw_options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:
     """Draw the options of each chosen probe, folded; return the typed values, by probe and option."""
-    typed = {}
+    typed: dict[str, dict[str, object]] = {name: {} for name in chosen_probes}
     for name in chosen_probes:
-        described = registry.load_probe(name).options
-        if described:
+        if described := registry.load_probe(name).options:
             label = f"Options for {plain(presentations()[name].name)}"
             lists = [option for option in described if option.type in WIDE]
             others = [option for option in described if option not in lists]
             typed[name] = _fold_of_fields(f"how_{name}", label, [lists, others], f"run_{name}")
-        else:
-            typed[name] = {}
     return typed
 
 
@@ -295,7 +268,7 @@ def _draw_fields(options: Sequence[Option], prefix: str) -> None:
 
 
 def _field(column: DeltaGenerator, option: Option, key: str) -> None:
-    """A field of the option's type, which begins with the session's value."""
+    """Draw a field of the option's type, which begins with the session's value."""
     common: dict[str, Any] = {"key": key, "help": option.help, "persist_state": "session"}
     choices = _choices(option)
     if option.type == "flag":
@@ -304,19 +277,14 @@ def _field(column: DeltaGenerator, option: Option, key: str) -> None:
         limits = [limit for limit in (option.minimum, option.off_value) if limit is not None]
         least = min(limits, default=None)
         column.number_input(option.label, least, option.maximum, step=1, **common)
-    elif option.type == "list":
-        placeholder = "None; type a value and press Enter" if option.open else "None"
-        column.multiselect(
-            option.label, choices, accept_new_options=option.open, placeholder=placeholder, **common
-        )
-    elif choices:
-        column.selectbox(
-            option.label,
-            choices,
-            accept_new_options=option.open,
-            placeholder="None; or type a name",
-            **common,
-        )
+    elif option.type == "list" or choices:
+        is_list = option.type == "list"
+        empty = "None; or type a name"
+        if is_list:
+            empty = "None; type a value and press Enter" if option.open else "None"
+        draw = column.multiselect if is_list else column.selectbox
+        common |= {"accept_new_options": option.open, "placeholder": empty}
+        draw(option.label, choices, **common)
     else:
         column.text_input(option.label, **common)
 
@@ -357,11 +325,6 @@ def _known_names(folder: str) -> list[str]:
     return sorted(
         dict.fromkeys([*earlier, *complete]), key=lambda name: not name.startswith("demo")
     )
-
-
-def _hidden_settings() -> tuple[str, ...]:
-    """Return the hidden settings: the Ray cluster's address, and all of Ray unless the owner named one."""
-    return CLUSTER_SETTINGS[1:] if ray_cluster.allowed_cluster() else CLUSTER_SETTINGS
 
 
 def _bar(
@@ -471,34 +434,24 @@ def _start(
 
 def _expectation(requests: Sequence[Request]) -> None:
     """Draw an estimate of the duration from earlier runs, and the amount of work."""
-    runs = view(views.runs.run_rows)
-    total = sum(
-        (
-            UNKNOWN
-            if request.where
-            else expected(runs, request.models, request.dataset, request.probe, _at_most(request))
-            for request in requests
-        ),
-        NOTHING,
-    )
+    runs, total = view(views.runs.run_rows), NOTHING
+    for request in requests:
+        names = request.models, request.dataset, request.probe
+        total += UNKNOWN if request.where else expected(runs, *names, _at_most(request))
     models, tests = len(requests[0].models), len(requests)
     work = f"{models} model{'s' * (models > 1)} × {tests} test{'s' * (tests > 1)}"
     pictures = _pictures(runs, requests)
     work += f" × {pictures:,} pictures." if pictures else "."
-    evidence = " ".join(filter(None, [work, _evidence(total), _servers(requests)]))
+    basis = "Estimated from other models on the same pictures."
+    if not total.is_known:
+        basis = "Nothing similar has been run here yet."
+    elif total.low == total.high:
+        basis = f"The last run took {span(total.low)}."
+    evidence = " ".join(filter(None, [work, basis, _servers(requests)]))
     st.html(
         f'<div role="status">{tag("strong", in_words(total))}'
         f"{tag('p', evidence, class_='vp-quiet vp-small')}</div>"
     )
-
-
-def _evidence(total: Duration) -> str:
-    """Return the basis of the estimate."""
-    if not total.is_known:
-        return "Nothing similar has been run here yet."
-    if total.low == total.high:
-        return f"The last run took {span(total.low)}."
-    return "Estimated from other models on the same pictures."
 
 
 def _servers(requests: Sequence[Request]) -> str:
