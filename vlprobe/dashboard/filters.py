@@ -214,7 +214,7 @@ def _second_model(about: PageSubject) -> str:
     label = model_labels(about.models)
     others = {name: label(name) for name in about.models if name != about.model}
     help_ = "Compares the answers of a second model to the same cases."
-    return choose("Compared with", "other", {"": "Nobody", **others}, help_=help_)
+    return choose("Compared with", "other", {"": "None", **others}, help_=help_)
 
 
 def _read_with(about: PageSubject) -> None:

@@ -143,6 +143,6 @@ def _every_case(page: str) -> dict[str, list[str]]:
 
 
 def draw_logo() -> None:
-    """Two frames, one true and one not, in the colours of the page's theme."""
+    """Two frames, one true and one not, in the colors of the page's theme."""
     dark = st.context.theme.type == "dark"
     st.logo(LOGO.format(**(DARK if dark else LIGHT)), size="large")

@@ -243,7 +243,7 @@ def link_docs(text: str) -> str:
 
 
 def quiet(text: str) -> None:
-    """A remark in smaller, greyer letters that still meet the contrast that eyes need."""
+    """A remark in smaller, grayer letters that still meet the contrast that eyes need."""
     st.html(tag("p", text, class_="vp-quiet vp-small"))
 
 

@@ -3,7 +3,7 @@ step, no network.
 
 Each is a file NAME.js, an ES module whose default export draws `data` into `parentElement`, and a
 file NAME.css; their common parts are in base.js and base.css. Values reach the page as text
-and properties, never as markup. Colours come from the custom properties of `render.html.style`,
+and properties, never as markup. Colors come from the custom properties of `render.html.style`,
 which reach into the part's own style scope.
 """
 

@@ -2,7 +2,7 @@
 //
 // data: id, query, sources [address, ...], right, partner {source, alt}, alt, steps [{share, stays, part, right, own,
 // style, order}], start, boxes [[left, top, right, bottom], ...] of a patch, strips {clean, whole}, chart, note, pending.
-// A source is a place in `sources`, -1 where the picture is missing. `right` of a step is a list of runs [text, style].
+// A source is an index into `sources`, or -1 if the picture is missing. A step's `right` is a list of runs [text, style].
 // Triggers: ask (the case's id), once for each case that is pending.
 
 const OWN = -1; // in an order: the right picture's own mixture

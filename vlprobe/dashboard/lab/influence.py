@@ -40,7 +40,7 @@ from vlprobe.types import Picture
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import FailureRow, records
 
-CAPTIONS = 5  # coloured at once
+CAPTIONS = 5  # colored at once
 SIDE = 480  # pixels of a picture with its parts
 N_VOTED = 100  # pictures whose captions are read for the vote
 WORDS = 25  # bars

@@ -6,6 +6,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -13,7 +14,7 @@ import streamlit as st
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import chart
 from vlprobe.dashboard.jobs import STATES, span
-from vlprobe.dashboard.run.progress import reread, resume, stop
+from vlprobe.dashboard.run.progress import draw_log, draw_resume, draw_stop, reread
 from vlprobe.dashboard.state import choose, link_docs, plain, quiet, store, tag
 from vlprobe.dashboard.widgets import press
 from vlprobe.render import charts
@@ -26,36 +27,27 @@ from vlprobe.views.repair import loss_curves, seconds_per_step
 ROWS = 12  # of the list of trainings
 COLUMNS = ("State", "Started", "From", "Loss", "Steps", "Seed, rate", "Held out: start → now, ↓")
 # What is added to CLIP's loss, with what weights, and what it is for.
-REPAIRS = {
-    "plain": ("Plain fine-tuning (control)", {}, "Only CLIP's own loss. Baseline for all others."),
+REPAIRS: dict[str, tuple[str, dict[str, float], str]] = {
+    "plain": (
+        *("Plain fine-tuning (control)", {}),
+        "Only CLIP's own loss. Baseline for all others.",
+    ),
     "eqsim": (
-        "EqSim (EqBen)",
-        {"eqsim": 5.0},
-        (
-            "When two captions are swapped, the similarity has to change by the same amount. "
-            "For near-identical pairs."
-        ),
+        *("EqSim (EqBen)", {"eqsim": 5.0}),
+        "When two captions are swapped, the similarity has to change by the same amount. For near-identical pairs.",
     ),
     "hardneg": (
-        "Hard negatives (EqBen's ablation)",
-        {"hardneg": 1.0},
+        *("Hard negatives (EqBen's ablation)", {"hardneg": 1.0}),
         "Contrasts each pair only with its highest-scoring mismatches. Baseline for EqSim.",
     ),
     "scvc": (
-        "SC + VC (RoCOCO)",
-        {"sc": 0.05, "vc": 0.2},
-        (
-            "Pushes the model away from captions with replaced words and from mixed pictures. "
-            "For decoys in search; may reduce R@1."
-        ),
+        *("SC + VC (RoCOCO)", {"sc": 0.05, "vc": 0.2}),
+        "Pushes the model away from captions with replaced words and from mixed pictures. For decoys in search; may "
+        "reduce R@1.",
     ),
     "lgip": (
-        "Consistency + flips (LGIP)",
-        {"consistency": 1.0, "flip": 1.0},
-        (
-            "Keeps the score of a reworded caption and lowers it for a wrong word. For "
-            "wording and meaning."
-        ),
+        *("Consistency + flips (LGIP)", {"consistency": 1.0, "flip": 1.0}),
+        "Keeps the score of a reworded caption and lowers it for a wrong word. For wording and meaning.",
     ),
 }
 # Variants of EqSim, in the order of EqBen's table 6, and on which pairs of a batch they count.
@@ -132,71 +124,37 @@ def training_form() -> None:
     """Draw the form: the model to tune, the loss and the duration; then one button."""
     if not changes("Install vlprobe to fine-tune your own models."):
         return
-    kind = st.radio(
-        "Loss",
-        list(REPAIRS),
-        format_func=lambda name: f"**{REPAIRS[name][0]}.** {REPAIRS[name][2]}",
-        key="train_kind",
-        index=1,
-    )
-    upper = st.columns(3)
+    losses = {name: f"**{title}.** {use}" for name, (title, _, use) in REPAIRS.items()}
+    kind = st.radio("Loss", list(REPAIRS), 1, losses.__getitem__, key="train_kind")
+    upper, lower = st.columns(3), st.columns(3)
     start = upper[0].selectbox("Start from", STARTS, key="train_start")
-    datasets = upper[1].selectbox(
-        "Train on",
-        list(DATASETS),
-        format_func=lambda names: DATASETS[names],
-        key="train_data",
-        help=("Drawn pictures that no probe uses. A tenth is held out (chosen by hash)."),
+    help_ = "Drawn pictures that no probe uses. A tenth is held out (chosen by hash)."
+    settings: dict[str, Any] = {"format_func": DATASETS.__getitem__, "help": help_}
+    datasets = upper[1].selectbox("Train on", list(DATASETS), key="train_data", **settings)
+    help_ = (
+        "Multiplies its weights relative to CLIP's loss. Higher values repair more but may hurt "
+        "other metrics."
     )
-    strength = upper[2].number_input(
-        "Strength of the loss",
-        0.05,
-        20.0,
-        1.0,
-        0.5,
-        key="train_strength",
-        disabled=kind == "plain",
-        help=(
-            "Multiplies its weights relative to CLIP's loss. Higher values repair more "
-            "but may hurt other metrics."
-        ),
-    )
-    lower = st.columns(3)
-    steps = lower[0].number_input(
-        "Steps", 1, 10_000, 200, 20, key="train_steps", help="Batches of 128 pictures."
-    )
-    rate = lower[1].selectbox(
-        "Learning rate",
-        list(RATES),
-        index=2,
-        format_func=lambda rate: RATES[rate],
-        key="train_rate",
-    )
-    seed = lower[2].number_input(
-        "Seed", 0, 1_000_000, 0, key="train_seed", help="Sets the order of the batches."
-    )
+    settings = {"key": "train_strength", "disabled": kind == "plain", "help": help_}
+    strength = upper[2].number_input("Strength of the loss", 0.05, 20.0, 1.0, 0.5, **settings)
+    settings = {"key": "train_steps", "help": "Batches of 128 pictures."}
+    steps = lower[0].number_input("Steps", 1, 10_000, 200, 20, **settings)
+    settings = {"format_func": RATES.__getitem__, "key": "train_rate"}
+    rate = lower[1].selectbox("Learning rate", list(RATES), 2, **settings)
+    settings = {"key": "train_seed", "help": "Sets the order of the batches."}
+    seed = lower[2].number_input("Seed", 0, 1_000_000, 0, **settings)
     variant = TrainRequest.eqsim
     if "eqsim" in REPAIRS[kind][1]:
-        variant = st.selectbox(
-            "EqSim counts",
-            list(VARIANTS),
-            format_func=lambda name: VARIANTS[name],
-            key="train_eqsim",
-            help=(
-                "v1 requires equal scores for two mismatches, v2 also for both matches: the variants in EqBen's "
-                "table 6."
-            ),
+        help_ = (
+            "v1 requires equal scores for two mismatches, v2 also for both matches: the variants "
+            "in EqBen's table 6."
         )
+        settings = {"format_func": VARIANTS.__getitem__, "key": "train_eqsim", "help": help_}
+        variant = st.selectbox("EqSim counts", list(VARIANTS), **settings)
     request = tuning_request(start, datasets, kind, strength, int(steps), rate, int(seed), variant)
     quiet(f"{_effort(request.steps)} Loss: {_loss(request)}.")
-    press(
-        "Start the fine-tuning",
-        _begin,
-        request,
-        icon="play_arrow",
-        type="primary",
-        key="train_begin",
-    )
+    begin = _begin, request
+    press("Start the fine-tuning", *begin, icon="play_arrow", type="primary", key="train_begin")
 
 
 def tuning_request(
@@ -353,10 +311,7 @@ def _panel(training: Training, probe: Callable[[str, str], None]) -> None:
             )
         _buttons(training, probe)
         _curves(request, table)
-        with st.expander("Log"):
-            st.code(
-                jobs.log(store(), job.id) or "The log is empty.", language=None, wrap_lines=True
-            )
+        draw_log(job)
 
 
 def _progress(training: Training) -> str:
@@ -392,18 +347,9 @@ def _buttons(training: Training, probe: Callable[[str, str], None]) -> None:
     elif not changes("Training runs cannot be started or stopped here."):
         return
     elif not job.ended:
-        is_stopping = st.session_state.get("stopping") == job.id
-        press(
-            "Stopping at the next step" if is_stopping else "Cancel",
-            stop,
-            job.id,
-            icon="stop",
-            key="train_cancel",
-            disabled=is_stopping,
-        )
+        draw_stop(job, "Cancel", "Stopping at the next step", "train_cancel")
     else:
-        icon = "play_arrow"
-        press("Resume", resume, job.id, icon=icon, key="train_resume")
+        draw_resume(job, "train_resume")
 
 
 def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
@@ -416,12 +362,10 @@ def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
         return
     weights = objective.weights(request.loss)
     names = {term: f"{term}: {objective.PARTS[term]}" for term in weights}
-    figure = charts.repair.losses(table, names, request.steps)
-    chart(
-        figure,
-        "training_losses",
-        "Losses step by step, on the training and the held-out pictures; the table has the latter.",
+    alt = (
+        "Losses step by step, on the training and the held-out pictures; the table has the latter."
     )
+    chart(charts.repair.losses(table, names, request.steps), "training_losses", alt)
     quiet(
         "How to read it: lower is better. The thin line shows each batch before its "
         "update; diamonds show held-out pictures. Where the diamonds rise while the line "

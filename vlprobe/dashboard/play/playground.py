@@ -53,7 +53,7 @@ from vlprobe.scoring import thumbnails
 from vlprobe.storage import access
 
 MODELS = ("demo:softmax", "demo:sigmoid", "demo:weak")
-START = "demo-00012"  # it has a colour, a number and a thing, and the three models differ about it
+START = "demo-00012"  # it has a color, a number and a thing, and the three models differ about it
 SUFFIXES = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff")
 LONGEST = 300  # characters of a caption
 PAUSE = "200ms"  # without a key pressed, and the caption is evaluated

@@ -89,15 +89,12 @@ def _is_of(row: RunRow, keys: Sequence[str], request: Request) -> bool:
     """Return whether a stored run answers a request of a job; a finished job names its runs itself."""
     if keys:
         return row.key in keys
-    is_alike = (row.probe, row.dataset, row.limit) == (
-        request.probe,
-        request.dataset,
-        request.limit,
-    )
+    if any(getattr(row, name) != getattr(request, name) for name in ("probe", "dataset", "limit")):
+        return False
     request_items = (sorted(set(request.item)), sorted(set(request.where)), request.sample)
     run_items = (row.selection.get(name, empty) for name, empty in EVERY_ITEM.items())
     is_whole = not (request.without or request.without_tag or request.errata)
-    is_alike = is_alike and is_whole == ("without" not in row.selection)
+    is_alike = is_whole == ("without" not in row.selection)
     return is_alike and request_items == tuple(run_items)
 
 
@@ -188,10 +185,7 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
         with st.container(horizontal=True):
             _buttons(job)
             _links(job, finished)
-        with st.expander("Log"):
-            st.code(
-                jobs.log(store(), job.id) or "The log is empty.", language=None, wrap_lines=True
-            )
+        draw_log(job)
 
 
 def _cards(job: Job, finished: list[RunRow]) -> None:
@@ -299,28 +293,33 @@ def _pace(job: Job) -> str:
     return " · ".join(phrases)
 
 
+def draw_stop(job: Job, label: str, stopping: str, key: str, **settings: str) -> None:
+    """Draw the button that stops a job; after the press its label is `stopping`."""
+    is_stopping = st.session_state.get("stopping") == job.id
+    settings = {"icon": "stop", "key": key} | settings
+    press(stopping if is_stopping else label, stop, job.id, disabled=is_stopping, **settings)
+
+
+def draw_resume(job: Job, key: str) -> None:
+    """Draw the button that starts a stopped job again."""
+    help_ = "Try again from where it stopped."
+    press("Resume", resume, job.id, icon="play_arrow", key=key, help=help_)
+
+
+def draw_log(job: Job) -> None:
+    """Draw the last lines of a job's log, folded."""
+    with st.expander("Log"):
+        text = jobs.log(store(), job.id) or "The log is empty."
+        st.code(text, language=None, wrap_lines=True)
+
+
 def _buttons(job: Job) -> None:
     if job.state == "done" or not changes("Jobs cannot be stopped or started here."):
         return
     if job.ended:
-        press(
-            "Resume",
-            resume,
-            job.id,
-            icon="play_arrow",
-            key=f"resume_{job.id}",
-            help="Try again from where it stopped.",
-        )
-        return
-    is_stopping = st.session_state.get("stopping") == job.id
-    press(
-        "Stopping at the next batch" if is_stopping else "Cancel",
-        stop,
-        job.id,
-        icon="stop",
-        key=f"cancel_{job.id}",
-        disabled=is_stopping,
-    )
+        draw_resume(job, f"resume_{job.id}")
+    else:
+        draw_stop(job, "Cancel", "Stopping at the next batch", f"cancel_{job.id}")
 
 
 def stop(job_id: str) -> None:
@@ -361,14 +360,13 @@ def _links(job: Job, finished: list[RunRow]) -> None:
         if job.state == "done":
             link_page("repair", "See the losses", {"training": job.id}, icon="build")
         return
-    latest = {row.probe: row for row in finished}  # of each probe, the model that ran last
-    for probe, row in latest.items():
+    latest = {run.probe: run for run in finished}  # of each probe, the model that ran last
+    for probe, run in latest.items():
         label = "See the failures" + (f" · {_probe_name(probe)}" if len(job.probes) > 1 else "")
-        parameters = {"set": row.case_key, "model": row.model}
-        link_page("explore", label, parameters)
+        link_page("explore", label, {"set": run.case_key, "model": run.model})
     if finished:
-        parameters = {"set": finished[0].case_key, "model": finished[-1].model}
-        link_page("tradeoff", "See the numbers", parameters)
+        query = {"set": finished[0].case_key, "model": finished[-1].model}
+        link_page("tradeoff", "See the numbers", query)
 
 
 def past() -> None:
@@ -389,11 +387,8 @@ def past() -> None:
                 f"{tag('small', when, class_='vp-quiet')}</p>"
             )
             if job.id not in watched:
-                press("Open", _open, job.id, key=f"open_{job.id}")
-
-
-def _open(job_id: str) -> None:
-    st.query_params["job"] = job_id
+                change = st.query_params.__setitem__, "job", job.id
+                press("Open", *change, key=f"open_{job.id}")
 
 
 GOING, ENDED = (
@@ -463,13 +458,4 @@ def _draw_job() -> None:
         st.progress(overall_fraction(job), text=plain(in_one_line(job)))
         link_page("run", "Show", {"job": job.id}, width="content")
         if not access.read_only():
-            is_stopping = st.session_state.get("stopping") == job.id
-            press(
-                "Stopping" if is_stopping else "Stop",
-                stop,
-                job.id,
-                icon="stop",
-                key="stop_under_way",
-                type="tertiary",
-                disabled=is_stopping,
-            )
+            draw_stop(job, "Stop", "Stopping", "stop_under_way", type="tertiary")
