@@ -351,21 +351,22 @@ LOCAL_LINK = "Works only on this computer. To share this view, use “Download a
 def draw_share(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
     """The popover, in five parts."""
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
-        _draw_part("Link")
+        draw_part("Link")
         quiet(LOCAL_LINK if urlsplit(address()).hostname in LOCAL_HOSTS else LINK)
         with st.container(key="share_link"):
             st.code(address(), language=None, wrap_lines=True)
-        _draw_part("Files")
+        draw_part("Files")
         _files(stored, case_filter, n_cases)
-        _draw_part("Saved views")
+        draw_part("Saved views")
         _saved_views()
-        _draw_part("Slices")
+        draw_part("Slices")
         _slices(stored, case_filter, n_cases)
-        _draw_part("Tags and notes")
+        draw_part("Tags and notes")
         _annotated(stored)
 
 
-def _draw_part(title: str) -> None:
+def draw_part(title: str) -> None:
+    """Draw the title of a part of a popover."""
     st.html(tag("p", title, class_="vp-part"))
 
 

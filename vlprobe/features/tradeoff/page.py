@@ -15,8 +15,10 @@ from vlprobe.case import html
 from vlprobe.case.card import case_card
 from vlprobe.dashboard import case_links, frame, tables
 from vlprobe.dashboard.chart import ARMS, chart, selectable_chart, selected
+from vlprobe.dashboard.drawer import draw_part
 from vlprobe.dashboard.lab import papers
 from vlprobe.dashboard.pictures import large_picture
+from vlprobe.dashboard.sentence import draw_word, picker_width
 from vlprobe.dashboard.state import (
     PageSubject,
     address,
@@ -25,7 +27,6 @@ from vlprobe.dashboard.state import (
     choose,
     counts,
     dataset_name,
-    mark_picked,
     model_labels,
     model_name,
     page_subject,
@@ -35,6 +36,7 @@ from vlprobe.dashboard.state import (
     set_labels,
     store,
     view,
+    write_choice,
 )
 from vlprobe.dashboard.widgets import (
     BETWEEN,
@@ -62,7 +64,6 @@ from vlprobe.types import AS_PAPER, Metric, Picture
 from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS, Filter
 from vlprobe.views.tradeoff import COMBINED, TYPES, published_values
 
-LETTER, FRAME = 8.1, 58  # pixels of a letter, and of the parts of a picker other than text
 LARGE = 680  # pixels of the longer side of the picture, twice its size on the page
 MOST_PANELS = 4  # next to each other
 PUBLISHED = {"shown": "Shown", "hidden": "Hidden"}
@@ -111,9 +112,9 @@ def draw_page() -> None:
     draw_styles("cases", "tradeoff")
     subject = trade_off_subject()
     with draw_row("sentence"):
-        _word("Trade-off of")
+        draw_word("Trade-off of")
         _pick_models(subject)
-        _word("in")
+        draw_word("in")
         _pick_set(subject)
         st.space("stretch")
         trade_off = _draw_how_it_is_measured(subject)
@@ -181,12 +182,8 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
     st.stop()
 
 
-def _word(text: str) -> None:
-    st.html(tag("p", text, class_="vp-between"), width="content")
-
-
 def _pick_set(subject: PageSubject) -> None:
-    """A picker of question sets by the names of their pictures and, if these are alike, the difference."""
+    """Draw a picker of question sets by the names of their pictures and, if these are alike, the difference."""
     table = view(views.runs.question_sets)
     rows = table.loc[table["probe"].isin(probes_with_trade_off())]
     names = [dataset_name(dataset) for dataset in rows["dataset"]]
@@ -194,17 +191,17 @@ def _pick_set(subject: PageSubject) -> None:
         key: name if names.count(name) == 1 else label
         for name, (key, label) in zip(names, set_labels(rows).items(), strict=True)
     }
-    width = int(min(LETTER * len(options.get(subject.key, "")) + FRAME, 320))
+    width = picker_width(options.get(subject.key, ""))
     choose("Pictures", "set", options, subject.key, always=True, bare=True, width=width)
 
 
 def _pick_models(subject: PageSubject) -> None:
     every, models = page_subject(subject.key).models, subject.models
     label = f"{count_word(len(models))} of {count_word(len(every))} models"
-    if len(models) == len(every):
-        label = every_model(len(every))
     if len(every) == 1:
         label = model_name(every[0])
+    elif len(models) == len(every):
+        label = every_model(len(every))
     with st.popover(label, key="shown_models"):
         st.session_state["shown"] = list(models)
         st.multiselect(
@@ -220,11 +217,8 @@ def _pick_models(subject: PageSubject) -> None:
 
 def show_models(models: Collection[str], every: Collection[str]) -> None:
     """Write the models to show into the URL; all, and none, do not count as a choice."""
-    mark_picked()
-    if len(models) in (0, len(every)):
-        st.query_params.pop("shown", None)
-    else:
-        st.query_params["shown"] = BETWEEN.join(models)
+    is_choice = len(models) not in (0, len(every))
+    write_choice({"shown": BETWEEN.join(models) if is_choice else None})
 
 
 def pinned(subject: PageSubject, default: str) -> str:
@@ -241,9 +235,8 @@ def pinned(subject: PageSubject, default: str) -> str:
 
 def pin(model: str) -> None:
     """Write the selected model into the URL."""
-    mark_picked()
     carry("model", model)
-    st.query_params["model"] = model
+    write_choice({"model": model})
 
 
 def _draw_how_it_is_measured(subject: PageSubject) -> TradeOffData:
@@ -278,23 +271,16 @@ def _pick_published(subject: PageSubject, unit: str) -> bool:
 
 
 def _draw_share(subject: PageSubject, trade_off: TradeOffData) -> None:
-    """The popover with the link and the files."""
+    """Draw the popover with the link and the files."""
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
-        st.html(tag("p", "Link", class_="vp-part"))
+        draw_part("Link")
         quiet("Works wherever this dashboard runs with the same results.")
         st.code(address(), language=None, wrap_lines=True)
-        st.html(tag("p", "Files", class_="vp-part"))
+        draw_part("Files")
         with st.container(horizontal=True):
-            tables.download(
-                view(
-                    views.tradeoff.trade_off_by_type,
-                    subject.question_set,
-                    trade_off.up.name,
-                    trade_off.averaging,
-                    trade_off.unit,
-                ),
-                "tradeoff",
-            )
+            choices = trade_off.up.name, trade_off.averaging, trade_off.unit
+            table = view(views.tradeoff.trade_off_by_type, subject.question_set, *choices)
+            tables.download(table, "tradeoff")
             tables.report_button(subject)
 
 
@@ -455,21 +441,17 @@ def _draw_types(subject: PageSubject, trade_off: TradeOffData) -> None:
 def _draw_panel(subject: PageSubject, of_type: TradeOffData, name: str) -> None:
     figure = data.trade_off_figure(of_type, subject.looks, subject.names, is_panel=True)
     alt = f"{_type_label(name)}: a mark per model, as in the large figure."
-    failures = {
-        model: Filter(model, COMBINED)
-        if name == COMBINED
-        else data.failures(of_type.up, model, name)
-        for model in subject.models
-    }
+    queries = {}
+    for model in subject.models:
+        failures = data.failures(of_type.up, model, name)
+        case_filter = Filter(model, COMBINED) if name == COMBINED else failures
+        queries[model] = case_links.query(subject, case_filter)
     for point in chart(figure, f"type_{name}", alt, True):
         if model := point.get("customdata"):  # published models have no cases
-            query = case_links.query(subject, failures[str(model[0])])
-            open_page("explore", query)
+            open_page("explore", queries[str(model[0])])
     with st.popover("Failures", icon=":material/image_search:", width="stretch"):
-        for model, case_filter in failures.items():
-            query = case_links.query(subject, case_filter)
-            label = plain(subject.names[model])
-            link_page("explore", label, query)
+        for model, query in queries.items():
+            link_page("explore", plain(subject.names[model]), query)
 
 
 def _type_label(name: str) -> str:
