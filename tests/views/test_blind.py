@@ -1,11 +1,13 @@
 """The guess without the picture: from stored texts as from a loop over them, and only where it means something."""
 
+import numpy as np
 import pytest
 
 from vlprobe import views
 from vlprobe.metrics import blind
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
+from vlprobe.views import caption_bins
 
 STORE = Store(shipped.FOLDER)
 
@@ -40,3 +42,47 @@ def test_the_best_guess_on_bundled_flips_is_the_best_of_all_methods():
 )
 def test_questions_that_are_no_pairs_of_captions_have_no_guess(probe, dataset, kind):
     assert views.estimates.best_guess(STORE, question_set(probe, dataset), kind) is None
+
+
+def test_a_case_is_decided_by_its_text_if_the_best_guess_is_right(monkeypatch):
+    monkeypatch.setattr(
+        blind, "margins", lambda true, wrong, unit: {"length": lengths(wrong) - lengths(true)}
+    )
+    demo = question_set("lgip", "demo")
+    table = views.rows.CaseTable(STORE, demo.key)
+    codes = caption_bins._text_alone_codes(table)
+    cases = STORE.cases(demo.key).table("cases").to_pylist()
+    for case, code in zip(cases, codes, strict=True):
+        if case["kind"] != "flip":
+            assert code == -1
+            continue
+        true, wrong = (len(text.split()) for text in case["texts"])
+        assert code == (0 if wrong > true else 1)
+
+
+def lengths(texts: list[str]) -> np.ndarray:
+    return np.array([len(text.split()) for text in texts], dtype=float)
+
+
+@pytest.mark.full
+def test_what_the_text_does_not_decide_is_harder_for_published_models():
+    published = Store(shipped.PUBLISHED_FOLDER)
+    rows = views.runs.question_set_rows(published)
+    key = next(row.case_key for row in rows if row.dataset == "bundled:SugarCrepe")
+    sugar_crepe = views.runs.question_set(published, key)
+    assert "text_alone" in views.estimates.slices(published, sugar_crepe)
+    table = views.estimates.estimates(published, sugar_crepe, "text_alone")
+    of_bins = table[table["metric"] == "foil_accuracy"].pivot_table(
+        index="model", columns="slice", values="value"
+    )
+    counts = table[table["metric"] == "foil_accuracy"].groupby("slice")["n_cases"].max()
+    guess = views.estimates.best_guess(published, sugar_crepe, "foil")
+    assert counts["The text alone decides"] / counts.sum() == pytest.approx(guess.accuracy.value)
+    is_harder = of_bins["The text alone does not decide"] < of_bins["The text alone decides"]
+    assert is_harder.sum() >= 4 and len(is_harder) == 5
+
+
+@pytest.mark.parametrize("dataset", ["demo-pairs", "demo-triplets"])
+def test_without_pairs_of_captions_there_is_no_breakdown_by_the_text_alone(dataset):
+    probe = {"demo-pairs": "eqben", "demo-triplets": "visla"}[dataset]
+    assert "text_alone" not in views.estimates.slices(STORE, question_set(probe, dataset))

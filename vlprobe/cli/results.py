@@ -47,9 +47,9 @@ NO_MATCH = "No cases match these filters."
     "slice_by",
     default="all",
     show_default=True,
-    help="subtype, rule, strength_bin, comparison, slice (named slices), caption_length, word_frequency or tag:NAME; "
-    "seeds: mean and spread over draws of altered captions and pictures; crossed: triplets by both answers, of texts "
-    "and of pictures; size: accuracy with parameters and training data, with the printed models.",
+    help="subtype, rule, strength_bin, comparison, slice (named slices), caption_length, word_frequency, text_alone "
+    "or tag:NAME; seeds: mean and spread over draws of altered captions and pictures; crossed: triplets by both "
+    "answers, of texts and of pictures; size: accuracy with parameters and training data, with the printed models.",
 )
 @AVERAGING
 @UNIT

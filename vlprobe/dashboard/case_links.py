@@ -53,8 +53,8 @@ def slice_filter(
         stored: The question set.
         model: Whose answers.
         kinds: Kinds of the cases that the slice's metric judges; the first that the slice has is taken.
-        slicing: "subtype", "rule", "strength_bin", "lure", "comparison", "caption_length", "word_frequency" or
-            "tag:NAME".
+        slicing: "subtype", "rule", "strength_bin", "lure", "comparison", "caption_length", "word_frequency",
+            "text_alone" or "tag:NAME".
         value: The slice.
     """
     if slicing == views.estimates.BREAKDOWN:

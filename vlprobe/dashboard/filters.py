@@ -153,7 +153,7 @@ def _read_filter(about: PageSubject) -> Filter:
         pair=() if about.kind in movement_kinds() else chosen_pairs(),
         lost_to=choose("Searches", "lost", SEARCHES) if about.kind == KIND else "",
         bin=_bin(about),
-        caption=linked("Caption length and rarity", "caption", caption_bins.names()),
+        caption=linked("Caption: length, rarity, guess", "caption", caption_bins.names()),
         pictured=choose("Pictures", "pictured", PICTURES, segments=True)
         if has_pictures_filter
         else "",
@@ -346,6 +346,7 @@ TITLES = {
     "pair": "Words",
     "caption_length": "Caption length",
     "word_frequency": "Rarest word",
+    "text_alone": "Guess from the text alone",
 }
 FACET_PARAMETERS = {"subtype": "type", "rule": "rule", "pair": "pair"}
 FLIPPED = "rail_flipped"  # in the session: hidden where it is shown, and shown on a phone

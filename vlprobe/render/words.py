@@ -32,6 +32,7 @@ SLICED_BY = {
     "comparison": "Comparison of two wordings",
     caption_bins.LENGTH: "Length of the caption",
     caption_bins.FREQUENCY: "Rarest word of the caption",
+    caption_bins.TEXT_ALONE: "Guess from the text alone",
 }
 DELETED = {
     "random": "Random word removed",

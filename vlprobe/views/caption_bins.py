@@ -1,11 +1,14 @@
-"""Bins of cases by caption: its length, and how often its rarest word occurs in the question set's
-captions.
+"""Bins of cases by caption: its length, how often its rarest word occurs in the question set's captions, and whether
+the texts give the answer away.
 
-Neither is stored: both are computed from the texts of the cases, so older runs have these slices
-too. The caption of a case is its first text. A bin is written NAME=VALUE in filters and links:
+None is stored: they are computed from the texts of the cases, so older runs have these slices too. The caption of a
+case is its first text. A bin is written NAME=VALUE in filters and links:
 
     caption_length=8 to 10 words
     word_frequency=Rarest word in 2 to 9 captions
+    text_alone=The text alone decides
+
+The text alone decides if the best method of `metrics.blind` for the case's kind prefers the true caption.
 
 Words are counted in the question set, as the number of distinct captions with the word; a general
 word list would not reflect how often the models saw it here.
@@ -20,14 +23,15 @@ import pandas as pd
 import pyarrow as pa
 
 from vlprobe import registry
+from vlprobe.metrics import blind
 from vlprobe.metrics.judge import Judge, metrics_on
 from vlprobe.scoring.cases import score_columns
 from vlprobe.storage.store import Store
 from vlprobe.views.records import RunRow
-from vlprobe.views.rows import AnswerTable, CaseTable, remember, remembered
+from vlprobe.views.rows import AnswerTable, CaseTable, readable, remember, remembered
 from vlprobe.views.runs import QuestionSet
 
-LENGTH, FREQUENCY = "caption_length", "word_frequency"
+LENGTH, FREQUENCY, TEXT_ALONE = "caption_length", "word_frequency", "text_alone"
 _EDGES = {LENGTH: (8, 11, 15), FREQUENCY: (2, 10, 100)}  # where a bin starts, after the first
 VALUES = {
     LENGTH: ("1 to 7 words", "8 to 10 words", "11 to 14 words", "15 words or more"),
@@ -37,7 +41,10 @@ VALUES = {
         "Rarest word in 10 to 99 captions",
         "Rarest word in 100 captions or more",
     ),
+    TEXT_ALONE: ("The text alone decides", "The text alone does not decide"),
 }
+MOST_PAIRS = 50_000  # of a kind that are guessed without the picture: 7,500 take 5 s
+IS_PAIR = "len(images) = 1 AND roles = ['original', 'different']"
 BLOCK_CASES = 262_144  # at least, that are judged at once
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _COLUMNS = ("run", "case", "item", "kind", "subtype", "rule", "strength_bin")  # beside the scores
@@ -58,7 +65,9 @@ def members(table: CaseTable, binned_by: str, values: Sequence[str]) -> np.ndarr
 
 @remembered
 def bin_codes(table: CaseTable, binned_by: str) -> np.ndarray:
-    """Return the index in VALUES of each case's bin: int8 of shape (n_cases,), by case number."""
+    """Return the index in VALUES of each case's bin: int8 of shape (n_cases,), by case number; -1: in no bin."""
+    if binned_by == TEXT_ALONE:
+        return _text_alone_codes(table)
     codes, captions = table.first_texts()
     tokens = [_WORD.findall(caption.lower()) for caption in captions]
     if binned_by == LENGTH:
@@ -68,6 +77,41 @@ def bin_codes(table: CaseTable, binned_by: str) -> np.ndarray:
         sizes = [min((counted[word] for word in words), default=0) for words in tokens]
     bins = np.digitize(np.array(sizes, dtype=np.int64), _EDGES[binned_by]).astype(np.int8)
     return bins[codes]
+
+
+def _text_alone_codes(table: CaseTable) -> np.ndarray:
+    codes = np.full(len(table.unit_codes), -1, dtype=np.int8)
+    for _, pairs in caption_pairs(table).groupby("kind"):
+        units = pd.factorize(pairs["unit"])[0]
+        if units.max() + 1 >= blind.FEWEST_PICTURES and len(pairs) <= MOST_PAIRS:
+            margins = blind.margins(pairs["true"].tolist(), pairs["wrong"].tolist(), units)
+            best = max(margins.values(), key=lambda margin: (margin > 0).mean())
+            codes[pairs["case"]] = best <= 0
+    return codes
+
+
+def caption_pairs(table: CaseTable) -> pd.DataFrame:
+    """Return the cases with one picture, a true and a wrong caption, in the order of cases.
+
+    Returns:
+        `case`, `kind`, `unit` (of resampling, such as the picture), `true`, `wrong`.
+    """
+    with readable(), table.store.cursor() as cursor:
+        return cursor.execute(
+            f'SELECT "case", kind, {table.unit} AS unit, texts[1] AS true, texts[2] AS wrong '
+            f'FROM read_parquet(?) WHERE {IS_PAIR} ORDER BY "case"',
+            [[table.path]],
+        ).df()
+
+
+def has_pairs(table: CaseTable) -> bool:
+    """Return whether there are enough pictures with `caption_pairs` for a guess without the picture."""
+    with readable(), table.store.cursor() as cursor:
+        counted = cursor.execute(
+            f"SELECT count(DISTINCT {table.unit}) FROM read_parquet(?) WHERE {IS_PAIR}",
+            [[table.path]],
+        ).fetchall()
+    return counted[0][0] >= blind.FEWEST_PICTURES
 
 
 def estimates(store: Store, question_set: QuestionSet, binned_by: str) -> pd.DataFrame:
@@ -104,7 +148,8 @@ def judge_run(
     units = cases.unit_codes
     value_names = np.empty(len(units), dtype=object)
     if binned_by:
-        value_names = np.array(VALUES[binned_by], dtype=object)[bin_codes(cases, binned_by)]
+        names = np.array([*VALUES[binned_by], None], dtype=object)  # -1 is the last one
+        value_names = names[bin_codes(cases, binned_by)]
 
     def blocks(members: np.ndarray | None = None) -> Iterator[pd.DataFrame]:
         for table in cases.judged_blocks(answers, BLOCK_CASES):

@@ -57,7 +57,7 @@ def estimates(
 
     Args:
         breakdown: "all", "subtype", "rule", "strength_bin", "comparison", "slice",
-            "caption_length", "word_frequency" or "tag:NAME".
+            "caption_length", "word_frequency", "text_alone" or "tag:NAME".
         averaging: "micro" (all cases pooled) or "macro" (mean of each caption's mean, as the papers
             average); metrics with only one kind of average are returned with that one.
         unit: "cosine", or "spread": cosines divided by the model's similarity spread, comparable
@@ -153,7 +153,10 @@ def slices(store: Store, question_set: QuestionSet) -> list[str]:
     if named_slices.applicable(store, question_set.key)[0]:
         names.add(named_slices.BREAKDOWN)
     fixed = [name for name in FIXED_BREAKDOWNS if name in names]
-    return [*fixed, *caption_bins.VALUES, *sorted(names - set(FIXED_BREAKDOWNS))]
+    of_captions = [*caption_bins.VALUES]
+    if not caption_bins.has_pairs(CaseTable(store, question_set.key)):
+        of_captions.remove(caption_bins.TEXT_ALONE)
+    return [*fixed, *of_captions, *sorted(names - set(FIXED_BREAKDOWNS))]
 
 
 def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
@@ -270,19 +273,10 @@ def best_guess(store: Store, question_set: QuestionSet, kind: str) -> BlindAccur
         None if cases are not one picture with a true and a wrong caption, or if there are too few
         pictures.
     """
-    files = [store.files([question_set.key], "cases")]
-    with store.cursor() as cursor:
-        names = [
-            row[0]
-            for row in cursor.execute("DESCRIBE SELECT * FROM read_parquet(?)", files).fetchall()
-        ]
-        unit = "cluster" if "cluster" in names else "item"
-        rows = cursor.execute(
-            f'SELECT {unit}, texts, roles, len(images) FROM read_parquet(?) WHERE kind = ? ORDER BY "case"',
-            [*files, kind],
-        ).fetchall()
-    is_pair = all(roles == ["original", "different"] and n == 1 for _, _, roles, n in rows)
-    if not is_pair or len({row[0] for row in rows}) < blind.FEWEST_PICTURES:
+    pairs = caption_bins.caption_pairs(CaseTable(store, question_set.key))
+    pairs = pairs.loc[pairs["kind"] == kind]
+    if pairs["unit"].nunique() < blind.FEWEST_PICTURES:
         return None
-    pairs = [Pair(str(picture), "", true, wrong) for picture, (true, wrong), _, _ in rows]
-    return max(blind.check_pairs(pairs), key=lambda guess: guess.accuracy.value)
+    texts = zip(pairs["unit"].astype(str), pairs["true"], pairs["wrong"], strict=True)
+    texts_of_pairs = [Pair(picture, "", true, wrong) for picture, true, wrong in texts]
+    return max(blind.check_pairs(texts_of_pairs), key=lambda guess: guess.accuracy.value)

@@ -41,7 +41,7 @@ class Facet:
 
     Attributes:
         name: "subtype", "rule", "pair", or the name of a kind of slice: "tag:NAME",
-            "caption_length", "word_frequency".
+            "caption_length", "word_frequency", "text_alone".
         rows: At least two values, or one value that is in the filter.
     """
 
@@ -144,7 +144,8 @@ def _facet_members(
     table = CaseTable(store, question_set.key)
 
     def by_case(codes: np.ndarray, names: Sequence[str]) -> PatternGroups:
-        return PatternGroups(np.arange(len(codes)), codes, tuple(names))
+        listed = np.flatnonzero(codes >= 0)
+        return PatternGroups(listed, codes[listed], tuple(names))
 
     for name in ("subtype", "rule"):
         yield name, by_case(*table.codes(name))
@@ -157,7 +158,10 @@ def _facet_members(
     tags = remember(("tags", table.version), lambda: _tags(store, question_set, table))
     yield from tags.items()
     for binned_by, values in caption_bins.VALUES.items():
-        yield binned_by, by_case(caption_bins.bin_codes(table, binned_by), values)
+        # A guess without the picture takes seconds: only for a filter that asks for it
+        is_chosen = any(each.name == binned_by for each in case_filter.caption)
+        if binned_by != caption_bins.TEXT_ALONE or is_chosen:
+            yield binned_by, by_case(caption_bins.bin_codes(table, binned_by), values)
 
 
 def _tags(
