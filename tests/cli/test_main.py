@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import make_tiny
 from vlprobe import registry
 from vlprobe.cli import main
 from vlprobe.perturb.lgip import ALL_KINDS
@@ -23,22 +25,20 @@ def call(cache, *words: str, code: int = 0):
     return result
 
 
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory):
+    """A cache with one run of each control, the table that the command printed, and the command."""
+    folder = tmp_path_factory.mktemp("first_run")
+    models = ["--model", "control:random", "--model", "control:constant"]
+    words = ["run", *models, "--dataset", make_tiny(folder / "tiny"), "--format", "csv"]
+    return folder / "cache", pd.read_csv(io.StringIO(call(folder / "cache", *words).stdout)), words
+
+
 @pytest.fixture
-def ran(tiny, tmp_path):
-    """A cache with one run of each control, and the table that the command printed."""
-    cache = tmp_path / "cache"
-    words = [
-        "run",
-        "--model",
-        "control:random",
-        "--model",
-        "control:constant",
-        "--dataset",
-        tiny,
-        "--format",
-        "csv",
-    ]
-    return cache, pd.read_csv(io.StringIO(call(cache, *words).stdout)), words
+def ran(first_run, tmp_path):
+    """The first run in a cache that a test may change."""
+    cache, table, words = first_run
+    return shutil.copytree(cache, tmp_path / "cache"), table, words
 
 
 def test_a_run_prints_the_numbers_of_each_model(ran):
@@ -279,17 +279,8 @@ def test_results_of_several_probes_go_into_one_file_and_have_their_own_failures(
 ):
     cache, _, _ = ran
     words = ["--model", "control:random", "--dataset", tiny, "--no-doctor"]
-    call(
-        cache,
-        "run",
-        "--probe",
-        "rococo",
-        *words,
-        "--option",
-        "pictures=mix:0.9",
-        "--option",
-        "picture_seeds=1",
-    )
+    mixed = ["--option", "pictures=mix:0.9", "--option", "picture_seeds=1"]
+    call(cache, "run", "--probe", "rococo", *words, *mixed)
     call(cache, "run", "--probe", "prsm", *words)
     out = tmp_path / "several.duckdb"
     call(cache, "export", str(out))

@@ -6,7 +6,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import open_page, words
-from tests.views.test_suspects import dataset, kind_of, models, question_set, store  # noqa: F401
+from tests.views.test_suspects import (  # noqa: F401 (fixtures)
+    answered,
+    dataset,
+    folder,
+    kind_of,
+    models,
+    question_set,
+    store,
+)
 from vlprobe import views
 from vlprobe.storage import annotations, shipped
 from vlprobe.storage.store import Store

@@ -1,6 +1,7 @@
 """Suspect labels: ranked by rejections, judged as tags, shared as errata, left out by runs."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +29,18 @@ RIGHT = {
 }
 
 
-@pytest.fixture
-def dataset(tmp_path: Path) -> str:
-    return make_foils(tmp_path, "pairs", N)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("suspects")
 
 
-@pytest.fixture
-def models(tmp_path: Path) -> list[str]:
+@pytest.fixture(scope="module")
+def dataset(folder: Path) -> str:
+    return make_foils(folder, "pairs", N)
+
+
+@pytest.fixture(scope="module")
+def models(folder: Path) -> list[str]:
     names = []
     for number, (name, right) in enumerate(RIGHT.items()):
         high = 0.9 + number / 100  # no two files have the same bytes: they would be one model
@@ -42,16 +48,20 @@ def models(tmp_path: Path) -> list[str]:
             f"pairs/{k}/i2t-pair,{high if ok else 0.1},{0.1 if ok else high}"
             for k, ok in enumerate(right)
         ]
-        (tmp_path / f"{name}.csv").write_text("\n".join(["case,c0_i0,c1_i0", *lines]))
-        names.append(f"scores:{tmp_path}/{name}.csv")
+        (folder / f"{name}.csv").write_text("\n".join(["case,c0_i0,c1_i0", *lines]))
+        names.append(f"scores:{folder}/{name}.csv")
     return names
 
 
+@pytest.fixture(scope="module")
+def answered(folder: Path, dataset: str, models: list[str]) -> Path:
+    execute(Request(tuple(models), dataset, "visla"), Store(folder / "cache"))
+    return folder / "cache"
+
+
 @pytest.fixture
-def store(tmp_path: Path, dataset: str, models: list[str]) -> Store:
-    store = Store(tmp_path / "cache")
-    execute(Request(tuple(models), dataset, "visla"), store)
-    return store
+def store(answered: Path, tmp_path: Path) -> Store:
+    return Store(shutil.copytree(answered, tmp_path / "cache"))
 
 
 def question_set(store: Store) -> QuestionSet:
