@@ -214,9 +214,8 @@ def test_every_model_says_that_its_answers_were_published():
             assert run.note.startswith(NOTE)
 
 
-@pytest.mark.parametrize(
-    "name", ["bundled:SugarCrepe", pytest.param("bundled:VALSE", marks=pytest.mark.full)]
-)
+@pytest.mark.full  # 7,512 questions and more
+@pytest.mark.parametrize("name", ["bundled:SugarCrepe", "bundled:VALSE"])
 def test_the_bundled_models_answer_the_bundled_questions_again_with_the_same_keys(name, tmp_path):
     """So another model's run over `bundled:` data stands next to these."""
     models = question_set(name).models[:2] if "VALSE" in name else ("published:GPT-4V",)

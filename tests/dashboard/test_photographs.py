@@ -72,7 +72,7 @@ def press(at: AppTest, label: str) -> AppTest:
     return wait(at.button(key=keys[0]).click().run())
 
 
-def test_the_number_and_the_size_are_announced_before_anything_is_downloaded(
+def test_the_number_and_the_size_are_announced_and_a_download_that_failed_continues(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
     at, file = open_case(monkeypatch, store)
@@ -85,12 +85,6 @@ def test_the_number_and_the_size_are_announced_before_anything_is_downloaded(
     assert labels(at) == ["Download", "Not now"]
     at = press(at, "Not now")
     assert labels(at) == ["Download pictures"] and Coco.requested == []
-
-
-def test_a_download_that_failed_continues_and_its_photographs_appear(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-):
-    at, file = open_case(monkeypatch, store)
     Coco.gone = {file.name}
     at = press(at, "Download pictures")
     at = press(at, "Download")

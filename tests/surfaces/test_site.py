@@ -257,6 +257,13 @@ def test_two_models_of_files_are_told_apart_without_their_folders(compared, tmp_
     assert "secret" not in all_text(files) and "/srv" not in all_text(files)
 
 
+@pytest.mark.full  # six models, seven seconds
+def test_the_size_of_a_site_of_bundled_results_is_said_beforehand(tmp_path, monkeypatch):
+    monkeypatch.setenv(shipped.SETTING, str(shipped.FOLDER))
+    named = ["--set", "5d36", "--cases", "1", "--dry-run"]
+    assert "pictures" in call(tmp_path / "empty", "site", str(tmp_path / "site"), *named).stderr
+
+
 def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_path, monkeypatch):
     goal = tmp_path / "site"
     said = call(cache, "site", str(goal), "--cases", "1", "--dry-run").stderr
@@ -272,10 +279,6 @@ def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_p
         assert line in answer.stderr.splitlines()[-1] and "Traceback" not in answer.output
         assert answer.stderr.splitlines()[-1].startswith("Error: ")
     assert call(tmp_path / "empty", "site", str(goal), code=1).stderr.count("\n") == 1
-    monkeypatch.setenv(shipped.SETTING, str(shipped.FOLDER))
-    named = ["--set", "5d36", "--cases", "1", "--dry-run"]
-    assert "pictures" in call(tmp_path / "empty", "site", str(goal), *named).stderr
-    monkeypatch.undo()
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
     assert "too little space" in call(cache, "site", str(goal), "--cases", "1", code=1).stderr
