@@ -34,15 +34,17 @@ SLICE = click.option(
 )
 LEADING = ("metric", "subtype", "model", "verdict", "difference", "low", "high", "base", "value")
 
-
-@click.command()
-@click.argument("names", nargs=-1, required=True, metavar="A B [C D]", shell_complete=complete_runs)
-@click.option(
+PROBE_OF_RUNS = click.option(
     "--probe",
     default="",
     help="Probe of the runs, if you name models [the one that ran last].",
     shell_complete=complete_names("probes"),
 )
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="A B [C D]", shell_complete=complete_runs)
+@PROBE_OF_RUNS
 @click.option(
     "--kind",
     default="",
@@ -126,12 +128,7 @@ def compare(
     type=click.IntRange(1, 10**6),
     help="Comparisons made at once: .05 is divided by their number [the rows of the table].",
 )
-@click.option(
-    "--probe",
-    default="",
-    help="Probe of the runs, if you name models [the one that ran last].",
-    shell_complete=complete_names("probes"),
-)
+@PROBE_OF_RUNS
 @AVERAGING
 @FORMAT
 @pass_results
