@@ -268,7 +268,7 @@ def test_what_the_shipped_failures_say_is_a_sentence_of_each_kind_and_type(probe
     store = Store(shipped.FOLDER)
     (key,) = runs.question_sets(store).set_index("probe").loc[[probe], "case_key"]
     question_set = runs.question_set(store, key)
-    model = showcase.rated_models(question_set)[0]
+    model = question_set.rated_models[0]
     for name in showcase.kinds(store, question_set):
         kind = presentations()[probe].kind(name)
         for case in showcase.showcases(store, question_set, name, model, count=10_000):

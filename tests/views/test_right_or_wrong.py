@@ -269,7 +269,8 @@ def test_the_table_of_a_case_says_what_was_chosen(store, question_set, names):
     assert isinstance(answer, AnswerRow) and not answer.is_scored
     card = case_card(a_card(store, question_set, names["once"], 0), kind, {names["once"]: answer})
     looks = styles(views.runs.models(store))
-    drawn = str(htpy.fragment[html.numbers(card, [names["once"]], looks)])
+    verdict = html.verdict(kind, answer.margin, answer.is_scored)
+    drawn = str(htpy.fragment[verdict, html.numbers(card, [names["once"]], looks)])
     assert "1.000" not in drawn and "margin" not in drawn
     assert "Chose the true caption" in drawn or "Chose the wrong caption" in drawn
 

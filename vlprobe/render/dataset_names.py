@@ -1,0 +1,19 @@
+"""Display names of datasets in a sentence, by the prefixes of their names."""
+
+DATASETS = {  # names of data that come with vlprobe, and of prefixes: "{}" is the last part of the name
+    "demo": "Drawn scenes",
+    "demo-pairs": "Drawn twins",
+    "demo-triplets": "Drawn triplets",
+    "demo-series": "Drawn series",
+    "bundled": "{}",
+    "coco": "Photographs ({})",
+    "folder": "Pictures ({})",
+    "pairs": "Pairs ({})",
+    "frames": "Video frames ({})",
+    "triplets": "Triplets ({})",
+    "queries": "Queries ({})",
+    "orders": "Orders of people ({})",
+    "rococo": "RoCOCO ({})",
+    "csv": "Table ({})",
+    "table": "Table ({})",
+}
