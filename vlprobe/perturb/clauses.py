@@ -70,23 +70,23 @@ def restatements(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> l
 
 
 def _restated(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list[Paraphrase | None]:
-    at = subject.end
-    word = sentence.lower[at]
+    i = subject.end
+    word = sentence.lower[i]
     if subject.bare:
         return [_with_article(sentence, subject)]
-    if at == sentence.size:
-        return [_with_there_is(sentence, first_phrase, [(0, at)])]
+    if i == sentence.size:
+        return [_with_there_is(sentence, first_phrase, [(0, i)])]
     if word in ("is", "are"):
         return _after_copula(sentence, first_phrase, subject)
-    if is_verb_ing(sentence, at):
+    if is_verb_ing(sentence, i):
         return _after_participle(sentence, first_phrase, subject)
-    if word in RESULT and _takes_result(sentence, at):
+    if word in RESULT and _takes_result(sentence, i):
         return _after_result(sentence, first_phrase, subject)
     if word == "has":
         return [_has_to_with(sentence, subject)]
     if _is_present(sentence, subject):
         return _after_present(sentence, subject)
-    if sentence.bits[at] & PREPOSITION or word in ("next", "that", "who", "which"):
+    if sentence.bits[i] & PREPOSITION or word in ("next", "that", "who", "which"):
         return _after_preposition(sentence, first_phrase, subject)
     return []
 
@@ -98,20 +98,20 @@ def be(phrase: Phrase) -> str:
     )
 
 
-def _is_state(sentence: Sentence, subject: Phrase, at: int) -> bool:
+def _is_state(sentence: Sentence, subject: Phrase, i: int) -> bool:
     """Return whether the verb describes a state and so has no progressive: "a plate is holding food"."""
-    verb = VERBS[sentence.lower[at]].base
+    verb = VERBS[sentence.lower[i]].base
     return verb in STATES or (
         not subject.animate and verb in ("hold", "carry", "make", "use", "wear")
     )
 
 
-def _goes_on(sentence: Sentence, at: int) -> bool:
+def _goes_on(sentence: Sentence, i: int) -> bool:
     """Return whether a second participle depends on the first: "standing in the water and drinking"."""
     return any(
         sentence.bits[index] & ING
         and ("and" in sentence.lower[index - 2 : index] or sentence.lower[index - 1] == ",")
-        for index in range(at + 1, sentence.size)
+        for index in range(i + 1, sentence.size)
     )
 
 
@@ -126,26 +126,26 @@ def _with_there_is(
     return rewritten(sentence, "there-is", [new, *rest], "", new)
 
 
-def _with_copula(sentence: Sentence, subject: Phrase, at: int) -> Paraphrase | None:
+def _with_copula(sentence: Sentence, subject: Phrase, i: int) -> Paraphrase | None:
     return rewritten(
         sentence,
         "copula-in",
-        [(0, at), be(subject), (at, sentence.size)],
+        [(0, i), be(subject), (i, sentence.size)],
         "",
         be(subject),
     )
 
 
-def _relative(sentence: Sentence, subject: Phrase, at: int) -> Paraphrase | None:
+def _relative(sentence: Sentence, subject: Phrase, i: int) -> Paraphrase | None:
     if subject.head in ("couple", "family", "team", "crowd", "crew") and not subject.members:
         return None
     pronoun = "who" if subject.animate == HUMAN else "that"
     new = f"{pronoun} {'are' if subject.members else 'is'}"
-    return rewritten(sentence, "relative", [(0, at), new, (at, sentence.size)], "", new)
+    return rewritten(sentence, "relative", [(0, i), new, (i, sentence.size)], "", new)
 
 
-def _takes_result(sentence: Sentence, at: int) -> bool:
-    return bool(sentence.bits[at + 1] & (PREPOSITION | ADVERB)) or sentence.lower[at + 1] in (
+def _takes_result(sentence: Sentence, i: int) -> bool:
+    return bool(sentence.bits[i + 1] & (PREPOSITION | ADVERB)) or sentence.lower[i + 1] in (
         "",
         "next",
     )
@@ -167,19 +167,19 @@ def _after_result(
 
 
 def _has_to_with(sentence: Sentence, subject: Phrase) -> Paraphrase | None:
-    at = subject.end
-    is_counted = sentence.bits[at + 1] & (DETERMINER | NUMBER)
+    i = subject.end
+    is_counted = sentence.bits[i + 1] & (DETERMINER | NUMBER)
     if (
         subject.animate
         or not is_counted
-        or has_verb(sentence, at + 1)
-        or not no_finite_verb(sentence, at + 1)
+        or has_verb(sentence, i + 1)
+        or not no_finite_verb(sentence, i + 1)
     ):
         return None
     return rewritten(
         sentence,
         "has-to-with",
-        [(0, at), "with", (at + 1, sentence.size)],
+        [(0, i), "with", (i + 1, sentence.size)],
         "has",
         "with",
     )
@@ -190,12 +190,12 @@ def _is_present(sentence: Sentence, subject: Phrase) -> bool:
     return bool(bits & PRESENT and not subject.plural) or bool(bits & BASE and subject.members)
 
 
-def _present(sentence: Sentence, subject: Phrase, at: int) -> str | None:
-    verb = VERBS[sentence.lower[at]]
+def _present(sentence: Sentence, subject: Phrase, i: int) -> str | None:
+    verb = VERBS[sentence.lower[i]]
     if (
         verb.base in _NEVER
-        or _goes_on(sentence, at)
-        or (verb.base, sentence.lower[at + 1]) in _IDIOMS
+        or _goes_on(sentence, i)
+        or (verb.base, sentence.lower[i + 1]) in _IDIOMS
     ):
         return None
     return verb.base if subject.plural else verb.present
@@ -206,20 +206,20 @@ def _after_participle(
     first_phrase: Phrase,
     subject: Phrase,
 ) -> list[Paraphrase | None]:
-    at = subject.end
-    if not no_finite_verb(sentence, at + 1):
+    i = subject.end
+    if not no_finite_verb(sentence, i + 1):
         return []
     out = [_with_there_is(sentence, first_phrase, [(0, sentence.size)])]
-    if not _is_state(sentence, subject, at):
-        out += [_with_copula(sentence, subject, at), _relative(sentence, subject, at)]
-    present = _present(sentence, subject, at)
+    if not _is_state(sentence, subject, i):
+        out += [_with_copula(sentence, subject, i), _relative(sentence, subject, i)]
+    present = _present(sentence, subject, i)
     if present:
-        ing = sentence.reading.words[at]
+        ing = sentence.reading.words[i]
         out.append(
             rewritten(
                 sentence,
                 "simple-present",
-                [(0, at), present, (at + 1, sentence.size)],
+                [(0, i), present, (i + 1, sentence.size)],
                 ing,
                 present,
             )
@@ -232,50 +232,50 @@ def _after_copula(
     first_phrase: Phrase,
     subject: Phrase,
 ) -> list[Paraphrase | None]:
-    at = subject.end + 1
-    is_ing = is_verb_ing(sentence, at)
-    is_result = sentence.lower[at] in RESULT and _takes_result(sentence, at)
-    location = prepositional_phrase(sentence, at)
-    if not (is_ing or is_result or location) or not no_finite_verb(sentence, at + 1):
+    i = subject.end + 1
+    is_ing = is_verb_ing(sentence, i)
+    is_result = sentence.lower[i] in RESULT and _takes_result(sentence, i)
+    location = prepositional_phrase(sentence, i)
+    if not (is_ing or is_result or location) or not no_finite_verb(sentence, i + 1):
         return []
     copula = sentence.reading.words[subject.end]
-    out = [rewritten(sentence, "copula-out", [(0, subject.end), (at, sentence.size)], copula, "")]
+    out = [rewritten(sentence, "copula-out", [(0, subject.end), (i, sentence.size)], copula, "")]
     if not subject.definite:
-        out.append(_with_there_is(sentence, first_phrase, [(0, subject.end), (at, sentence.size)]))
-    present = _present(sentence, subject, at) if is_ing else None
+        out.append(_with_there_is(sentence, first_phrase, [(0, subject.end), (i, sentence.size)]))
+    present = _present(sentence, subject, i) if is_ing else None
     if present and VERBS[present].base not in STATES:
-        source = f"{copula} {sentence.reading.words[at]}"
+        source = f"{copula} {sentence.reading.words[i]}"
         segments = [
             (0, subject.end),
             present if copula == be(subject) else VERBS[present].base,
-            (at + 1, sentence.size),
+            (i + 1, sentence.size),
         ]
         out.append(rewritten(sentence, "simple-present", segments, source, present))
     return out
 
 
 def _after_present(sentence: Sentence, subject: Phrase) -> list[Paraphrase | None]:
-    at = subject.end
-    verb = VERBS[sentence.lower[at]]
-    if (verb.base, sentence.lower[at + 1]) in _IDIOMS:
+    i = subject.end
+    verb = VERBS[sentence.lower[i]]
+    if (verb.base, sentence.lower[i + 1]) in _IDIOMS:
         return []
     if (
-        _is_state(sentence, subject, at)
+        _is_state(sentence, subject, i)
         or verb.base in _NEVER
-        or not no_finite_verb(sentence, at + 1)
+        or not no_finite_verb(sentence, i + 1)
     ):
         return []
-    understood = sentence.bits[at + 1] & (PREPOSITION | DETERMINER | NUMBER | ADVERB)
-    if not understood and sentence.lower[at + 1] not in ("", "next"):
+    understood = sentence.bits[i + 1] & (PREPOSITION | DETERMINER | NUMBER | ADVERB)
+    if not understood and sentence.lower[i + 1] not in ("", "next"):
         return []
-    source = sentence.reading.words[at]
-    new = f"{'is' if sentence.bits[at] & PRESENT else 'are'} {verb.ing}"
+    source = sentence.reading.words[i]
+    new = f"{'is' if sentence.bits[i] & PRESENT else 'are'} {verb.ing}"
     return [
-        rewritten(sentence, "progressive", [(0, at), new, (at + 1, sentence.size)], source, new),
+        rewritten(sentence, "progressive", [(0, i), new, (i + 1, sentence.size)], source, new),
         rewritten(
             sentence,
             "participle",
-            [(0, at), verb.ing, (at + 1, sentence.size)],
+            [(0, i), verb.ing, (i + 1, sentence.size)],
             source,
             verb.ing,
         ),
@@ -287,32 +287,32 @@ def _after_preposition(
     first_phrase: Phrase,
     subject: Phrase,
 ) -> list[Paraphrase | None]:
-    at, size = subject.end, sentence.size
-    if sentence.lower[at] in ("to", "for", "as", "like", "about", "from", "without", "of", "by"):
+    i, size = subject.end, sentence.size
+    if sentence.lower[i] in ("to", "for", "as", "like", "about", "from", "without", "of", "by"):
         return []
-    if not no_finite_verb(sentence, at):
+    if not no_finite_verb(sentence, i):
         return []
     out = [_with_there_is(sentence, first_phrase, [(0, size)])]
-    location = prepositional_phrase(sentence, at)
+    location = prepositional_phrase(sentence, i)
     if (
         location
-        and not has_verb(sentence, at)
-        and not {"with", "and", ","}.intersection(sentence.lower[at:])
+        and not has_verb(sentence, i)
+        and not {"with", "and", ","}.intersection(sentence.lower[i:])
     ):
-        out += [_with_copula(sentence, subject, at), _relative(sentence, subject, at)]
-    if sentence.lower[at] == "with" and _can_have(sentence, subject) and not has_verb(sentence, at):
-        phrase = noun_phrase(sentence, at + 1)
+        out += [_with_copula(sentence, subject, i), _relative(sentence, subject, i)]
+    if sentence.lower[i] == "with" and _can_have(sentence, subject) and not has_verb(sentence, i):
+        phrase = noun_phrase(sentence, i + 1)
         if phrase and not phrase.bare and not phrase.animate:
             has = "have" if subject.plural else "has"
             that = "have" if subject.members else "has"
             out.append(
-                rewritten(sentence, "with-to-has", [(0, at), has, (at + 1, size)], "with", has),
+                rewritten(sentence, "with-to-has", [(0, i), has, (i + 1, size)], "with", has),
             )
             out.append(
                 rewritten(
                     sentence,
                     "relative-has",
-                    [(0, at), f"that {that}", (at + 1, size)],
+                    [(0, i), f"that {that}", (i + 1, size)],
                     "with",
                     f"that {that}",
                 )
@@ -334,10 +334,10 @@ def _after_location(
     """Paraphrases with a finite verb, for a person or an animal somewhere: "A man in a suit riding a bus"."""
     if location is None or not subject.animate or location[1].animate or location[1].bare:
         return []
-    at = location[1].end
-    if not is_verb_ing(sentence, at) or VERBS[sentence.lower[at]].base in STATES:
+    i = location[1].end
+    if not is_verb_ing(sentence, i) or VERBS[sentence.lower[i]].base in STATES:
         return []
-    return [_with_copula(sentence, subject, at)]
+    return [_with_copula(sentence, subject, i)]
 
 
 def without_there(sentence: Sentence) -> list[Paraphrase]:
@@ -353,12 +353,12 @@ def without_there(sentence: Sentence) -> list[Paraphrase]:
 
 
 def _with_article(sentence: Sentence, subject: Phrase) -> Paraphrase | None:
-    at = subject.end
+    i = subject.end
     if not (
-        is_verb_ing(sentence, at) or sentence.lower[at] in RESULT or sentence.lower[at] in LOCATIVE
+        is_verb_ing(sentence, i) or sentence.lower[i] in RESULT or sentence.lower[i] in LOCATIVE
     ):
         return None
-    if not no_finite_verb(sentence, at + 1):
+    if not no_finite_verb(sentence, i + 1):
         return None
     article = "an" if takes_an(sentence.reading.words[0]) else "a"
     return rewritten(sentence, "article-in", [article, (0, sentence.size)], "", article)

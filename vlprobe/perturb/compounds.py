@@ -80,12 +80,12 @@ def whole(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
 def _modifier(lower: Sequence[str], index: int, noun_by_end: dict[int, Noun]) -> bool:
     """Return whether the token there modifies the noun that follows it."""
     word = lower[index]
-    before = lower[index - 1] if index else ""
+    previous = lower[index - 1] if index else ""
     if index in noun_by_end and noun_by_end[index].form != "quality":
         return noun_by_end[index].form in ("singular", "mass") or word in _MODIFIERS
     if word == "top" and index - 1 in noun_by_end:  # "a stove top oven"
         return noun_by_end[index - 1].form in ("singular", "mass")
-    opened = not index or bool(_tag(before) & _OPENS and before != "to")
+    opened = not index or bool(_tag(previous) & _OPENS and previous != "to")
     if word in _MODIFIERS or word in _ALWAYS or (word in _WITH_ARTICLE and index and opened):
         return True
     tag = _tag(word)
@@ -94,7 +94,7 @@ def _modifier(lower: Sequence[str], index: int, noun_by_end: dict[int, Noun]) ->
     ):
         return False
     if tag & lexicon.VERB:  # "a park bench" and "a metal park bench", and not "people ride horses"
-        earlier = _tag(before)
+        earlier = _tag(previous)
         is_subject = bool(earlier & (lexicon.PLURAL | lexicon.PRONOUN)) or tag & lexicon.PRESENT
         return (
             opened or bool(earlier & lexicon.VERB and not earlier & lexicon.NOUN) or not is_subject
@@ -102,11 +102,11 @@ def _modifier(lower: Sequence[str], index: int, noun_by_end: dict[int, Noun]) ->
     return True
 
 
-def _modifies(lower: Sequence[str], after: int, noun: Noun) -> bool:
+def _modifies(lower: Sequence[str], following: int, noun: Noun) -> bool:
     """Return whether the noun modifies a head that is not in concepts.txt, or has another sense here."""
-    if after == len(lower):
+    if following == len(lower):
         return False
-    word, tag = lower[after], _tag(lower[after])
+    word, tag = lower[following], _tag(lower[following])
     is_singular = noun.form in ("singular", "mass")
     can_move = bool(noun.groups & _MOVING)
     if not tag:

@@ -134,9 +134,9 @@ def mentions(text: str) -> set[str]:
     words = [match.group().lower() for match in TOKEN.finditer(text)]
     mentioned = set(words)
     for size in range(1, _LONGEST + 1):
-        for at in range(len(words) - size + 1):
+        for i in range(len(words) - size + 1):
             mentioned.update(
-                concept.lemma for concept, _ in _READINGS.get(" ".join(words[at : at + size]), ())
+                concept.lemma for concept, _ in _READINGS.get(" ".join(words[i : i + size]), ())
             )
     mentioned.update(lexicon.SINGULARS[word] for word in words if word in lexicon.SINGULARS)
     return mentioned
@@ -152,19 +152,19 @@ def find(caption: str) -> list[Noun]:
     tokens = list(TOKEN.finditer(caption))
     sentence = _Sentence([token.group() for token in tokens])
     nouns = []
-    at = 0
-    while at < len(tokens):
-        size = sentence.entry(at)
-        start, end = tokens[at].start(), tokens[at + max(size, 1) - 1].end()
+    i = 0
+    while i < len(tokens):
+        size = sentence.entry(i)
+        start, end = tokens[i].start(), tokens[i + max(size, 1) - 1].end()
         if size > 0:
-            readings = sentence.readings(at, size)
+            readings = sentence.readings(i, size)
             if readings:
                 lemmas = tuple(dict.fromkeys(concept.lemma for concept, _ in readings))
                 # Groups of all readings, also of those that do not fit here: diff-concept must
                 # share none of them.
-                groups = frozenset().union(*(c.groups for c in named(sentence.text(at, size))))
+                groups = frozenset().union(*(c.groups for c in named(sentence.text(i, size))))
                 nouns.append(Noun(start, end, readings[0][1], lemmas, groups))
-        at += abs(size) or 1
+        i += abs(size) or 1
     return nouns
 
 
@@ -196,13 +196,13 @@ class _Sentence:
         capitals = sum(word[:1].isupper() for word in words[1:])
         self.is_title = capitals * 2 > len(words) - 1
 
-    def word(self, at: int) -> str:
+    def word(self, i: int) -> str:
         """Return the word at this position in lower case; empty outside the caption."""
-        return self.words[at] if 0 <= at < len(self.words) else ""
+        return self.words[i] if 0 <= i < len(self.words) else ""
 
-    def tag(self, at: int) -> int:
+    def tag(self, i: int) -> int:
         """Return the parts of speech of a word; a thing of the lexicon can also be a noun."""
-        word = self.word(at)
+        word = self.word(i)
         tag = lexicon.TAGS.get(word, 0)
         for _, form in _READINGS.get(word, ()):
             tag |= (
@@ -214,88 +214,86 @@ class _Sentence:
             )
         return tag
 
-    def text(self, at: int, size: int) -> str:
+    def text(self, i: int, size: int) -> str:
         """Return that many words from this position, in lower case, separated by spaces."""
-        return " ".join(self.words[at : at + size])
+        return " ".join(self.words[i : i + size])
 
-    def entry(self, at: int) -> int:
+    def entry(self, i: int) -> int:
         """Count how many tokens from here make an entry; negative for an idiom, 0 for neither."""
-        for size in range(min(_LONGEST, len(self.words) - at), 0, -1):
-            text = self.text(at, size)
+        for size in range(min(_LONGEST, len(self.words) - i), 0, -1):
+            text = self.text(i, size)
             if text in IDIOMS:
                 return -size
             if text in _READINGS:
                 return size
         return 0
 
-    def readings(self, at: int, size: int) -> list[tuple[Concept, Form]]:
+    def readings(self, i: int, size: int) -> list[tuple[Concept, Form]]:
         """Return the readings of the entry of `size` tokens; empty where it may be something else."""
-        if self._is_name(at, size) or not self._is_thing(at, size):
+        if self._is_name(i, size) or not self._is_thing(i, size):
             return []
-        readings = _READINGS[self.text(at, size)]
+        readings = _READINGS[self.text(i, size)]
         if len({form for _, form in readings}) > 1:
-            readings = self._fitting(at, size, readings)
+            readings = self._fitting(i, size, readings)
         elif (
-            readings[0][1] == "mass"
-            and self.word(at - 1) in _ONE
-            and not self._is_modifier(at, size)
+            readings[0][1] == "mass" and self.word(i - 1) in _ONE and not self._is_modifier(i, size)
         ):  # "a soda"
             return []
         return [(concept, form) for concept, form in readings if form == readings[0][1]]
 
-    def _is_name(self, at: int, size: int) -> bool:
-        if self.is_title or at == 0 or self.words[at - 1] in (".", "!", "?", '"', "a", "an"):
+    def _is_name(self, i: int, size: int) -> bool:
+        if self.is_title or i == 0 or self.words[i - 1] in (".", "!", "?", '"', "a", "an"):
             return False
-        return any(word[:1].isupper() and len(word) > 2 for word in self.raw[at : at + size])
+        return any(word[:1].isupper() and len(word) > 2 for word in self.raw[i : i + size])
 
-    def _is_thing(self, at: int, size: int) -> bool:
-        after = self.word(at + size)
-        if after in ("'s", "’s", "'", "’") and "plural" in _READINGS[self.text(at, size)][0][1]:
+    def _is_thing(self, i: int, size: int) -> bool:
+        following = self.word(i + size)
+        if following in ("'s", "’s", "'", "’") and "plural" in _READINGS[self.text(i, size)][0][1]:
             return False
         if size > 1:
             return True
         # "light brown"
-        if after in _COLORS and all(form != "quality" for _, form in _READINGS[self.word(at)]):
+        if following in _COLORS and all(form != "quality" for _, form in _READINGS[self.word(i)]):
             return False
-        if self.words[at] in _COLORS and self.tag(at + 1) & (lexicon.NOUN | lexicon.ADJECTIVE):
+        if self.words[i] in _COLORS and self.tag(i + 1) & (lexicon.NOUN | lexicon.ADJECTIVE):
             return True  # the color, by the readings that fit
-        tag = lexicon.TAGS.get(self.words[at], 0)
-        return not tag & (lexicon.VERB | lexicon.AUXILIARY) or self._cannot_be_verb(at)
+        tag = lexicon.TAGS.get(self.words[i], 0)
+        return not tag & (lexicon.VERB | lexicon.AUXILIARY) or self._cannot_be_verb(i)
 
-    def _cannot_be_verb(self, at: int) -> bool:
-        if at == 0:
+    def _cannot_be_verb(self, i: int) -> bool:
+        if i == 0:
             return True
-        before, tag = self.words[at - 1], self.tag(at - 1)
-        if before in ("to", "that") or (tag & _NO_NOUN_AFTER and before not in ("her", "one")):
-            return before == "to" and self.word(at - 2) in (
+        previous, tag = self.words[i - 1], self.tag(i - 1)
+        if previous in ("to", "that") or (tag & _NO_NOUN_AFTER and previous not in ("her", "one")):
+            return previous == "to" and self.word(i - 2) in (
                 "next",
                 "close",
                 "attached",
                 "due",
                 "tied",
             )
-        if before in ("and", "or", "&", ","):
-            joined = self.tag(at - 2)
+        if previous in ("and", "or", "&", ","):
+            joined = self.tag(i - 2)
             if joined & lexicon.VERB and not joined & lexicon.NOUN:  # "sits and watches"
                 return False
             object_follows = lexicon.DETERMINER | lexicon.PRONOUN | lexicon.ADVERB | lexicon.NOUN
-            return not self.tag(at + 1) & object_follows  # "stands and watches the"
-        if before in ("'s", "’s", "'", "’", "her") or tag & (lexicon.DETERMINER | lexicon.NUMBER):
+            return not self.tag(i + 1) & object_follows  # "stands and watches the"
+        if previous in ("'s", "’s", "'", "’", "her") or tag & (lexicon.DETERMINER | lexicon.NUMBER):
             return True
         if tag & lexicon.NOUN:
             return False
         return bool(tag & (lexicon.ADJECTIVE | lexicon.PREPOSITION | lexicon.VERB))
 
-    def _is_modifier(self, at: int, size: int) -> bool:
+    def _is_modifier(self, i: int, size: int) -> bool:
         """Return whether the entry stands before a noun or an adjective, or before "and white"."""
-        tag = self.tag(at + size)
-        if self.word(at + size) in ("and", ","):
-            return self.word(at + size + 1) in _COLORS
+        tag = self.tag(i + size)
+        if self.word(i + size) in ("and", ","):
+            return self.word(i + size + 1) in _COLORS
         return bool(tag & (lexicon.NOUN | lexicon.ADJECTIVE)) and not tag & lexicon.PREPOSITION
 
-    def _determiner(self, at: int) -> str:
+    def _determiner(self, i: int) -> str:
         """The first word of the noun phrase with the noun at this position; empty if nothing precedes it."""
-        for back in range(at - 1, max(at - 6, -1), -1):
+        for back in range(i - 1, max(i - 6, -1), -1):
             word, tag = self.words[back], self.tag(back)
             if (
                 word in _ONE
@@ -310,28 +308,28 @@ class _Sentence:
 
     def _fitting(
         self,
-        at: int,
+        i: int,
         size: int,
         readings: list[tuple[Concept, Form]],
     ) -> list[tuple[Concept, Form]]:
         """Return the form that the neighboring words require; empty if they do not decide."""
         forms = {form for _, form in readings}
-        opener = self._determiner(at)
-        after = self.word(at + size)
-        is_modifier = self._is_modifier(at, size)
+        opener = self._determiner(i)
+        following = self.word(i + size)
+        is_modifier = self._is_modifier(i, size)
         if "quality" in forms:
             forms_left: set[str] = {"quality"} if is_modifier else forms - {"quality"}
         elif {"singular", "plural"} <= forms:  # one spelling for both, such as "sheep"
-            if opener in _ONE or after in ("is", "was", "has"):
+            if opener in _ONE or following in ("is", "was", "has"):
                 forms_left = {"singular"}
-            elif opener in _MANY or after in ("are", "were", "have") or not opener:
+            elif opener in _MANY or following in ("are", "were", "have") or not opener:
                 forms_left = {"plural"}
             else:
                 forms_left = set()
         elif {"singular", "mass"} <= forms:
             forms_left = {"mass"} if is_modifier or opener in ("", "some") else {"singular"}
         else:  # glasses: the plural of a glass, or eyewear
-            context = self.words[max(at - 4, 0) : at]
+            context = self.words[max(i - 4, 0) : i]
             forms_left = (
                 {"plural-only"} if "wearing" in context or "wears" in context else {"plural"}
             )

@@ -23,9 +23,9 @@ def shuffled(pool: Sequence[T], number: int) -> Iterator[T]:
     """
     left = list(pool)
     while left:
-        number, at = divmod(number, len(left))
-        yield left[at]
-        left[at] = left[-1]
+        number, i = divmod(number, len(left))
+        yield left[i]
+        left[i] = left[-1]
         left.pop()
 
 

@@ -148,8 +148,8 @@ def _decoded(content: bytes, name: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = content[: error.start]
-        row, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        previous = content[: error.start]
+        row, column = previous.count(b"\n") + 1, error.start - previous.rfind(b"\n")
         raise InvalidInput(
             f"Edits '{name}', row {row}, byte {column}: not UTF-8. Save the file as UTF-8."
         ) from None

@@ -90,6 +90,6 @@ def literal_again(paraphrase: str, flip: Flip) -> str | None:
     return substituted(paraphrase, match.start(), flip.source, flip.target) if match else None
 
 
-def substituted(text: str, at: int, source: str, target: str) -> str:
+def substituted(text: str, i: int, source: str, target: str) -> str:
     """The text with the source word at this position replaced."""
-    return text[:at] + target + text[at + len(source) :]
+    return text[:i] + target + text[i + len(source) :]

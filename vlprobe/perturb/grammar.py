@@ -91,7 +91,7 @@ class Sentence:
         self.bits = [TAGS.get(word, 0) for word in self.lower]
 
 
-def noun_phrase(sentence: Sentence, at: int, of: bool = True) -> Phrase | None:
+def noun_phrase(sentence: Sentence, i: int, of: bool = True) -> Phrase | None:
     """The noun phrase that starts at this token, with its "of" phrase; None unless all of it is
     understood.
 
@@ -100,16 +100,16 @@ def noun_phrase(sentence: Sentence, at: int, of: bool = True) -> Phrase | None:
         at: The number of the first token.
         of: Whether an "of" phrase may belong to it; if not, a noun followed by "of" gives None.
     """
-    kinds, nominal, lower = 0, at, sentence.lower
-    if lower[at] in _OPENING or sentence.bits[at] & NUMBER or lower[at].isdigit():
-        determiner = _determiner(sentence, at)
+    kinds, nominal, lower = 0, i, sentence.lower
+    if lower[i] in _OPENING or sentence.bits[i] & NUMBER or lower[i].isdigit():
+        determiner = _determiner(sentence, i)
         if determiner is None:
             return None
         kinds, nominal = determiner
     if not sentence.bits[nominal] & _PHRASE_TAGS:
         return None
     head = _nouns(sentence, nominal)
-    phrase = None if head is None else _up_to_head(sentence, at, head, kinds)
+    phrase = None if head is None else _up_to_head(sentence, i, head, kinds)
     if phrase is None or head is None:
         return None
     following = lower[head + 1]
@@ -120,7 +120,7 @@ def noun_phrase(sentence: Sentence, at: int, of: bool = True) -> Phrase | None:
     return None if lower[head] in _COLLECTIVE_OF else phrase
 
 
-def _determiner(sentence: Sentence, at: int) -> tuple[int, int] | None:
+def _determiner(sentence: Sentence, i: int) -> tuple[int, int] | None:
     """The kinds (bits) of the article, quantifier and number that start here, and the token after
     them.
 
@@ -128,26 +128,26 @@ def _determiner(sentence: Sentence, at: int) -> tuple[int, int] | None:
     of".
     """
     lower = sentence.lower
-    kinds, following = _DETERMINERS.get(lower[at], 0), lower[at + 1]
+    kinds, following = _DETERMINERS.get(lower[i], 0), lower[i + 1]
     if kinds == DEFINITE:
-        at += 1
+        i += 1
     elif kinds == INDEFINITE and following in _QUANTIFIERS:
-        if lower[at + 2] == "of":
-            at += 1
+        if lower[i + 2] == "of":
+            i += 1
         elif following == "lot":
             return None
-        kinds, at = SEVERAL, at + 2
-    elif lower[at] == "lots":
+        kinds, i = SEVERAL, i + 2
+    elif lower[i] == "lots":
         if following == "of":
-            kinds, at = SEVERAL, at + 2
+            kinds, i = SEVERAL, i + 2
     elif kinds:
         if kinds & SEVERAL and (following == "of" or _DETERMINERS.get(following) == DEFINITE):
             return None
-        at += 1
-    if sentence.bits[at] & NUMBER or lower[at].isdigit():
-        kinds |= INDEFINITE if lower[at] == "one" else SEVERAL
-        at += 1
-    return kinds, at
+        i += 1
+    if sentence.bits[i] & NUMBER or lower[i].isdigit():
+        kinds |= INDEFINITE if lower[i] == "one" else SEVERAL
+        i += 1
+    return kinds, i
 
 
 def _up_to_head(sentence: Sentence, start: int, head: int, kinds: int) -> Phrase | None:
@@ -188,23 +188,23 @@ def _with_of_phrase(sentence: Sentence, phrase: Phrase) -> Phrase | None:
     return phrase._replace(plural=plural, animate=complement.animate, members=True)
 
 
-def _nouns(sentence: Sentence, at: int) -> int | None:
+def _nouns(sentence: Sentence, i: int) -> int | None:
     """Index of the head of the adjectives and nouns that start here; None without a noun."""
     head, previous, tags = None, 0, sentence.bits
-    stop = at + 7
-    while at < stop:  # the blanks after the caption end the phrase
-        bits = tags[at]
+    stop = i + 7
+    while i < stop:  # the blanks after the caption end the phrase
+        bits = tags[i]
         if not bits & _PHRASE_TAGS and not previous & ADJECTIVE:
             break
-        if head is not None and head == at - 1 and _ends_at(bits, previous, tags[at + 1]):
+        if head is not None and head == i - 1 and _ends_at(bits, previous, tags[i + 1]):
             break
         if bits & NOUN:
-            head = at
-        elif not bits & ADJECTIVE and not _is_modifier(sentence, at, previous, head is None):
+            head = i
+        elif not bits & ADJECTIVE and not _is_modifier(sentence, i, previous, head is None):
             break
         previous = bits
-        at += 1
-    return head if head == at - 1 else None
+        i += 1
+    return head if head == i - 1 else None
 
 
 def _ends_at(bits: int, previous: int, following: int) -> bool:
@@ -220,11 +220,11 @@ def _ends_at(bits: int, previous: int, following: int) -> bool:
     return bool(bits & (PREPOSITION | ADVERB | ADJECTIVE)) and not bits & NOUN
 
 
-def _is_modifier(sentence: Sentence, at: int, previous: int, headless: bool) -> bool:
+def _is_modifier(sentence: Sentence, i: int, previous: int, headless: bool) -> bool:
     """Return whether this word, which is not an adjective, can modify a noun; `headless`: no noun
     precedes it in the phrase.
     """
-    bits, following = sentence.bits[at], sentence.bits[at + 1]
+    bits, following = sentence.bits[i], sentence.bits[i + 1]
     if headless and bits & (ING | PARTICIPLE) and following & NOUN:
         return True
     if (
@@ -234,7 +234,7 @@ def _is_modifier(sentence: Sentence, at: int, previous: int, headless: bool) -> 
         and not bits & PREPOSITION
     ):
         return True
-    joins = sentence.lower[at] in ("and", ",") and previous & ADJECTIVE and not previous & NOUN
+    joins = sentence.lower[i] in ("and", ",") and previous & ADJECTIVE and not previous & NOUN
     return bool(joins) and _is_adjective(following)
 
 
@@ -242,42 +242,42 @@ def _is_adjective(bits: int) -> bool:
     return bool(bits & ADJECTIVE) and not bits & NOUN
 
 
-def prepositional_phrase(sentence: Sentence, at: int) -> tuple[int, Phrase] | None:
+def prepositional_phrase(sentence: Sentence, i: int) -> tuple[int, Phrase] | None:
     """The end of the preposition(s) that start here and the noun phrase after them."""
     lower = sentence.lower
-    if lower[at] == "next" and lower[at + 1] == "to":
-        end = at + 2
-    elif lower[at] in ("in", "on") and lower[at + 1] in ("front", "top") and lower[at + 2] == "of":
-        end = at + 3
-    elif lower[at] in LOCATIVE:
-        end = at + 1
+    if lower[i] == "next" and lower[i + 1] == "to":
+        end = i + 2
+    elif lower[i] in ("in", "on") and lower[i + 1] in ("front", "top") and lower[i + 2] == "of":
+        end = i + 3
+    elif lower[i] in LOCATIVE:
+        end = i + 1
     else:
         return None
     phrase = noun_phrase(sentence, end)
     return (end, phrase) if phrase else None
 
 
-def no_finite_verb(sentence: Sentence, at: int) -> bool:
+def no_finite_verb(sentence: Sentence, i: int) -> bool:
     """Return whether the caption lacks a main verb from here on; a subordinate clause may have one."""
     clauses = 0
-    before = sentence.bits[at - 1]
-    for index in range(at, sentence.size):
+    previous = sentence.bits[i - 1]
+    for index in range(i, sentence.size):
         word, bits = sentence.lower[index], sentence.bits[index]
         if word in _RELATIVE:
             clauses += 1
         elif not bits and not word[0].isalnum() and word not in (",", "'s", "’s"):
             return False
-        elif _is_finite(sentence, index, before):
+        elif _is_finite(sentence, index, previous):
             clauses -= 1
             if clauses < 0:
                 return False
-        before = bits
+        previous = bits
     return True
 
 
-def _is_finite(sentence: Sentence, at: int, before: int) -> bool:
+def _is_finite(sentence: Sentence, i: int, before: int) -> bool:
     """Return whether this word is, or may be, a main verb; `before`: parts of speech of the previous word."""
-    word, bits, previous = sentence.lower[at], sentence.bits[at], sentence.lower[at - 1]
+    word, bits, previous = sentence.lower[i], sentence.bits[i], sentence.lower[i - 1]
     if word in _FINITE:
         return True
     if bits & PRESENT:
@@ -301,12 +301,12 @@ def can_lower(sentence: Sentence) -> bool:
     return bool(sentence.bits[0]) and not sentence.bits[0] & NAME
 
 
-def is_verb_ing(sentence: Sentence, at: int) -> bool:
+def is_verb_ing(sentence: Sentence, i: int) -> bool:
     """Return whether this token is a participle that describes the action of the noun before it."""
-    bits = sentence.bits[at]
-    if not bits & ING or sentence.lower[at] in ("including", "being") or bits & PREPOSITION:
+    bits = sentence.bits[i]
+    if not bits & ING or sentence.lower[i] in ("including", "being") or bits & PREPOSITION:
         return False
-    following = sentence.bits[at + 1]
+    following = sentence.bits[i + 1]
     return not (
         bits & (ADJECTIVE | NOUN)
         and following & SINGULAR
@@ -314,11 +314,11 @@ def is_verb_ing(sentence: Sentence, at: int) -> bool:
     )
 
 
-def has_verb(sentence: Sentence, at: int) -> bool:
+def has_verb(sentence: Sentence, i: int) -> bool:
     """Return whether any word from here on is a verb form that is not a noun too."""
     return any(
         bits & AUXILIARY
         or (bits & (ING | VERB) and not bits & NOUN and not bits & ADVERB)
         or word in RESULT
-        for word, bits in zip(sentence.lower[at:], sentence.bits[at:], strict=True)
+        for word, bits in zip(sentence.lower[i:], sentence.bits[i:], strict=True)
     )

@@ -78,13 +78,13 @@ def _attribute(sentence: Sentence, flips: Sequence[tuple[str, Edit]]) -> HalfTru
     for text, edit in flips:
         if edit.subtype != "color":
             continue
-        at = _first_difference(sentence, text, edit.source)
-        if at is None or not sentence.bits[at + 1] & (NOUN | ADJECTIVE):
+        i = _first_difference(sentence, text, edit.source)
+        if i is None or not sentence.bits[i + 1] & (NOUN | ADJECTIVE):
             return None
-        kept = [*sentence.reading.words[:at], *sentence.reading.words[at + 1 : sentence.size]]
-        if at and sentence.lower[at - 1] in ("a", "an"):
-            article = "an" if takes_an(kept[at]) else "a"
-            kept[at - 1] = like(kept[at - 1], article)
+        kept = [*sentence.reading.words[:i], *sentence.reading.words[i + 1 : sentence.size]]
+        if i and sentence.lower[i - 1] in ("a", "an"):
+            article = "an" if takes_an(kept[i]) else "a"
+            kept[i - 1] = like(kept[i - 1], article)
         short = _written(sentence, kept)
         return HalfTruth(short, text, _edit("attribute", edit.source, edit.target))
     return None
@@ -92,17 +92,17 @@ def _attribute(sentence: Sentence, flips: Sequence[tuple[str, Edit]]) -> HalfTru
 
 def _object(sentence: Sentence, text: str, edit: Edit) -> HalfTruth | None:
     """The caption up to the preposition before an exchanged thing."""
-    at = _first_difference(sentence, text, edit.source)
-    if at is None:
+    i = _first_difference(sentence, text, edit.source)
+    if i is None:
         return None
-    before = [place for place in range(1, at) if sentence.bits[place] & PREPOSITION]
+    previous = [place for place in range(1, i) if sentence.bits[place] & PREPOSITION]
     if (
-        not before
-        or sentence.size - before[-1] > MOST_WORDS
-        or "of" in sentence.lower[before[-1] : at]
+        not previous
+        or sentence.size - previous[-1] > MOST_WORDS
+        or "of" in sentence.lower[previous[-1] : i]
     ):
         return None
-    short = _start(sentence, before[-1])
+    short = _start(sentence, previous[-1])
     return HalfTruth(short, text, _edit("object", edit.source, edit.target)) if short else None
 
 
@@ -110,8 +110,8 @@ def _relation(
     sentence: Sentence, text: str, rule: str, source: str, target: str
 ) -> HalfTruth | None:
     """The caption up to an exchanged relation."""
-    at = _first_difference(sentence, text, source)
-    short = None if at is None or sentence.size - at > MOST_WORDS else _start(sentence, at)
+    i = _first_difference(sentence, text, source)
+    short = None if i is None or sentence.size - i > MOST_WORDS else _start(sentence, i)
     return HalfTruth(short, text, _edit("relation", source, target)) if short else None
 
 
@@ -123,9 +123,9 @@ def _first_difference(sentence: Sentence, text: str, source: str) -> int | None:
     """The index of the first token of `source` if the caption and the text diverge there, else None."""
     first = source.lower().split(" ")[0]
     others = Reading(text).lower
-    for at, word in enumerate(sentence.lower[: sentence.size]):
-        if at >= len(others) or (word != others[at] and word not in ("a", "an")):
-            return at if word == first else None
+    for i, word in enumerate(sentence.lower[: sentence.size]):
+        if i >= len(others) or (word != others[i] and word not in ("a", "an")):
+            return i if word == first else None
     return None
 
 
@@ -134,7 +134,7 @@ def _start(sentence: Sentence, end: int) -> str | None:
     while end and sentence.bits[end - 1] & AUXILIARY and sentence.lower[end - 1] != "parked":
         end -= 1
     last = sentence.bits[end - 1] if end else 0
-    named = any(sentence.bits[at] & NOUN for at in range(end))
+    named = any(sentence.bits[i] & NOUN for i in range(end))
     if end < 2 or not named or not last & (NOUN | ING | PARTICIPLE):
         return None
     if last & PREPOSITION or sentence.lower[end - 1] in _INCOMPLETE:

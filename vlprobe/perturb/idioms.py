@@ -29,28 +29,28 @@ _BEFORE_COLOR = word_table("idioms.before")  # a word that makes the name of a s
 _NOT_ORANGE = word_list("idioms.not-orange")
 
 
-def bad_color(lower: list[str], at: int, source: str) -> str:
+def bad_color(lower: list[str], i: int, source: str) -> str:
     """Return the reason why this color word must stay unchanged; empty if it is the color of something."""
-    before = lower[at - 1] if at else ""
-    after = lower[at + 1] if at + 1 < len(lower) else ""
-    is_name = after in _AFTER_COLOR.get(source, ()) or "-" in (before, after)
-    is_race = source in ("black", "white") and after in _PEOPLE
+    previous = lower[i - 1] if i else ""
+    following = lower[i + 1] if i + 1 < len(lower) else ""
+    is_name = following in _AFTER_COLOR.get(source, ()) or "-" in (previous, following)
+    is_race = source in ("black", "white") and following in _PEOPLE
     shades = _BEFORE_COLOR.get(source, _BEFORE_COLOR["any"])
-    if is_name or is_race or before in shades:
+    if is_name or is_race or previous in shades:
         return "an idiom or a name"
-    if _is_black_and_white(lower, at):
+    if _is_black_and_white(lower, i):
         return "black and white pictures"
-    if before == "the" and (source, after) == ("white", "house"):
+    if previous == "the" and (source, following) == ("white", "house"):
         return "an idiom or a name"
-    if before == "the" and not TAGS.get(after, 0) & NOUN and after not in ("and", "&"):
+    if previous == "the" and not TAGS.get(following, 0) & NOUN and following not in ("and", "&"):
         return "a noun, not a color"
-    if source == "orange" and not _is_orange_the_color(lower, at, before, after):
+    if source == "orange" and not _is_orange_the_color(lower, i, previous, following):
         return "perhaps the fruit"
     return ""
 
 
-def _is_black_and_white(lower: list[str], at: int) -> bool:
-    start = at if lower[at] == "black" else at - 2
+def _is_black_and_white(lower: list[str], i: int) -> bool:
+    start = i if lower[i] == "black" else i - 2
     if (
         start < 0
         or start + 2 >= len(lower)
@@ -60,19 +60,19 @@ def _is_black_and_white(lower: list[str], at: int) -> bool:
         return False
     if lower[start + 1] not in ("and", "&", "n"):
         return False
-    after = lower[start + 3] if start + 3 < len(lower) else ""
-    before = lower[start - 1] if start else ""
-    return after in _PHOTO or before in ("in", "this", "vintage") or not after.isalnum()
+    following = lower[start + 3] if start + 3 < len(lower) else ""
+    previous = lower[start - 1] if start else ""
+    return following in _PHOTO or previous in ("in", "this", "vintage") or not following.isalnum()
 
 
-def _is_orange_the_color(lower: list[str], at: int, before: str, after: str) -> bool:
-    if after in ("and", ",", "&") and at + 2 < len(lower) and lower[at + 2] in _COLORS:
+def _is_orange_the_color(lower: list[str], i: int, previous: str, following: str) -> bool:
+    if following in ("and", ",", "&") and i + 2 < len(lower) and lower[i + 2] in _COLORS:
         return True
-    if before in ("and", "&") and at > 1 and lower[at - 2] in _COLORS:
+    if previous in ("and", "&") and i > 1 and lower[i - 2] in _COLORS:
         return True
-    if after in _NOT_ORANGE or after not in TAGS:
-        return after in ("tabby", "colored", "kitty", "cloth")
-    return bool(TAGS[after] & NOUN) and not TAGS[after] & (ING | PREPOSITION | PARTICIPLE)
+    if following in _NOT_ORANGE or following not in TAGS:
+        return following in ("tabby", "colored", "kitty", "cloth")
+    return bool(TAGS[following] & NOUN) and not TAGS[following] & (ING | PREPOSITION | PARTICIPLE)
 
 
 _UNITS = word_list("idioms.units")
@@ -84,42 +84,42 @@ _NOT_A_THING = word_list("idioms.not-a-thing")
 _BEFORE_ONE = word_list("idioms.before-one") | {""}
 
 
-def bad_number(lower: list[str], at: int) -> str:
+def bad_number(lower: list[str], i: int) -> str:
     """Return the reason why this number must stay unchanged; empty if it counts what follows."""
-    before = lower[at - 1] if at else ""
-    after = lower[at + 1] if at + 1 < len(lower) else ""
-    if lower[at] == "one":
-        if after in _NOT_A_THING or not TAGS.get(after, 0) or before not in _BEFORE_ONE:
+    previous = lower[i - 1] if i else ""
+    following = lower[i + 1] if i + 1 < len(lower) else ""
+    if lower[i] == "one":
+        if following in _NOT_A_THING or not TAGS.get(following, 0) or previous not in _BEFORE_ONE:
             return "perhaps a pronoun"
         return ""
     if (
-        before in ("to", "by")
-        and at > 1
-        and (TAGS.get(lower[at - 2], 0) & NUMBER or lower[at - 2].isdigit())
+        previous in ("to", "by")
+        and i > 1
+        and (TAGS.get(lower[i - 2], 0) & NUMBER or lower[i - 2].isdigit())
     ):
         return "a measure or part of a name"
-    if after in _UNITS or before in _BEFORE_NUMBER or before.isdigit() or after == "-":
+    if following in _UNITS or previous in _BEFORE_NUMBER or previous.isdigit() or following == "-":
         return "a measure or part of a name"
-    if not after.isalpha():
+    if not following.isalpha():
         return "no thing counted"
-    return "counted again later" if _is_shared_out(lower[at + 1 :]) else ""
+    return "counted again later" if _is_shared_out(lower[i + 1 :]) else ""
 
 
 def _is_shared_out(later: list[str]) -> bool:
     """Return whether the counted things are named one by one later: "one black and the other white"."""
     for index, word in enumerate(later):
-        before = later[index - 1] if index else ""
-        after = later[index + 1] if index + 1 < len(later) else ""
-        names = after not in _NOT_A_THING and TAGS.get(after, 0) & (NOUN | ADJECTIVE)
-        if word in _SHARED_OUT or (word == "one" and after != "another" and not names):
+        previous = later[index - 1] if index else ""
+        following = later[index + 1] if index + 1 < len(later) else ""
+        names = following not in _NOT_A_THING and TAGS.get(following, 0) & (NOUN | ADJECTIVE)
+        if word in _SHARED_OUT or (word == "one" and following != "another" and not names):
             return True
         if (
             word in ("other", "others")
-            and before == "the"
-            and not (after == "side" or TAGS.get(after, 0) & NOUN)
+            and previous == "the"
+            and not (following == "side" or TAGS.get(following, 0) & NOUN)
         ):
             return True
-        if word == "each" and after != "other":
+        if word == "each" and following != "other":
             return True
     return False
 
@@ -143,38 +143,38 @@ _ENDS_PHRASE = (
 _OBJECTS = words("dog cat horse car bus train bird boat bicycle truck")
 
 
-def same_class_only(lower: list[str], at: int) -> bool:
+def same_class_only(lower: list[str], i: int) -> bool:
     """Return whether the word before names a kind of animal or vehicle: only another such fits."""
-    return at > 0 and lower[at - 1] in _MODIFIERS
+    return i > 0 and lower[i - 1] in _MODIFIERS
 
 
-def fits(lower: list[str], at: int, word: str) -> bool:
+def fits(lower: list[str], i: int, word: str) -> bool:
     """Return whether the word fits after the one before: not "light black", nor "black people" (race)."""
-    before = lower[at - 1] if at else ""
+    previous = lower[i - 1] if i else ""
     if word in ("black", "white"):
-        return before not in ("light", "dark", "pale", "bright", "deep")
-    return word != "person" or before not in _COLORS
+        return previous not in ("light", "dark", "pale", "bright", "deep")
+    return word != "person" or previous not in _COLORS
 
 
-def bad_object(lower: list[str], at: int, source: str, plural: bool) -> str:
+def bad_object(lower: list[str], i: int, source: str, plural: bool) -> str:
     """Return the reason why this noun must stay unchanged; empty if it is the thing itself."""
-    before = lower[at - 1] if at else ""
-    after = lower[at + 1] if at + 1 < len(lower) else ""
-    if before == "to" and not plural:
+    previous = lower[i - 1] if i else ""
+    following = lower[i + 1] if i + 1 < len(lower) else ""
+    if previous == "to" and not plural:
         return "perhaps a verb"
-    if before in _COMPOUND_BEFORE or before in _OBJECTS or after == "-" or before == "-":
+    if previous in _COMPOUND_BEFORE or previous in _OBJECTS or following == "-" or previous == "-":
         return "part of a compound"
     if source == "person" and any(
-        word in ("who", "whose", "whom", "he", "she") for word in lower[at + 1 :]
+        word in ("who", "whose", "whom", "he", "she") for word in lower[i + 1 :]
     ):
         return "a pronoun refers to it"
-    if not after or after in _MAY_FOLLOW or not after[0].isalnum():
-        if after == "'s" and lower[at + 2 : at + 3] == ["eye"]:
+    if not following or following in _MAY_FOLLOW or not following[0].isalnum():
+        if following == "'s" and lower[i + 2 : i + 3] == ["eye"]:
             return "an idiom"
         return ""
-    bits = TAGS.get(after, 0) or (ING if after.endswith(("ing", "ed")) else 0)
+    bits = TAGS.get(following, 0) or (ING if following.endswith(("ing", "ed")) else 0)
     if plural and bits & (BASE | _ENDS_PHRASE):
         return ""
-    if after in _COMPOUND_AFTER or not bits & (_ENDS_PHRASE | PRESENT):
+    if following in _COMPOUND_AFTER or not bits & (_ENDS_PHRASE | PRESENT):
         return "part of a compound"
     return ""

@@ -77,11 +77,11 @@ def influence(
         for caption, caption_spans in zip(captions, spans, strict=True)
     ]
     texts = list(dict.fromkeys([*captions, *(text for row in edited for text in row)]))
-    at = {text: row for row, text in enumerate(texts)}
+    i = {text: row for row, text in enumerate(texts)}
     embeddings = [_checked(encode(texts), len(texts)) for encode in encoders] if texts else []
     return [
         {
-            start: tuple(1.0 - float(rows[at[caption]] @ rows[at[text]]) for rows in embeddings)
+            start: tuple(1.0 - float(rows[i[caption]] @ rows[i[text]]) for rows in embeddings)
             for (start, _), text in zip(caption_spans, row, strict=True)
         }
         for caption, caption_spans, row in zip(captions, spans, edited, strict=True)

@@ -279,10 +279,10 @@ def _combined(
                 text = flips.literal_again(paraphrase.text, flip)
             else:
                 text = None
-                at = _token_at(again[paraphrase.text], paraphrase.where(flip.at))
+                i = _token_at(again[paraphrase.text], paraphrase.where(flip.at))
                 done = (
-                    strict.exchanged(again[paraphrase.text], at, flip.word)
-                    if at is not None
+                    strict.exchanged(again[paraphrase.text], i, flip.word)
+                    if i is not None
                     else None
                 )
                 if done:
@@ -297,5 +297,5 @@ def _combined(
 def _token_at(reading: Reading, position: int | None) -> int | None:
     if position is None:
         return None
-    at = bisect_left(reading.spans, (position,))
-    return at if at < len(reading.spans) and reading.spans[at][0] == position else None
+    i = bisect_left(reading.spans, (position,))
+    return i if i < len(reading.spans) and reading.spans[i][0] == position else None

@@ -39,9 +39,9 @@ def moves(sentence: Sentence, subject: Phrase) -> list[Paraphrase]:
     """The caption with its phrases in another order, given its subject."""
     if subject.bare or POSSESSIVE.intersection(sentence.lower) or "," in sentence.lower:
         return []
-    at = subject.end
-    linked = sentence.lower[at] in ("is", "are")
-    verb = at + linked
+    i = subject.end
+    linked = sentence.lower[i] in ("is", "are")
+    verb = i + linked
     ing = is_verb_ing(sentence, verb)
     bits = sentence.bits[verb]
     is_present = (
@@ -100,30 +100,30 @@ def _passive(sentence: Sentence, subject: Phrase, verb: int, linked: bool) -> Pa
     )
 
 
-def _is_circumstance(sentence: Sentence, at: int) -> bool:
+def _is_circumstance(sentence: Sentence, i: int) -> bool:
     """Return whether the rest is one phrase that can follow the participle, whatever it modifies."""
-    location = prepositional_phrase(sentence, at)
+    location = prepositional_phrase(sentence, i)
     phrase = (
         location[1]
         if location
-        else noun_phrase(sentence, at + 1)
-        if sentence.lower[at] in _PATHS
+        else noun_phrase(sentence, i + 1)
+        if sentence.lower[i] in _PATHS
         else None
     )
     if phrase is None or phrase.end != sentence.size or phrase.animate or phrase.bare:
         return False
-    return not {"another", "other", "and"}.intersection(sentence.lower[at:])
+    return not {"another", "other", "and"}.intersection(sentence.lower[i:])
 
 
-def _is_scene(sentence: Sentence, at: int) -> bool:
+def _is_scene(sentence: Sentence, i: int) -> bool:
     """Return whether the rest of the caption is one phrase for the place of the whole scene."""
-    if sentence.lower[at] not in ("in", "on", "at") or sentence.lower[at + 1] not in (
+    if sentence.lower[i] not in ("in", "on", "at") or sentence.lower[i + 1] not in (
         "a",
         "an",
         "the",
     ):
         return False
-    phrase = noun_phrase(sentence, at + 1, of=False)
+    phrase = noun_phrase(sentence, i + 1, of=False)
     return phrase is not None and phrase.end == sentence.size and phrase.head in _SCENES
 
 
@@ -168,8 +168,8 @@ def _inversion(
     return _if_located(sentence, verb, [(verb, sentence.size), be(subject), (0, subject.end)], "")
 
 
-def _if_located(sentence: Sentence, at: int, segments: list, source: str) -> Paraphrase | None:
-    location = prepositional_phrase(sentence, at)
+def _if_located(sentence: Sentence, i: int, segments: list, source: str) -> Paraphrase | None:
+    location = prepositional_phrase(sentence, i)
     if (
         location is None
         or location[1].end != sentence.size
@@ -190,19 +190,19 @@ def _scene_first(sentence: Sentence, subject: Phrase, verb: int) -> Paraphrase |
     base = VERBS[sentence.lower[verb]].base
     if base in _TOWARDS or base in STATES:
         return None
-    for at in range(verb + 1, sentence.size - 2):
-        if sentence.lower[at] in ("in", "on", "at") and _is_scene(sentence, at):
+    for i in range(verb + 1, sentence.size - 2):
+        if sentence.lower[i] in ("in", "on", "at") and _is_scene(sentence, i):
             break
     else:
         return None
-    before = sentence.bits[at - 1]
-    middle = sentence.lower[verb + 1 : at]
+    previous = sentence.bits[i - 1]
+    middle = sentence.lower[verb + 1 : i]
     intransitive = all(
-        bits & (ADVERB | ADJECTIVE) and not bits & NOUN for bits in sentence.bits[verb + 1 : at]
+        bits & (ADVERB | ADJECTIVE) and not bits & NOUN for bits in sentence.bits[verb + 1 : i]
     )
     if sentence.lower[sentence.size - 1] in _OF_THE_OBJECT and not intransitive:
         return None  # "A girl flying a kite in the sky": the kite is there, and she is not
-    if before & PREPOSITION or {
+    if previous & PREPOSITION or {
         "and",
         "of",
         "to",
@@ -216,24 +216,24 @@ def _scene_first(sentence: Sentence, subject: Phrase, verb: int) -> Paraphrase |
         return None
     if any(
         is_verb_ing(sentence, index) or sentence.lower[index] in RESULT
-        for index in range(verb + 1, at)
+        for index in range(verb + 1, i)
     ):
         return None
-    segments = [(at, sentence.size), ",", *_finite(sentence, subject, verb), (verb, at)]
+    segments = [(i, sentence.size), ",", *_finite(sentence, subject, verb), (verb, i)]
     return rewritten(sentence, "scene-first", segments)
 
 
 def _while_first(sentence: Sentence, subject: Phrase, verb: int) -> Paraphrase | None:
     if sentence.lower.count("while") != 1:
         return None
-    at = sentence.lower.index("while")
+    i = sentence.lower.index("while")
     if (
-        at <= verb + 1
-        or not is_verb_ing(sentence, at + 1)
+        i <= verb + 1
+        or not is_verb_ing(sentence, i + 1)
         or VERBS[sentence.lower[verb]].base in STATES
     ):
         return None
-    if any(bits & PRONOUN for bits in sentence.bits[verb:]) or "and" in sentence.lower[at:]:
+    if any(bits & PRONOUN for bits in sentence.bits[verb:]) or "and" in sentence.lower[i:]:
         return None
-    segments = [(at, sentence.size), ",", *_finite(sentence, subject, verb), (verb, at)]
+    segments = [(i, sentence.size), ",", *_finite(sentence, subject, verb), (verb, i)]
     return rewritten(sentence, "while-first", segments)

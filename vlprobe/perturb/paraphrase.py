@@ -18,13 +18,13 @@ class Paraphrase(NamedTuple):
 
     def where(self, position: int) -> int | None:
         """Index in the text of a character of the stripped caption; None if it was replaced."""
-        at = 0
+        i = 0
         for segment in self.segments:
             if isinstance(segment, str):
-                at += len(segment)
+                i += len(segment)
                 continue
             start, end = segment
             if start <= position < end:
-                return at + position - start
-            at += end - start
+                return i + position - start
+            i += end - start
         return None

@@ -73,35 +73,35 @@ def flips(
             stay true.
     """
     flip_by_kind: dict[str, Flip] = {}
-    for at, word in enumerate(reading.lower):
+    for i, word in enumerate(reading.lower):
         if word not in FLIPPABLE:
             continue
         kind, source, plural = FLIPPABLE[word]
         if kind in flip_by_kind:
             continue
-        reason = _why_not(reading, at, kind, source, plural)
+        reason = _why_not(reading, i, kind, source, plural)
         if reason:
             dropped[f"flip:{kind}, {reason}"] += 1
             continue
-        flip = _flip(reading, at, image_truths, draw(seed, item_id, index, f"flip:{kind}"), dropped)
+        flip = _flip(reading, i, image_truths, draw(seed, item_id, index, f"flip:{kind}"), dropped)
         if flip:
             flip_by_kind[kind] = flip
     return [flip_by_kind[kind] for kind in VOCABULARY if kind in flip_by_kind]
 
 
-def _why_not(reading: Reading, at: int, kind: str, source: str, plural: bool) -> str:
-    if reading.words[at][:1].isupper() and at and not reading.text.isupper():
+def _why_not(reading: Reading, i: int, kind: str, source: str, plural: bool) -> str:
+    if reading.words[i][:1].isupper() and i and not reading.text.isupper():
         return "part of a name"
-    if _is_negated(reading.lower, at):
+    if _is_negated(reading.lower, i):
         return "under a negation"
     if kind == "color":
-        return bad_color(reading.lower, at, source)
+        return bad_color(reading.lower, i, source)
     if kind == "number":
-        return bad_number(reading.lower, at)
-    return bad_object(reading.lower, at, source, plural)
+        return bad_number(reading.lower, i)
+    return bad_object(reading.lower, i, source, plural)
 
 
-def _is_negated(lower: Sequence[str], at: int) -> bool:
+def _is_negated(lower: Sequence[str], i: int) -> bool:
     """Return whether the word follows a negation, with no word between them that surely ends it.
 
     >>> _is_negated("a street empty of people".split(), 4)
@@ -109,7 +109,7 @@ def _is_negated(lower: Sequence[str], at: int) -> bool:
     >>> _is_negated("no people but a dog".split(), 4)
     False
     """
-    for place in range(at - 1, -1, -1):
+    for place in range(i - 1, -1, -1):
         if lower[place] in _AFTER_NEGATION:
             return False
         if lower[place] in _NEGATIONS or lower[place].endswith(("n't", "n’t")):
@@ -121,51 +121,51 @@ def _is_negated(lower: Sequence[str], at: int) -> bool:
 
 def _flip(
     reading: Reading,
-    at: int,
+    i: int,
     image_truths: Truths,
     number: int,
     dropped: Counter[str],
 ) -> Flip | None:
-    kind, source, _ = FLIPPABLE[reading.lower[at]]
+    kind, source, _ = FLIPPABLE[reading.lower[i]]
     offers = _OFFERS[kind]
-    if kind == "object" and same_class_only(reading.lower, at):
+    if kind == "object" and same_class_only(reading.lower, i):
         offers = next([word for word in offers if word in of] for of in _CLASSES if source in of)
     if kind == "number":
         offers = [
             word for word in offers if VOCABULARY[kind].index(word) > VOCABULARY[kind].index(source)
         ]
     for word in shuffled(offers, number):
-        if word == source or not fits(reading.lower, at, word):
+        if word == source or not fits(reading.lower, i, word):
             continue
         if not image_truths.allow(kind, source, word):
             dropped[f"flip:{kind}, still true of the image"] += 1
             continue
-        done = exchanged(reading, at, word)
+        done = exchanged(reading, i, word)
         if done is None:
             dropped[f"flip:{kind}, agreement not certain"] += 1
             return None
-        return Flip(kind, done[0], reading.words[at], done[1], reading.spans[at][0], word)
+        return Flip(kind, done[0], reading.words[i], done[1], reading.spans[i][0], word)
     dropped[f"flip:{kind}, no word left"] += 1
     return None
 
 
-def exchanged(reading: Reading, at: int, word: str) -> tuple[str, str] | None:
+def exchanged(reading: Reading, i: int, word: str) -> tuple[str, str] | None:
     """The text with the token exchanged for this vocabulary word, and the word as written there;
     None if not safe.
 
     The new word takes the old one's number and case; an article directly before it, and the noun
     and verb that a former "one" governs, follow.
     """
-    _, source, plural = FLIPPABLE[reading.lower[at]]
-    new = like(reading.words[at], PLURAL_OF[word] if plural else word)
-    changes = {at: new}
+    _, source, plural = FLIPPABLE[reading.lower[i]]
+    new = like(reading.words[i], PLURAL_OF[word] if plural else word)
+    changes = {i: new}
     if source == "one":
-        agreement = _pluralised(reading, at)
+        agreement = _pluralised(reading, i)
         if agreement is None:
             return None
         changes |= agreement
-    if at and reading.lower[at - 1] in ("a", "an"):
-        changes[at - 1] = _article(reading, at - 1, new)
+    if i and reading.lower[i - 1] in ("a", "an"):
+        changes[i - 1] = _article(reading, i - 1, new)
     text = reading.text
     for token, put in sorted(changes.items(), reverse=True):
         start, end = reading.spans[token]
@@ -173,22 +173,22 @@ def exchanged(reading: Reading, at: int, word: str) -> tuple[str, str] | None:
     return (text, new) if len(text) >= MIN_LENGTH else None
 
 
-def _article(reading: Reading, at: int, before: str) -> str:
+def _article(reading: Reading, i: int, previous: str) -> str:
     """The indefinite article for this word, in the case of the one that it replaces."""
     if reading.text.isupper():
-        return "AN" if takes_an(before.lower()) else "A"
-    article = "an" if takes_an(before) else "a"
-    return article.capitalize() if reading.words[at][0].isupper() else article
+        return "AN" if takes_an(previous.lower()) else "A"
+    article = "an" if takes_an(previous) else "a"
+    return article.capitalize() if reading.words[i][0].isupper() else article
 
 
 _VERB_AFTER_ONE = {"is": "are", "was": "were", "has": "have", "does": "do"}
 _SINGULAR_LATER = word_list("strict.singular-later")
 
 
-def _pluralised(reading: Reading, at: int) -> dict[int, str] | None:
+def _pluralised(reading: Reading, i: int) -> dict[int, str] | None:
     """Return the other changes when "one" becomes several: the noun, and a verb directly after it."""
     lower = reading.lower
-    noun = at + 1
+    noun = i + 1
     while (
         noun < len(lower)
         and TAGS.get(lower[noun], 0) & ADJECTIVE
@@ -203,14 +203,14 @@ def _pluralised(reading: Reading, at: int) -> dict[int, str] | None:
     ):
         return None
     changes = {noun: like(reading.words[noun], PLURALS[lower[noun]])}
-    after = lower[noun + 1] if noun + 1 < len(lower) else "."
-    bits = TAGS.get(after, 0)
-    if after in _VERB_AFTER_ONE:
-        changes[noun + 1] = like(reading.words[noun + 1], _VERB_AFTER_ONE[after])
+    following = lower[noun + 1] if noun + 1 < len(lower) else "."
+    bits = TAGS.get(following, 0)
+    if following in _VERB_AFTER_ONE:
+        changes[noun + 1] = like(reading.words[noun + 1], _VERB_AFTER_ONE[following])
     elif bits & PRESENT:
-        changes[noun + 1] = like(reading.words[noun + 1], VERBS[after].base)
+        changes[noun + 1] = like(reading.words[noun + 1], VERBS[following].base)
     elif not (
-        bits & (lexicon.PREPOSITION | lexicon.ING | lexicon.CONJUNCTION) or not after.isalnum()
+        bits & (lexicon.PREPOSITION | lexicon.ING | lexicon.CONJUNCTION) or not following.isalnum()
     ):
         return None
     return changes

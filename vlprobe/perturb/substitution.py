@@ -334,13 +334,13 @@ def _spliced(caption: str, taken: Sequence[tuple[Noun, Concept]]) -> tuple[str, 
     """The caption with each noun exchanged, and the words as inserted."""
     pieces, put, done = [], [], 0
     for noun, concept in taken:
-        before = caption[done : noun.start]
+        previous = caption[done : noun.start]
         word = _in_case(caption, noun, concept.write(noun.form))
-        if article := _ARTICLE.search(before):
+        if article := _ARTICLE.search(previous):
             written = "an" if takes_an(word.lower()) else "a"
             written = written.upper() if caption.isupper() else like(article[1], written)
-            before = before[: article.start()] + written + article[2]
-        pieces += [before, word]
+            previous = previous[: article.start()] + written + article[2]
+        pieces += [previous, word]
         put.append(word)
         done = noun.end
     return "".join([*pieces, caption[done:]]), put

@@ -86,23 +86,29 @@ def _animate(sentence: Sentence, start: int, end: int) -> bool:
 
 def _noun_end(sentence: Sentence, start: int, end: int) -> bool:
     bits = sentence.bits[end]
-    after = sentence.lower[end]
+    following = sentence.lower[end]
     if sentence.bits[start] & PLURAL and sentence.lower[start - 1] in ("a", "an"):
         return False
-    if after in ("'s", "’s") or sentence.lower[start - 1] in ("air", "sea", "bi", "jet", "float"):
+    if following in ("'s", "’s") or sentence.lower[start - 1] in (
+        "air",
+        "sea",
+        "bi",
+        "jet",
+        "float",
+    ):
         return False
     return not bits & (NOUN | ADJECTIVE) or bool(bits & VERB)
 
 
 def _size(sentence: Sentence, start: int, end: int) -> bool:
-    following, before = sentence.lower[end : end + 2], sentence.lower[start - 1]
+    following, previous = sentence.lower[end : end + 2], sentence.lower[start - 1]
     if (
         not _thing(sentence, start, end)
         or following[0] == "little"
         or _NOT_SIZED.intersection(following)
     ):
         return False
-    return not sentence.bits[start - 1] & ADJECTIVE or before in ("several", "many")
+    return not sentence.bits[start - 1] & ADJECTIVE or previous in ("several", "many")
 
 
 def _many(sentence: Sentence, start: int, end: int) -> bool:
@@ -211,19 +217,19 @@ def _exchanged(sentence: Sentence, start: int, end: int, new: str) -> Paraphrase
         return None
     start_char, end_char = spans[start][0], spans[end - 1][1]
     put = new[:1].upper() + new[1:] if start == 0 and words[0][:1].isupper() else new
-    before = start_char
+    previous = start_char
     article = ""
     if start and sentence.lower[start - 1] in ("a", "an"):
         right = "an" if takes_an(put) else "a"
         if right != sentence.lower[start - 1]:
-            before = spans[start - 1][0]
+            previous = spans[start - 1][0]
             article = like(words[start - 1] + "x", right) + text[spans[start - 1][1] : start_char]
     put = article + put
     return Paraphrase(
-        text[:before] + put + text[end_char:],
+        text[:previous] + put + text[end_char:],
         "synonym",
         "advanced",
-        text[before:end_char],
+        text[previous:end_char],
         put,
-        ((0, before), put, (end_char, len(text))),
+        ((0, previous), put, (end_char, len(text))),
     )

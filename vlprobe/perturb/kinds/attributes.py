@@ -41,7 +41,7 @@ def swaps(sentence: Sentence, siblings: Sequence[Reading] = ()) -> list[Change]:
         return []
     out = []
     for sort, sense in _SORTS.items():
-        attributes = [at for at in range(sentence.size) if sentence.lower[at] in sense]
+        attributes = [i for i in range(sentence.size) if sentence.lower[i] in sense]
         if len(attributes) != 2:
             continue
         left, right = attributes
@@ -64,26 +64,26 @@ def _can_swap(sentence: Sentence, sort: str, left: int, right: int) -> bool:
     left_sense, right_sense = sense[lower[left]], sense[lower[right]]
     if left_sense == right_sense or (sort == "color" and right_sense in NEAR[left_sense]):
         return False
-    heads = [_head(sentence, at) for at in (left, right)]
+    heads = [_head(sentence, i) for i in (left, right)]
     if "" in heads or heads[0] == heads[1] or right - left < 3:
         return False
-    for at in (left, right):
-        bad = bad_color(lower, at, sense[lower[at]]) if sort == "color" else ""
+    for i in (left, right):
+        bad = bad_color(lower, i, sense[lower[i]]) if sort == "color" else ""
         if sort == "number":
-            bad = bad_number(lower, at)
-            if not sentence.bits[at + 1] & (PLURAL | ADJECTIVE):
+            bad = bad_number(lower, i)
+            if not sentence.bits[i + 1] & (PLURAL | ADJECTIVE):
                 return False
-        if bad or lower[at + 1] in _IDIOM or lower[at - 1] in _SHADE:
+        if bad or lower[i + 1] in _IDIOM or lower[i - 1] in _SHADE:
             return False
     return True
 
 
-def _head(sentence: Sentence, at: int) -> str:
+def _head(sentence: Sentence, i: int) -> str:
     """The last noun of those that follow the attribute, after further adjectives; "" if none
     does.
     """
     noun = ""
-    for index in range(at + 1, min(at + 5, sentence.size)):
+    for index in range(i + 1, min(i + 5, sentence.size)):
         bits = sentence.bits[index]
         if bits & NOUN:
             noun = sentence.lower[index]
@@ -104,13 +104,13 @@ def _swapped(
         left: like(reading.words[left], lower[right]),
         right: like(reading.words[right], lower[left]),
     }
-    for at in (left, right):
-        if at and lower[at - 1] in ("a", "an"):
-            article = "an" if takes_an(new_words[at]) else "a"
-            new_words[at - 1] = like(reading.words[at - 1], article)
+    for i in (left, right):
+        if i and lower[i - 1] in ("a", "an"):
+            article = "an" if takes_an(new_words[i]) else "a"
+            new_words[i - 1] = like(reading.words[i - 1], article)
     text = reading.text
-    for at, word in sorted(new_words.items(), reverse=True):
-        start, end = reading.spans[at]
+    for i, word in sorted(new_words.items(), reverse=True):
+        start, end = reading.spans[i]
         text = text[:start] + word + text[end:]
     source, target = f"{lower[left]}, {lower[right]}", f"{lower[right]}, {lower[left]}"
     return [Change(text, f"attribute-swap:{sort}", source, target)]
@@ -118,6 +118,4 @@ def _swapped(
 
 def _says(lower: Sequence[str], attribute: str, noun: str) -> bool:
     """Return whether the attribute precedes the noun by at most two words."""
-    return any(
-        word == attribute and noun in lower[at + 1 : at + 4] for at, word in enumerate(lower)
-    )
+    return any(word == attribute and noun in lower[i + 1 : i + 4] for i, word in enumerate(lower))

@@ -74,15 +74,15 @@ def _there_is_no(sentence: Sentence) -> list[Change]:
 
 def _is_counted(sentence: Sentence, phrase: Phrase) -> bool:
     """Return whether one article or number, which "no" can replace, opens the phrase."""
-    at = phrase.start
-    opens = sentence.lower[at] in ("a", "an", "several", "many") or bool(sentence.bits[at] & NUMBER)
-    following = sentence.lower[at + 1]
+    i = phrase.start
+    opens = sentence.lower[i] in ("a", "an", "several", "many") or bool(sentence.bits[i] & NUMBER)
+    following = sentence.lower[i + 1]
     return (
         opens
         and not phrase.definite
         and following not in _QUANTITIES | {"very", "pretty"}
         and following != "of"
-        and not sentence.bits[at + 1] & NUMBER
+        and not sentence.bits[i + 1] & NUMBER
     )
 
 
@@ -90,19 +90,19 @@ def _no_such(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list[
     """ "There is no man riding a horse", and before a finite "is" "No man is riding a horse"."""
     if subject.end != first_phrase.end or not _is_counted(sentence, first_phrase):
         return []
-    at, lower = subject.end, sentence.lower
+    i, lower = subject.end, sentence.lower
     source = sentence.reading.words[0]
-    if lower[at] in ("is", "are"):
-        if not no_finite_verb(sentence, at + 1):
+    if lower[i] in ("is", "are"):
+        if not no_finite_verb(sentence, i + 1):
             return []
         return change(sentence, "negation:no", ["no", (1, sentence.size)], source, "no")
     goes_on = (
-        at == sentence.size
-        or is_verb_ing(sentence, at)
-        or lower[at] in RESULT
-        or bool(sentence.bits[at] & PREPOSITION)
+        i == sentence.size
+        or is_verb_ing(sentence, i)
+        or lower[i] in RESULT
+        or bool(sentence.bits[i] & PREPOSITION)
     )
-    if not goes_on or not no_finite_verb(sentence, at):
+    if not goes_on or not no_finite_verb(sentence, i):
         return []
     new = f"there {'are' if first_phrase.plural else 'is'} no"
     return change(sentence, "negation:there-is-no", [new, (1, sentence.size)], source, new)
@@ -110,45 +110,45 @@ def _no_such(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list[
 
 def _not(sentence: Sentence, subject: Phrase) -> list[Change]:
     """ "is not riding", "not riding"."""
-    at, lower = subject.end, sentence.lower
+    i, lower = subject.end, sentence.lower
     if subject.bare or (subject.plural and not subject.definite):
         return []
-    if lower[at] in ("is", "are"):
-        if not no_finite_verb(sentence, at + 1) or lower[at + 1] in ("just", "now"):
+    if lower[i] in ("is", "are"):
+        if not no_finite_verb(sentence, i + 1) or lower[i + 1] in ("just", "now"):
             return []
-        segments: list[str | tuple[int, int]] = [(0, at + 1), "not", (at + 1, sentence.size)]
-        return change(sentence, "negation:is-not", segments, lower[at], f"{lower[at]} not")
-    participle = is_verb_ing(sentence, at) or (
-        lower[at] in RESULT and bool(sentence.bits[at + 1] & (PREPOSITION | ADVERB))
+        segments: list[str | tuple[int, int]] = [(0, i + 1), "not", (i + 1, sentence.size)]
+        return change(sentence, "negation:is-not", segments, lower[i], f"{lower[i]} not")
+    participle = is_verb_ing(sentence, i) or (
+        lower[i] in RESULT and bool(sentence.bits[i + 1] & (PREPOSITION | ADVERB))
     )
-    if not participle or not no_finite_verb(sentence, at + 1):
+    if not participle or not no_finite_verb(sentence, i + 1):
         return []
-    verb = sentence.reading.words[at]
+    verb = sentence.reading.words[i]
     return change(
-        sentence, "negation:not", [(0, at), "not", (at, sentence.size)], verb, f"not {verb}"
+        sentence, "negation:not", [(0, i), "not", (i, sentence.size)], verb, f"not {verb}"
     )
 
 
 def _does_not(sentence: Sentence, subject: Phrase) -> list[Change]:
     """ "does not ride", "does not have"."""
-    at, lower = subject.end, sentence.lower
+    i, lower = subject.end, sentence.lower
     if subject.bare or (subject.plural and not subject.definite):
         return []
-    bits = sentence.bits[at]
-    if lower[at] == "has":
-        if not sentence.bits[at + 1] & (DETERMINER | NUMBER):
+    bits = sentence.bits[i]
+    if lower[i] == "has":
+        if not sentence.bits[i + 1] & (DETERMINER | NUMBER):
             return []
         base = "have"
     else:
         singular = bits & PRESENT and not bits & NOUN and not subject.members
-        if not singular or not no_finite_verb(sentence, at + 1):
+        if not singular or not no_finite_verb(sentence, i + 1):
             return []
-        base = VERBS[lower[at]].base
+        base = VERBS[lower[i]].base
         if base in STATES - {"display", "overlook", "contain", "include", "show"}:
             return []
-    verb = sentence.reading.words[at]
+    verb = sentence.reading.words[i]
     new = f"does not {base}"
-    return change(sentence, "negation:does-not", [(0, at), new, (at + 1, sentence.size)], verb, new)
+    return change(sentence, "negation:does-not", [(0, i), new, (i + 1, sentence.size)], verb, new)
 
 
 def _without(sentence: Sentence) -> list[Change]:
@@ -156,19 +156,19 @@ def _without(sentence: Sentence) -> list[Change]:
     lower = sentence.lower
     if lower.count("with") != 1:
         return []
-    at = lower.index("with")
-    before = sentence.bits[at - 1]
-    if at == 0 or not before & NOUN or before & BASE or lower[at + 1] in _NOT_HAD:
+    i = lower.index("with")
+    previous = sentence.bits[i - 1]
+    if i == 0 or not previous & NOUN or previous & BASE or lower[i + 1] in _NOT_HAD:
         return []
-    phrase = noun_phrase(sentence, at + 1)
+    phrase = noun_phrase(sentence, i + 1)
     if phrase is None or phrase.bare or phrase.definite:
         return []
-    if "and" in lower[at:] or is_verb_ing(sentence, phrase.end):
+    if "and" in lower[i:] or is_verb_ing(sentence, phrase.end):
         return []
     return change(
         sentence,
         "negation:without",
-        [(0, at), "without", (at + 1, sentence.size)],
+        [(0, i), "without", (i + 1, sentence.size)],
         "with",
         "without",
     )

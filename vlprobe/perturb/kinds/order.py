@@ -54,14 +54,14 @@ def exchanges(sentence: Sentence) -> list[Change]:
         return []
     subject = phrases[0]
     linked = lower[subject.end] in ("is", "are")
-    at = subject.end + linked
-    start, is_act = _relation_end(sentence, at)
+    i = subject.end + linked
+    start, is_act = _relation_end(sentence, i)
     if not start:
         return []
     landmark = noun_phrase(sentence, start)
     if landmark is None or not _can_exchange(sentence, subject, landmark, is_act):
         return []
-    is_finite = linked or (bool(sentence.bits[at] & PRESENT) and not is_verb_ing(sentence, at))
+    is_finite = linked or (bool(sentence.bits[i] & PRESENT) and not is_verb_ing(sentence, i))
     if is_finite and subject.plural != landmark.plural:
         return []
     if not _ends_in_place(sentence, landmark.end):
@@ -77,21 +77,21 @@ def exchanges(sentence: Sentence) -> list[Change]:
     return change(sentence, rule, segments, source, target)
 
 
-def _relation_end(sentence: Sentence, at: int) -> tuple[int, bool]:
+def _relation_end(sentence: Sentence, i: int) -> tuple[int, bool]:
     """The token after the relation that starts here, 0 for none, and whether it is an act."""
     lower = sentence.lower
-    if lower[at] in VERBS:
-        base = VERBS[lower[at]].base
-        if not (is_verb_ing(sentence, at) or sentence.bits[at] & PRESENT):
+    if lower[i] in VERBS:
+        base = VERBS[lower[i]].base
+        if not (is_verb_ing(sentence, i) or sentence.bits[i] & PRESENT):
             return 0, False
         if base in _VERBS:
-            return at + 1, True
+            return i + 1, True
         if base not in _PLACED:
             return 0, False
-        at += 1
+        i += 1
     for size in (3, 1):
-        if tuple(lower[at : at + size]) in _RELATIONS:
-            return at + size, False
+        if tuple(lower[i : i + size]) in _RELATIONS:
+            return i + size, False
     return 0, False
 
 
@@ -117,9 +117,9 @@ def _is_thing(phrase: Phrase) -> bool:
     return any(_THINGS & concept.groups for concept in named(phrase.head))
 
 
-def _ends_in_place(sentence: Sentence, at: int) -> bool:
+def _ends_in_place(sentence: Sentence, i: int) -> bool:
     """Return whether nothing follows, or one phrase for the place of everything."""
-    if at == sentence.size:
+    if i == sentence.size:
         return True
-    location = prepositional_phrase(sentence, at)
+    location = prepositional_phrase(sentence, i)
     return location is not None and location[1].end == sentence.size

@@ -62,25 +62,25 @@ def relations(sentence: Sentence) -> list[Change]:
     if not is_plain(sentence) or NEGATIVE.intersection(sentence.lower):
         return []
     out = []
-    for at in range(1, sentence.size - 1):
-        out += _place(sentence, at) or _on_or_in(sentence, at) or _side(sentence, at)
+    for i in range(1, sentence.size - 1):
+        out += _place(sentence, i) or _on_or_in(sentence, i) or _side(sentence, i)
     return out + _posture(sentence)
 
 
-def _exchange(sentence: Sentence, at: int, end: int, new: str) -> list[Change]:
-    source = " ".join(sentence.reading.words[at:end])
+def _exchange(sentence: Sentence, i: int, end: int, new: str) -> list[Change]:
+    source = " ".join(sentence.reading.words[i:end])
     rule = f"relation:{source.lower().replace(' ', '-')}"
-    return change(sentence, rule, [(0, at), new, (end, sentence.size)], source, new)
+    return change(sentence, rule, [(0, i), new, (end, sentence.size)], source, new)
 
 
-def _place(sentence: Sentence, at: int) -> list[Change]:
+def _place(sentence: Sentence, i: int) -> list[Change]:
     for size in range(_LONGEST, 0, -1):
-        new = _PREPOSITIONS.get(tuple(sentence.lower[at : at + size]))
-        arrives = sentence.lower[at] == "into" and sentence.lower[at - 1] in _ARRIVING
-        if not new or arrives or not _is_between_things(sentence, at, at + size):
+        new = _PREPOSITIONS.get(tuple(sentence.lower[i : i + size]))
+        arrives = sentence.lower[i] == "into" and sentence.lower[i - 1] in _ARRIVING
+        if not new or arrives or not _is_between_things(sentence, i, i + size):
             continue
-        if new not in ("behind", "in front of") or not _faces(sentence, at + size):
-            return _exchange(sentence, at, at + size, new)
+        if new not in ("behind", "in front of") or not _faces(sentence, i + size):
+            return _exchange(sentence, i, i + size, new)
     return []
 
 
@@ -90,10 +90,10 @@ def _faces(sentence: Sentence, end: int) -> bool:
     return phrase is not None and bool(_FACED.intersection(sentence.lower[end : phrase.end]))
 
 
-def _is_between_things(sentence: Sentence, at: int, end: int) -> bool:
+def _is_between_things(sentence: Sentence, i: int, end: int) -> bool:
     """Return whether a thing that is understood follows, and no other preposition comes before."""
-    before = sentence.lower[at - 1]
-    if before in _BEFORE_PLACE or sentence.bits[at - 1] & PREPOSITION:
+    previous = sentence.lower[i - 1]
+    if previous in _BEFORE_PLACE or sentence.bits[i - 1] & PREPOSITION:
         return False
     phrase = noun_phrase(sentence, end)
     if phrase is None or phrase.bare:
@@ -101,35 +101,35 @@ def _is_between_things(sentence: Sentence, at: int, end: int) -> bool:
     return not _NO_PLACE.intersection(sentence.lower[phrase.start : phrase.end])
 
 
-def _on_or_in(sentence: Sentence, at: int) -> list[Change]:
+def _on_or_in(sentence: Sentence, i: int) -> list[Change]:
     lower = sentence.lower
     sets = {"on": (_SUPPORTS, "under"), "in": (_CONTAINERS, "next to"), "up": (_SLOPES, "down")}
-    if lower[at] == "down":
+    if lower[i] == "down":
         sets = {"down": (_SLOPES, "up")}
-    if lower[at] not in sets or not _is_between_things(sentence, at, at + 1):
+    if lower[i] not in sets or not _is_between_things(sentence, i, i + 1):
         return []
-    if lower[at] == "in" and not (sentence.bits[at - 1] & NOUN or lower[at - 1] in _LYING):
+    if lower[i] == "in" and not (sentence.bits[i - 1] & NOUN or lower[i - 1] in _LYING):
         return []
-    things, new = sets[lower[at]]
-    phrase = noun_phrase(sentence, at + 1, of=False)
+    things, new = sets[lower[i]]
+    phrase = noun_phrase(sentence, i + 1, of=False)
     if phrase is None or SINGULARS.get(phrase.head, phrase.head) not in things:
         return []
-    return _exchange(sentence, at, at + 1, new)
+    return _exchange(sentence, i, i + 1, new)
 
 
-def _side(sentence: Sentence, at: int) -> list[Change]:
+def _side(sentence: Sentence, i: int) -> list[Change]:
     """ "on the left", "to the right of"."""
     lower = sentence.lower
-    is_side = lower[at] in _SIDES and lower[at - 1] in ("the", "its", "his", "her")
+    is_side = lower[i] in _SIDES and lower[i - 1] in ("the", "its", "his", "her")
     if (
         not is_side
-        or lower[at - 2] not in ("on", "to")
-        or lower[at + 1] not in ("of", "side", "", "and")
+        or lower[i - 2] not in ("on", "to")
+        or lower[i + 1] not in ("of", "side", "", "and")
     ):
         return []
     if lower.count("left") + lower.count("right") != 1:
         return []
-    return _exchange(sentence, at, at + 1, like(sentence.reading.words[at], _SIDES[lower[at]]))
+    return _exchange(sentence, i, i + 1, like(sentence.reading.words[i], _SIDES[lower[i]]))
 
 
 def _posture(sentence: Sentence) -> list[Change]:
@@ -141,14 +141,14 @@ def _posture(sentence: Sentence) -> list[Change]:
     is_bird = any("birds" in concept.groups for concept in named(subject.head))
     if is_bird or _NO_POSTURE.intersection(lower[: subject.end]):
         return []
-    at = subject.end + (lower[subject.end] in ("is", "are"))
-    new = _POSTURES.get(lower[at])
+    i = subject.end + (lower[subject.end] in ("is", "are"))
+    new = _POSTURES.get(lower[i])
     if new is None or sum(lower.count(word) for word in _POSTURES) > 1:
         return []
-    if lower[at + 1] == "up":
+    if lower[i + 1] == "up":
         return []
-    if not sentence.bits[at + 1] & PREPOSITION and lower[at + 1] not in ("next", "together"):
+    if not sentence.bits[i + 1] & PREPOSITION and lower[i + 1] not in ("next", "together"):
         return []
-    if sentence.bits[at] & NOUN or (lower[at].endswith("ing") and not is_verb_ing(sentence, at)):
+    if sentence.bits[i] & NOUN or (lower[i].endswith("ing") and not is_verb_ing(sentence, i)):
         return []
-    return _exchange(sentence, at, at + 1, new)
+    return _exchange(sentence, i, i + 1, new)

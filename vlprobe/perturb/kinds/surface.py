@@ -97,18 +97,18 @@ def _can_slip(word: str, lower: str) -> bool:
 def _transposed(word: str) -> str:
     """The middle two letters that differ, not the first or the last of the word, exchanged."""
     middle = len(word) // 2
-    for at in (middle, middle - 1, middle + 1):
-        if 0 < at < len(word) - 2 and word[at] != word[at + 1]:
-            return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    for i in (middle, middle - 1, middle + 1):
+        if 0 < i < len(word) - 2 and word[i] != word[i + 1]:
+            return word[:i] + word[i + 1] + word[i] + word[i + 2 :]
     return ""
 
 
 def _wrong_key(word: str) -> str:
     """The consonant nearest to the middle replaced by that of a neighboring key."""
     middle = len(word) // 2
-    for at in (middle, middle - 1, middle + 1):
-        if 0 < at < len(word) - 1 and word[at] in _KEYS:
-            return word[:at] + _KEYS[word[at]][0] + word[at + 1 :]
+    for i in (middle, middle - 1, middle + 1):
+        if 0 < i < len(word) - 1 and word[i] in _KEYS:
+            return word[:i] + _KEYS[word[i]][0] + word[i + 1 :]
     return ""
 
 
