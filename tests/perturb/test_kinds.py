@@ -18,7 +18,7 @@ from vlprobe.errors import NotFound
 from vlprobe.perturb import lgip, lgip_format
 from vlprobe.perturb.grammar import Sentence
 from vlprobe.perturb.kinds import edits as kind_edits
-from vlprobe.perturb.kinds.changes import NEGATIVE
+from vlprobe.perturb.rewriting import NEGATIVE
 from vlprobe.perturb.tokens import Reading
 
 GOLD = Path(__file__).parent / "gold.jsonl"

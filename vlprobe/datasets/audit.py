@@ -228,15 +228,19 @@ def _foil_findings(rows: TextColumns, captions_per_item: np.ndarray) -> list[Aud
             upper[side, block] = [text != text.lower() for text in column]
             stop[side, block] = [text.endswith(".") for text in column]
         for row, (caption, foil) in enumerate(zip(captions, foils, strict=True), start):
-            before, after = split_words(caption), split_words(foil)
-            unchanged[row] = before == after
-            order_only[row] = before != after and sorted(before) == sorted(after)
-            glued.add(row, before, after)
+            true_words, wrong_words = split_words(caption), split_words(foil)
+            unchanged[row] = true_words == wrong_words
+            order_only[row] = true_words != wrong_words and sorted(true_words) == sorted(
+                wrong_words
+            )
+            glued.add(row, true_words, wrong_words)
             if items[row] != item and captions_per_item[items[row]] > 1:
                 item = items[row]
                 texts = rows.captions.slice(first_captions[item], captions_per_item[item])
                 captions_of_item = list(map(split_words, texts.to_pylist()))
-            is_true[row] = items[row] == item and before != after and after in captions_of_item
+            is_true[row] = (
+                items[row] == item and true_words != wrong_words and wrong_words in captions_of_item
+            )
     is_glued = np.zeros(n_foils, dtype=bool)
     is_glued[list(glued.words())] = True
     return [
@@ -405,11 +409,14 @@ class _GluedWords:
         self._inserted: Counter[str] = Counter()
         self._changes: list[tuple[int, set[str], list[str]]] = []
 
-    def add(self, row: int, before: Sequence[str], after: Sequence[str]) -> None:
+    def add(self, row: int, true_words: Sequence[str], wrong_words: Sequence[str]) -> None:
         """Add the words of a caption and of its foil."""
-        self._caption_words.update(before)
-        removed, new = set(before).difference(after), set(after).difference(before)
-        inserted = [word for word in after if word in new]
+        self._caption_words.update(true_words)
+        removed, new = (
+            set(true_words).difference(wrong_words),
+            set(wrong_words).difference(true_words),
+        )
+        inserted = [word for word in wrong_words if word in new]
         self._inserted.update(inserted)
         if removed and not self._caption_words.issuperset(new):
             self._changes.append((row, removed, inserted))
@@ -451,14 +458,14 @@ def _is_glued(
         if word[:start] != replaced[:start]:
             return False
         for end in range(start + GLUED_LETTERS, len(word) + 1):
-            rest = word[end:]
-            middle = replaced[start : len(replaced) - len(rest)]
-            is_plural_of_it = start == 0 and rest in ("", "s")
+            ending = word[end:]
+            middle = replaced[start : len(replaced) - len(ending)]
+            is_plural_of_it = start == 0 and ending in ("", "s")
             is_frequent = inserted.get(word[start:end], 0) >= GLUED_TIMES * inserted[word]
             if (
                 is_frequent
                 and not is_plural_of_it
-                and replaced.endswith(rest)
+                and replaced.endswith(ending)
                 and middle in caption_words
             ):
                 return True

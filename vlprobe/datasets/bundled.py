@@ -59,12 +59,12 @@ def check_name(name: str) -> None:
 def _parse(name: str) -> tuple[str, bool]:
     """Return the stored name of a set, and whether `+available` follows it."""
     set_name, plus, option = name.partition(":")[2].partition("+")
-    found = next((known for known in NAMES if known.lower() == set_name.lower()), "")
-    if not found:
+    known_name = next((known for known in NAMES if known.lower() == set_name.lower()), "")
+    if not known_name:
         raise NotFound("bundled question set", set_name, NAMES)
     if plus and option != sources.AVAILABLE:
         raise NotFound("option", option, [sources.AVAILABLE])
-    return f"{PREFIX}:{found}", bool(plus)
+    return f"{PREFIX}:{known_name}", bool(plus)
 
 
 def load(name: str, cache: Path) -> LoadedDataset:

@@ -101,12 +101,14 @@ def _scene_of_file(path: Path) -> Scene | None:
     if scene is None or not path.exists():
         return scene
     try:
-        stored = pictures.open_picture(Picture(path))
+        picture_of_file = pictures.open_picture(Picture(path))
     except InvalidInput:
         return None
-    if stored.size != (SIZE, SIZE):
+    if picture_of_file.size != (SIZE, SIZE):
         return None
-    difference = np.asarray(stored, dtype=np.int16) - np.asarray(render(scene), dtype=np.int16)
+    difference = np.asarray(picture_of_file, dtype=np.int16) - np.asarray(
+        render(scene), dtype=np.int16
+    )
     return scene if np.abs(difference).mean() < TOLERANCE else None
 
 

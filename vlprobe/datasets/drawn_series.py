@@ -108,12 +108,12 @@ def _query(key: str, contrast: Contrast) -> DrawnSeries:
 def _worse(scene: Scene, rng: random.Random) -> list[Scene]:
     """Return the scene, then scenes with one more wrong fact each: relation, both colors, both objects."""
     scenes = [scene, replace(scene, relation=OPPOSITE[scene.relation])]
-    for at, field in ((0, "color"), (1, "color"), (0, "object"), (1, "object")):
-        group = scenes[-1].groups[at]
+    for position, field in ((0, "color"), (1, "color"), (0, "object"), (1, "object")):
+        group = scenes[-1].groups[position]
         taken = {value for member in scene.groups for value in (member.color, member.object)}
         options = COLORS if field == "color" else [name for name in OBJECTS if name != "person"]
         value = pick(rng, [option for option in options if option not in taken])
         groups = list(scenes[-1].groups)
-        groups[at] = replace(group, **{field: value})
+        groups[position] = replace(group, **{field: value})
         scenes.append(replace(scenes[-1], groups=tuple(groups)))
     return scenes

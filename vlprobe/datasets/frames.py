@@ -583,8 +583,8 @@ def _boundaries(file: Path, frames: Sequence[Frame], choice: str) -> tuple[_Rows
     early = []
     for sequence in sequences(file, frames):
         times = tuple(frame.time for frame in sequence)
-        for before, after in pairwise(segments(sequence)):
-            previous, following = before[-1], after[0]
+        for segment, next_segment in pairwise(segments(sequence)):
+            previous, following = segment[-1], next_segment[0]
             if following.boundary <= previous.boundary:
                 continue
             if following.boundary <= previous.time:

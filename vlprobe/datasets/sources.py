@@ -50,13 +50,13 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
         )
     options_in_name = set()
     while not files.parse_path(path).exists():
-        before, plus, option = path.rpartition("+")
+        shorter_path, plus, option = path.rpartition("+")
         if not plus or not option.isalnum():
             break
         if option not in options:
             raise NotFound("option", option, options, f"Write options as {prefix}:FILE+OPTION.")
         options_in_name.add(option)
-        path = before
+        path = shorter_path
     images = None
     if not files.parse_path(path).exists() and "@" in path:
         path, _, folder = path.rpartition("@")

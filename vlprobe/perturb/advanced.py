@@ -7,7 +7,7 @@ not fully understand.
 from vlprobe.perturb.clauses import restatements, subject_phrases, without_there
 from vlprobe.perturb.grammar import PLAIN, Sentence
 from vlprobe.perturb.moves import moves
-from vlprobe.perturb.paraphrase import Paraphrase
+from vlprobe.perturb.rewriting import Paraphrase
 from vlprobe.perturb.synonyms import synonyms
 
 _MARKERS = (
@@ -38,10 +38,10 @@ def markers(caption: str) -> list[Paraphrase]:
     caption = caption.strip()
     return [
         Paraphrase(
-            before + caption + after,
+            beginning + caption + ending,
             rule,
             "advanced",
-            segments=(before, (0, len(caption)), after),
+            segments=(beginning, (0, len(caption)), ending),
         )
-        for rule, before, after in _MARKERS
+        for rule, beginning, ending in _MARKERS
     ]

@@ -23,8 +23,7 @@ from vlprobe.perturb.lexicon import (
     PRESENT,
     VERBS,
 )
-from vlprobe.perturb.paraphrase import Paraphrase
-from vlprobe.perturb.rewriting import rewritten
+from vlprobe.perturb.rewriting import Paraphrase, rewritten
 from vlprobe.perturb.tokens import takes_an, word_list, words
 
 # Verbs of a state: "a bowl containing fruit" never becomes "a bowl is containing fruit".
@@ -118,12 +117,12 @@ def _goes_on(sentence: Sentence, i: int) -> bool:
 def _with_there_is(
     sentence: Sentence,
     first_phrase: Phrase,
-    rest: list[str | tuple[int, int]],
+    segments: list[str | tuple[int, int]],
 ) -> Paraphrase | None:
     if first_phrase.definite or sentence.lower[0] in ("all", "both", "different"):
         return None
     new = f"there {'are' if first_phrase.plural else 'is'}"
-    return rewritten(sentence, "there-is", [new, *rest], "", new)
+    return rewritten(sentence, "there-is", [new, *segments], "", new)
 
 
 def _with_copula(sentence: Sentence, subject: Phrase, i: int) -> Paraphrase | None:

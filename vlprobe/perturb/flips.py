@@ -53,7 +53,7 @@ class Flip(NamedTuple):
     text: str
     source: str  # as written in the caption
     target: str  # as written in the text
-    at: int  # where the source starts in the stripped caption
+    start: int  # where the source starts in the stripped caption
     word: str  # the target's entry in VOCABULARY, "" for a word of another vocabulary
 
 

@@ -275,25 +275,25 @@ def no_finite_verb(sentence: Sentence, i: int) -> bool:
     return True
 
 
-def _is_finite(sentence: Sentence, i: int, before: int) -> bool:
+def _is_finite(sentence: Sentence, i: int, left: int) -> bool:
     """Return whether this word is, or may be, a main verb; `before`: parts of speech of the previous word."""
     word, bits, previous = sentence.lower[i], sentence.bits[i], sentence.lower[i - 1]
     if word in _FINITE:
         return True
     if bits & PRESENT:
-        return bool(before & (NOUN | PRONOUN | ADVERB)) or not bits & PLURAL or previous == "and"
+        return bool(left & (NOUN | PRONOUN | ADVERB)) or not bits & PLURAL or previous == "and"
     if bits & BASE and previous != "to":
-        after_plural = before & PLURAL and not before & SINGULAR
+        after_plural = left & PLURAL and not left & SINGULAR
         return bool(
             after_plural
-            or before & PRONOUN
+            or left & PRONOUN
             or not bits & (NOUN | ADJECTIVE | PREPOSITION | PAST | PARTICIPLE)
         )
     if bits & PAST and not bits & (PARTICIPLE | NOUN | ADJECTIVE):
         return True
     if bits & (PAST | PARTICIPLE):
-        return bool(before & NOUN) and not bits & NOUN and word not in RESULT
-    return not bits and bool(before & NOUN) and word.endswith(("s", "ed"))
+        return bool(left & NOUN) and not bits & NOUN and word not in RESULT
+    return not bits and bool(left & NOUN) and word.endswith(("s", "ed"))
 
 
 def can_lower(sentence: Sentence) -> bool:

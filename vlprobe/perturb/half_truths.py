@@ -17,9 +17,9 @@ from typing import NamedTuple
 from vlprobe.perturb import lgip, substitution
 from vlprobe.perturb.draws import draw
 from vlprobe.perturb.grammar import Sentence
-from vlprobe.perturb.kinds.changes import NEGATIVE, is_plain
 from vlprobe.perturb.kinds.relation import relations
 from vlprobe.perturb.lexicon import ADJECTIVE, AUXILIARY, ING, NOUN, PARTICIPLE, PREPOSITION
+from vlprobe.perturb.rewriting import NEGATIVE, is_plain
 from vlprobe.perturb.tokens import Reading, like, takes_an, word_list
 from vlprobe.types import Edit
 
@@ -63,13 +63,17 @@ def half_truths(
             if change := altered[index]:
                 made["object"] = _object(sentence, change.text, change.edit)
             changes = [
-                found for change in relations(sentence) if (found := _relation(sentence, *change))
+                half_truth
+                for change in relations(sentence)
+                if (half_truth := _relation(sentence, *change))
             ]
             if changes:
                 number = draw(seed, item_id, index, "half-truth:relation")
                 made["relation"] = changes[number % len(changes)]
-        dropped.update(f"{name}, no rule fits" for name, found in made.items() if not found)
-        out.append([found for found in made.values() if found])
+        dropped.update(
+            f"{name}, no rule fits" for name, half_truth in made.items() if not half_truth
+        )
+        out.append([half_truth for half_truth in made.values() if half_truth])
     return out, dict(dropped)
 
 

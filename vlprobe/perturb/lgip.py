@@ -17,9 +17,8 @@ from vlprobe.perturb.draws import draw, sample
 from vlprobe.perturb.flips import MIN_LENGTH, Flip
 from vlprobe.perturb.grammar import Sentence
 from vlprobe.perturb.kinds import edits as kind_edits
-from vlprobe.perturb.kinds.changes import NEGATIVE
 from vlprobe.perturb.language import NOT_IN_ENGLISH
-from vlprobe.perturb.paraphrase import Paraphrase
+from vlprobe.perturb.rewriting import NEGATIVE, Paraphrase
 from vlprobe.perturb.tokens import Reading
 from vlprobe.perturb.truths import truths
 from vlprobe.types import Edit
@@ -245,7 +244,7 @@ def _flip_things(
             change = None
         if change:
             edit = change.edit
-            out.append(Flip("object", change.text, edit.source, edit.target, at=0, word=""))
+            out.append(Flip("object", change.text, edit.source, edit.target, start=0, word=""))
         else:
             out.append(None)
     return out
@@ -279,7 +278,7 @@ def _combined(
                 text = flips.literal_again(paraphrase.text, flip)
             else:
                 text = None
-                i = _token_at(again[paraphrase.text], paraphrase.where(flip.at))
+                i = _token_at(again[paraphrase.text], paraphrase.where(flip.start))
                 done = (
                     strict.exchanged(again[paraphrase.text], i, flip.word)
                     if i is not None

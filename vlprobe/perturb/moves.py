@@ -23,8 +23,7 @@ from vlprobe.perturb.lexicon import (
     PRONOUN,
     VERBS,
 )
-from vlprobe.perturb.paraphrase import Paraphrase
-from vlprobe.perturb.rewriting import rewritten
+from vlprobe.perturb.rewriting import Paraphrase, rewritten
 from vlprobe.perturb.tokens import word_list, words
 
 _PASSIVE = word_list("moves.passive")
@@ -71,14 +70,14 @@ def _passive(sentence: Sentence, subject: Phrase, verb: int, linked: bool) -> Pa
         or phrase.end - phrase.start > 6
     ):
         return None
-    rest = sentence.size
+    end = sentence.size
     if (
-        phrase.end < rest
+        phrase.end < end
         and _is_scene(sentence, phrase.end)
-        and sentence.lower[rest - 1] not in _OF_THE_OBJECT
+        and sentence.lower[end - 1] not in _OF_THE_OBJECT
     ):
-        rest = phrase.end
-    elif phrase.end < rest and (forms.base == "wear" or not _is_circumstance(sentence, phrase.end)):
+        end = phrase.end
+    elif phrase.end < end and (forms.base == "wear" or not _is_circumstance(sentence, phrase.end)):
         return None
     being = f"{be(phrase)} being" if linked else "being"
     if not is_verb_ing(sentence, verb):
@@ -86,7 +85,7 @@ def _passive(sentence: Sentence, subject: Phrase, verb: int, linked: bool) -> Pa
     segments = [
         (phrase.start, phrase.end),
         f"{being} {forms.participle}",
-        (phrase.end, rest),
+        (phrase.end, end),
         "by",
         (0, subject.end),
     ]
@@ -94,7 +93,7 @@ def _passive(sentence: Sentence, subject: Phrase, verb: int, linked: bool) -> Pa
     return rewritten(
         sentence,
         "passive",
-        [*segments, (rest, sentence.size)],
+        [*segments, (end, sentence.size)],
         source,
         f"{being} {forms.participle} by",
     )

@@ -1,7 +1,43 @@
-"""Assembly of a paraphrase from new words and kept spans of the caption."""
+"""Captions in other words: a paraphrase, a change of meaning, and how both are assembled from new words and kept spans
+of the caption.
+"""
 
-from vlprobe.perturb.grammar import Sentence, can_lower
-from vlprobe.perturb.paraphrase import Paraphrase, Segment
+from typing import NamedTuple
+
+from vlprobe.perturb.grammar import PLAIN, Sentence, can_lower
+from vlprobe.perturb.tokens import word_list, words
+
+NEGATIVE = word_list("rewriting.negative")
+# A word that changes meaning, or reads badly, next to a negation or after an exchange of phrases.
+UNDER_POLARITY = words("some any both already still also too yet only almost either but except")
+
+
+Segment = str | tuple[int, int]  # new words, or a span of the caption that is kept
+
+
+class Paraphrase(NamedTuple):
+    """A caption in other words."""
+
+    text: str
+    rule: str
+    subtype: str  # simple or advanced
+    source: str = ""
+    target: str = ""
+    # In the order of the text; a kept stretch may differ in the case of its first letter
+    segments: tuple[Segment, ...] = ()
+
+    def where(self, position: int) -> int | None:
+        """Index in the text of a character of the stripped caption; None if it was replaced."""
+        i = 0
+        for segment in self.segments:
+            if isinstance(segment, str):
+                i += len(segment)
+                continue
+            start, end = segment
+            if start <= position < end:
+                return i + position - start
+            i += end - start
+        return None
 
 
 def rewritten(
@@ -50,3 +86,35 @@ def rewritten(
         out += "."
         placed.append(".")
     return Paraphrase(out, rule, "advanced", source, target, tuple(placed))
+
+
+class Change(NamedTuple):
+    """A caption's new text, the rule that made it, and the words that it exchanged."""
+
+    text: str
+    rule: str
+    source: str = ""
+    target: str = ""
+
+
+def change(
+    sentence: Sentence,
+    rule: str,
+    segments: list[str | tuple[int, int]],
+    source: str,
+    target: str,
+) -> list[Change]:
+    """Build the caption from new words and kept tokens; none where a name would lose its capital."""
+    rewording = rewritten(sentence, rule, segments, source, target)
+    return [Change(rewording.text, rule, source, target)] if rewording else []
+
+
+def is_plain(sentence: Sentence) -> bool:
+    """Return whether the caption is one sentence in usual letters, which rules of grammar can read."""
+    text = sentence.reading.text
+    return bool(
+        sentence.size > 2
+        and PLAIN.match(text)
+        and not text.isupper()
+        and "." not in sentence.lower[: sentence.size]
+    )

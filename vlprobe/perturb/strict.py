@@ -13,8 +13,8 @@ from vlprobe.perturb import lexicon
 from vlprobe.perturb.draws import draw, shuffled
 from vlprobe.perturb.flips import MIN_LENGTH, VOCABULARY, Flip
 from vlprobe.perturb.idioms import bad_color, bad_number, bad_object, fits, same_class_only
-from vlprobe.perturb.kinds.changes import NEGATIVE
 from vlprobe.perturb.lexicon import ADJECTIVE, PLURALS, PRESENT, SINGULAR, TAGS, VERBS
+from vlprobe.perturb.rewriting import NEGATIVE
 from vlprobe.perturb.tokens import Reading, like, takes_an, word_list, words
 from vlprobe.perturb.truths import Truths
 

@@ -17,7 +17,7 @@ from vlprobe.perturb.lexicon import (
     SINGULAR,
     VERB,
 )
-from vlprobe.perturb.paraphrase import Paraphrase
+from vlprobe.perturb.rewriting import Paraphrase
 from vlprobe.perturb.tokens import like, read_resource, takes_an, word_list, words
 
 _SPORTS = word_list("synonyms.sports")
@@ -168,8 +168,8 @@ def _read() -> dict[str, list[Synonym]]:
     for line in read_resource("synonyms.txt").splitlines():
         if line.startswith("#") or not line:
             continue
-        words, _, rest = line.partition(" = ")
-        new, _, condition = rest.partition("[")
+        words, _, line_end = line.partition(" = ")
+        new, _, condition = line_end.partition("[")
         entry = Synonym(tuple(words.split()), new.strip(), condition.rstrip("]"))
         table.setdefault(entry.words[0], []).append(entry)
     for entries in table.values():

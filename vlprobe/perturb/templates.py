@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from vlprobe.perturb.grammar import Sentence, no_finite_verb
 from vlprobe.perturb.lexicon import NAME, PREPOSITION, TAGS
-from vlprobe.perturb.paraphrase import Paraphrase
+from vlprobe.perturb.rewriting import Paraphrase
 from vlprobe.perturb.tokens import word_list, words
 
 
@@ -16,8 +16,8 @@ class Template(NamedTuple):
     """A wrapper: the text before and after the caption."""
 
     rule: str
-    before: str
-    after: str
+    beginning: str
+    ending: str
     # Whether the caption becomes the noun phrase that is "a photo of", "a scene showing"
     names_it: bool
 
@@ -33,7 +33,7 @@ TEMPLATES = (
     Template("template:in-the-picture", "In the picture, ", "", False),
     Template("template:this-image-shows", "This image shows ", "", True),
 )
-_WRAPPERS = tuple(template for template in TEMPLATES if template.before or template.after)
+_WRAPPERS = tuple(template for template in TEMPLATES if template.beginning or template.ending)
 MARKERS = (
     "a photo of",
     "an image of",
@@ -60,8 +60,8 @@ def raw(caption: str) -> list[Paraphrase]:
     caption = caption.strip()
     whole = (0, len(caption))
     return [
-        Paraphrase(before + caption + after, rule, "simple", "", "", (before, whole, after))
-        for rule, before, after, _ in _WRAPPERS
+        Paraphrase(beginning + caption + ending, rule, "simple", "", "", (beginning, whole, ending))
+        for rule, beginning, ending, _ in _WRAPPERS
     ]
 
 
@@ -83,12 +83,12 @@ def fitted(sentence: Sentence) -> list[Paraphrase]:
     is_phrase = not _is_meta(sentence.lower) and no_finite_verb(sentence, 0)
     ends_in_preposition = bool(sentence.bits[sentence.size - 1] & PREPOSITION)
     out = []
-    for rule, before, after, names_it in _WRAPPERS:
-        if (names_it and not is_phrase) or (after and ends_in_preposition):
+    for rule, beginning, ending, names_it in _WRAPPERS:
+        if (names_it and not is_phrase) or (ending and ends_in_preposition):
             continue
-        start = (before[:1].upper() if capital else before[:1].lower()) + before[1:]
-        text = start + (inner if before else core) + after + stop
-        out.append(Paraphrase(text, rule, "simple", "", "", (start, (0, len(core)), after + stop)))
+        start = (beginning[:1].upper() if capital else beginning[:1].lower()) + beginning[1:]
+        text = start + (inner if beginning else core) + ending + stop
+        out.append(Paraphrase(text, rule, "simple", "", "", (start, (0, len(core)), ending + stop)))
     return out
 
 

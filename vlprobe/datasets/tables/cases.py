@@ -433,10 +433,12 @@ def _true_and_false(reading: TableReading) -> Iterator[Unpictured]:
     relations, are_true = reading.role("subset"), _truths(reading)
     groups: dict[tuple[str, ...], list[int]] = {}
     for row in reading.chosen:
-        before, _, after = reading.text(captions[row], row, "caption").partition(
+        beginning, _, ending = reading.text(captions[row], row, "caption").partition(
             reading.text(relations[row], row, "subset")
         )
-        groups.setdefault((reading.image(images[row], row, "image"), before, after), []).append(row)
+        groups.setdefault((reading.image(images[row], row, "image"), beginning, ending), []).append(
+            row
+        )
     unpaired = []
     for (name, *_), rows in groups.items():
         foils = dict.fromkeys(captions[row].strip() for row in rows if not are_true[row])

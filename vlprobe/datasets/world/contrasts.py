@@ -261,10 +261,12 @@ def _changes(kind: str, scene: Scene) -> Iterator[Scene]:
         )
     else:
         field = _FIELDS[kind]
-        for at, group in enumerate(scene.groups):
+        for position, group in enumerate(scene.groups):
             for value in _values(kind, group):
                 changed = replace(group, **{field: value})
-                yield replace(scene, groups=(*scene.groups[:at], changed, *scene.groups[at + 1 :]))
+                yield replace(
+                    scene, groups=(*scene.groups[:position], changed, *scene.groups[position + 1 :])
+                )
 
 
 def _values(kind: str, group: Group) -> list:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 
 from vlprobe.perturb.grammar import Sentence
 from vlprobe.perturb.idioms import bad_color, bad_number
-from vlprobe.perturb.kinds.changes import Change, is_plain
 from vlprobe.perturb.lexicon import ADJECTIVE, DETERMINER, NOUN, PLURAL
+from vlprobe.perturb.rewriting import Change, is_plain
 from vlprobe.perturb.tokens import Reading, like, takes_an, words
 from vlprobe.perturb.truths import NEAR
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from vlprobe.perturb.draws import draw
 from vlprobe.perturb.grammar import Sentence
 from vlprobe.perturb.kinds import attributes, negation, order, relation, surface
-from vlprobe.perturb.kinds.changes import Change
+from vlprobe.perturb.rewriting import Change
 from vlprobe.perturb.tokens import Reading
 from vlprobe.types import Edit
 

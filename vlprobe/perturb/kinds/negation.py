@@ -19,13 +19,6 @@ from vlprobe.perturb.grammar import (
     no_finite_verb,
     noun_phrase,
 )
-from vlprobe.perturb.kinds.changes import (
-    NEGATIVE,
-    UNDER_POLARITY,
-    Change,
-    change,
-    is_plain,
-)
 from vlprobe.perturb.lexicon import (
     ADVERB,
     BASE,
@@ -36,6 +29,7 @@ from vlprobe.perturb.lexicon import (
     PRESENT,
     VERBS,
 )
+from vlprobe.perturb.rewriting import NEGATIVE, UNDER_POLARITY, Change, change, is_plain
 from vlprobe.perturb.tokens import words
 
 _QUANTITIES = words("few couple lot lots pair bunch number variety all each every another other")

@@ -20,8 +20,8 @@ from vlprobe.perturb.grammar import (
     noun_phrase,
     prepositional_phrase,
 )
-from vlprobe.perturb.kinds.changes import NEGATIVE, Change, change, is_plain
 from vlprobe.perturb.lexicon import PRESENT, SINGULARS, VERBS
+from vlprobe.perturb.rewriting import NEGATIVE, Change, change, is_plain
 from vlprobe.perturb.tokens import word_list, words
 
 _VERBS = word_list("order.verbs")

@@ -13,8 +13,8 @@ itself is exchanged, as in VL-CheckList's and SugarCrepe's relation foils.
 from vlprobe.perturb.clauses import subject_phrases
 from vlprobe.perturb.concepts import named
 from vlprobe.perturb.grammar import Sentence, is_verb_ing, noun_phrase
-from vlprobe.perturb.kinds.changes import NEGATIVE, Change, change, is_plain
 from vlprobe.perturb.lexicon import NOUN, PREPOSITION, SINGULARS
+from vlprobe.perturb.rewriting import NEGATIVE, Change, change, is_plain
 from vlprobe.perturb.tokens import like, word_list, words
 
 _SUPPORTS = word_list("relation.supports")

@@ -5,8 +5,8 @@ commas stay, and a slip never makes a word that the lexicon or the caption knows
 """
 
 from vlprobe.perturb.concepts import named
-from vlprobe.perturb.kinds.changes import Change
 from vlprobe.perturb.lexicon import ADJECTIVE, ADVERB, ING, NAME, NOUN, TAGS, VERB
+from vlprobe.perturb.rewriting import Change
 from vlprobe.perturb.tokens import Reading, word_list
 
 FEWEST_LETTERS = 6  # of a word with a slip: it stays easy to read
