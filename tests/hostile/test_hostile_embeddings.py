@@ -47,7 +47,7 @@ FILES = {
     "ids of another length": (
         "a.npz",
         archive(texts=saved(UNIT), text_ids=saved(np.array(["a"]))),
-        "has 3 rows and 1 ids",
+        "has 1 ids for 3 rows",
     ),
     "ids that are none": ("a.npz", archive(texts=saved(UNIT), text_ids=saved(UNIT)), "'text_ids' has type float32"),
     "ids twice": (
@@ -55,7 +55,7 @@ FILES = {
         archive(texts=saved(UNIT), text_ids=saved(np.array(["a", "a", "b"]))),
         "'a' more than once",
     ),
-    "not normalised": ("a.npz", archive(texts=saved(LONG)), "row 2: the vector has length 5. Expected 1: normalise"),
+    "not normalised": ("a.npz", archive(texts=saved(LONG)), "row 2: the vector has length 5. Expected 1: normalize"),
     "not normalised, by name": (
         "a.npz",
         archive(texts=saved(LONG), text_ids=saved(np.array(["a", "b", "the third"]))),
