@@ -56,6 +56,7 @@ PAIRS = (
 )
 OPTION_LISTS = ("options", "choices", "candidates")
 PICTURES = ("filename", "image_file", "image_path", "image_id", "file_name", "image")
+ZIP_DAMAGE = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError)
 REPLIES = ("filtered_resps", "resps")
 
 
@@ -152,10 +153,9 @@ def read_log(file: Path, content: bytes) -> list[LoggedAnswer] | None:
         return list(_inspect(file, _archived_samples(file, content)))
     if suffix == ".jsonl":
         lines = read_json_lines(file)
-        is_samples = (
-            bool(lines) and isinstance(lines[0], dict) and {"doc_id", "doc"} <= lines[0].keys()
-        )
-        return list(_lmms_eval(file, lines)) if is_samples else None
+        first = lines[0] if lines else None
+        is_log = isinstance(first, dict) and {"doc_id", "doc"} <= first.keys()
+        return list(_lmms_eval(file, lines)) if is_log else None
     if suffix != ".json":
         return None
     log = read_json(file)
@@ -261,9 +261,9 @@ def _inspect(file: Path, samples: Iterable[object]) -> Iterator[LoggedAnswer]:
             continue
         options = [str(choice).strip() for choice in sample["choices"]]
         target = sample.get("target")
-        true = _target(
-            target[0] if isinstance(target, list) and len(target) == 1 else target, options
-        )
+        if isinstance(target, list) and len(target) == 1:
+            target = target[0]
+        true = _target(target, options)
         if true == UNKNOWN:
             raise InvalidInput(
                 f"'{file}', sample '{sample.get('id')}': the target '{str(target)[:60]}' is not one of its choices."
@@ -283,11 +283,8 @@ def _inspect_reply(sample: Mapping[str, object]) -> str:
     if isinstance(output, dict) and isinstance(output.get("completion"), str):
         return output["completion"]
     choices = output.get("choices") if isinstance(output, dict) else None
-    message = (
-        choices[0].get("message")
-        if isinstance(choices, list) and choices and isinstance(choices[0], dict)
-        else None
-    )
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
     content = message.get("content") if isinstance(message, dict) else ""
     if isinstance(content, list):  # parts of a message: reasoning, text, pictures
         content = " ".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
@@ -353,12 +350,9 @@ def _options(doc: Mapping[str, object]) -> list[str]:
     """Return the captions to choose from, in their order; [] if the fields are not known."""
     for name in OPTION_LISTS:
         options = doc.get(name)
-        if (
-            isinstance(options, list)
-            and len(options) > 1
-            and all(isinstance(one, str) for one in options)
-        ):
-            return [str(option).strip() for option in options]
+        listed = options if isinstance(options, list) else []
+        if len(listed) > 1 and all(isinstance(one, str) for one in listed):
+            return [str(option).strip() for option in listed]
     letters = [str(doc[letter]).strip() for letter in LETTERS if isinstance(doc.get(letter), str)]
     if len(letters) > 1:
         return letters
@@ -417,12 +411,5 @@ def _member(content: bytes, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> 
         packed = pa.BufferReader(content[start : start + info.compress_size])
         with pa.CompressedInputStream(packed, "zstd") as stream:
             return stream.read(info.file_size)
-    except (
-        zipfile.BadZipFile,
-        NotImplementedError,
-        RuntimeError,
-        EOFError,
-        OSError,
-        struct.error,
-    ) as error:
+    except (*ZIP_DAMAGE, struct.error) as error:
         raise ValueError(str(error)) from None

@@ -59,12 +59,9 @@ class ControlEncoder(DualEncoder):
 
     def facts(self) -> dict[str, str]:
         """Controls have neither weights nor a tokenizer."""
-        unlimited = {"context length": "unlimited", "padding": "none"}
         return {
-            "architecture": "none: a control",
-            "tokenizer": "a hash of the text",
-            "parameters": "0",
-            **unlimited,
+            **{"architecture": "none: a control", "tokenizer": "a hash of the text"},
+            **{"parameters": "0", "context length": "unlimited", "padding": "none"},
         }
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
@@ -77,9 +74,8 @@ class ControlEncoder(DualEncoder):
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, 16); rows are equal where texts are."""
-        return np.array([_hash(b"text", text.encode()) for text in texts], dtype=np.int64).reshape(
-            -1, 16
-        )
+        hashes = [_hash(b"text", text.encode()) for text in texts]
+        return np.array(hashes, dtype=np.int64).reshape(-1, 16)
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
         """Shape (n, 16) to unit vectors of shape (n, 64)."""
@@ -97,6 +93,5 @@ class ControlEncoder(DualEncoder):
 
 
 def _hash(kind: bytes, content: bytes) -> np.ndarray:
-    return np.frombuffer(
-        hashlib.blake2b(content, digest_size=16, person=kind).digest(), dtype=np.uint8
-    )
+    digest = hashlib.blake2b(content, digest_size=16, person=kind).digest()
+    return np.frombuffer(digest, dtype=np.uint8)

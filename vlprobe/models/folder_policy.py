@@ -137,11 +137,8 @@ def _walk(name: str, folder: Path) -> Iterator[Path]:
     count = 0
     for root, folders, names in os.walk(folder, followlinks=True):
         below = len(Path(root).relative_to(folder).parts)
-        folders[:] = (
-            []
-            if below >= DEPTH
-            else sorted(folder for folder in folders if not folder.startswith("."))
-        )
+        visible = sorted(folder for folder in folders if not folder.startswith("."))
+        folders[:] = visible if below < DEPTH else []
         count += len(names)
         if count > MOST_FILES:
             raise InvalidInput(
@@ -189,21 +186,14 @@ def check_settings(name: str, file: str, content: object) -> None:
     for key, value in _entries(content):
         if isinstance(value, str) and SCHEME.match(value):
             raise _refused(name, ELSEWHERE, value, file)
-        if _is_set(key, value):
+        # A number may be the id of a token, but 1 also switches code on.
+        is_id = FORBIDDEN.get(key) == ELSEWHERE and isinstance(value, int | float)
+        if key in FORBIDDEN and value and not is_id:
             raise _refused(name, FORBIDDEN[key], key, file)
         if reason := _broken_rule(key, value):
             raise _refused(name, reason, f"{key}: {value}"[:200], file)
         if key == "tokenizer_kwargs":
             _check_arguments(name, key, value, TOKENIZER_ARGUMENTS, file)
-
-
-def _is_set(key: str, value: object) -> bool:
-    """Return whether a key of FORBIDDEN is set. A number may be the id of a token, but 1 also
-    switches code on.
-    """
-    if not value or key not in FORBIDDEN:
-        return False
-    return FORBIDDEN[key] != ELSEWHERE or not isinstance(value, int | float)
 
 
 def _entries(content: object) -> Iterator[tuple[str, object]]:
@@ -268,16 +258,13 @@ def check_modules(name: str, modules: object) -> None:
         name: The name that the user typed.
         modules: The content of modules.json of a folder in the layout of sentence-transformers.
     """
-    if (
-        not isinstance(modules, list)
-        or not modules
-        or not all(isinstance(module, Mapping) for module in modules)
-    ):
+    listed = modules if isinstance(modules, list) else []
+    if not listed or not all(isinstance(module, Mapping) for module in listed):
         raise InvalidInput(
             f"'{name}': modules.json lists no modules. Expected a list of objects with "
             "type and path."
         )
-    for module in modules:
+    for module in listed:
         kind, path = module.get("type"), module.get("path")
         if not isinstance(kind, str) or not SENTENCE_MODULES.fullmatch(kind):
             raise _refused(name, CODE, str(kind)[:200], "modules.json")

@@ -48,12 +48,8 @@ class PublishedAnswers(ScoreFile):
         self, name: str, publication: Publication, scale: ScoreType, table: ScoreTable
     ) -> None:
         orders = np.empty(0) if table.orders is None else table.orders
-        content = [
-            name,
-            *table.rows,
-            table.scores.astype("<f4").tobytes(),
-            orders.astype("<f4").tobytes(),
-        ]
+        arrays = (values.astype("<f4").tobytes() for values in (table.scores, orders))
+        content = [name, *table.rows, *arrays]
         digest = pictures.digest(repr(content).encode())
         source = ScoreSource(parse_path(publication.source), scale, False, False, {})
         super().__init__(name, source, digest, table)

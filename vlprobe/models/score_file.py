@@ -123,11 +123,8 @@ def parse(file: Path, content: bytes, mapping: Mapping[str, str]) -> ScoreTable:
     else:
         rows = read_table(file)
         names = list(rows[0][1]) if rows else []
-        columns = _Columns(
-            file,
-            {name: [row[name] for _, row in rows] for name in names},
-            [line for line, _ in rows],
-        )
+        values = {name: [row[name] for _, row in rows] for name in names}
+        columns = _Columns(file, values, [line for line, _ in rows])
     return _tabled(columns, mapping)
 
 

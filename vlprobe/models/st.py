@@ -156,12 +156,8 @@ class StEncoder(TextEncoder):
     def __init__(
         self, model_source: hub.ModelSource, model: "SentenceTransformer", prompt: str | None
     ) -> None:
-        self.name, self.device, self.precision = (
-            model_source.name,
-            model_source.device,
-            model_source.precision,
-        )
-        folder = model_source.folder
+        self.name, folder = model_source.name, model_source.folder
+        self.device, self.precision = model_source.device, model_source.precision
         self._model = model.eval().requires_grad_(False)
         self._default_prompt = model.prompts.get(model.default_prompt_name or "") or None
         self._prompt = self._default_prompt if prompt is None else prompt or None

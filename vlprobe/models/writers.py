@@ -67,9 +67,7 @@ class WriterAnswer:
 
     text: str
     is_cut: bool  # whether it was stopped before its end
-    day: (
-        str  # date on which it was written, such as 2026-11-23; "" if the server does not report it
-    )
+    day: str  # on which it was written, such as 2026-11-23; "" if the server does not report it
 
 
 class WriterLog(AnswerLog):
@@ -144,11 +142,8 @@ class LocalWriter:
                 f"'{name}' has no chat template, which its prompts need. Expected one."
             )
         words = tokenizer(list(frozen.FINGERPRINT_TEXTS))["input_ids"]
-        config = {
-            key: value
-            for key, value in model.config.to_dict().items()
-            if key not in ("_name_or_path", "transformers_version")
-        }
+        unused = ("_name_or_path", "transformers_version")
+        config = {key: x for key, x in model.config.to_dict().items() if key not in unused}
         described = ["writes", VERSION, config, template.chat_template, words, precision]
         self.digest = frozen.digest({"described": described}, model)
         self.maker = f"{name}, weights {self.digest[:12]}"
@@ -253,13 +248,8 @@ class ServedWriter(ServedModel):
     log_type = WriterLog
 
     def __init__(self, parsed: EndpointName) -> None:
-        if (
-            parsed.sees_pictures
-            or parsed.normalise
-            or parsed.gives_probability
-            or parsed.dimensions
-            or parsed.template
-        ):
+        names = ("sees_pictures", "normalise", "gives_probability", "dimensions", "template")
+        if any(getattr(parsed, name) for name in names):
             raise InvalidInput(
                 f"'{parsed.name}' has options for scores or embeddings, but this model "
                 f"writes text. Expected {FORM}."

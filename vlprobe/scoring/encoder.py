@@ -174,12 +174,8 @@ class CachedEncoder:
         on_read: Callable[[Picture, tuple[bytes, ...]], None] = lambda picture, contents: None,
         recurs: Callable[[Sequence[str]], np.ndarray] | None = None,
     ) -> None:
-        self.model, self.batch_size, self.workers, self.progress = (
-            model,
-            batch_size,
-            workers,
-            progress,
-        )
+        self.model, self.batch_size = model, batch_size
+        self.workers, self.progress = workers, progress
         self.memory, self._on_read, self._recurs = memory, on_read, recurs
         capabilities = model.capabilities
         self.scores_pairs = capabilities.scores_pairs
@@ -275,12 +271,10 @@ class CachedEncoder:
             filled: list[int] = fill_up(
                 batch_rows.tolist(), BATCH_MULTIPLES["texts"], self.batch_size
             )
-            yield (
-                batch_rows,
-                tokens[filled]
-                if tokens is not None
-                else self.model.tokenize([texts[row] for row in filled]),
-            )
+            if tokens is None:
+                yield batch_rows, self.model.tokenize([texts[row] for row in filled])
+            else:
+                yield batch_rows, tokens[filled]
 
     def _encode_texts(self, tokens: np.ndarray) -> np.ndarray:
         encode = cast(TextEncoder, self.model).encode_texts

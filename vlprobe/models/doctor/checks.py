@@ -259,14 +259,8 @@ def _moved(
         return Check(name, meaning, None, detail=NOT_FINITE)
     limit = TOLERANCE if model.capabilities.precision == "fp32" else HALF_TOLERANCE
     value = max(float(np.linalg.norm(vectors - alone, axis=1).max()) for vectors in batched)
-    return Check(
-        name,
-        meaning,
-        value <= limit,
-        value,
-        limit,
-        f"Largest change among {len(alone)} {inputs}.",
-    )
+    detail = f"Largest change among {len(alone)} {inputs}."
+    return Check(name, meaning, value <= limit, value, limit, detail)
 
 
 def matching(similarity: Similarities) -> list[Check]:
@@ -280,15 +274,11 @@ def matching(similarity: Similarities) -> list[Check]:
         ("r1_back", nearest.format(rows, columns)),
     ]
     if n < FEWEST_ITEMS or similarity.not_finite:
-        reason = f"Not judged: fewer than {FEWEST_ITEMS} items to compare."
-        if n >= FEWEST_ITEMS:
-            reason = NOT_FINITE
+        too_few = f"Not judged: fewer than {FEWEST_ITEMS} items to compare."
+        reason = too_few if n < FEWEST_ITEMS else NOT_FINITE
         return [Check(name, meaning, None, detail=reason) for name, meaning in plan]
-    measured = [
-        auc(similarity.scores),
-        recall_at_1(similarity.scores),
-        recall_at_1(similarity.scores.T),
-    ]
+    scores = similarity.scores
+    measured = [auc(scores), recall_at_1(scores), recall_at_1(scores.T)]
     return [
         Check(
             name,
@@ -372,15 +362,8 @@ def preprocessing(model: Model) -> Check:
     detail = "; ".join(
         f"{name} is {built[name]}, published as {published[name]}" for name in different
     )
-    value = max(gaps.values())
-    return Check(
-        "preprocessing",
-        meaning,
-        not different,
-        value,
-        COLOR_TOLERANCE,
-        detail or "All as published.",
-    )
+    detail, gap = detail or "All as published.", max(gaps.values())
+    return Check("preprocessing", meaning, not different, gap, COLOR_TOLERANCE, detail)
 
 
 def activation(model: Model) -> Check:
@@ -389,9 +372,5 @@ def activation(model: Model) -> Check:
     built, published = model.facts().get("activation"), model.published().get("activation")
     if not published:
         return Check("activation", meaning, None, detail=UNKNOWN_WEIGHTS)
-    return Check(
-        "activation",
-        meaning,
-        built == published,
-        detail=f"Built with {built}; published with {published}.",
-    )
+    detail = f"Built with {built}; published with {published}."
+    return Check("activation", meaning, built == published, detail=detail)

@@ -147,9 +147,8 @@ def _mixed(cases: pa.Table) -> list[PicturePair]:
     paths_of_rule: dict[str, dict[str, Path]] = {}
     is_t2i = np.array([kind == "t2i" for kind in cases["kind"].to_pylist()], bool)
     for row in cases.filter(is_t2i).select(["item", "rule", "images"]).to_pylist():
-        paths_of_rule.setdefault(row["rule"], {})[row["item"]] = Picture.from_name(
-            row["images"][0]
-        ).path
+        path = Picture.from_name(row["images"][0]).path
+        paths_of_rule.setdefault(row["rule"], {})[row["item"]] = path
     return [
         (
             f"{item}/{rule}",

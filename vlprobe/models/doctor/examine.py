@@ -146,9 +146,8 @@ def looked_up(model: Lookup, dataset: Dataset, cache: Path) -> doctor_checks.Sim
         left = model.image_vectors([item.image for item in items if item.image])
     else:
         left = model.text_vectors([item.captions[1] for item in items])
-    has_both = np.flatnonzero(~(np.isnan(left).any(axis=1) | np.isnan(captions).any(axis=1)))[
-        :ITEMS
-    ]
+    is_missing = np.isnan(left).any(axis=1) | np.isnan(captions).any(axis=1)
+    has_both = np.flatnonzero(~is_missing)[:ITEMS]
     scores = model.similarity(left[has_both], captions[has_both]).astype(np.float64)
     names = ("pictures" if sees else "second captions", "captions" if sees else "first captions")
     n_bad = int((~np.isfinite(scores)).sum())
@@ -250,11 +249,8 @@ def _read_all(store: Store, digest: str) -> tuple[list[Examination], list[Invali
         except InvalidInput as error:
             if present(path):  # it was not removed meanwhile
                 errors.append(error.with_traceback(None))  # callers keep it
-    return sorted(
-        examinations,
-        key=lambda examination: (examination.finished, examination.dataset),
-        reverse=True,
-    ), errors
+    examinations.sort(key=lambda each: (each.finished, each.dataset), reverse=True)
+    return examinations, errors
 
 
 def read(path: Path) -> Examination | None:

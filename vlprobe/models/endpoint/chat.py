@@ -71,9 +71,8 @@ class ServedJudge(ServedModel, CaseAnswerer):
         words = self._template.format(text)
 
         def payload() -> dict[str, object]:
-            image = (
-                pictures.open_picture(picture) if picture else Image.new("RGB", (32, 32), "gray")
-            )
+            blank = Image.new("RGB", (32, 32), "gray")
+            image = pictures.open_picture(picture) if picture else blank
             content = [
                 {"type": "image_url", "image_url": {"url": data_url(image, self.parsed.side)}},
                 {"type": "text", "text": words},
@@ -97,9 +96,8 @@ class ServedJudge(ServedModel, CaseAnswerer):
     def check_cases(self, cases: Reader) -> str:
         """Ask about each picture with each text of the cases that the log lacks."""
         log = self.log
-        pairs: dict[
-            _Pair, str
-        ] = {}  # to their names in the log, by the picture's content and the text
+        # To their names in the log, by the picture's content and the text
+        pairs: dict[_Pair, str] = {}
         content_keys: dict[str, str] = {}
         n_of_texts = 0
         for block in cases(("images", "texts")):
@@ -122,10 +120,8 @@ class ServedJudge(ServedModel, CaseAnswerer):
             lacking = [name for name in pair_of_name if name not in kept]
             questions = []
             for number, name in enumerate(lacking, 1):
-                text, picture = (
-                    pair_of_name[name].text,
-                    Picture.from_name(pair_of_name[name].picture),
-                )
+                text, picture_name = pair_of_name[name].text, pair_of_name[name].picture
+                picture = Picture.from_name(picture_name)
                 label = f"the request {number:,} of {len(lacking):,} ('{text[:60]}' with '{picture.path.name[:60]}')"
                 questions.append(self._question(name, picture, text, label))
             self.ask(questions, len(pair_of_name) - len(lacking))
