@@ -20,7 +20,7 @@ from vlprobe.cli.listing import jobs, list_, options
 from vlprobe.cli.output import inform
 from vlprobe.cli.plugins import require
 from vlprobe.cli.report import export, figure, report, site
-from vlprobe.cli.results import failures, leaderboard, named_slices, show, sql
+from vlprobe.cli.results import failures, leaderboard, named_slices, show, sql, steps
 from vlprobe.cli.run import run
 from vlprobe.cli.score import score
 from vlprobe.cli.serve import dashboard, mcp
@@ -116,6 +116,7 @@ COMMANDS = (
         site,
         named_slices,
         sql,
+        steps,
         suspects,
         train,
         verdicts,

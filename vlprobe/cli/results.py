@@ -10,6 +10,7 @@ from vlprobe.cli.arguments import (
     FORMAT,
     FORMATS,
     UNIT,
+    complete_names,
     complete_runs,
     option_group,
     pass_results,
@@ -253,6 +254,66 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
     print_table(table, how, empty)
     if source := published_text([question_set.run(model)]):
         inform(source)
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--probe",
+    default="",
+    help="Probe of the runs [the questions that most steps answered].",
+    shell_complete=complete_names("probes"),
+)
+@click.option(
+    "--by", "slice_by", default="all", show_default=True, help="As in `show`: subtype, slice, ..."
+)
+@click.option("--cases", is_flag=True, help="One row per case: the step that learned or forgot it.")
+@click.option("--kind", default="", help="Kind of these cases [the first that all steps answered].")
+@click.option(
+    "--outcome",
+    default="",
+    help="Only cases that are learned, forgotten, always right, never right or unknown.",
+)
+@AVERAGING
+@UNIT
+@FORMAT
+@pass_results
+def steps(
+    store: "Store",
+    name: str,
+    probe: str,
+    slice_by: str,
+    cases: bool,
+    kind: str,
+    outcome: str,
+    averaging: str,
+    unit: str,
+    how: str,
+) -> None:
+    """Print the metrics of a training by step, from runs of the models NAME@STEP, or what became of each case.
+
+    A case is learned at the first step from which on the model is right until the last step, and forgotten at the
+    first step from which on it is fooled again. `vlprobe gate NAME@STEP --against NAME@STEP` checks any step.
+    """
+    from vlprobe import views
+    from vlprobe.errors import NotFound
+
+    question_set, models = views.training_steps.find_training(store, name, probe)
+    if not cases:
+        table = views.training_steps.curves(store, question_set, models, slice_by, averaging, unit)
+        print_metrics(table, how)
+        return
+    if outcome not in ("", *views.training_steps.OUTCOMES):
+        raise NotFound("outcome", outcome, views.training_steps.OUTCOMES)
+    kind = views.runs.choose_kind(store, question_set, kind, tuple(models.values()))
+    table = views.training_steps.cases_by_step(store, question_set, models, kind)
+    counts = table["outcome"].value_counts()
+    inform(
+        f"{len(models)} steps, {len(table):,} cases of {kind}: "
+        + ", ".join(f"{counts.get(each, 0):,} {each}" for each in views.training_steps.OUTCOMES)
+        + "."
+    )
+    print_table(table.loc[table["outcome"] == outcome] if outcome else table, how, NO_MATCH)
 
 
 @click.group("slice")

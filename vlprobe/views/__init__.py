@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         suspects,
         totals,
         tradeoff,
+        training_steps,
         wall,
     )
 

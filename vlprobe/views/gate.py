@@ -51,8 +51,10 @@ class Promise:
             return (
                 f"{self.metric}: unknown{reason}; allowed to get worse by at most {self.max_drop:g}"
             )
+        sign, word = (1, "worse") if self.drop > 0 else (-1, "better")
+        low, high = sorted((sign * self.low, sign * self.high))
         return (
-            f"{self.metric}: {self.outcome}; worse by {self.drop:.4f} ({self.low:.4f} to {self.high:.4f}) on "
+            f"{self.metric}: {self.outcome}; {word} by {abs(self.drop):.4f} ({low:.4f} to {high:.4f}) on "
             f"{self.n_items:,} items, from {self.base:.4f} to {self.value:.4f}; allowed: at most {self.max_drop:g}"
         )
 

@@ -1,0 +1,102 @@
+"""Steps of a training: curves and outcomes of cases against a loop over one case at a time."""
+
+import json
+import math
+import re
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from tests.conftest import make_tiny
+from tests.views.conftest import Dealt
+from vlprobe import views
+from vlprobe.cli.main import main
+from vlprobe.errors import NotFound
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+
+STEPS = (0, 20, 100)
+NAMES = tuple(f"toy@{step}" for step in STEPS)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Three steps of one training, dealt at random, and a model that is none of them."""
+    folder = tmp_path_factory.mktemp("steps")
+    store = Store(folder / "cache")
+    models = {name: Dealt(f"dealt:{index}") for index, name in enumerate((*NAMES, "toy"))}
+    for name, model in models.items():
+        model.name = name
+    tiny = make_tiny(folder / "tiny")
+    execute(Request(tuple(models), tiny, "lgip", examine=False), store, models=models)
+    return store
+
+
+def test_each_metric_has_a_row_a_step_as_the_estimates_of_its_run(trained: Store):
+    question_set, models = views.training_steps.find_training(trained, "toy")
+    assert models == dict(zip(STEPS, NAMES, strict=True)) and question_set.probe == "lgip"
+    curves = views.training_steps.curves(trained, question_set, models, "subtype")
+    colors = curves.query("metric == 'positive_rate' and slice == 'color'")
+    assert colors["step"].tolist() == list(STEPS)
+    numbers = views.rows.CaseTable(trained, question_set.key).numbers(
+        "kind = 'flip' AND subtype = 'color'", []
+    )
+    margins = views.rows.margins(trained, question_set, NAMES, numbers)
+    assert colors["value"].tolist() == pytest.approx((margins > 0).mean(axis=1).tolist())
+
+
+def test_a_case_is_learned_or_forgotten_at_the_step_after_which_nothing_changes(trained: Store):
+    question_set, models = views.training_steps.find_training(trained, "toy")
+    table = views.training_steps.cases_by_step(trained, question_set, models, "flip")
+    numbers = views.rows.CaseTable(trained, question_set.key).numbers("kind = 'flip'", [])
+    margins = views.rows.margins(trained, question_set, NAMES, numbers)
+    for row, of_case in zip(table.itertuples(), margins.T.tolist(), strict=True):
+        right = [margin > 0 for margin in of_case]
+        begin = next(start for start in range(3) if len(set(right[start:])) == 1)
+        word = {True: "right", False: "wrong"}[right[-1]]
+        expected = {"right": "learned", "wrong": "forgotten"}[word]
+        if begin == 0:
+            expected = "always right" if word == "right" else "never right"
+        assert row.outcome == expected
+        assert row.step == STEPS[begin] if begin else math.isnan(row.step)
+    assert {"learned", "forgotten", "always right", "never right"} == set(table["outcome"])
+
+
+def test_the_command_prints_steps_and_cases_and_a_gate_takes_any_step(trained: Store):
+    def run(*arguments: str):
+        return CliRunner().invoke(main, ["--cache", str(trained.root), *arguments])
+
+    shown = json.loads(run("steps", "toy", "--format", "json").stdout)
+    assert {row["step"] for row in shown} == set(STEPS)
+    learned = run(
+        "steps", "toy", "--cases", "--kind", "flip", "--outcome", "learned", "--format", "csv"
+    )
+    count = int(re.search(r"([0-9]+) learned", learned.stderr)[1])
+    assert len(learned.stdout.splitlines()) == count + 1 > 1
+    gate = ("gate", "toy@20", "--against", "toy@0", "--max-drop", "positive_rate=1")
+    assert run(*gate).exit_code in (0, 1) and "positive_rate" in run(*gate).stderr
+    back = ("gate", "toy@0", "--against", "toy@20", "--max-drop", "positive_rate=1")
+    found = [re.search("(better|worse) by ([.0-9]+)", run(*each).stderr) for each in (gate, back)]
+    assert {each[1] for each in found if each} == {"better", "worse"}
+    assert found[0] and found[1] and found[0][2] == found[1][2]
+    assert run("steps", "toy", "--cases", "--outcome", "lerned").exit_code == 1
+    with pytest.raises(NotFound, match="Did you mean 'toy'"):
+        views.training_steps.find_training(trained, "toi")
+    with pytest.raises(NotFound, match="two steps or more"):  # visla was not run
+        views.training_steps.find_training(trained, "toy", "visla")
+
+
+def test_an_unknown_margin_leaves_the_case_open(trained: Store, monkeypatch: pytest.MonkeyPatch):
+    question_set, models = views.training_steps.find_training(trained, "toy")
+    known = views.rows.margins
+
+    def unknown(*arguments) -> object:
+        margins = known(*arguments)
+        margins[1, 0] = math.nan
+        return margins
+
+    monkeypatch.setattr(views.training_steps, "margins", unknown)
+    table = views.training_steps.cases_by_step(trained, question_set, models, "flip")
+    assert table["outcome"].tolist()[0] == "unknown" and pd.isna(table["step"][0])

@@ -1,0 +1,111 @@
+"""Runs of one model at several training steps: metrics by step, and when each case is learned or forgotten.
+
+The steps of a training are the models NAME@STEP of a question set, as `vlprobe.Callback` names them.
+A case is right at a step if its margin is above 0; a tie is wrong.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from vlprobe.errors import NotFound
+from vlprobe.storage.store import Store
+from vlprobe.types import POOLED
+from vlprobe.views import estimates, runs
+from vlprobe.views.rows import CaseTable, margins, questions
+from vlprobe.views.runs import QuestionSet
+
+OUTCOMES = ("learned", "forgotten", "always right", "never right", "unknown")
+CASE_COLUMNS = ["id", "subtype", "rule", "source", "target", "outcome", "step"]
+_STEP = re.compile(r"(.+)@([0-9]{1,12})")
+
+
+def trainings(question_set: QuestionSet) -> dict[str, dict[int, str]]:
+    """Return the models of each training with at least two steps: by its name, then by step, ascending."""
+    found: dict[str, dict[int, str]] = {}
+    for model in question_set.models:
+        if matched := _STEP.fullmatch(model):
+            found.setdefault(matched[1], {})[int(matched[2])] = model
+    return {name: dict(sorted(steps.items())) for name, steps in found.items() if len(steps) > 1}
+
+
+def find_training(store: Store, name: str, probe: str = "") -> tuple[QuestionSet, dict[int, str]]:
+    """Return the question set with the most steps of a training, and its models by step.
+
+    Raises:
+        NotFound: No question set has two steps of this name.
+    """
+    rows = [row for row in runs.question_set_rows(store) if probe in ("", row.probe)]
+    best: tuple[QuestionSet, dict[int, str]] | None = None
+    names: dict[str, None] = {}
+    for row in rows:
+        if sum(_STEP.fullmatch(model) is not None for model in row.models) < 2:
+            continue
+        question_set = runs.question_set(store, row.case_key)
+        of_set = trainings(question_set)
+        names |= dict.fromkeys(of_set)
+        if name in of_set and (best is None or len(of_set[name]) > len(best[1])):
+            best = question_set, of_set[name]
+    if best is None:
+        raise NotFound("training with results at two steps or more", name, names)
+    return best
+
+
+def curves(
+    store: Store,
+    question_set: QuestionSet,
+    steps: Mapping[int, str],
+    breakdown: str = "all",
+    averaging: str = POOLED,
+    unit: str = "cosine",
+) -> pd.DataFrame:
+    """Return each metric by step, overall or in slices, with 95 % intervals.
+
+    Returns:
+        metric, slice, step, value, low, high, n_items, n_cases; one row per step.
+    """
+    of_steps = replace(question_set, runs=tuple(map(question_set.run, steps.values())))
+    table = estimates.estimates(store, of_steps, breakdown, averaging, unit)
+    step_of = {model: step for step, model in steps.items()}
+    table = table.assign(step=[step_of[model] for model in table["model"]]).dropna(subset=["value"])
+    places = {name: place for place, name in enumerate(question_set.metrics)}
+    table = table.assign(place=[places[name] for name in table["metric"]]).sort_values(
+        ["place", "slice", "step"]
+    )
+    columns = ["metric", "slice", "step", "value", "low", "high", "n_items", "n_cases"]
+    return table.loc[:, columns].reset_index(drop=True)
+
+
+def cases_by_step(
+    store: Store, question_set: QuestionSet, steps: Mapping[int, str], kind: str
+) -> pd.DataFrame:
+    """Return what became of each case of a kind.
+
+    A case is learned at the first step from which on it is right until the last one, and forgotten
+    at the first step from which on it is wrong, after a step at which it was right.
+
+    Returns:
+        CASE_COLUMNS, by case: `outcome` is one of OUTCOMES, "unknown" if the margin of any step is;
+        `step` is the step at which it was learned or forgotten, NaN for other outcomes.
+    """
+    numbers = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
+    of_steps = margins(store, question_set, list(steps.values()), numbers)
+    is_right = of_steps > 0
+    is_final = is_right == is_right[-1]
+    # The first step of the last row of equal outcomes
+    begin = len(steps) - np.cumprod(is_final[::-1], axis=0).sum(axis=0)
+    outcome = np.where(
+        begin > 0,
+        np.where(is_right[-1], "learned", "forgotten"),
+        np.where(is_right[-1], "always right", "never right"),
+    )
+    is_unknown = np.isnan(of_steps).any(axis=0)
+    outcome = np.where(is_unknown, "unknown", outcome)
+    at_step = np.array(list(steps), dtype=np.float64)[begin]
+    table = questions(store, question_set, numbers.tolist())
+    is_change = np.isin(outcome, ["learned", "forgotten"])
+    table = table.assign(outcome=outcome, step=np.where(is_change, at_step, np.nan))
+    return table.loc[:, CASE_COLUMNS]
