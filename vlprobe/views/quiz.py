@@ -15,7 +15,6 @@ from vlprobe import registry
 from vlprobe.metrics import estimate
 from vlprobe.metrics.crossed import CrossedMean, crossed_means
 from vlprobe.storage.store import Store
-from vlprobe.types.presentation import KindPresentation
 from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views.bodies import body_of
@@ -114,7 +113,11 @@ class HumanBaseline:
 def quiz_kinds(probe: str) -> tuple[str, ...]:
     """Return the kinds of a probe that people can also answer."""
     presentation = registry.load_probe(probe).presentation
-    return tuple(name for name, kind in presentation.kinds.items() if _is_asked(kind))
+    return tuple(
+        name
+        for name, kind in presentation.kinds.items()
+        if body_of(kind).is_for_people and not kind.is_movement
+    )
 
 
 def quiz_round(
@@ -176,10 +179,6 @@ def quiz_round(
         threshold,
         tuple(shares),
     )
-
-
-def _is_asked(kind: KindPresentation) -> bool:
-    return body_of(kind).is_for_people and not kind.is_movement
 
 
 def quiz_margins(

@@ -18,7 +18,7 @@ from vlprobe.views.mixed.case import MixedCase, mixed_case
 from vlprobe.views.paired_tests import PairedTests, rank_models
 from vlprobe.views.records import RunRow
 from vlprobe.views.rows import CaseTable
-from vlprobe.views.runs import QuestionSet, question_sets
+from vlprobe.views.runs import QuestionSet, question_set_rows
 from vlprobe.views.runs import question_set as open_set
 from vlprobe.views.showcase import headline_models
 from vlprobe.views.wall import WallCard
@@ -181,22 +181,16 @@ def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory |
     Returns:
         None if no such search is stored or no model loses one.
     """
-    table = question_sets(store)
-    columns = (table[name].tolist() for name in ("case_key", "probe", "dataset"))
-    for case_key, probe, of_pictures in zip(*columns, strict=True):
-        if of_pictures != dataset or not _has_mixtures(probe):
+    for row in question_set_rows(store):
+        kinds = registry.load_probe(row.probe).presentation.kinds.values()
+        if row.dataset != dataset or all(body_of(kind).ranks != "pictures" for kind in kinds):
             continue
-        searched = open_set(store, case_key)
+        searched = open_set(store, row.case_key)
         if not set(headline_models(store, searched)) <= set(models):
             continue
         if (best := _best_search(store, searched)) is not None:
             return _lost_search(store, searched, *best)
     return None
-
-
-def _has_mixtures(probe: str) -> bool:
-    kinds = registry.load_probe(probe).presentation.kinds.values()
-    return any(body_of(kind).ranks == "pictures" for kind in kinds)
 
 
 def _best_search(store: Store, searched: QuestionSet) -> tuple[str, int, str] | None:

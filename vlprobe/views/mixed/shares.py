@@ -108,14 +108,12 @@ def _place(fronts: Fronts, case: MixedCase, own: float, is_stored: bool) -> int:
         for place, candidate in enumerate(fronts.whole):
             if candidate.item == case.item and candidate.is_mixture:
                 return place
-    beside = others(fronts, case.item)
-    return sum(_precedes(candidate, case.item, own) for candidate in beside)
-
-
-def _precedes(candidate: Candidate, item: str, own: float) -> bool:
-    """Return whether a candidate precedes the item's mixture; the right picture follows its equals."""
-    is_right = candidate.item == item and not candidate.is_mixture
-    return candidate.score > own or (candidate.score == own and not is_right)
+    # The right picture follows its equals
+    return sum(
+        candidate.score > own
+        or (candidate.score == own and (candidate.item != case.item or candidate.is_mixture))
+        for candidate in others(fronts, case.item)
+    )
 
 
 def model_turn(
