@@ -20,7 +20,7 @@ from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import values_of
 from tests.views.conftest import MODELS
 from vlprobe import views
-from vlprobe.dashboard import compare
+from vlprobe.dashboard import compare, margin_map
 from vlprobe.render import numbers
 from vlprobe.render.html import compare as compare_tables
 from vlprobe.storage.store import Store
@@ -179,7 +179,7 @@ def test_a_lasso_is_thinned_until_a_link_can_bear_it(shown):  # noqa: F811
     }
     at = mark(shown(**ALL, tool="lasso", page="2", bucket="both_fooled"), lasso=[lasso])
     corners = views.filter.parse_corners(one(at, "area"))
-    assert 30 <= len(corners) <= compare.CORNERS
+    assert 30 <= len(corners) <= margin_map.CORNERS
     assert all(math.hypot(*corner) == pytest.approx(0.3, abs=1e-4) for corner in corners)
     assert not {"page", "bucket"} & set(at.query_params)
     assert figure(at)["layout"]["dragmode"] == "lasso"

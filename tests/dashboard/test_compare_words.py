@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.dashboard.test_compare import IN_URL
 from vlprobe import views
-from vlprobe.dashboard.compare import corners
+from vlprobe.dashboard.margin_map import corners
 from vlprobe.render import charts, numbers
 from vlprobe.render.html import compare
 

@@ -16,13 +16,12 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.case import json
 from vlprobe.case.card import case_card, wrong_captions
-from vlprobe.dashboard import case_links, drawer, frame, sentence, tables
-from vlprobe.dashboard.chart import inked, selectable_chart, selected
+from vlprobe.dashboard import case_links, drawer, frame, margin_map, sentence, tables
+from vlprobe.dashboard.chart import selectable_chart, selected
 from vlprobe.dashboard.play import page as play
 from vlprobe.dashboard.state import (
     PageSubject,
     carry,
-    choose,
     model_labels,
     model_name,
     n_passing,
@@ -38,18 +37,18 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, fold, link_page, press
 from vlprobe.registry import is_control
-from vlprobe.render import charts, forest
+from vlprobe.render import forest
 from vlprobe.render.findings import Verdict, order_sentences, power_of_ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import SHAPES, embed, mark, tag
 from vlprobe.render.sentences import sentence_names, unbroken
 from vlprobe.render.wall import side_filter
-from vlprobe.render.words import AVERAGED, movement_kinds, value_label
+from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.scoring import thumbnails
 from vlprobe.types import AS_PAPER, POOLED
 from vlprobe.views.bodies import body_of
-from vlprobe.views.filter import Filter, parse_corners
+from vlprobe.views.filter import Filter
 from vlprobe.views.paired_outcomes import bucket
 from vlprobe.views.paired_tests import PairedTest, PairedTests
 from vlprobe.views.wall import WallCard
@@ -475,18 +474,7 @@ def rows_csv(comparison: PairedTests) -> str:
     return tables.csv(table)
 
 
-CORNERS = 40  # of a lasso: as many as a link can bear
-TOOLS = {"box": "Box", "lasso": "Lasso"}
 PARAMETERS = ("area", "bucket", "tool", "sort")  # of the URL, that only this fold has
-HOW_TO_READ = (
-    "How to read it: each mark is a case. Right of the vertical line {first} is right, above the "
-    "horizontal line {second} is. So the top left shows what only {first} gets wrong, and the bottom right what "
-    "only {second} gets wrong. Drag over marks to see their cases below."
-)
-HOW_TO_READ_MOVED = (
-    "How to read it: each mark is a case, and its margin is how far the score moved. 0 is best; no model is fooled. "
-    "Drag over marks to see their cases below."
-)
 
 
 def draw_fold(contest: PageSubject, rival: str) -> Filter | None:
@@ -505,55 +493,18 @@ def draw_fold(contest: PageSubject, rival: str) -> Filter | None:
 def _draw_margins(contest: PageSubject, rival: str) -> Filter:
     """The scatter of two models' margins, and the filter of the cases that are marked."""
     base, kind = contest.model, contest.kind
-    names, is_moved = contest.names, kind in movement_kinds()
-    area = corners(st.query_params.get("area", ""))
-    case_filter = sentence.with_order(
-        contest, Filter(base, kind, outcome="all", other=rival, within=area)
-    )
+    area = margin_map.corners(st.query_params.get("area", ""))
+    marked = Filter(base, kind, outcome="all", other=rival, within=area)
+    case_filter = sentence.with_order(contest, marked)
     points, total = view(views.paired_outcomes.scatter, contest.question_set, base, rival, kind)
-    left, right = st.columns([5, 2], gap="medium")
-    with right:
-        tool = choose("Select an area with a", "tool", TOOLS, "box", segments=True)
-        how = HOW_TO_READ_MOVED if is_moved else HOW_TO_READ
-        quiet(how.format(first=names[base], second=names[rival]))
-        if total > len(points):
-            quiet(
-                f"Drawn: {len(points):,} of {total:,} cases, chosen at random. Selecting "
-                "an area finds all cases in it."
-            )
-        if area:
-            inside = view(views.paired_outcomes.buckets, contest.question_set, case_filter)["all"]
-            st.html(
-                f'<p class="vp-marked"><strong>{inside:,}</strong> of {total:,} cases are in the '
-                "selected area.</p>"
-            )
-            press("Clear the area", write_choice, {"area": None}, icon="ink_eraser", key="unmark")
-    with left:
-        words = {name: value_label(name) for name in points["subtype"].unique()}
-        figure = charts.compare.margins(
-            points, base, rival, contest.looks, words, area, tool, is_moved, names
-        )
-        # A new key for each area: the area of the URL is drawn, none is left over from the mouse.
-        key = BETWEEN.join([base, rival, kind, tool, st.query_params.get("area", "")])
-        with st.container(key="margins"):
-            st.plotly_chart(
-                inked(figure),
-                key=key,
-                alt=f"Margins of {names[base]} against {names[rival]}, one mark per case. "
-                "The picker below leads to the same cases.",
-                config={"displayModeBar": False, "scrollZoom": False},
-                on_select=partial(_mark, key),
-                selection_mode=("box", "lasso"),
-            )
-    return (
-        case_filter if is_moved else bucket(case_filter, sentence.pick_bucket(contest, case_filter))
-    )
-
-
-def corners(text: str) -> tuple[tuple[float, float], ...]:
-    """Return the corners that a URL names as x,y;x,y;...; () if invalid or too many."""
-    parsed = parse_corners(text)
-    return parsed if len(parsed) <= CORNERS + 1 else ()
+    n_inside = 0
+    if area:
+        n_inside = view(views.paired_outcomes.buckets, contest.question_set, case_filter)["all"]
+    of_two = replace(contest, rivals=(rival,))
+    margin_map.draw_map(of_two, points, total, area, n_inside, {})
+    if kind in movement_kinds():
+        return case_filter
+    return bucket(case_filter, sentence.pick_bucket(contest, case_filter))
 
 
 def _draw_cards(contest: PageSubject, case_filter: Filter) -> None:
@@ -572,18 +523,3 @@ def _draw_cards(contest: PageSubject, case_filter: Filter) -> None:
     case_links.draw_wall("map_cards", values)
     if n_cases > CARDS:
         paginate(n_cases, CARDS)
-
-
-def _mark(key: str) -> None:
-    """Write the drawn area into the URL: a box by its corners, a lasso by a limited number of its points."""
-    selection = st.session_state[key]["selection"]
-    if selection["lasso"]:
-        xs, ys = selection["lasso"][-1]["x"], selection["lasso"][-1]["y"]
-        step = math.ceil(len(xs) / CORNERS)
-        drawn = list(zip(xs[::step], ys[::step], strict=True))
-    elif selection["box"]:
-        (x, to_x), (y, to_y) = selection["box"][-1]["x"], selection["box"][-1]["y"]
-        drawn = [(x, y), (to_x, y), (to_x, to_y), (x, to_y)]
-    else:
-        return
-    write_choice({"area": ";".join(f"{x:.5f},{y:.5f}" for x, y in drawn), "bucket": None})

@@ -5,22 +5,36 @@ The wall is drawn before the rail, whose counts take longer, and before *Share*.
 
 from dataclasses import replace
 
+import pandas as pd
 import streamlit as st
 
 from vlprobe import views
 from vlprobe.case import json
 from vlprobe.case.card import card_type, case_card
-from vlprobe.dashboard import case_links, drawer, filters, frame, mixed, sentence, tables
+from vlprobe.dashboard import (
+    case_links,
+    drawer,
+    filters,
+    frame,
+    margin_map,
+    mixed,
+    sentence,
+    tables,
+)
+from vlprobe.dashboard.lab import suspects
 from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.dashboard.photographs import draw_download
 from vlprobe.dashboard.state import (
     PageSubject,
+    choose,
     counts,
     dataset_name,
+    model_labels,
     model_name,
     n_passing,
     page_number,
     paginate,
+    quiet,
     store,
     view,
     write_choice,
@@ -50,20 +64,67 @@ def draw_page() -> None:
             sentence.draw_order(about, case_filter)
         share_slot = st.container(key="explore_share", width="content")
     frame.say_strangers(about)
-    filters.draw_chips(case_filter)
+    with draw_row("views"):
+        shown = choose("View", "view", VIEWS, segments=True, bare=True, on_change=_close_case)
+        filters.draw_chips(case_filter)
     with st.container(horizontal=True, gap="medium", key="explore_body"):
         rail_slot = st.container(key=filters.container_key(), width=filters.WIDTH, gap="xsmall")
         with st.container(key="explore_wall", width="stretch"):
-            draw_wall(about, case_filter)
+            draw_view = {"map": draw_map, "suspects": draw_suspects}.get(shown, draw_wall)
+            draw_view(about, case_filter)
     with rail_slot:
         filters.draw_rail(about, case_filter)
     with share_slot:
         n_cases = n_passing(about, case_filter)
         drawer.draw_share(about, case_filter, n_cases)
-    if "case" in st.query_params:
+    if "case" in st.query_params and shown != "suspects":
         size = page_size(about, case_filter.kind)
         drawer.draw_case(about, case_filter, size, is_grouped())
     _draw_notes(about)
+
+
+def _close_case() -> None:
+    st.query_params.pop("case", None)
+
+
+def draw_map(about: PageSubject, case_filter: Filter) -> None:
+    """Draw the margins of the model and a second one on the selected cases; a marked area filters the wall."""
+    scored = [model for model in about.models if about.question_set.run(model).is_scored]
+    rivals = [model for model in scored if model != about.model]
+    if about.model not in scored or not rivals:
+        st.info("The map needs scores of two models. Choose a model with scores, or run another.")
+        return
+    subject = about.question_set, about.kind, about.model
+    far = view(views.showcase.furthest_models, *subject)
+    default = next((model for model in far if model in rivals), rivals[0])
+    label = model_labels(rivals)
+    options = {model: label(model) for model in rivals}
+    rival = choose("Second model", "other", options, default, suffix="_map", width=260)
+    # All outcomes: the four quarters of the map are the outcomes of the two models
+    selected = replace(case_filter, other=rival, outcome="all", other_outcome="", within=())
+    paired = replace(selected, sort="difference")
+    numbers, first, second = view(views.cases.passing, about.question_set, paired)
+    margins = {"case": numbers, "margin": first, "other_margin": second}
+    points = pd.DataFrame(margins).dropna()
+    n_cases = len(points)
+    if not n_cases:
+        quiet("No case matches these filters.")
+        return
+    points = points.sample(min(n_cases, views.paired_outcomes.POINTS), random_state=0)
+    cases = tuple(sorted(points["case"].tolist()))
+    questions = view(views.rows.questions, about.question_set, cases)
+    points = points.merge(questions[["case", "subtype", "source", "target"]], on="case")
+    area = case_filter.within
+    n_inside = n_passing(about, replace(selected, within=area)) if area else 0
+    of_two = replace(about, rivals=(rival,))
+    changes = {"other": rival, "view": None}
+    margin_map.draw_map(of_two, points, n_cases, area, n_inside, changes)
+
+
+def draw_suspects(about: PageSubject, case_filter: Filter) -> None:
+    """Draw the suspect labels among the selected cases, to be judged one by one."""
+    numbers, *_ = view(views.cases.passing, about.question_set, case_filter)
+    suspects.draw_suspects(about, about.kind, frozenset(numbers.tolist()))
 
 
 def _draw_notes(about: PageSubject) -> None:
@@ -87,6 +148,7 @@ def _draw_mixed(about: PageSubject) -> None:
 
 
 PAIRS_PAGE_SIZE = 30  # cards with two pictures
+VIEWS = {"": "Wall", "map": "Map", "suspects": "Suspect labels"}  # of the same cases
 
 
 def is_grouped() -> bool:

@@ -68,6 +68,18 @@ function boxes(entries) {
   return row;
 }
 
+// The number of other cases, inside the last picture: a portrait or a landscape fills only a part of its square.
+function badge(text, image, pictures) {
+  const sign = make("span", "badge", text);
+  image?.addEventListener("load", () => {
+    const longest = Math.max(image.naturalWidth, image.naturalHeight);
+    const inset = (length, parts) => `calc(7px + ${(50 * (1 - length / longest)) / parts}%)`;
+    sign.style.right = inset(image.naturalWidth, pictures);
+    sign.style.top = inset(image.naturalHeight, 1);
+  });
+  return sign;
+}
+
 function pressed(card, strip) {
   const button = make("button", "card");
   button.type = "button";
@@ -78,7 +90,7 @@ function pressed(card, strip) {
   const top = make("span", card.frames.length > 1 ? "frames" : "frames single");
   for (const picture of card.frames) top.append(frame(picture));
   if (!card.frames.length) top.append(texts(card.texts));
-  if (card.badge) top.append(make("span", "badge", card.badge));
+  if (card.badge) top.append(badge(card.badge, top.querySelector("img:last-of-type"), card.frames.length));
   button.append(top);
   if (strip) return button;
   for (const line of card.lines) button.append(runs(line, "change"));

@@ -4,6 +4,9 @@ The URL names the question set (`set`), the kind (`kind`), the least accuracy of
 (`accuracy`) and the case (`case`).
 """
 
+from collections.abc import Collection
+from dataclasses import replace
+
 import htpy
 import pandas as pd
 import streamlit as st
@@ -39,22 +42,36 @@ CHOICES: dict[Verdict, tuple[str, str, str]] = {  # what the button says, its ke
 
 
 def draw_page() -> None:
-    """Draw the pickers, the list of suspects, the open case and each model's accuracy."""
+    """Draw the pickers, and the suspects of the chosen kind."""
     st.title("Suspect labels", anchor=False)
     with st.container(horizontal=True, key="lab_subject"):
         questions = papers.pick()
         kinds = [name for name in stored_kinds(questions) if _has_label(questions.probe, name)]
         labels = {name: questions.presentation.kind(name).lie or name for name in kinds}
+        kind = ""
         if kinds:
             default = view(views.runs.default_kind, questions.question_set, questions.models)
             kind = choose("Kind", "kind", labels, default if default in labels else kinds[0])
-            accuracy = choose("Strong models are", "accuracy", ACCURACIES, "0.85")
-    if not kinds:
+    frame.say_strangers(questions)
+    draw_suspects(questions, kind)
+
+
+def draw_suspects(
+    questions: PageSubject, kind: str, selected: Collection[int] | None = None
+) -> None:
+    """Draw the list of suspects, the open case and each model's accuracy.
+
+    Args:
+        questions: The question set.
+        kind: Kind of the cases.
+        selected: Numbers of the cases to list [all].
+    """
+    if not kind or not _has_label(questions.probe, kind):
         st.info(
             "These cases compare no true caption with a wrong one. Choose another question set."
         )
         return
-    frame.say_strangers(questions)
+    accuracy = choose("Strong models are", "accuracy", ACCURACIES, "0.85", width=260)
     ranking = views.suspects.suspects(store(), questions.question_set, kind, float(accuracy))
     if not ranking.suspects:
         _draw_none(questions, ranking)
@@ -64,12 +81,18 @@ def draw_page() -> None:
         f"**{n_all:,} cases are wrong for every strong model, {len(ranking.suspects):,} for most of them.** "
         "Some are hard, some are mislabeled. Judge them here."
     )
-    quiet(f"Strong models: {listed([model_name(model) for model in ranking.strong])}.")
-    left, right = st.columns([2, 3], gap="medium")
-    with left:
-        suspect = _pick(ranking)
-    with right:
-        _draw_case(questions, kind, suspect)
+    strong = f"Strong models: {listed([model_name(model) for model in ranking.strong])}."
+    if selected is not None:
+        listed_cases = tuple(each for each in ranking.suspects if each.case in selected)
+        ranking = replace(ranking, suspects=listed_cases)
+        strong += f" {len(listed_cases):,} of these cases pass the filters."
+    quiet(strong)
+    if ranking.suspects:
+        left, right = st.columns([2, 3], gap="medium")
+        with left:
+            suspect = _pick(ranking)
+        with right:
+            _draw_case(questions, kind, suspect)
     _draw_accuracies(questions, ranking)
 
 

@@ -1,0 +1,77 @@
+"""Explore's views: the wall, the map and the suspect labels show one selection of cases."""
+
+import functools
+
+import numpy as np
+import plotly.io
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.dashboard.test_compare_folds import mark
+from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.walls import card_ids
+from tests.views.test_suspects import (  # noqa: F401 (fixtures)
+    answered,
+    dataset,
+    folder,
+    kind_of,
+    models,
+    question_set,
+    store,
+)
+from vlprobe import views
+from vlprobe.storage.store import Store
+from vlprobe.views.filter import Filter
+
+ONE, OTHER = "control:random", "guess"
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch):
+    return functools.partial(open_page, monkeypatch)
+
+
+def marks(at: AppTest) -> int:
+    """How many cases the map has a mark for."""
+    figure = plotly.io.from_json(at.get("plotly_chart")[-1].proto.spec)
+    return sum(len(trace.text) for trace in figure.data)
+
+
+def test_the_map_has_a_mark_per_case_that_passes_the_filters(shown, compared: Store):
+    key = views.runs.question_sets(compared)["case_key"].iloc[0]
+    asked = views.runs.question_set(compared, key)
+    subtypes = views.estimates.count_values(compared, asked, "flip", "subtype")
+    subtype = next(iter(subtypes))
+    at = shown(compared, "explore", model=ONE, kind="flip", type=subtype, other=OTHER, view="map")
+    numbers = views.cases.passing(
+        compared, asked, Filter.parse(ONE, "flip", subtype=subtype, outcome="all")
+    )[0]
+    margins = views.rows.margins(compared, asked, (ONE, OTHER), numbers)
+    assert marks(at) == np.isfinite(margins).all(axis=0).sum() > 0
+    at = mark(at, box=[{"xref": "x", "yref": "y", "x": [-9, 9], "y": [-9, 0]}])
+    assert "view" not in at.query_params and OTHER in at.query_params["other"]
+    inside = numbers[(margins[1] <= 0) & np.isfinite(margins[0])]
+    ids = views.rows.questions(compared, asked, inside.tolist())["id"].tolist()
+    at.query_params["cards"] = "every"
+    at.run()
+    assert sorted(card_ids(at)) == sorted(ids)
+
+
+def test_suspects_are_those_of_the_selected_cases(shown, store: Store):  # noqa: F811
+    asked, kind = question_set(store), kind_of(store)
+    ranking = views.suspects.suspects(store, asked, kind, 0.7)
+    weakest = ranking.accuracies[-1].model
+    query = {"model": weakest, "kind": kind, "view": "suspects", "accuracy": "0.7"}
+    for outcome in ("all", "held"):
+        passing = views.cases.passing(store, asked, Filter(weakest, kind, outcome=outcome))[0]
+        selected = [each for each in ranking.suspects if each.case in passing]
+        at = shown(store, "explore", **query, outcome=outcome)
+        assert f"{len(selected)} of these cases pass the filters." in words(at)
+        listed = at.dataframe[0].value["wrong caption"].tolist() if selected else []
+        assert listed == [each.wrong_text for each in selected]
+
+
+def test_answers_without_scores_say_that_they_have_no_map(shown, store: Store):  # noqa: F811
+    at = shown(store, "explore", view="map")
+    scored = [run for run in question_set(store).runs if run.is_scored]
+    assert len(scored) > 1 or "The map needs scores of two models" in at.info[0].value

@@ -1,0 +1,103 @@
+"""A map of cases: the margins of two models, one mark per case; an area of it is a filter.
+
+The URL names the marked area (`area`, its corners) and the tool that marks it (`tool`).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from vlprobe.dashboard.chart import inked
+from vlprobe.dashboard.state import PageSubject, choose, quiet, write_choice
+from vlprobe.dashboard.widgets import BETWEEN, press
+from vlprobe.render import charts
+from vlprobe.render.words import movement_kinds, value_label
+from vlprobe.views.filter import parse_corners
+
+CORNERS = 40  # of a lasso: as many as a link can bear
+TOOLS = {"box": "Box", "lasso": "Lasso"}
+HOW_TO_READ = (
+    "How to read it: each mark is a case. Right of the vertical line {first} is right, above the "
+    "horizontal line {second} is. So the top left shows what only {first} gets wrong, and the bottom right what "
+    "only {second} gets wrong. Drag over marks to see their cases."
+)
+HOW_TO_READ_MOVED = (
+    "How to read it: each mark is a case, and its margin is how far the score moved. 0 is best; no model is fooled. "
+    "Drag over marks to see their cases."
+)
+
+
+def draw_map(
+    about: PageSubject,
+    points: pd.DataFrame,
+    n_cases: int,
+    area: Sequence[tuple[float, float]],
+    n_inside: int,
+    changes: Mapping[str, str | None],
+) -> None:
+    """Draw the map of a model and its first rival.
+
+    Args:
+        about: The subject, with one rival or more.
+        points: The marks: case, margin, other_margin, subtype, source and target.
+        n_cases: Number of cases with both margins.
+        area: Corners of the marked area; empty without one.
+        n_inside: Number of cases in it.
+        changes: Other parameters that a marked area changes in the URL.
+    """
+    base, rival, kind = about.model, about.rivals[0], about.kind
+    names, is_moved = about.names, kind in movement_kinds()
+    left, right = st.columns([5, 2], gap="medium")
+    with right:
+        tool = choose("Select an area with a", "tool", TOOLS, "box", segments=True)
+        how = HOW_TO_READ_MOVED if is_moved else HOW_TO_READ
+        quiet(how.format(first=names[base], second=names[rival]))
+        if n_cases > len(points):
+            quiet(
+                f"Drawn: {len(points):,} of {n_cases:,} cases, chosen at random. Selecting an area "
+                "finds all cases in it."
+            )
+        if area:
+            words = f"<strong>{n_inside:,}</strong> of {n_cases:,} cases are in the selected area."
+            st.html(f'<p class="vp-marked">{words}</p>')
+            press("Clear the area", write_choice, {"area": None}, icon="ink_eraser", key="unmark")
+    with left:
+        words = {name: value_label(name) for name in points["subtype"].unique()}
+        look = about.looks, words, area, tool, is_moved, names
+        figure = charts.compare.margins(points, base, rival, *look)
+        # A new key for each area: the area of the URL is drawn, none is left over from the mouse.
+        key = BETWEEN.join([base, rival, kind, tool, st.query_params.get("area", "")])
+        with st.container(key="margins"):
+            st.plotly_chart(
+                inked(figure),
+                key=key,
+                alt=f"Margins of {names[base]} against {names[rival]}, one mark per case.",
+                config={"displayModeBar": False, "scrollZoom": False},
+                on_select=partial(_mark, key, changes),
+                selection_mode=("box", "lasso"),
+            )
+
+
+def corners(text: str) -> tuple[tuple[float, float], ...]:
+    """Return the corners that a URL names as x,y;x,y;...; () if invalid or too many."""
+    parsed = parse_corners(text)
+    return parsed if len(parsed) <= CORNERS + 1 else ()
+
+
+def _mark(key: str, changes: Mapping[str, str | None]) -> None:
+    """Write the drawn area into the URL: a box by its corners, a lasso by a limited number of its points."""
+    selection = st.session_state[key]["selection"]
+    if selection["lasso"]:
+        xs, ys = selection["lasso"][-1]["x"], selection["lasso"][-1]["y"]
+        step = math.ceil(len(xs) / CORNERS)
+        drawn = list(zip(xs[::step], ys[::step], strict=True))
+    elif selection["box"]:
+        (x, to_x), (y, to_y) = selection["box"][-1]["x"], selection["box"][-1]["y"]
+        drawn = [(x, y), (to_x, y), (to_x, to_y), (x, to_y)]
+    else:
+        return
+    area = ";".join(f"{x:.5f},{y:.5f}" for x, y in drawn)
+    write_choice({"area": area, "bucket": None, **changes})
