@@ -74,7 +74,7 @@ def words(at: AppTest) -> str:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_answers_with_an_empty_store(shown, store: Store, page: str):
-    at = shown(store).switch_page(page_file(page)).run()
+    at = shown(store, page)
     assert not at.exception
     assert not at.error
     if page == "home":
@@ -90,7 +90,7 @@ def test_a_page_answers_with_an_empty_store(shown, store: Store, page: str):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_answers_with_results(shown, filled: Store, page: str):
-    at = shown(filled).switch_page(page_file(page)).run()
+    at = shown(filled, page)
     assert not at.exception
     assert not at.error
     if page == "failures":

@@ -71,23 +71,16 @@ def test_the_loss_falls_below_that_of_a_model_that_knows_nothing(
     assert last < np.log(8)
 
 
-def test_a_checkpoint_says_how_it_was_made(batches_of_8, tmp_path):
-    summary, _ = quickly(tmp_path, "a")
-    with safe_open(tmp_path / "a.safetensors", framework="pt") as file:
+def test_a_checkpoint_says_how_it_was_made_and_progress_names_both_stages_to_the_end(
+    batches_of_8, tmp_path
+):
+    path, progress = tmp_path / "a.safetensors", []
+    summary = training.train("softmax", 3, 0, 1, path, lambda *now: progress.append(now))
+    with safe_open(path, framework="pt") as file:
         assert json.loads(file.metadata()["training"]) == summary
-    assert (summary["loss"], summary["steps"], summary["seed"], summary["scenes"]) == (
-        "softmax",
-        3,
-        0,
-        24,
-    )
-
-
-def test_progress_names_both_stages_and_ends_at_the_end(batches_of_8, tmp_path):
-    told = []
-    training.train("softmax", 3, 0, 1, tmp_path / "a.safetensors", lambda *now: told.append(now))
-    assert [stage for stage, *_ in told] == sorted(stage for stage, *_ in told)
-    assert told[-1] == ("training", 3, 3)
+    assert [summary[name] for name in ("loss", "steps", "seed", "scenes")] == ["softmax", 3, 0, 24]
+    assert [stage for stage, *_ in progress] == sorted(stage for stage, *_ in progress)
+    assert progress[-1] == ("training", 3, 3)
 
 
 @pytest.mark.parametrize(

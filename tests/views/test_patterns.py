@@ -326,17 +326,15 @@ def test_patterns_of_mixed_pictures_count_the_searches_that_were_asked(mixed):
     told = patterns.candidates(store, question_set, chosen)
     assert told.average == pytest.approx(is_lost[searches].mean()) and 0 < told.average < 1
     assert told.n_lies == told.n_chosen == searches.sum()
-    for one in told.patterns:
-        if not one.key.startswith("tag:"):
-            continue
+    of_tags = [pattern for pattern in told.patterns if pattern.key.startswith("tag:")]
+    for one in of_tags:
         name, _, value = one.key.removeprefix("tag:").partition("=")
         tagged = np.array([dict(tags).get(name) == value for tags in table["tags"]])
         assert one.n_asked == (searches & tagged).sum()
         assert one.n_believed == (searches & tagged & is_lost).sum()
-        assert (
-            views.wall.wall(store, question_set, replace(chosen, pair=(one.key,)))[2]
-            == one.n_believed
-        )
+    for one in (of_tags[0], of_tags[-1]):
+        wall = views.wall.wall(store, question_set, replace(chosen, pair=(one.key,)))
+        assert wall[2] == one.n_believed
     assert any(one.rate < 1 for one in told.patterns)
 
 
