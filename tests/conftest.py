@@ -7,8 +7,10 @@ import gc
 import json
 import os
 import secrets
+import shutil
 import socket
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -24,6 +26,9 @@ os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 # Tests look at what they stored; those of the shipped results name their folder themselves.
 os.environ["VLPROBE_SHIPPED"] = ""
 
+# A test that names no cache would write into the clone.
+os.environ["VLPROBE_CACHE"] = tempfile.mkdtemp(prefix="vlprobe-cache-")
+
 import pytest
 from PIL import Image, ImageDraw
 from streamlit.components.v2 import manifest_scanner
@@ -38,6 +43,7 @@ if TYPE_CHECKING:
 
 sys.dont_write_bytecode = False
 HERE = Path(__file__).resolve().parent
+atexit.register(shutil.rmtree, os.environ["VLPROBE_CACHE"], ignore_errors=True)
 SHARED = HERE.parent.parent / "shared" / "data"
 CAPTIONS = [
     ("red", "dog", "A red dog is sitting on a bench.", "There is a red dog on a bench."),

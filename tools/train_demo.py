@@ -63,7 +63,7 @@ _FUNCTION_WORDS = """
     partly hidden covered followed following side left right
 """
 
-TEMPLATES = tuple(f"{each.before}{{c}}{each.after}" for each in templates.TEMPLATES)
+TEMPLATES = tuple(f"{each.beginning}{{c}}{each.ending}" for each in templates.TEMPLATES)
 CAPTIONS = 8  # of each scene
 _SHIFT = 3  # pixels of 64 that a picture may move
 _BRIGHTNESS = 0.15  # share by which a picture may get brighter or darker

@@ -16,7 +16,7 @@ Other fields are not read. Every line is checked before any is used.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from vlprobe.errors import InvalidInput
@@ -74,6 +74,10 @@ class EditsFile:
             for row in self._by_caption.get(caption, ())
             if row.item in ("", item.id) and meaning in ("", row.meaning)
         ]
+
+    def pairs(self, item: Item, caption: str) -> Iterator[tuple[WrittenEdit, WrittenEdit]]:
+        """Pair the n-th edit of a caption with the same meaning with the n-th one with another meaning."""
+        return zip(*(self.of(item, caption, meaning) for meaning in MEANINGS), strict=False)
 
     def check(self, items: Sequence[Item]) -> None:
         """Raise InvalidInput for the first edit of a caption that none of a dataset's items has."""

@@ -6,7 +6,7 @@ wrong caption, so that its negations make triples of caption, paraphrase and neg
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ import pandas as pd
 from vlprobe.metrics.hard_positives import KIND, METRICS
 from vlprobe.perturb import lgip
 from vlprobe.perturb.draws import draw
-from vlprobe.perturb.edits_file import MEANINGS, NO_EDIT, EditsFile
+from vlprobe.perturb.edits_file import NO_EDIT
 from vlprobe.perturb.kinds.edits import LIES
 from vlprobe.probes import file_options
 from vlprobe.probes.fit import check_fit
@@ -78,7 +78,11 @@ class HardPositives(file_options.ProbeWithEdits):
             return [], {"no picture": 1}
         dropped: Mapping[str, int] = {}
         if edits := file_options.load_edits(options):
-            triplets = list(_triplets_of_file(item, edits))
+            triplets = [
+                (number, positive.text, negative.text, negative.edit(KIND))
+                for number, caption in enumerate(item.captions)
+                for positive, negative in edits.pairs(item, caption)
+            ]
             dropped = {} if triplets else {NO_EDIT: 1}
         elif item.foils:
             if len(item.captions) < 2:
@@ -122,14 +126,6 @@ class HardPositives(file_options.ProbeWithEdits):
         """Return a scorer whose margin is the smaller score of the true captions minus that of the wrong one."""
         check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
-
-
-def _triplets_of_file(item: Item, edits: EditsFile) -> Iterator[Triplet]:
-    """Pair the n-th edit of a caption with the same meaning with the n-th one with another meaning."""
-    for number, caption in enumerate(item.captions):
-        same, different = (edits.of(item, caption, meaning) for meaning in MEANINGS)
-        for positive, negative in zip(same, different, strict=False):
-            yield number, positive.text, negative.text, negative.edit(KIND)
 
 
 def _margins(rows: pd.DataFrame) -> np.ndarray:

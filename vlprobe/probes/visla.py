@@ -16,7 +16,7 @@ import pyarrow as pa
 from rapidfuzz.distance import Levenshtein
 
 from vlprobe.metrics import triplets
-from vlprobe.perturb.edits_file import MEANINGS, NO_EDIT, EditsFile
+from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
 from vlprobe.probes import file_options
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Reader, Role, Run
@@ -135,8 +135,7 @@ def _triplets_of_file(item: Item, edits: EditsFile) -> tuple[list[Case], Mapping
     """Return one triplet per caption and n: the n-th edit with the same meaning and the n-th with another."""
     cases: list[Case] = []
     for index, caption in enumerate(item.captions):
-        same, different = (edits.of(item, caption, meaning) for meaning in MEANINGS)
-        for n, (positive, negative) in enumerate(zip(same, different, strict=False)):
+        for n, (positive, negative) in enumerate(edits.pairs(item, caption)):
             positives = (caption, positive.text)
             cases += _triplet(item, positives, negative.text, negative.subtype, f"{index}.{n}/")
     return cases, {} if cases else {NO_EDIT: 1}
