@@ -16,6 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.jobs import begin, span
+from vlprobe.dashboard.run import gallery
 from vlprobe.dashboard.state import dataset_name, link_docs, model_name, plain, quiet, view
 from vlprobe.dashboard.widgets import draw_row, error_text, fold, press
 from vlprobe.datasets.file_formats import read_head
@@ -76,6 +77,7 @@ def _draw() -> None:
     models = _pick_models()
     probes = _pick_probes()
     dataset = _pick_dataset(probes)
+    gallery.draw(dataset)
     typed = _draw_options(probes)
     # Visitors choose Ray only where the owner named a cluster, and never its address
     hidden = CLUSTER_SETTINGS[1:] if ray_cluster.allowed_cluster() else CLUSTER_SETTINGS

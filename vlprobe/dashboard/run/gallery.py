@@ -1,0 +1,101 @@
+"""Gallery of edits on the Run page: each kind of caption edit and of picture change, before and after.
+
+Cases come from the probes themselves, so a kind that a run would drop for this picture is not in the gallery either.
+"""
+
+from collections.abc import Sequence
+from typing import cast
+
+import streamlit as st
+
+from vlprobe import registry
+from vlprobe.dashboard.state import quiet, store
+from vlprobe.dashboard.widgets import error_text, fold
+from vlprobe.errors import VlprobeError
+from vlprobe.perturb import lgip, picture_changes
+from vlprobe.render.html.elements import tag
+from vlprobe.render.words import value_label
+from vlprobe.scoring.pictures import open_picture
+from vlprobe.types import Item, Picture
+
+SEED = 42  # the default of a run
+SIDE = 224  # pixels of a picture in the gallery
+MOST_ITEMS = 200  # that can be chosen
+WIDTH = 152  # pixels on the page: two in a row on a phone
+CAPTION_KINDS = (  # subtypes of LGIP's cases
+    *("color", "number", "object", "negation", "relation", "attribute-swap", "word-order"),
+    *("simple", "advanced", "case", "punctuation", "typo"),
+)
+NOT_IN_CAPTION = "not in this caption"
+MEANINGS = {"same": "same", "different": "wrong"}
+
+
+def draw(dataset: str) -> None:
+    """Draw the fold with the gallery; "" is the drawn scenes of the demo."""
+    with fold("gallery", "Edits, before and after", ":material/compare:") as is_open:
+        if not is_open:
+            return
+        try:
+            items = registry.load_dataset(dataset or "demo", store().root).items
+            pictured = [item for item in items if item.image and not item.image.absent]
+            if not pictured:
+                quiet("This dataset has no pictures on this machine.")
+                return
+            _draw_gallery(pictured[:MOST_ITEMS])
+        except (VlprobeError, OSError) as error:
+            quiet(error_text(error) if isinstance(error, VlprobeError) else str(error))
+
+
+@st.fragment
+def _draw_gallery(items: Sequence[Item]) -> None:
+    left, right = st.columns([2, 1])
+    number = left.selectbox(
+        "Picture",
+        range(len(items)),
+        format_func=lambda number: f"{items[number].id}: {items[number].captions[0]}",
+        key="gallery_picture",
+    )
+    severity = right.segmented_control(
+        "Severity of picture changes", picture_changes.SEVERITIES, default=3, key="gallery_severity"
+    )
+    item = items[min(number, len(items) - 1)]
+    _draw_captions(item)
+    _draw_pictures(item, severity or 3)
+
+
+def _draw_captions(item: Item) -> None:
+    probe = registry.load_probe("lgip")
+    options = {**probe.defaults, "kinds": list(lgip.OFFERED_KINDS), "k_same": 50, "k_diff": 50}
+    cases, _ = probe.cases(item, options, SEED)
+    edited = {case.edit.subtype: case for case in reversed(cases) if case.edit.kind != "combined"}
+    rows = []
+    for kind in CAPTION_KINDS:
+        case = edited.get(kind)
+        before, after = case.texts[:2] if case else (item.captions[0], NOT_IN_CAPTION)
+        meaning = MEANINGS[case.roles[1]] if case else ""
+        cells = (value_label(kind), before, after, meaning)
+        rows.append(f"<tr>{''.join(tag('td', cell) for cell in cells)}</tr>")
+    heads = "".join(tag("th", head) for head in ("Caption edit", "Before", "After", "Meaning"))
+    st.html(
+        f'<div class="vp-scroll"><table class="vp-table"><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _draw_pictures(item: Item, severity: int) -> None:
+    probe = registry.load_probe("pictures")
+    options = {"changes": list(picture_changes.KINDS), "severities": [severity]}
+    cases, _ = probe.cases(item, options, SEED)
+    change_of = {case.edit.subtype: case.images[1].change for case in cases}
+    image = open_picture(cast(Picture, item.image))
+    image.thumbnail((SIDE, SIDE))
+    shown = [("Before", image)]
+    missing = []
+    for kind in picture_changes.KINDS:
+        if change := change_of.get(kind):
+            shown.append((value_label(kind), picture_changes.apply(image, change)))
+        else:
+            missing.append(value_label(kind))
+    st.image([each for _, each in shown], [label for label, _ in shown], width=WIDTH)
+    if missing:
+        quiet(f"Not for this picture and its captions: {', '.join(missing)}.")
