@@ -432,7 +432,7 @@ def test_the_run_that_the_url_names_is_told_above_everything(
 ):
     base = Store(bundled.root) if with_results else store
     job_id = jobs.write(Request(("demo:weak",), "demo", "lgip"), base)
-    monkeypatch.setattr(jobs, "_gone", lambda folder: "")
+    monkeypatch.setattr(jobs, "_reason_of_death", lambda folder: "")
     if not with_results:
         monkeypatch.setenv(shipped.SETTING, "")
     at = shown(base, job=job_id)

@@ -85,6 +85,8 @@ def looked(at: AppTest) -> Seen:
         for option in getattr(proto, "options", ()):
             told = option if isinstance(option, str) else str(getattr(option, "content", ""))
             seen.texts[f"option{node.key}"].append(plain(told))
+        if kind == "dataframe":
+            seen.names["column"] |= {*map(str, node.value.columns), str(node.value.index.name)}
         body = str(getattr(proto, "body", ""))
         heads = re.findall(r'<th(?=[^>]*scope="col)[^>]*>(.*?)</th>', body, re.DOTALL)
         seen.names["column"] |= {plain(part) for head in heads for part in head.split("<br>")}
@@ -147,7 +149,9 @@ def opened(
             patch.chdir(folder / "old")
             patch.setattr("vlprobe.storage.store.DEFAULT", stores[view.cache].root)
             patch.setattr(
-                jobs, "_gone", lambda folder: "" if len(folder.name) == 1 else "It is gone."
+                jobs,
+                "_reason_of_death",
+                lambda folder: "" if len(folder.name) == 1 else "It is gone.",
             )
             if view.cache == "shipped":
                 patch.setenv("VLPROBE_SHIPPED", str(shipped.FOLDER))

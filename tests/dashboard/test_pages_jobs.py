@@ -98,7 +98,7 @@ def waiting(store: Store, models: tuple[str, ...], state: str, **facts: object) 
 @pytest.fixture
 def alive(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is asked whether a job's process lives says yes."""
-    monkeypatch.setattr(jobs, "_gone", lambda folder: "")
+    monkeypatch.setattr(jobs, "_reason_of_death", lambda folder: "")
 
 
 def test_a_run_under_way_is_told_at_the_bottom_of_every_page_and_stopped_there(

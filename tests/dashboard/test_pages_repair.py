@@ -164,7 +164,7 @@ def test_what_is_being_asked_is_shown_and_not_asked_again(monkeypatch, store: St
     picked = {"before": "demo:softmax", "control": "demo:sigmoid", "after": "demo:weak"}
     for probe in ("lgip", "prsm"):
         left(store, Request(tuple(picked.values()), "demo", probe), "queued")
-    monkeypatch.setattr(jobs, "_gone", lambda _: "")
+    monkeypatch.setattr(jobs, "_reason_of_death", lambda _: "")
     at = open_page(monkeypatch, store, "repair", **picked)
     assert not at.error
     assert (
@@ -173,7 +173,7 @@ def test_what_is_being_asked_is_shown_and_not_asked_again(monkeypatch, store: St
     )
     assert "1 more such job is waiting" in words(at)
     assert "ask_missing" not in [button.key for button in at.button]
-    monkeypatch.setattr(jobs, "_gone", lambda _: "Its process was killed.")
+    monkeypatch.setattr(jobs, "_reason_of_death", lambda _: "Its process was killed.")
     at.run()
     assert "ask_missing" in [button.key for button in at.button]
 
@@ -336,13 +336,13 @@ def test_a_plain_training_is_the_control(monkeypatch, store: Store, begun: list)
 
 def test_a_running_training_says_how_fast_it_is_and_can_be_cancelled(monkeypatch, store: Store):
     job_id, _ = training(store, "running")
-    monkeypatch.setattr(jobs, "_gone", lambda _: "")
+    monkeypatch.setattr(jobs, "_reason_of_death", lambda _: "")
     at = open_page(monkeypatch, store, "repair")
     assert "2 of 4 steps · 0.5 s a step · about 1 s left" in words(at)
     at.button(key="train_cancel").click().run()
     assert (store.root / "jobs" / job_id / "cancel").exists()
     assert "Stopping at the next step" in labels(at)
-    monkeypatch.setattr(jobs, "_gone", lambda _: "Its process was killed.")
+    monkeypatch.setattr(jobs, "_reason_of_death", lambda _: "Its process was killed.")
     at.run()
     assert "Resume" in labels(at)
     assert "killed" in at.error[0].value
@@ -352,7 +352,7 @@ def test_panel_and_table_tell_one_state_of_a_training_that_begins_after_the_page
     monkeypatch, store: Store
 ):
     job_id, _ = training(store, "queued")
-    monkeypatch.setattr(jobs, "_gone", lambda _: "")
+    monkeypatch.setattr(jobs, "_reason_of_death", lambda _: "")
     status = store.root / "jobs" / job_id / "status.json"
 
     def drawn_later(draw, run_every: float | None = None):
@@ -362,7 +362,8 @@ def test_panel_and_table_tell_one_state_of_a_training_that_begins_after_the_page
 
     monkeypatch.setattr(dashboard_training.st, "fragment", drawn_later)
     at = open_page(monkeypatch, store, "repair")
-    assert re.findall("Running|Waiting", words(at)) == ["Running", "Running"]
+    states = " ".join(at.dataframe[0].value["State"])
+    assert re.findall("Running|Waiting", words(at) + states) == ["Running", "Running"]
 
 
 def test_a_read_only_dashboard_starts_nothing(monkeypatch, store: Store):

@@ -38,7 +38,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, fold, link_page, press
 from vlprobe.registry import is_control
 from vlprobe.render import forest
-from vlprobe.render.findings import Verdict, order_sentences, power_of_ties, verdict
+from vlprobe.render.findings import Verdict, order_sentences, power_of_ties, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import SHAPES, embed, mark, tag
@@ -430,6 +430,8 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests) -> None:
         averaging = frame.averaging(contest)
     quiet(MEASURED)
     st.html(compare.rows_table(comparison, contest.names))
+    if not comparison.is_movement and (counts := ties(comparison, contest.names)):
+        quiet(counts)
     table = view(
         views.paired_tests.compare_metrics, contest.question_set, contest.compared, averaging, unit
     )

@@ -366,6 +366,12 @@ def _be(models: Sequence[ModelShare]) -> str:
     return "is" if len(models) == 1 else "are"
 
 
+def ties(tests: PairedTests, names: Mapping[str, str]) -> str:
+    """Count the ties of each model, which count as fooled; "" without any."""
+    tied = [f"{names[each.model]} {each.n_tied:,}" for each in tests.contestants if each.n_tied]
+    return f"Ties, which count as fooled: {', '.join(tied)}." if tied else ""
+
+
 # Rankings: every pair of models, corrected together.
 
 

@@ -25,7 +25,15 @@ from vlprobe.training.request import TrainRequest
 from vlprobe.views.repair import loss_curves, seconds_per_step
 
 ROWS = 12  # of the list of trainings
-COLUMNS = ("State", "Started", "From", "Loss", "Steps", "Seed, rate", "Held out: start → now, ↓")
+COLUMNS = (
+    "State",
+    "Started",
+    "From",
+    "Loss",
+    "Steps",
+    "Seed, rate",
+    "Held out: start → now, ↓ lower is better",
+)
 # What is added to CLIP's loss, with what weights, and what it is for.
 REPAIRS: dict[str, tuple[str, dict[str, float], str]] = {
     "plain": (
