@@ -362,7 +362,7 @@ def test_panel_and_table_tell_one_state_of_a_training_that_begins_after_the_page
 
     monkeypatch.setattr(dashboard_training.st, "fragment", drawn_later)
     at = open_page(monkeypatch, store, "repair")
-    states = " ".join(at.dataframe[0].value["State"])
+    states = " ".join(at.dataframe[-1].value["State"])
     assert re.findall("Running|Waiting", words(at) + states) == ["Running", "Running"]
 
 
