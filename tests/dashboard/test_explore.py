@@ -449,3 +449,17 @@ def test_all_cases_of_a_pattern_are_opened_on_explore_from_every_drawer(
     assert not at.exception
     assert at.query_params["pair"] == key and "case" not in at.query_params
     assert f"{n_believed:,} " in words(at)
+
+
+def test_one_key_tags_the_case_at_once_and_undo_takes_it_back(shown, own: Store, key: str):
+    at = shown(own, "explore", model=ONE)
+    at = send(at, "wall", "open", card_ids(at)[0])
+    press(at, "wrong label")
+    press(at, "telling")
+    (stored,) = annotations.read(own, key).current
+    assert set(stored.tags) == {"wrong label", "telling"}
+    press(at, "wrong label")  # again: it is taken away
+    assert annotations.read(own, key).current[0].tags == ("telling",)
+    press(at, "Undo")
+    assert set(annotations.read(own, key).current[0].tags) == {"wrong label", "telling"}
+    assert "1 2 3 4" in words(at)

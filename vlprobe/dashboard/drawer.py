@@ -1,9 +1,9 @@
 """One case in a drawer: pictures, captions, every model, the next case; and the popover *Share* of a page."""
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import htpy
@@ -41,7 +41,7 @@ from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import shorten
 from vlprobe.render.wall import pattern_words
 from vlprobe.scoring.thumbnails import addresses
-from vlprobe.storage import annotations
+from vlprobe.storage import access, annotations
 from vlprobe.storage.annotations import Annotation, Annotations
 from vlprobe.storage.bookmarks import NAME_LENGTH, SLICES, VIEWS, NamedTexts
 from vlprobe.surfaces.report import case as report_case
@@ -54,6 +54,7 @@ MARGIN = "Margin = score of the true caption minus score of the wrong one (the s
 T = TypeVar("T")
 UNDO = "case_undo_before"  # in the session: question set and annotation before the last change
 LISTED_CAPTION = 60  # characters of a caption on a button
+KEY_TAGS = ("ambiguous", "wrong label", "telling", "to discuss")  # of the keys 1 to 4
 
 
 def _close() -> None:
@@ -89,6 +90,7 @@ def draw_case(stored: PageSubject, case_filter: Filter, size: int, is_grouped: b
     draw_pictures(described)
     if card.images and not views.rows.are_here(card.images):
         draw_download(stored, "case_download")
+    _draw_key_tags(stored, card)
     st.html(str(html.captions(described.texts)))
     for strip in described.strips():
         st.html(str(htpy.fragment[html.strips([strip], _thumbnail)]))
@@ -232,7 +234,7 @@ def _draw_details(stored: PageSubject, case_filter: Filter, card: WallCard) -> N
     arguments = stored.question_set, case_filter.model, card.case, case_filter.other
     file_button(
         "Save as a web page",
-        functools.partial(report_case.case_page, store(), *arguments),
+        partial(report_case.case_page, store(), *arguments),
         f"vlprobe_case_{card.case}.html",
         "text/html",
         help="One file that includes the pictures, to send or keep. It works offline and runs no code.",
@@ -252,7 +254,6 @@ def _draw_annotation(stored: PageSubject, card: WallCard) -> None:
     with st.container(key="case_tags", gap="xsmall"):
         with draw_row("case_saved"):
             st.html(tag("p", "Your tags", class_="vp-part"), width="stretch")
-            _draw_saved(stored.key, card)
         st.multiselect(
             "Your tags",
             list(offered),
@@ -297,11 +298,36 @@ def _annotation(written: Annotations, card: WallCard) -> Annotation:
 def _save(case_key: str, card: WallCard, field: str, widget_key: str) -> None:
     """Store the tags or the note of a case when the field changes."""
     value = st.session_state[widget_key]
+    _write(case_key, card, **({"tags": tuple(value)} if field == "tags" else {"note": value}))
+
+
+def _write(case_key: str, card: WallCard, **changes: Any) -> None:
+    """Store changed tags or a changed note of a case, and remember what Undo brings back."""
     before = _annotation(annotations.read(store(), case_key), card)
-    changed = {"tags": tuple(value)} if field == "tags" else {"note": value}
-    attempt(annotations.write, store(), case_key, replace(before, **changed))
+    attempt(annotations.write, store(), case_key, replace(before, **changes))
     if "problem" not in st.session_state:
         st.session_state[UNDO] = (case_key, before)
+
+
+def _draw_key_tags(stored: PageSubject, card: WallCard) -> None:
+    """Draw the tags that one key adds to the case, or takes from it, and a button that takes this back."""
+    if access.read_only():
+        return
+    tags = _annotation(annotations.read(store(), stored.key), card).tags
+    with draw_row("case_key_tags", gap="xsmall"):
+        for key, name in enumerate(KEY_TAGS, 1):
+            has_tag = name in tags
+            changed = tuple(each for each in tags if each != name) + (name,) * (not has_tag)
+            press(
+                name,  # Streamlit shows the key
+                partial(_write, tags=changed),
+                *(stored.key, card),
+                icon="check" if has_tag else "",
+                key=f"case_tag_{key}",
+                shortcut=str(key),
+                type="primary" if has_tag else "secondary",
+            )
+        _draw_saved(stored.key, card)
 
 
 def _draw_saved(case_key: str, card: WallCard) -> None:
@@ -382,7 +408,7 @@ def _files(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
             ("CSV", selection.as_csv, "text/csv"),
             ("JSON", selection.as_json, "application/json"),
         ):
-            make_file = functools.partial(make, store(), stored.question_set, case_filter)
+            make_file = partial(make, store(), stored.question_set, case_filter)
             name, key = f"vlprobe_cases.{label.lower()}", f"export_{label}"
             file_button(label, make_file, name, mime, key=key, disabled=not n_cases)
         report_button(stored)
