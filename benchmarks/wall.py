@@ -66,7 +66,7 @@ def clock(task: Callable[[], object]) -> tuple[float, float]:
     return 1000 * (time.perf_counter() - started), 1000 * (time.process_time() - worked)
 
 
-def told(name: str, *took: tuple[float, float], of: int = 1) -> None:
+def print_times(name: str, *took: tuple[float, float], of: int = 1) -> None:
     """A line: median and slowest by the clock, and the median of what processors did, which other work changes less."""
     by_clock, by_processor = zip(*took, strict=True)
     numbers = statistics.median(by_clock), max(by_clock), statistics.median(by_processor)
@@ -88,8 +88,8 @@ def walls(root: Path) -> None:
     def wall(chosen: Filter) -> tuple:
         return views.wall.wall(store, question_set, chosen, 1, PAGE)
 
-    told("wall, first in a process", clock(lambda: wall(plain)))
-    told("wall, again", *(clock(lambda: wall(plain)) for _ in range(5)))
+    print_times("wall, first in a process", clock(lambda: wall(plain)))
+    print_times("wall, again", *(clock(lambda: wall(plain)) for _ in range(5)))
     changes = (
         {"outcome": "held"},
         {"subtype": "number"},
@@ -99,18 +99,20 @@ def walls(root: Path) -> None:
         {"sort": "closest"},
         {"other": "made-up:2", "other_outcome": "held"},
     )
-    told("wall, a changed filter", *(clock(lambda c=c: wall(replace(plain, **c))) for c in changes))
-    told("wall, a word", clock(lambda: wall(replace(plain, contains="dog"))))
+    print_times(
+        "wall, a changed filter", *(clock(lambda c=c: wall(replace(plain, **c))) for c in changes)
+    )
+    print_times("wall, a word", clock(lambda: wall(replace(plain, contains="dog"))))
     cards, n_pictures, n_cases = wall(plain)
     print(f"{'':34}{n_cases:,} cases of {n_pictures:,} pictures")
-    told(
+    print_times(
         "neighbours",
         *(
             clock(lambda card=card: views.wall.neighbors(store, question_set, plain, card.case))
             for card in cards[:5]
         ),
     )
-    told(
+    print_times(
         "disagreements",
         *(
             clock(
@@ -121,11 +123,11 @@ def walls(root: Path) -> None:
             for n in (0, 1, 2, 4, 5)
         ),
     )
-    told(
+    print_times(
         "patterns, first in a process",
         clock(lambda: views.patterns.patterns(store, question_set, plain)),
     )
-    told(
+    print_times(
         "patterns, another model",
         *(
             clock(lambda n=n: views.patterns.patterns(store, question_set, Filter(f"made-up:{n}")))
@@ -135,7 +137,7 @@ def walls(root: Path) -> None:
     everything = views.patterns.candidates(store, question_set, plain)
     print(f"{'':34}{everything.n_groups} pairs of {everything.n_lies:,} lies")
     key = everything.patterns[0].key
-    told("wall of a pattern", clock(lambda: wall(replace(plain, pair=(key,)))))
+    print_times("wall of a pattern", clock(lambda: wall(replace(plain, pair=(key,)))))
 
 
 def thumbnails(root: Path) -> None:
@@ -150,17 +152,17 @@ def thumbnails(root: Path) -> None:
     large = [f"{data}/large{number:05}.jpg" for number in range(PAGE)]
     used = [Picture(Path(name)) for name in names[PAGE : 2 * PAGE]]
     contents = [pictures.read(picture) for picture in used]
-    told(
+    print_times(
         "a run, a picture",
         clock(lambda: list(map(small.keep, [cache] * PAGE, used, contents))),
         of=PAGE,
     )
     stored_names, made_names = names[PAGE : 2 * PAGE], names[2 * PAGE :]
     small.digests_of(cache, [Path(name) for name in stored_names])  # as reading the dataset does
-    told("60 thumbnails, stored", clock(lambda: small.addresses(cache, stored_names)))
-    told("60 thumbnails, in memory", clock(lambda: small.addresses(cache, stored_names)))
-    told("60 thumbnails, made now", clock(lambda: small.addresses(cache, made_names)))
-    told("60 of 24 megapixels, made now", clock(lambda: small.addresses(cache, large)))
+    print_times("60 thumbnails, stored", clock(lambda: small.addresses(cache, stored_names)))
+    print_times("60 thumbnails, in memory", clock(lambda: small.addresses(cache, stored_names)))
+    print_times("60 thumbnails, made now", clock(lambda: small.addresses(cache, made_names)))
+    print_times("60 of 24 megapixels, made now", clock(lambda: small.addresses(cache, large)))
     sizes = [path.stat().st_size for path in stored.paths(cache)]
     print(f"{'':34}{statistics.mean(sizes):,.0f} bytes each, at most {max(sizes):,}")
     for path in stored.paths(cache):
@@ -169,26 +171,27 @@ def thumbnails(root: Path) -> None:
 
 def main() -> None:
     """Fills a temporary store, and measures each part in a fresh process."""
-    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    asked.add_argument("--cases", type=int, default=CASES, help="of each of the eight models")
-    asked.add_argument("--pictures", type=int, default=20_000)
-    asked.add_argument("--kept", type=Path, help="a folder to fill once and keep")
-    asked.add_argument("--part", choices=("walls", "thumbnails"), help=argparse.SUPPRESS)
-    given = asked.parse_args()
-    if given.part:
-        {"walls": walls, "thumbnails": thumbnails}[given.part](given.kept)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--cases", type=int, default=CASES, help="of each of the eight models")
+    parser.add_argument("--pictures", type=int, default=20_000)
+    parser.add_argument("--kept", type=Path, help="a folder to fill once and keep")
+    parser.add_argument("--part", choices=("walls", "thumbnails"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.part:
+        {"walls": walls, "thumbnails": thumbnails}[arguments.part](arguments.kept)
         return
     with tempfile.TemporaryDirectory(prefix="vlprobe-wall-") as folder:
-        root = given.kept or Path(folder)
+        root = arguments.kept or Path(folder)
         if not (root / "question-set").exists():
-            (root / "question-set").write_text(fill(root, given.cases, given.pictures))
+            (root / "question-set").write_text(fill(root, arguments.cases, arguments.pictures))
+            n_photographs = max(arguments.pictures, 3 * PAGE)  # those of `thumbnails`
             with ThreadPoolExecutor(2) as pool:
                 for task in (
-                    pool.submit(photographs, root / "data", given.pictures, (640, 480), ""),
+                    pool.submit(photographs, root / "data", n_photographs, (640, 480), ""),
                     pool.submit(photographs, root / "data", PAGE, (6000, 4000), "large"),
                 ):
                     task.result()
-        print(f"8 models x {given.cases:,} cases, {given.pictures:,} pictures")
+        print(f"8 models x {arguments.cases:,} cases, {arguments.pictures:,} pictures")
         print(f"{'':34}{'ms':>10}{'slowest':>10}{'cpu ms':>10}{'goal':>7}")
         for part in ("walls", "thumbnails"):
             subprocess.run(

@@ -1,6 +1,6 @@
 """Published scores of ALBEF, BLIP, BLIP-2 and X-VLM on VALSE and Winoground, into a cache to look at.
 
-    python benchmarks/published_scores.py DATA [--cache CACHE]
+    python tools/published_scores.py DATA [--cache CACHE]
 
 DATA holds `scores/` (winoground_*.jsonl and valse_*.csv, of e-bug/fine-grained-evals), `valse/` (VALSE's files) and
 pictures in `coco_real/val2017`, as many as there are. Winoground's texts and pictures may not be given away: where
@@ -11,6 +11,8 @@ in per cent, beside what others measured.
 import argparse
 import json
 from pathlib import Path
+
+import click
 
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -74,7 +76,9 @@ def main() -> None:
             rows = store.run(manifest["key"]).table("estimates").to_pylist()
             value = {row["metric"]: row["value"] for row in rows if row["by"] == "all"}
             for metric, expected in zip(METRICS[task], published, strict=True):
-                print(f"{task:10} {name:7} {metric:17} {100 * value[metric]:6.2f} {expected:6.2f}")
+                click.echo(
+                    f"{task:10} {name:7} {metric:17} {100 * value[metric]:6.2f} {expected:6.2f}"
+                )
 
 
 if __name__ == "__main__":
