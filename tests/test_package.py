@@ -238,6 +238,7 @@ def test_the_files_of_requirements_name_every_extra_once():
         "edits",
         "figures",
         "models",
+        "notebook",
         "scale",
     ]
 

@@ -38,7 +38,7 @@ FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 SESSION = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PLACEHOLDERS = {"COMMAND", "NAME"}  # that a sentence has where a command's name goes
-OF_OTHERS = {"ray", "export", "docker", "duckdb"}  # programs whose words are not ours
+OF_OTHERS = {"ray", "export", "docker", "duckdb", "hf"}  # programs whose words are not ours
 
 
 def text_of(page: Path) -> str:
@@ -119,11 +119,11 @@ def check_pip(words: list[str]) -> None:
 
 
 def check_python(words: list[str]) -> None:
-    """Whether a script of ours is there; a module is pytest, venv, or a tool with these options."""
+    """Whether a script of ours is there; a module is pytest, venv, http.server, or a tool with these options."""
     if words[:2] == ["-m", "tools.train_demo"]:
         train_demo.make_context("train_demo", words[2:]).close()
     elif words[0] == "-m":
-        assert words[1] in ("pytest", "venv")
+        assert words[1] in ("pytest", "venv", "http.server")
         words = words[2:]
     ours = [word for word in words if word.startswith(("benchmarks/", "tests/"))]
     assert all((ROOT / word).exists() for word in ours), ours

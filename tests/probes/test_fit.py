@@ -13,15 +13,7 @@ from vlprobe.probes.fit import check_fit, score_type
 def test_a_probe_refuses_what_cannot_answer_it_and_nothing_else(probe):
     probe = registry.load_probe(probe)
     check_fit(controls.load("control:random"), probe)
-    refuses = {
-        "lgip": [TextsOnly],
-        "eqben": [TextsOnly],
-        "series": [TextsOnly],
-        "pictures": [TextsOnly],
-        "halftruths": [TextsOnly],
-        "hardpositives": [TextsOnly],
-        "visla": [],
-    }.get(probe.name, [TextsOnly, PairsOnly])
+    refuses = [TextsOnly] if probe.needs else []
     for kind in (TextsOnly, PairsOnly):
         if kind in refuses:
             with pytest.raises(InvalidInput, match=f"Probe '{probe.name}' (needs|searches)"):
@@ -34,4 +26,4 @@ def test_what_a_score_is_depends_on_the_model_and_on_whether_a_gallery_is_ranked
     lgip, rococo = registry.load_probe("lgip"), registry.load_probe("rococo")
     assert score_type(controls.load("control:random"), rococo) == "cosine"
     assert score_type(PairsOnly(), lgip) == "probability"
-    assert score_type(PairsOnly(), rococo) == "logit + cosine"
+    assert score_type(PairsOnly(), rococo) == "logit"
