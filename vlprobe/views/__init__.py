@@ -1,6 +1,6 @@
 """Tables for pages, reports and the command line, and all SQL except the SQL of the store.
 
-Modules are imported on first use, because a command needs only two or three of them.
+Submodules are imported on first use, because a command needs only two or three of them.
 """
 
 # ruff: noqa: F401 - the imports are for the type checker

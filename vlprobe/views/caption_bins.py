@@ -1,17 +1,17 @@
-"""Bins of cases by caption: its length, how often its rarest word occurs in the question set's captions, and whether
-the texts give the answer away.
+"""Bins of cases by caption length, by how often the rarest word of the caption occurs in the question set, and by
+whether the texts alone give the answer away.
 
-None is stored: they are computed from the texts of the cases, so older runs have these slices too. The caption of a
-case is its first text. A bin is written NAME=VALUE in filters and links:
+Bins are not stored. They are computed from the texts of the cases, so older runs have these slices too. The caption
+of a case is its first text. A bin is written NAME=VALUE in filters and links:
 
     caption_length=8 to 10 words
     word_frequency=Rarest word in 2 to 9 captions
     text_alone=The text alone decides
 
-The text alone decides if the best method of `metrics.blind` for the case's kind prefers the true caption.
+The text alone decides a case if the best method in `metrics.blind` for its kind prefers the true caption.
 
-Words are counted in the question set, as the number of distinct captions with the word; a general
-word list would not reflect how often the models saw it here.
+A word's count is the number of distinct captions in the question set that contain the word. A
+general word list would not reflect how often the models saw the word here.
 """
 
 import re
@@ -51,21 +51,21 @@ _COLUMNS = ("run", "case", "item", "kind", "subtype", "rule", "strength_bin")  #
 
 
 def names() -> dict[str, str]:
-    """Return the label of every bin, by its name in filters."""
+    """Return the label of every caption bin, by the name of the bin in filters."""
     return {
         f"{binned_by}={value}": value for binned_by, values in VALUES.items() for value in values
     }
 
 
 def members(table: CaseTable, binned_by: str, values: Sequence[str]) -> np.ndarray:
-    """Return the numbers of the cases whose caption is in one of these bins, in ascending order."""
+    """Return the numbers of the cases whose caption is in one of the given bins, in ascending order."""
     chosen = [VALUES[binned_by].index(value) for value in values]
     return np.flatnonzero(np.isin(bin_codes(table, binned_by), chosen)).astype(np.int32)
 
 
 @remembered
 def bin_codes(table: CaseTable, binned_by: str) -> np.ndarray:
-    """Return the index in VALUES of each case's bin: int8 of shape (n_cases,), by case number; -1: in no bin."""
+    """Return the index in VALUES of each case's bin: int8 of shape (n_cases,), by case number; -1 for no bin."""
     if binned_by == TEXT_ALONE:
         return _text_alone_codes(table)
     codes, captions = table.first_texts()
@@ -91,10 +91,10 @@ def _text_alone_codes(table: CaseTable) -> np.ndarray:
 
 
 def caption_pairs(table: CaseTable) -> pd.DataFrame:
-    """Return the cases with one picture, a true and a wrong caption, in the order of cases.
+    """Return the cases that have one picture, a true caption and a wrong caption, in case order.
 
     Returns:
-        `case`, `kind`, `unit` (of resampling, such as the picture), `true`, `wrong`.
+        `case`, `kind`, `unit` (the resampling unit, such as the picture), `true`, `wrong`.
     """
     with readable(), table.store.cursor() as cursor:
         return cursor.execute(
@@ -105,7 +105,7 @@ def caption_pairs(table: CaseTable) -> pd.DataFrame:
 
 
 def has_pairs(table: CaseTable) -> bool:
-    """Return whether there are enough pictures with `caption_pairs` for a guess without the picture."""
+    """Return whether enough pictures have `caption_pairs` to guess the true caption without the picture."""
     with readable(), table.store.cursor() as cursor:
         counted = cursor.execute(
             f"SELECT count(DISTINCT {table.unit}) FROM read_parquet(?) WHERE {IS_PAIR}",
@@ -115,7 +115,7 @@ def has_pairs(table: CaseTable) -> bool:
 
 
 def estimates(store: Store, question_set: QuestionSet, binned_by: str) -> pd.DataFrame:
-    """Compute the estimates of every run in these bins, in their stored form.
+    """Compute the estimates of every run in one type of caption bins, in the form in which estimates are stored.
 
     Returns:
         `key` (of the run), `metric`, `averaging`, `slice`, `value`, `low`, `high`, `n_items`,
@@ -141,7 +141,7 @@ def judge_run(
     binned_by: str = "",
     numbers: np.ndarray | None = None,
 ) -> Judge:
-    """Judge the stored answers of a run, in bins or only on the cases with these numbers."""
+    """Judge the stored answers of a run, either in caption bins or only on the cases with the given numbers."""
     probe = registry.load_probe(question_set.probe)
     cases = CaseTable(store, question_set.key)
     answers = AnswerTable(store, run.key)
@@ -168,7 +168,7 @@ def judge_run(
 
 
 def _rows(table: pa.Table, units: np.ndarray) -> pd.DataFrame:
-    """The input of the metrics, one row per case: see `Judge.add`."""
+    """Return the input for the metrics, one row per case; see `Judge.add`."""
     rows = pd.DataFrame({name: table[name].to_pandas() for name in ("kind", "subtype", "rule")})
     rows["item_code"] = units[table["case"].to_numpy()]
     rows["group_code"] = pd.factorize(table["group"].to_pandas())[0]

@@ -1,4 +1,4 @@
-"""Leaderboard: all models on several question sets, by the headline metric of each set."""
+"""Leaderboard: all models on several question sets, ranked by the headline metric of each set."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -22,12 +22,12 @@ CONTROL, FAILED = "control", "failed a check"
 
 @dataclass(frozen=True)
 class LeaderboardCell:
-    """Headline metric of one model on one question set.
+    """The headline metric of one model on one question set.
 
     Attributes:
-        estimate: Value and 95 % interval; None if the model has none.
+        estimate: Value and 95 % interval; None if the model has no value.
         group: Letters of the groups of tied models; models that share a letter are tied.
-        note: Reason why there is no value or no group; "" for none.
+        note: Reason why the value or the group is missing; "" if neither is.
     """
 
     estimate: EstimateRow | None = None
@@ -37,14 +37,14 @@ class LeaderboardCell:
 
 @dataclass(frozen=True)
 class LeaderboardColumn:
-    """One question set with the metric that ranks its models."""
+    """A question set with the metric that ranks its models."""
 
     question_set: QuestionSet
     metric: Metric
     cells: Mapping[str, LeaderboardCell]  # by model
 
     def rank(self, model: str) -> tuple[bool, float]:
-        """Return a sort key: the best model first, then models without a group or a value."""
+        """Return a sort key that puts the best model first, and models without a group or a value last."""
         cell = self.cells[model]
         sign = -1 if self.metric.direction == "up" else 1
         return bool(cell.note), sign * cell.estimate.value if cell.estimate else 0.0
@@ -56,19 +56,19 @@ def leaderboard(
     models: Collection[str] = (),
     averaging: str = POOLED,
 ) -> list[LeaderboardColumn]:
-    """Return a column per question set; each has a cell for every model of any of the sets.
+    """Return a column per question set. Each column has a cell for every model that answered any of the question sets.
 
-    The metric of a set is the first headline metric of its probe that has a value for a model. Ties are those of
-    all models on the set, also if only some are listed.
+    The metric of a question set is the first headline metric of its probe that has a value for some model. Ties are
+    computed among all models on the question set, even if only some models are listed.
 
     Args:
         store: The store with the results.
-        question_sets: The sets, in order.
+        question_sets: The question sets, in the order of the columns.
         models: Only these models; empty: all.
         averaging: As in `estimates.estimates`.
 
     Raises:
-        NotFound: a model is on none of the sets.
+        NotFound: A model answered none of the question sets.
     """
     known = dict.fromkeys(name for each in question_sets for name in each.ordered_models)
     for model in models:
@@ -110,13 +110,13 @@ def _headline_metric(question_set: QuestionSet, rows: Sequence[EstimateRow]) -> 
 
 
 def ranked_models(columns: Sequence[LeaderboardColumn]) -> list[str]:
-    """Return the models, best first on the first set; ties and missing values are ranked by the next set."""
+    """Return the models, best first on the first question set; ties and missing values are ranked by the next set."""
     models = list(columns[0].cells) if columns else []
     return sorted(models, key=lambda model: [column.rank(model) for column in columns])
 
 
 def table(columns: Sequence[LeaderboardColumn]) -> pd.DataFrame:
-    """Return one row per model and set; unknown numbers are NaN, with the reason in `note`."""
+    """Return a table with one row per model and question set; unknown numbers are NaN, with the reason in `note`."""
     rows = []
     for model in ranked_models(columns):
         for column in columns:

@@ -1,9 +1,9 @@
-"""The papers' tables filled from a user's runs, and each published number next to the number of a
-run.
+"""The papers' tables filled with results from a user's runs, and published numbers next to the
+corresponding numbers from a run.
 
-`published.TABLES` defines which number of a run belongs in a column. A cell is filled only if the
-run's number means the same as the published one: the same metric on the same kind of question. The
-pictures differ unless the run used the paper's own.
+`published.TABLES` defines which number of a run belongs in which column. A cell is filled only if
+the run's number means the same as the published one: the same metric on the same kind of question.
+The pictures differ unless the run used the paper's own pictures.
 """
 
 import functools
@@ -57,11 +57,11 @@ _Place = tuple[int, str, str, str]  # table, dataset, split and metric of a prin
 def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame:
     """Fill a paper's table with the runs of one question set, above the published rows.
 
-
     Returns:
         source ("run" or "published"), model, column (index in `columns`), value, low, high,
-        n_items, ties, note; sd and n_seeds (the number of draws; NaN and 0 with fewer than two); in
-        the order of the rows. The value is NaN if a run lacks the column's kind of question.
+        n_items, ties, note, sd (over the draws) and n_seeds (the number of draws); sd is NaN and
+        n_seeds is 0 with fewer than two draws. Rows are in table order. The value is NaN if a run
+        lacks the column's kind of question.
     """
     table = next(table for table in TABLES[question_set.probe] if table.number == number)
     drawn = spread(store, question_set, AS_PAPER)
@@ -82,7 +82,7 @@ def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame
 def run_cells(
     store: Store, question_set: QuestionSet, table: PaperTable
 ) -> Iterator[tuple[str, int, Numbers, str]]:
-    """Yield model, column index, numbers and note of each cell of the stored runs, controls last."""
+    """Yield the model, column index, numbers and note for each cell filled by a stored run; controls come last."""
     sliced = {"all", *estimates.slices(store, question_set)}
     by_breakdown = {
         breakdown: estimates.estimates(store, question_set, breakdown, AS_PAPER)
@@ -121,7 +121,7 @@ def run_cells(
 
 
 def _whole(rows: pd.DataFrame) -> Numbers:
-    """The numbers of one estimate; unknown where there are several or none."""
+    """Return the numbers of the only estimate in `rows`; unknown if there are several or none."""
     if len(rows) != 1:
         return _UNKNOWN
     row = records(EstimateRow, rows)[0]
@@ -129,7 +129,7 @@ def _whole(rows: pd.DataFrame) -> Numbers:
 
 
 def belongs(name: str, slices: tuple[str, ...]) -> bool:
-    """Return whether a slice is one of `slices`, or a word of it, as in `eqkubric_counting`."""
+    """Return whether a slice name is in `slices`, or contains one of them as a word, as in `eqkubric_counting`."""
     return (
         not slices
         or name in slices
@@ -140,11 +140,10 @@ def belongs(name: str, slices: tuple[str, ...]) -> bool:
 def _increase(
     store: Store, question_set: QuestionSet, rows: pd.DataFrame, column: Column
 ) -> Numbers:
-    """Return the value of a column that is relative to another slice, from the estimates of its model and metric;
-    unknown where either slice is.
+    """Compute the value of a column that is relative to another slice, from the estimates of one model and metric.
 
-    The interval comes from the stored answers. A run of an older version may have counted them
-    otherwise: where they do not give the number of its estimates, there is none.
+    The value is unknown if either slice is. The interval comes from the stored answers; it is omitted if they do not
+    reproduce the value of the estimates, because a run of an older version may have counted the answers differently.
     """
     of_slice, base = (
         records(EstimateRow, rows.loc[rows["slice"].isin(names)])
@@ -174,7 +173,7 @@ def _increase(
 def _margin_measure(
     store: Store, question_set: QuestionSet, run: RunRow, metric: str, subtypes: Sequence[str]
 ) -> Measure:
-    """A metric's mean within each group of the cases of these subtypes, computed from only the margins."""
+    """Return a metric's mean within each group of the cases of the given subtypes, computed only from margins."""
     judged = question_set.metrics[metric]
     numbers = CaseTable(store, question_set.key).numbers(
         "list_contains(?, kind) AND list_contains(?, subtype)",
@@ -190,14 +189,15 @@ def _margin_measure(
 def _by_released_file(
     store: Store, question_set: QuestionSet, by_subtype: pd.DataFrame
 ) -> pd.DataFrame | None:
-    """RoCOCO's numbers by the released file that they are of; None where captions were altered here.
+    """Return RoCOCO's estimates by released caption file; None if the captions were altered by vlprobe.
 
-    RoCOCO's four files are four question sets, and one table: beside the file of the question set are the other files
-    that the same models answered about the same pictures with the same options, of each the most complete.
+    RoCOCO's four files are four question sets but one table. So the estimates for this question set are joined by those
+    for the other files that the same models answered about the same pictures with the same options. If several question
+    sets cover a file, the most complete one is used.
 
     Returns:
-        The columns of `estimates`, and `file`: the name as the paper's column has it, "" of any other
-        file.
+        The columns of `estimates`, and `file`: the name of the released file in the paper's column, "" for any
+        other file.
     """
 
     def by_file(questions: QuestionSet, by_subtype: pd.DataFrame) -> pd.DataFrame | None:
@@ -236,7 +236,7 @@ def _by_released_file(
 
 
 def _shared_identity(store: Store, question_set: QuestionSet) -> tuple[object, ...]:
-    """The options and pictures that two files' question sets share if they belong in one table."""
+    """Return the versions, options and pictures that question sets must share to appear in one table."""
     run = store.run(question_set.runs[0].key).manifest()["run"]
     with store.cursor() as cursor:
         items = cursor.execute(
@@ -263,17 +263,17 @@ def released_file(stem: str, names: Collection[str]) -> str:
 def spread(
     store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
-    """Compute the mean and spread over seeds of each number drawn with more than one seed (RoCOCO,
-    tables 4, 6 and 7: means over three).
+    """Compute the mean and spread over seeds for each number that was drawn with more than one seed
+    (RoCOCO, tables 4, 6 and 7: means over three).
 
     Args:
         averaging: As in `estimates`; applied to the numbers of each seed.
         unit: As in `estimates`.
 
     Returns:
-        One row per model, metric and slice (a policy, or a strength of mixed pictures): n_seeds (2 or
-        more), mean, sd (of one seed, with n - 1 in the denominator), lowest, highest. Empty if no
-        number was drawn with two seeds.
+        One row per model, metric and slice (a policy, or a strength of the mixture): n_seeds (2 or
+        more), mean, sd (of one seed, with n - 1 in the denominator), lowest, highest. The table
+        is empty if no number was drawn with two seeds.
     """
     if "rule" not in estimates.slices(store, question_set):
         return pd.DataFrame(columns=pd.Index(SPREAD_COLUMNS))
@@ -296,7 +296,7 @@ def rescaled(cells: pd.DataFrame) -> pd.Series:
 # 43 ms for a table of LGIP, and what is printed does not change.
 @functools.cache
 def _published_cells(probe: str, number: int) -> list[tuple[str, int, float, str]]:
-    """Row name, column index, value and note of each printed cell; NaN for a column without a cell."""
+    """Return the row name, column index, value and note of each printed cell; the value is NaN if a cell is missing."""
     table = next(table for table in TABLES[probe] if table.number == number)
     cells = published.load(table.paper)
     cells = cells.loc[cells["table"] == number]
@@ -323,13 +323,13 @@ def _published_cells(probe: str, number: int) -> list[tuple[str, int, float, str
 
 
 def _places(table: PaperTable, column: Column, start: str) -> list[_Place]:
-    """Return the printed positions of a column's cells, in the rows whose split begins with `start`."""
+    """Return the printed positions of a column's cells in the rows whose split begins with `start`."""
     split = f"{start}/{column.split}" if start else column.split
     return [(table.number, dataset, split, column.printed_metric) for dataset in column.datasets]
 
 
 def mark(note: str) -> str:
-    """Return the mark of a note, one of MARKS; "" for an empty note.
+    """Return the mark for a note, one of MARKS; "" for an empty note.
 
     >>> mark("suspect: too low"), mark("table 3 prints 0.009"), mark("gallery not stated"), mark("")
     ('doubted', 'differs', 'remark', '')
@@ -342,7 +342,7 @@ def mark(note: str) -> str:
 
 
 def cells(paper: str = "") -> pd.DataFrame:
-    """Return the published cells of one paper or all papers, in order, without runs.
+    """Return the published cells of one paper, or of all papers, in order and without results from runs.
 
     Returns:
         PRINTED_COLUMNS: `printed` is the text as printed; `run`, `low`, `high` (in the printed unit) are NaN.
@@ -355,27 +355,27 @@ def cells(paper: str = "") -> pd.DataFrame:
 
 
 def papers_of(probe: str) -> tuple[str, ...]:
-    """Return the papers with cells for runs of the probe, its own paper first."""
+    """Return the papers with cells that runs of the probe can fill, the probe's own paper first."""
     names = dict.fromkeys(table.paper for table in TABLES.get(probe, ()))
     return tuple(sorted(names, key=lambda name: name != probe))
 
 
 def probes_of(paper: str) -> tuple[str, ...]:
-    """Return the probes with cells in the paper, its own probe first."""
+    """Return the probes whose runs can fill cells of the paper, the paper's own probe first."""
     probes = (probe for probe in TABLES if paper in papers_of(probe))
     return tuple(sorted(probes, key=lambda name: name != paper))
 
 
 def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "") -> pd.DataFrame:
-    """Return the published cells of a paper with the numbers of one model's run.
+    """Return the published cells of a paper next to the numbers from one model's run.
 
     Args:
         paper: One of `papers_of` the question set's probe; "": the probe's own.
 
     Returns:
-        As `cells`; `run`, `low`, `high` are the run's estimate and interval in the published unit
-        and sign, NaN if the run has no number with the same meaning; for facts about a model, they
-        are facts about the run's model. `same_weights` is true if the run's model is the model of
+        The columns of `cells`, where `run`, `low`, `high` are the run's estimate and interval in the
+        published unit and sign, NaN if the run has no number with the same meaning. For facts about
+        a model, `run` is the fact about the run's model. `same_weights` is true if the run's model is the model of
         the cell.
     """
     facts = passport_facts(store, model, question_set.run(model).model_digest)
@@ -402,11 +402,11 @@ def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "")
 def _by_cell(
     store: Store, question_set: QuestionSet, table: PaperTable, model: str
 ) -> dict[_Place, tuple[float, float, float]]:
-    """Value and interval of a run by the place of the printed cell; a column of several datasets has
-    no cell of its own in print.
+    """Return a run's value and interval for each printed cell that it corresponds to, by the cell's position.
 
-    Of several groups of rows the run is the first, all items; if its questions were limited to the pictures of each
-    group, it is the others.
+    Columns that average several datasets are omitted, because they have no cell of their own in print. If a table has
+    several groups of rows, the run belongs to the first group (all items), unless its questions were limited to the
+    pictures of each group; then it belongs to the others.
     """
     grouped = estimates.grouped_by(store, question_set) if table.groups else ""
     by_cell = {}
@@ -429,9 +429,10 @@ def _by_cell(
 def _of_group(
     store: Store, question_set: QuestionSet, table: PaperTable, model: str, tag: str
 ) -> Iterator[tuple[Column, EstimateRow]]:
-    """Yield the estimates of the items with a tag NAME=VALUE, and the columns that they belong in.
+    """Yield the estimates for the items with a tag NAME=VALUE, with the columns that they belong in.
 
-    A whole is known where all questions are of one kind: slices of slices are not stored.
+    A whole question set has an estimate only if all its questions are of one kind, because slices of slices are not
+    stored.
     """
     of_comparisons = estimates.comparisons(store, question_set, tag)
     name, _, value = tag.partition("=")
@@ -449,7 +450,7 @@ def _of_group(
 
 
 def printed_names(paper: str, model: str) -> set[str]:
-    """Return a model's name in the tables of a paper, from its presets, in a uniform spelling."""
+    """Return the names of a model in a paper's tables, taken from its presets and spelled uniformly."""
     from vlprobe.models import presets  # imports torch
 
     names = {
@@ -464,12 +465,12 @@ def printed_names(paper: str, model: str) -> set[str]:
 
 
 def plain(name: str) -> str:
-    """Normalize names that the tables of a paper spell differently."""
+    """Normalize a model name, because the tables of a paper spell names differently."""
     return name.lower().replace("/", "-")
 
 
 def passport_facts(store: Store, model: str, digest: str) -> Mapping[str, float]:
-    """Return facts from the model checks of these weights: parameters (millions) and
+    """Return facts about a model from its stored model checks: parameters (millions) and
     embedding_dimension; NaN if unknown.
     """
     passport: Mapping[str, str] = next(
@@ -491,8 +492,8 @@ def passport_facts(store: Store, model: str, digest: str) -> Mapping[str, float]
 def deviations(
     store: Store, question_set: QuestionSet, unit: str = "cosine", subset: str = "", bins: int = 40
 ) -> pd.DataFrame:
-    """Return the histogram of EqBen's equivariance deviation over the pairs (of a subset), in bins that all models
-    share.
+    """Compute histograms of EqBen's equivariance deviation over all pairs or the pairs of a subset, with the same
+    bins for all models.
 
     Returns:
         model, left, right, share (of the model's pairs; the last bin includes all larger values);
@@ -516,8 +517,8 @@ def deviations(
 
 
 def histograms(values_by_name: Mapping[str, np.ndarray], edges: np.ndarray) -> pd.DataFrame:
-    """Compute histograms: model (the name), left, right, share; the last bin includes all larger
-    values.
+    """Compute a histogram for each array: model (the name), left, right, share. The last bin includes
+    all larger values.
 
     Args:
         values_by_name: Arrays of shape (n,), n > 0.
@@ -535,7 +536,7 @@ def histograms(values_by_name: Mapping[str, np.ndarray], edges: np.ndarray) -> p
 
 
 def gallery_size(store: Store, question_set: QuestionSet) -> float:
-    """Return the gallery size of PRSM's queries; NaN if galleries differ in size."""
+    """Return the number of pictures in the gallery of PRSM's queries; NaN if galleries differ in size."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT min(gallery_size), max(gallery_size) FROM read_parquet(?)",
@@ -546,7 +547,7 @@ def gallery_size(store: Store, question_set: QuestionSet) -> float:
 
 
 def chances(store: Store, question_set: QuestionSet) -> dict[str, float]:
-    """Return the chance level of each metric of a question set, by name; NaN if undefined."""
+    """Return the chance level of each metric in a question set, by metric name; NaN if undefined."""
     levels = {name: metric.chance for name, metric in question_set.metrics.items()}
     if question_set.probe == "prsm":
         size = gallery_size(store, question_set)

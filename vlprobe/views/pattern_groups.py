@@ -1,15 +1,15 @@
-"""Groups of cases by pattern: cases with the same word replacement, type or tag.
+"""Groups of cases with the same pattern: the same word replacement, type or tag.
 
 A pattern is identified by its key, as in the filter and the URL parameter `pair`:
 
-    four>five        the removed and the inserted words, in lower case
-    >knife           of altered captions in a gallery: these words instead of any
+    four>five        the removed and the inserted words, in lowercase
+    >knife           altered captions in a gallery with these words in place of any other words
     type:color       a subtype
-    tag:index=sea    a tag of the dataset
+    tag:index=sea    a tag from the dataset
 
-The words of an edit are stored with the case, and its type is also a pattern. If whole captions are
-stored, a single run of at most three words is compared; question sets with more than MOST_TEXTS
-such cases only have types and tags.
+If a case stores the words of its edit, the words and the edit's type are its patterns. If it stores
+only whole captions, a single replaced run of at most three words is a pattern; question sets with
+more than MOST_TEXTS cases of this form have only types and tags as patterns.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ MOST_COUNTED = 1 << 24  # possible pairs of words that are counted; of more, sor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PatternGroups:
-    """Members of patterns, one row per member; a case may be in several patterns or none."""
+    """Members of patterns, one row per case and pattern; a case can be in several patterns or in none."""
 
     cases: np.ndarray  # numbers of cases, int32, rising
     codes: np.ndarray  # the pattern of each, int32: its place in `keys`
@@ -40,7 +40,7 @@ class PatternGroups:
 
     @property
     def nbytes(self) -> int:
-        """Size in memory without texts (bytes)."""
+        """Size of the arrays and approximate size of the keys (bytes)."""
         return self.cases.nbytes + self.codes.nbytes + 100 * len(self.keys)
 
 
@@ -48,10 +48,10 @@ NONE = PatternGroups(np.empty(0, np.int32), np.empty(0, np.int32), ())
 
 
 def answers(groups: PatternGroups, table: AnswerTable) -> tuple[np.ndarray, np.ndarray]:
-    """Return the answers of a model to the members of patterns, one row per member.
+    """Return a model's answers to the members of patterns, one row per member.
 
-    A caption search lost to another altered caption carries no information about this one, so it is
-    not a member.
+    If a caption search is lost to a different altered caption, it says nothing about the caption of
+    the row, so the row does not count.
 
     Returns:
         Whether each row counts (the model answered it), bool of shape (n_rows,); and whether the
@@ -69,7 +69,7 @@ def answers(groups: PatternGroups, table: AnswerTable) -> tuple[np.ndarray, np.n
 
 @remembered
 def _rank_first(table: AnswerTable, groups: PatternGroups) -> np.ndarray:
-    """Return whether the model ranks each altered caption first among those of its case."""
+    """Return whether the model ranks each row's altered caption first among the captions of its case."""
     numbers = np.unique(groups.cases)
     with table.store.cursor() as cursor:
         ranked = cursor.execute(
@@ -82,7 +82,7 @@ def _rank_first(table: AnswerTable, groups: PatternGroups) -> np.ndarray:
 
 
 def members(groups: PatternGroups, table: AnswerTable, keys: Sequence[str]) -> np.ndarray:
-    """Return the cases that count as members of any of these patterns for a model, ascending."""
+    """Return the cases that count as members of any of the given patterns for a model, in ascending order."""
     is_chosen = np.isin(np.array(groups.keys, dtype=object), list(keys))
     is_member = is_chosen[groups.codes] if len(groups.keys) else np.empty(0, dtype=bool)
     if groups.captions is not None:
@@ -91,13 +91,13 @@ def members(groups: PatternGroups, table: AnswerTable, keys: Sequence[str]) -> n
 
 
 def keys_of(groups: PatternGroups, case: int) -> tuple[str, ...]:
-    """Return the patterns of a case."""
+    """Return the keys of the patterns that a case belongs to."""
     first, last = np.searchsorted(groups.cases, [case, case + 1]).tolist()
     return tuple(groups.keys[code] for code in groups.codes[first:last].tolist())
 
 
 def words_of(key: str) -> tuple[str, str]:
-    """Return the removed and the inserted words of a word pattern; ("", "") for other patterns.
+    """Return the removed and the inserted words from the key of a word pattern; ("", "") for other patterns.
 
     >>> words_of("four>five"), words_of("type:color")
     (('four', 'five'), ('', ''))
@@ -109,10 +109,10 @@ def words_of(key: str) -> tuple[str, str]:
 
 
 def pattern_groups(table: CaseTable, probe: str, kind: str) -> PatternGroups:
-    """Return the patterns of one kind of cases; NONE if no model can be fooled.
+    """Return the patterns in one kind of cases; NONE if this kind cannot fool a model.
 
     Args:
-        table: The cases of a question set.
+        table: The cases of the question set.
     """
     presentation = registry.load_probe(probe).presentation.kind(kind)
     if presentation.is_movement:
@@ -146,7 +146,7 @@ def _stored_words(table: CaseTable) -> PatternGroups:
 
 
 def _distinct(codes: np.ndarray, n_possible: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct codes, rising, and of each row the index of its own."""
+    """Return the distinct codes in ascending order, and the index of each row's code among them."""
     if n_possible > MOST_COUNTED:
         return np.unique(codes, return_inverse=True)
     is_present = np.bincount(codes, minlength=n_possible) > 0
@@ -154,7 +154,7 @@ def _distinct(codes: np.ndarray, n_possible: int) -> tuple[np.ndarray, np.ndarra
 
 
 def _gathered(cases: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> PatternGroups:
-    """Rows of patterns whose names may repeat, without those of the name ""."""
+    """Build groups from rows whose pattern names may repeat; rows with the name "" are left out."""
     distinct = [name for name in dict.fromkeys(names) if name]
     index_of = {name: index for index, name in enumerate(distinct)} | {"": -1}
     indices = np.array([index_of[name] for name in names], dtype=np.int32)
@@ -199,7 +199,7 @@ def _types_tags_and_words(cases_table: CaseTable, kind: str) -> PatternGroups:
 
 @remembered
 def _altered_captions(cases_table: CaseTable, kind: str) -> PatternGroups:
-    """One row per altered caption and pattern: the words exchanged, and those inserted."""
+    """Return one row per altered caption and pattern: the words exchanged, and only the words inserted."""
     with cases_table.store.cursor() as cursor:
         table = cursor.execute(
             'SELECT "case", texts, roles FROM read_parquet(?) WHERE kind = ? ORDER BY "case"',
@@ -223,8 +223,9 @@ def _altered_captions(cases_table: CaseTable, kind: str) -> PatternGroups:
 
 
 def _exchanges(texts: Sequence[str], roles: Sequence[str]) -> Iterator[tuple[tuple[str, str], str]]:
-    """The words that were exchanged in each altered caption, and the caption. They are in the order of the cases that
-    they were made of, of which some may be missing.
+    """Yield the words that were exchanged in each altered caption, and the caption.
+
+    Altered captions are stored in the order of their originals, but some originals may have none.
     """
     true_texts = [text for text, role in zip(texts, roles, strict=True) if role != "different"]
     start = 0

@@ -1,7 +1,7 @@
-"""Quiz questions (a picture, a true caption and a lie), and the results of people and models.
+"""Quiz questions (a picture, a true caption and a wrong one), and the results of people and models.
 
-People answer the same question as the models: the picture's first caption against the wrong one.
-Kinds in which a model ranks a whole gallery have no such question.
+People answer the same question as the models: whether the picture's first caption or the wrong one
+is true. Kinds in which a model ranks a whole gallery have no such question.
 """
 
 import math
@@ -38,7 +38,7 @@ _ASKED = "len(images) >= 1 AND roles[1] <> 'different' AND list_contains(roles, 
 
 @dataclass(frozen=True, slots=True)
 class QuizQuestion:
-    """A picture with two captions, one of which is a lie."""
+    """A picture with two captions, one true and one wrong."""
 
     case: int  # its number
     id: str
@@ -54,13 +54,13 @@ class QuizQuestion:
 
     @property
     def n_fooled(self) -> int:
-        """Count how many models score the lie at least as high as the true caption, including ties."""
+        """Count the models that score the wrong caption at least as high as the true one; ties count as fooled."""
         return sum(verdict.verdict in ("fooled", "tied") for verdict in self.verdicts)
 
 
 @dataclass(frozen=True, slots=True)
 class QuizRound:
-    """Questions of a round, with the draw and its population."""
+    """The questions of one quiz round, with the draw and the population that they were drawn from."""
 
     set_key: str
     kind: str
@@ -84,7 +84,7 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class ModelBesidePeople:
-    """The result of a model on the questions that people answered, weighted by their answers."""
+    """A model's result on the questions that people answered, weighted by the number of people's answers."""
 
     model: str
     rate: float  # right
@@ -95,7 +95,7 @@ class ModelBesidePeople:
 
 @dataclass(frozen=True, slots=True)
 class HumanBaseline:
-    """Shares of correct answers by people and by the models."""
+    """The share of correct answers given by people, compared with each model's."""
 
     n_people: int
     n_votes: int
@@ -106,12 +106,12 @@ class HumanBaseline:
 
     @property
     def says_something(self) -> bool:
-        """Return whether there are enough cases for a sentence."""
+        """Return whether people answered enough cases to report a result."""
         return self.n_cases >= MIN_CASES
 
 
 def quiz_kinds(probe: str) -> tuple[str, ...]:
-    """Return the kinds of a probe that people can also answer."""
+    """Return the kinds of cases in a probe that people can also answer."""
     presentation = registry.load_probe(probe).presentation
     return tuple(
         name
@@ -128,15 +128,15 @@ def quiz_round(
     seed: int = 0,
     count: int = N_QUESTIONS,
 ) -> QuizRound:
-    """Draw questions of one kind, reproducible by seed.
+    """Draw quiz questions of one kind; the same seed gives the same questions.
 
-    A fair draw samples cases uniformly at random. A hard draw only uses cases that fooled two
-    thirds of the models, one per picture and of varied types; if there are too few, it adds cases
-    that fooled fewer models.
+    A fair draw samples cases uniformly at random. A hard draw uses only cases that fooled two thirds
+    of the models, one per picture and of varied types; if there are too few, it adds cases that
+    fooled fewer models.
 
     Args:
         kind: One of `quiz_kinds`.
-        seed: Seed of the choice and of the order of captions.
+        seed: Seed for the choice of cases and for the order of the captions.
     """
     models = tuple(name for name in question_set.ordered_models if not registry.is_control(name))
     numbers = CaseTable(store, question_set.key).numbers(f"kind = ? AND {_ASKED}", [kind])
@@ -184,11 +184,11 @@ def quiz_round(
 def quiz_margins(
     store: Store, question_set: QuestionSet, kind: str, models: Sequence[str], numbers: np.ndarray
 ) -> np.ndarray:
-    """Return the first caption's score minus the wrong caption's, for the first picture: float64 of
-    shape (n_models, n_cases).
+    """Return the score of the first caption minus the score of the wrong caption, for the first picture:
+    float64 of shape (n_models, n_cases).
 
-    If a case has several comparisons, its stored margin is the smallest one, so the margin is
-    computed from the scores instead.
+    The stored margin of a case with several comparisons is the smallest one, so for these kinds the
+    margin is computed from the scores instead.
     """
     presentation = question_set.presentation
     margins = np.full((len(models), len(numbers)), np.nan)
@@ -218,7 +218,7 @@ def _drawn(
     generator: np.random.Generator,
     count: int,
 ) -> tuple[np.ndarray, int]:
-    """Positions of eligible cases as drawn, and how many models each fooled at least."""
+    """Return the positions of the drawn cases, and the minimum number of models that each case fooled."""
     order = generator.permutation(len(numbers))
     if draw == "fair":
         return _readable(store, question_set, numbers, order, count), 0
@@ -236,7 +236,7 @@ def _drawn(
 def _readable(
     store: Store, question_set: QuestionSet, numbers: np.ndarray, positions: np.ndarray, count: int
 ) -> np.ndarray:
-    """The first `count` positions whose picture may be shown."""
+    """Return the first `count` positions whose picture can be shown on this machine."""
     readable: list[int] = []
     for start in range(0, len(positions), CANDIDATES):
         block = positions[start : start + CANDIDATES]
@@ -286,7 +286,7 @@ def _question(
 
 
 def _varied(questions: Sequence[QuizQuestion], count: int) -> list[QuizQuestion]:
-    """So many of them, of types that were taken least often; earlier ones go first."""
+    """Select up to `count` questions so that types and words repeat as little as possible; earlier ones go first."""
     left, taken = list(questions), []
     while left and len(taken) < count:
         uses = [question.subtype for question in taken]
@@ -304,11 +304,10 @@ def human_baseline(
     ballots: Sequence[Ballot],
     models: Sequence[str],
 ) -> HumanBaseline:
-    """Compute how often people are right, and the difference from each model on the same questions.
+    """Compute how often people are right, and how much each model differs on the same questions.
 
     Args:
-        ballots: First votes on questions of fair draws; a person's second vote on a case does not
-            count.
+        ballots: Votes on questions from fair draws; only a person's first vote on a case counts.
     """
     first_votes: dict[tuple[int, int], Ballot] = {}
     for ballot in ballots:

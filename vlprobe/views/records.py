@@ -1,7 +1,7 @@
 """Typed rows of the tables that views return: `records(EstimateRow, table)`.
 
 Code that filters, joins or prints a table uses a DataFrame; code that reads each row by name uses a
-list of these.
+list of row objects.
 """
 
 import math
@@ -16,7 +16,7 @@ from vlprobe.types import Publication
 
 
 class DataclassRow(Protocol):
-    """Any dataclass."""
+    """Protocol for any dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Field]]
 
@@ -26,7 +26,7 @@ Record = TypeVar("Record", bound=DataclassRow)
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A stored run; `older` and `note` are texts, "" if empty."""
+    """A stored run; `older` and `note` are strings, "" if there is nothing to say."""
 
     key: str
     case_key: str  # of its question set
@@ -113,18 +113,18 @@ class AnswerRow:
     is_scored: bool = True  # False: right or wrong only, the margin has no size
 
     def number(self, name: str) -> float:
-        """Return a column of numbers; NaN if unknown or if the probe does not have it."""
+        """Return the value of a numeric column; NaN if it is unknown or if the probe does not have the column."""
         value = self.columns.get(name)
         return float(value) if isinstance(value, Real) else math.nan
 
     def text(self, name: str) -> str:
-        """Return a column of texts; "" if the probe does not have it."""
+        """Return the value of a text column; "" if the probe does not have the column."""
         return str(self.columns.get(name, ""))
 
 
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
-    """Mean of one model, metric and slice, with its 95 % interval; unknown numbers are NaN."""
+    """The mean of one metric for one model in one slice, with its 95 % interval; unknown numbers are NaN."""
 
     model: str
     key: str  # of the run
@@ -141,7 +141,7 @@ class EstimateRow:
 
 @dataclass(frozen=True, slots=True)
 class SliceRow:
-    """Mean of one model in one slice, with its 95 % interval; unknown numbers are NaN."""
+    """The mean of one model in one slice, with its 95 % interval; unknown numbers are NaN."""
 
     model: str
     slice: str
@@ -154,7 +154,7 @@ class SliceRow:
 
 @dataclass(frozen=True, slots=True)
 class PrintedSliceRow:
-    """Published value of one model in one slice."""
+    """The published value of one model in one slice."""
 
     model: str
     slice: str
@@ -173,7 +173,7 @@ class BinRow:
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
-    """A row of `views.repair.repair_levels`: a model's mean of one metric, with its 95 % interval."""
+    """A row of `views.repair.repair_levels`: the mean of one metric for one model, with its 95 % interval."""
 
     probe: str
     metric: str
@@ -186,7 +186,7 @@ class LevelRow:
 
 @dataclass(frozen=True, slots=True)
 class MoveRow:
-    """A row of `views.repair.repair_moves`: the difference between two models of a fine-tuning."""
+    """A row of `views.repair.repair_moves`: the difference between two models in a fine-tuning experiment."""
 
     probe: str
     metric: str
@@ -203,7 +203,7 @@ class MoveRow:
 
 @dataclass(frozen=True, slots=True)
 class SeedsRow:
-    """A row of `views.repair.repair_seeds`: a metric's differences by training seed."""
+    """A row of `views.repair.repair_seeds`: the differences in one metric, one per training seed."""
 
     probe: str
     metric: str
@@ -214,7 +214,7 @@ class SeedsRow:
 
 @dataclass(frozen=True, slots=True)
 class PointRow:
-    """One model in a trade-off of two metrics; unknown numbers are NaN."""
+    """One model in a plot of the trade-off between two metrics; unknown numbers are NaN."""
 
     model: str
     x: float
@@ -229,7 +229,7 @@ class PointRow:
 
 @dataclass(frozen=True, slots=True)
 class PrintedRow:
-    """Published values of one model in a trade-off; unknown numbers are NaN."""
+    """The published values of one model in a trade-off; unknown numbers are NaN."""
 
     model: str
     x: float
@@ -239,7 +239,7 @@ class PrintedRow:
 
 @dataclass(frozen=True, slots=True)
 class ScatterRow:
-    """A case in the figure of two models' margins; texts are "" if nothing was edited."""
+    """A case in the scatter plot of two models' margins; texts are "" if nothing was edited."""
 
     case: int
     subtype: str
@@ -249,7 +249,7 @@ class ScatterRow:
 
 @dataclass(frozen=True, slots=True)
 class CellRow:
-    """A cell of a reproduced table of a paper; unknown numbers are NaN."""
+    """A cell in a reproduced table of a paper; unknown numbers are NaN."""
 
     source: str  # "run" or "published"
     model: str
@@ -265,7 +265,7 @@ class CellRow:
 
 @dataclass(frozen=True, slots=True)
 class SizeRow:
-    """A model's accuracy, parameters and pre-training pairs; unknown numbers are NaN."""
+    """A model's accuracy, number of parameters and number of pre-training pairs; unknown numbers are NaN."""
 
     source: str  # "run" or "published"
     model: str
@@ -278,7 +278,7 @@ class SizeRow:
 
 @dataclass(frozen=True, slots=True)
 class PrintedCell:
-    """A published cell with the number of a run, in the published unit; unknown numbers are NaN."""
+    """A published cell next to the corresponding number from a run, in the published unit; unknown numbers are NaN."""
 
     paper: str
     table: int
@@ -297,7 +297,7 @@ class PrintedCell:
 
 
 def records(row_type: type[Record], table: pd.DataFrame) -> list[Record]:
-    """Return the rows of a table, read from the columns named by the fields of `row_type`."""
+    """Convert the rows of a table to `row_type` objects, read from the columns that its fields name."""
     names = [column.name for column in fields(row_type) if column.name != "columns"]
     return [
         row_type(*values) for values in zip(*(table[name].tolist() for name in names), strict=True)

@@ -28,8 +28,8 @@ VERDICT_OF_TAG: dict[str, Verdict] = {tag: verdict for verdict, tag in errata.TA
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Share of cases that a model gets right; ties count as wrong, and an answer that changes with
-    the order counts as half right.
+    """Share of cases that a model gets right. A tie counts as wrong, and an answer that changes with
+    the order of the captions counts as half right.
 
     Attributes:
         model: Name of the model.
@@ -44,7 +44,7 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A case with a label that strong models reject.
+    """A case whose label is rejected by strong models.
 
     Attributes:
         case: Number of the case in the question set.
@@ -65,12 +65,13 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """The suspects of one kind of cases.
+    """Suspect cases of one kind, with the models that were used to find them.
 
     Attributes:
         strong: The models used to find suspects, best first.
-        suspects: Cases rejected by at least two strong models and by two thirds of them, most
-            rejections first; for equal numbers, cases with a picture first, then by case number.
+        suspects: Cases rejected by at least two strong models and by two thirds of the strong
+            models, most rejections first; for equal numbers, cases with a picture first, then
+            by case number.
         accuracies: Accuracies of every model that is not a control, best first.
     """
 
@@ -82,10 +83,10 @@ class Suspects:
 def suspects(
     store: Store, question_set: QuestionSet, kind: str, least_accuracy: float = LEAST_ACCURACY
 ) -> Suspects:
-    """Rank the cases of one kind by how many strong models reject them.
+    """Find the suspect cases of one kind, ranked by how many strong models reject them.
 
     Args:
-        least_accuracy: Minimum accuracy of a strong model, on the cases that it answered.
+        least_accuracy: Minimum accuracy of a strong model on the cases that it answered.
     """
     runs = [question_set.run(model) for model in question_set.rated_models]
     numbers = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
@@ -123,9 +124,9 @@ def suspects(
 def are_suspect(
     store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
 ) -> np.ndarray:
-    """Return whether each case is a suspect of its kind: bool of shape (n,).
+    """Return whether each of the given cases is a suspect of its kind: bool of shape (n,).
 
-    Only published questions have suspects here: their labels were written by people. Drawn scenes
+    Only published questions have suspects, because their labels were written by people. Drawn scenes
     and rules have no wrong labels, and readers look for the cases that fool every model.
     """
     runs = [question_set.run(model) for model in question_set.rated_models]
@@ -140,8 +141,8 @@ def are_suspect(
 def clear_failures(is_suspect: np.ndarray, margins: np.ndarray) -> np.ndarray:
     """Rank cases by how clearly they fool a model, for slides and Home.
 
-    Only published questions have labels that strong models reject; in other questions, all cases
-    are treated alike.
+    Only published questions have labels that strong models reject. In other questions, every case
+    gets the same rank.
 
     Args:
         is_suspect: bool of shape (n,), as `are_suspect` returns it.
@@ -157,7 +158,7 @@ def clear_failures(is_suspect: np.ndarray, margins: np.ndarray) -> np.ndarray:
 def _rejections(
     margins: np.ndarray, runs: Sequence[RunRow], least_accuracy: float
 ) -> tuple[np.ndarray, int]:
-    """How many strong models reject each case, shape (n_cases,), and the least for a suspect."""
+    """Return how many strong models reject each case, shape (n_cases,), and the minimum for a suspect."""
     is_strong = [
         _accuracy(row, run) >= least_accuracy for run, row in zip(runs, margins, strict=True)
     ]
@@ -175,7 +176,7 @@ def _rows(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> li
 
 
 def _verdicts(store: Store, question_set: QuestionSet) -> dict[int, Verdict]:
-    """The verdict of each case that has one; of several tags the first."""
+    """Return the verdict on each case that has one. If a case has several verdict tags, the first counts."""
     return {
         annotation.case: VERDICT_OF_TAG[tag]
         for annotation in annotations.read(store, question_set.key).current
@@ -187,7 +188,7 @@ def _verdicts(store: Store, question_set: QuestionSet) -> dict[int, Verdict]:
 def judge(
     store: Store, question_set: QuestionSet, case: int, case_id: str, verdict: Verdict | Literal[""]
 ) -> None:
-    """Store a verdict as a tag of the case, replacing an earlier one; "" removes it.
+    """Store a verdict as a tag of the case, replacing an earlier verdict; "" removes the verdict.
 
     Raises:
         InvalidInput: the case has too many tags, or the cache is read-only.
@@ -222,7 +223,7 @@ def export(store: Store, question_set: QuestionSet, reviewer: str) -> list[Errat
 def matching_cases(
     store: Store, question_set: QuestionSet, digests: Collection[str]
 ) -> dict[str, list[tuple[int, str]]]:
-    """Return the cases (number and id) of the question set by digest."""
+    """Return the cases of a question set that have one of the given digests, as (number, id) by digest."""
     cases: dict[str, list[tuple[int, str]]] = {}
     numbers = CaseTable(store, question_set.key).numbers("TRUE", [])
     for start in range(0, len(numbers), 10_000):
