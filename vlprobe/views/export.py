@@ -1,8 +1,8 @@
 """Export of all stored results for other programs, as one DuckDB file or a folder of Parquet or CSV
 files.
 
-The tables are `runs`, `cases`, `scores`, `estimates`, tables that probes store with their scores,
-`annotations` (people's tags and notes), and `slices` (cases saved under a name). Every export
+The tables are `runs`, `cases`, `scores`, `estimates`, `annotations` (people's tags and notes),
+`slices` (cases saved under a name), and any tables that probes store with their scores. Every export
 includes the descriptions of `export_schema`: as the tables `schema_about` and `schema_columns` in a
 DuckDB file, and as `schema.json` in a folder.
 """
@@ -37,7 +37,7 @@ BATCH_ROWS = 20_000  # of CSV, at a time in memory
 
 
 def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool = True) -> int:
-    """Write all results and return how many scores were written.
+    """Write all stored results to a new file or folder and return the number of scores written.
 
     A separate connection writes the files, because the store's connection can only read the cache
     folder. Nothing appears at `output` until the export is complete.
@@ -105,7 +105,7 @@ def exported_runs(store: Store, with_bundled: bool = True) -> "pd.DataFrame":
 
 
 def table_files(store: Store, stored: "pd.DataFrame") -> dict[str, dict[str, list[str]]]:
-    """Return the files of each table, by name and question set key ("" for tables of runs)."""
+    """Return the Parquet files of each table, by table name and question set key ("" for tables of runs)."""
     keys = stored["key"].tolist()
     side_tables = {
         name for probe in stored["probe"].unique() for name in load_probe(probe).side_tables
@@ -122,7 +122,7 @@ def table_files(store: Store, stored: "pd.DataFrame") -> dict[str, dict[str, lis
 
 
 def annotation_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
-    """Return the tags and notes of the question sets of these runs, one row per case."""
+    """Return the tags and notes on the question sets of the given runs, one row per case."""
     import pyarrow as pa
 
     rows = [
@@ -138,7 +138,7 @@ def annotation_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
 
 
 def slice_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
-    """Return the cases of the named slices of these runs, one row per slice and case."""
+    """Return the cases in the named slices of the given runs, one row per slice and case."""
     import pyarrow as pa
 
     text = pa.string()
@@ -148,7 +148,7 @@ def slice_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
 
 
 def select(name: str, files: dict[str, list[str]]) -> str:
-    """Return the SQL of a table; columns that an earlier version did not write are NULL."""
+    """Return the SQL query that reads a table; columns that an earlier version did not write are NULL."""
     return " UNION ALL BY NAME ".join(
         f"SELECT {f'{_quoted(key)} AS case_key, ' if name == 'cases' else ''}* "
         f"FROM read_parquet([{', '.join(map(_quoted, paths))}], union_by_name=true)"
@@ -161,7 +161,7 @@ def _quoted(text: str) -> str:
 
 
 def _require_space(output: Path, files: dict[str, dict[str, list[str]]]) -> None:
-    """Raise InvalidInput where the disk has less room than the results take, OSError where the folder is none."""
+    """Raise InvalidInput if the disk has less free space than the results need, OSError if the folder is missing."""
     size = sum(
         Path(path).stat().st_size
         for by_key in files.values()
@@ -183,7 +183,7 @@ def _write(
     form: Form,
     probes: str,
 ) -> None:
-    """Write the tables of these queries, and what is in them."""
+    """Write the result of each query as a table, and describe the columns of all tables."""
     columns = []
     for table, query in queries.items():
         described = connection.execute(f"DESCRIBE {query}").fetchall()
@@ -214,7 +214,7 @@ def _write(
 def _write_csv(
     connection: "duckdb.DuckDBPyConnection", query: str, path: Path, described: list[tuple]
 ) -> None:
-    """A table as CSV: lists and maps as JSON, unknown values empty, nothing that a spreadsheet would run."""
+    """Write a table as CSV: lists and maps as JSON, unknown values empty, and no text that a spreadsheet would run."""
     cells = [
         f'CAST(to_json("{name}") AS VARCHAR) AS "{name}"' if kind[-1] in "])" else f'"{name}"'
         for name, kind, *_ in described
@@ -228,5 +228,5 @@ def _write_csv(
 
 
 def _cells(row: tuple) -> Iterator[object]:
-    """Cells of a row; NaN is unknown and empty, as NULL is."""
+    """Yield the cells of a row; NaN means unknown and becomes an empty cell, as NULL does."""
     return ("" if value is None or value != value else defused(value) for value in row)

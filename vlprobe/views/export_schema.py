@@ -1,4 +1,4 @@
-"""Schema of an export: layout version and meaning of each column."""
+"""Schema of an export: the layout version and the meaning of each column."""
 
 SCHEMA_VERSION = (
     1  # raised when a table or column goes, moves or changes its meaning; not when one is added
@@ -125,9 +125,9 @@ OF_PROBE = "column of the probe {probe}, documented in its file in vlprobe/probe
 
 
 def meaning(table: str, column: str, probes: str) -> str:
-    """Return the meaning of a column.
+    """Return the description of a column in an export.
 
     Args:
-        probes: Probes with runs in the export, for columns that probes add.
+        probes: Names of the probes with runs in the export, for columns that probes add.
     """
     return TABLES.get(table, {}).get(column) or OF_PROBE.format(probe=probes)

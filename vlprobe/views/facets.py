@@ -1,4 +1,4 @@
-"""Facets of the cases that pass a filter: numbers of cases and failures per value."""
+"""Facets of the cases that pass a filter: for each value of a property, the number of cases and of failures."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -19,14 +19,14 @@ UNLISTED_TAGS = ("subset", "picture")  # the type again, and the unit of resampl
 
 @dataclass(frozen=True, slots=True)
 class FacetRow:
-    """A value of a facet.
+    """One value of a facet, with its number of cases and of failures.
 
     Attributes:
         value: The value, as in the filter's field.
-        n_asked: Cases with the value that the model answered, regardless of the outcomes in the
-            filter.
-        n_fooled: Cases that pass the outcomes of the filter; without outcomes, cases that fool the
-            model; for rewordings, which fool no model, all cases.
+        n_asked: Number of cases with the value that the model answered, regardless of the outcomes
+            in the filter.
+        n_fooled: Number of cases that pass the outcomes in the filter; if the filter has no outcome,
+            the number that fool the model, or for rewordings, which fool no model, all cases.
     """
 
     value: str
@@ -36,8 +36,8 @@ class FacetRow:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """Values of one property, highest rate first, not restricted by selected values of the same
-    facet.
+    """The values of one property, highest failure rate first. Values that the filter already selects
+    in the same facet do not restrict the counts.
 
     Attributes:
         name: "subtype", "rule", "pair", or the name of a kind of slice: "tag:NAME",
@@ -50,8 +50,8 @@ class Facet:
 
 
 def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
-    """Return the facets of a kind of cases; see `Facet`. A facet is omitted if all its values have
-    a rate of 100 %, unless the filter has one of them.
+    """Return the facets for a kind of cases; see `Facet`. A facet is omitted if all its values have a
+    failure rate of 100 %, unless the filter already selects one of the values.
     """
     is_movement = question_set.presentation.kind(case_filter.kind).is_movement
     selections: dict[Filter, tuple[np.ndarray, np.ndarray]] = {}
@@ -77,7 +77,7 @@ def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
 
 
 def model_rates(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, float]:
-    """Return the share of the filter's cases that fool each model, ignoring the filter's outcomes.
+    """Compute the share of the filter's cases that fool each model, ignoring the filter's outcomes.
 
     The share is NaN if the model answered none of them. Ties count as fooled; a case that fools the
     model in one of two orders of the captions counts half, as on every page.
@@ -94,7 +94,7 @@ def model_rates(store: Store, question_set: QuestionSet, case_filter: Filter) ->
 
 
 def without(case_filter: Filter, name: str) -> tuple[tuple[str, ...], Filter]:
-    """Return the values of a facet in a filter, and the filter without them."""
+    """Return the values that a filter selects in a facet, and the filter without these values."""
     if name in ("subtype", "rule", "pair"):
         return getattr(case_filter, name), replace(case_filter, **{name: ()})
     field, slice_name = field_of(name)
@@ -105,7 +105,7 @@ def without(case_filter: Filter, name: str) -> tuple[tuple[str, ...], Filter]:
 
 
 def choose(case_filter: Filter, name: str, values: Sequence[str]) -> Filter:
-    """Return the filter with these values selected in a facet."""
+    """Return a copy of the filter that selects the given values in a facet."""
     _, others = without(case_filter, name)
     if name in ("subtype", "rule", "pair"):
         return replace(others, **{name: tuple(values)})
@@ -115,7 +115,7 @@ def choose(case_filter: Filter, name: str, values: Sequence[str]) -> Filter:
 
 
 def field_of(name: str) -> tuple[str, str]:
-    """Return the filter field and the slice name of a facet of slices.
+    """Return the filter field and the slice name that belong to a facet name.
 
     >>> field_of("tag:scene"), field_of("caption_length")
     (('tag', 'scene'), ('caption', 'caption_length'))
@@ -127,7 +127,7 @@ def field_of(name: str) -> tuple[str, str]:
 def _selected(
     store: Store, question_set: QuestionSet, case_filter: Filter, is_movement: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return whether each case counts as asked, and as fooled: bool of shape (n_cases,)."""
+    """Return whether each case counts as answered, and whether it counts as fooled: bool of shape (n_cases,)."""
     margins = AnswerTable(store, question_set.run(case_filter.model).key).margins
     is_asked, is_fooled = np.zeros(len(margins), dtype=bool), np.zeros(len(margins), dtype=bool)
     is_asked[cases.passing(store, question_set, case_filter.any_outcome())[0]] = True
@@ -167,7 +167,7 @@ def _facet_members(
 def _tags(
     store: Store, question_set: QuestionSet, cases_table: CaseTable
 ) -> dict[str, PatternGroups]:
-    """The dataset's tags with at most 60 values, by the name of their facet."""
+    """Return the dataset's tags that have at most 60 values, by facet name."""
     names = {text.partition("=")[0] for text in estimates.tag_values(store, question_set)}
     found = {}
     for name in sorted(names.difference(UNLISTED_TAGS)):

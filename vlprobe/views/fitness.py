@@ -1,4 +1,4 @@
-"""Reliability of models: their failed checks, by dataset."""
+"""Reliability of models: the model checks that they failed, by dataset."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Outcome = Literal["passed", "failed", "unjudged"]
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """Outcome of one check of one model over all datasets."""
+    """The outcome of one check for one model over all datasets."""
 
     outcome: Outcome  # "failed" where it failed on any, "unjudged" where it was judged on none
     failed_on: tuple[str, ...]  # names of datasets
@@ -24,7 +24,7 @@ class CheckOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ModelFitness:
-    """A row of the matrix of models by checks."""
+    """A row in the matrix of models by checks."""
 
     model: str
     is_control: bool
@@ -44,7 +44,7 @@ class ModelFitness:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """Check results of a model that affect its numbers on one question set."""
+    """The note and the failed checks that affect a model's numbers on one question set."""
 
     model: str
     is_control: bool
@@ -53,7 +53,7 @@ class Warned:
 
 
 def examinations(store: Store) -> list[Examination]:
-    """Return the examinations of models with results or with applicable checks, latest first."""
+    """Return the examinations of models that have results or at least one applicable check, latest first."""
     models = runs.models(store)
     return [
         examination
@@ -64,7 +64,7 @@ def examinations(store: Store) -> list[Examination]:
 
 
 def matrix(store: Store) -> tuple[ModelFitness, ...]:
-    """List the models of `examinations` by name, controls last, by the latest check on each dataset."""
+    """Return one row per model in `examinations`, using the latest examination on each dataset; controls come last."""
     latest: dict[str, dict[str, Examination]] = {}
     for examination in examinations(store):
         latest.setdefault(examination.model, {}).setdefault(examination.dataset, examination)
@@ -95,7 +95,7 @@ def _outcome(judged: Iterable[tuple[str, bool | None]]) -> CheckOutcome:
 
 
 def warned(store: Store, question_set: QuestionSet) -> tuple[Warned, ...]:
-    """Return the models with a note or a failed check on these pictures, controls last."""
+    """Return the models that have a note or a failed check on this question set's dataset, controls last."""
     failed: dict[tuple[str, str], tuple[str, ...]] = {}
     for examination in examine.load(store):
         names = tuple(check.name for check in examination.checks if check.passed is False)

@@ -1,12 +1,12 @@
 """Patterns: word replacements that fool a model far more often than other edits of the same type.
 
-A pattern has at least ASKED answers and fooled models at least LIFT times as often as the average
-edit of the same type (for a type itself: as the average of its kind). It must also be significant:
-q is at most Q in a one-sided test that is corrected over all patterns with that many answers
-(Benjamini and Hochberg). The test clusters cases by picture (`metrics.clustered`), because several
+A pattern has at least ASKED answers and fools the model at least LIFT times as often as the average
+edit of the same type does; a type is compared with the average edit of its kind instead. It must also be significant:
+its q-value is at most Q in a one-sided test that is corrected over all patterns with at least
+ASKED answers (Benjamini and Hochberg). The test clusters cases by picture (`metrics.clustered`), because several
 wrong captions of one picture agree and are not independent observations. This agreement is
-estimated instead of relying on a normal limit, so the test is valid even if a pattern has only
-three pictures. `views.pattern_groups` defines the possible patterns.
+estimated from the data instead of relying on a normal approximation, so the test is valid even if a
+pattern has only three pictures. `views.pattern_groups` defines the possible patterns.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ Q = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One pattern of one model. Ties count as fooled; cases without an answer are not counted."""
+    """A pattern and how often it fools one model. Ties count as fooled; cases without an answer are not counted."""
 
     key: str  # as `Filter.pair` and the address name it
     source: str  # words taken out; "" of a type or a tag, and where any words were
@@ -49,7 +49,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """The patterns of a model and the population they were found in."""
+    """The patterns found for a model, with the population that they were found in."""
 
     patterns: tuple[Pattern, ...]  # largest excess first; () where there is none
     n_groups: int  # asked at least ASKED times
@@ -62,9 +62,9 @@ NOTHING = Patterns((), 0, float("nan"), 0, 0)
 
 
 def patterns(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:
-    """Return the patterns of a filter's model among the cases that the filter selects.
+    """Find the patterns that fool a filter's model among the cases that the filter selects.
 
-    The filter's outcome, order, other model and patterns are ignored. The average edit of a type is
+    The filter's outcome, order, second model and patterns are ignored. The average edit of a type is
     computed over all questions of the kind.
 
     If the filter selects searches lost to the picture's own mixture, these searches count as fooled,
@@ -83,7 +83,7 @@ def patterns(store: Store, question_set: QuestionSet, case_filter: Filter) -> Pa
 
 
 def pattern_of(store: Store, question_set: QuestionSet, kind: str, case: int) -> str:
-    """Return the key of the words replaced in a case; "" without a replacement."""
+    """Return the key of the word pattern that a case belongs to; "" if no words were replaced."""
     groups = views_groups.pattern_groups(
         CaseTable(store, question_set.key), question_set.probe, kind
     )
@@ -96,7 +96,7 @@ def _is_clear(pattern: Pattern) -> bool:
 
 
 def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:
-    """Return `patterns` with every pattern of at least ASKED answers, clear or not."""
+    """Return the result of `patterns` with every pattern of at least ASKED answers, significant or not."""
     cases = CaseTable(store, question_set.key)
     groups = views_groups.pattern_groups(cases, question_set.probe, case_filter.kind)
     if not case_filter.kind or not len(groups.keys):
@@ -149,7 +149,7 @@ def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> 
 def _mask(
     store: Store, question_set: QuestionSet, question_filter: Filter, n_cases: int
 ) -> np.ndarray:
-    """Return whether each case passes a filter, whatever was answered: bool of shape (n_cases,)."""
+    """Return whether each case passes a filter: bool of shape (n_cases,)."""
     numbers, _, _ = views_cases.passing(store, question_set, question_filter)
     is_matching = np.zeros(n_cases, dtype=bool)
     is_matching[numbers] = True
@@ -159,7 +159,7 @@ def _mask(
 def _tested(
     keys: Sequence[str], groups: clustered.GroupRates, bases: np.ndarray
 ) -> tuple[Pattern, ...]:
-    """Groups of these keys as patterns, against the base rate of each; largest excess first."""
+    """Test each group against its base rate and return the groups as patterns, largest excess first."""
     p = clustered.chance_of_more(groups, bases)
     q = clustered.benjamini_hochberg(p)
     lift = np.divide(groups.rates, bases, out=np.full(len(keys), np.nan), where=bases > 0)

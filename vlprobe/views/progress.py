@@ -1,4 +1,4 @@
-"""Expected duration of a run, and partial results of a run in progress from its finished parts."""
+"""Expected duration of a run, and partial results of an unfinished run from the parts that are done."""
 
 import math
 import re
@@ -20,7 +20,7 @@ PART = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")  # the number of its first cas
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """Expected duration of some work in seconds; NaN if nothing similar was done before."""
+    """The expected duration of a task in seconds; NaN if nothing similar was done before."""
 
     low: float
     high: float
@@ -41,7 +41,7 @@ UNKNOWN = Duration(math.nan, math.nan)
 def expected(
     runs: Sequence[RunRow], models: Sequence[str], dataset: str, probe: str, limit: int = 0
 ) -> Duration:
-    """Estimate the time that these models need for one probe on one dataset.
+    """Estimate the time that the given models need for one probe on one dataset.
 
     A model that has run before is expected to take the same time per case as last time. For a new
     model, the range is from the fastest to the slowest of the other models.
@@ -51,8 +51,8 @@ def expected(
         limit: Number of items to evaluate; 0: all.
 
     Returns:
-        Total seconds for all models in sequence; UNKNOWN if no stored run has these questions, or
-        only part of them.
+        Total seconds for all models in sequence; UNKNOWN if no stored run has the same questions, or
+        if such runs cover only part of them.
     """
     alike = [
         run
@@ -71,7 +71,7 @@ def expected(
 
 
 def _scaled(run: RunRow, limit: int) -> float:
-    """The seconds of a run, scaled to `limit` items; 0: as many as it had."""
+    """Return the duration of a run in seconds, scaled to `limit` items; 0: not scaled."""
     items = max(run.n_items, 1)
     if not (run.limit or run.selection):  # which covered all items
         limit = min(limit, items)
@@ -103,7 +103,7 @@ def _rounded(amount: float, unit: str) -> str:
 
 
 class SoFar(NamedTuple):
-    """Partial results on the cases of one kind."""
+    """Partial results of a run on the cases of one kind."""
 
     n_fooled: int  # ties among them
     n_answered: int  # whose margin is known
@@ -111,10 +111,10 @@ class SoFar(NamedTuple):
 
 
 def so_far(store: Store, run_key: str, case_key: str, kind: str) -> SoFar:
-    """Count the cases of a kind that fool a model in an unfinished run.
+    """Count how many cases of one kind fool a model in an unfinished run.
 
-    Only parts on this machine are read; parts that are incomplete, removed or damaged count as not
-    answered.
+    Only parts on this machine are read. Cases in parts that are incomplete, removed or damaged count as
+    not answered.
     """
     numbers = CaseTable(store, case_key).numbers("kind = ?", [kind])
     n_fooled = n_answered = 0
@@ -134,7 +134,7 @@ def so_far(store: Store, run_key: str, case_key: str, kind: str) -> SoFar:
 
 
 def _part_margins(path: Path) -> np.ndarray | None:
-    """The margins of the cases of a part, shape (n,); None if they cannot be read."""
+    """Return the margins of the cases in a part, shape (n,); None if the part cannot be read."""
     try:
         status = path.stat()
         version = str(path), status.st_size, status.st_mtime_ns

@@ -1,7 +1,7 @@
-"""Numbers from the result tables of the five papers, and the tables that a user's run can fill.
+"""Numbers from the result tables in the five papers, and the tables that a user's run can fill.
 
-`published.csv` has one row per printed cell. Cells printed as a dash and columns of words have no
-row.
+`published.csv` has one row per printed cell, except for cells printed as a dash and columns of
+words.
 
     paper, table   lgip tables 2-7, rococo 3-7, eqben 2-12, visla 2-9, prsm 1
     dataset        the evaluated dataset; `none` for facts about a model,
@@ -9,12 +9,12 @@ row.
                    `eqben` for the mean of the five subsets times three scores
     split          the part of the dataset, or the edit; `all` for the whole dataset
     model          as printed, without citations. Rows printed as "+ FT" or "+ EQSIM" include the model of their block
-                   and the data of the fine-tuning: "FIBER + EQSIM (F30K)". PRSM does not state which CLIP
+                   and the fine-tuning data: "FIBER + EQSIM (F30K)". PRSM does not state which CLIP
                    model it used.
     metric, unit   below
     value          as printed, never rescaled: 400M is 400 with the unit million, a drop rate keeps its minus sign
-    note           why a cell differs from another publication of it, or how it was read; a note with "suspect:"
-                   gives the reason to doubt the number itself, one with "the text says" cites the contradiction
+    note           why a cell differs from another publication of the same number, or how it was read; a note with
+                   "suspect:" says why the number itself is in doubt, one with "the text says" cites a contradiction
 
 Metrics (in percent unless a unit is given):
 
@@ -31,9 +31,9 @@ Metrics (in percent unless a unit is given):
              split: group / kind of paraphrase / versions compared
 
 `paper_tables.toml` lists the papers, and the tables that a run can fill. `paper_columns.csv` lists
-their columns: the metric and the slices of a run that belong in each (slice names are separated by
-spaces; none: the whole question set; *: the mean of all), and the dataset, split and metric of its
-cells in `published.csv`.
+the columns of these tables: the metric and the slices of a run that belong in each column (slice
+names are separated by spaces; none: the whole question set; *: the mean of all slices), and the
+dataset, split and metric of the column's cells in `published.csv`.
 """
 
 import csv
@@ -54,7 +54,7 @@ PRSM_VERSIONS = {"P1": "o-c1-c2", "P2": "p1-p2-p3-np", "P3": "o-a1-a2-a12"}  # o
 
 @dataclass(frozen=True, slots=True)
 class PrintedSource:
-    """Source of a paper's numbers."""
+    """The source of a paper's numbers."""
 
     title: str
     authors: str
@@ -64,7 +64,7 @@ class PrintedSource:
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a paper's table, with the corresponding metric of runs."""
+    """A column in a paper's table, with the corresponding metric in runs."""
 
     group: str  # the heading that it shares with its neighbors
     title: str
@@ -83,7 +83,7 @@ class Column:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table of a paper."""
+    """A table in a paper."""
 
     number: int
     title: str  # in a picker
@@ -97,7 +97,7 @@ class PaperTable:
 
 
 def _tables(described: list[dict]) -> dict[str, tuple[PaperTable, ...]]:
-    """Return the tables by the probe whose runs fill them."""
+    """Return the paper tables, grouped by the probe whose runs fill them."""
     columns: dict[tuple[str, int], list[Column]] = {}
     with (FOLDER / "paper_columns.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -133,11 +133,11 @@ TABLES: Mapping[str, tuple[PaperTable, ...]] = _tables(_DESCRIBED["tables"])
 
 
 def load(paper: str = "") -> "pd.DataFrame":
-    """Load the published numbers of one paper or all papers, one row per cell.
+    """Load the published numbers from one paper or all papers, one row per cell.
 
     Returns:
-        The columns of `published.csv`: `table` is int64, `value` is float64, and the rest is text;
-        an empty note is ''. Also `printed`: the value as printed (0.010, not 0.01).
+        The columns of `published.csv`: `table` is int64, `value` is float64, and the rest are strings;
+        an empty note is ''. The column `printed` has the value as printed (0.010, not 0.01).
     """
     import pandas as pd
 

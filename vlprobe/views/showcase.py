@@ -1,7 +1,7 @@
-"""Failures that Home shows, and how often each type of lie fools each model.
+"""Failures for the Home page, and how often each type of wrong caption fools each model.
 
-A failure is worth showing if it fools many models. One case per picture is shown, drawn at random
-among cases that fool equally many models. In published questions, whose labels may be wrong, cases
+Failures that fool the most models are shown first, one case per picture. Among cases that fool
+equally many models, the order is random. In published questions, whose labels may be wrong, cases
 that strong models reject are omitted, and cases that fool the selected model come first.
 """
 
@@ -37,7 +37,7 @@ class Showcase:
 
 @dataclass(frozen=True, slots=True)
 class LieCount:
-    """One model on the wrong captions of one type; kinds that only measure movement fool no model."""
+    """How often wrong captions of one type fool one model; if a kind only measures movement, none do."""
 
     model: str
     subtype: str
@@ -48,19 +48,21 @@ class LieCount:
 
     @property
     def share(self) -> float:
-        """Share of wrong captions that fool the model, or the mean movement."""
+        """The share of wrong captions that fool the model, or the mean movement."""
         return self.n_believed / self.n_lies if math.isnan(self.moved) else self.moved
 
 
 def headline_models(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
-    """Return the rated models that passed the chance checks on these pictures; if none did, all."""
+    """Return the rated models that passed the chance checks on this dataset, or all rated models if none did."""
     rated, fit = question_set.rated_models, fit_models(store, question_set)
     return tuple(name for name in rated if name in fit) or rated
 
 
 def kinds(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
-    """Return the kinds of the question set's cases in Home's order: kinds that can fool a model and
-    have pictures come first, otherwise in the probe's order.
+    """Return the kinds of cases in a question set, in the order of the Home page.
+
+    Kinds that can fool a model precede kinds that only measure movement. Within both groups, kinds
+    with pictures come first; otherwise, the order is the probe's.
     """
     presentation = question_set.presentation
     path = store.files([question_set.key], "cases")
@@ -92,12 +94,12 @@ def showcases(
 ) -> tuple[Showcase, ...]:
     """Return cases of a kind that fool models, one per picture, most fooled models first.
 
-    Neighboring cases differ in type if possible. In kinds that only measure movement, the cases that
-    move most come first. If any cases have pictures, only these cases are used, if possible with
-    pictures on this machine.
+    Neighboring cases differ in type if possible. In kinds that only measure movement, the cases with
+    the largest movement come first. If any cases have pictures, the others are not used, and cases
+    whose pictures are on this machine are preferred.
 
     Args:
-        model: The selected model, whose answer is on each card.
+        model: The selected model, whose answer is shown on each card.
     """
     models = headline_models(store, question_set)
     cases = CaseTable(store, question_set.key)
@@ -137,7 +139,7 @@ def _one_a_picture(
     is_shown: np.ndarray,
     seed: int,
 ) -> np.ndarray:
-    """Positions of the shown cases: the strongest of each picture, strongest first, ties at random."""
+    """Return the position of the strongest case for each picture, strongest first; ties are in random order."""
     candidates = np.flatnonzero(is_shown)
     if not len(candidates):
         return candidates
@@ -149,7 +151,7 @@ def _one_a_picture(
 
 
 def _varied(showcases: Sequence[Showcase]) -> tuple[Showcase, ...]:
-    """The same cases; of those that fool as many models, neighbors differ in type if possible."""
+    """Reorder the cases so that neighbors that fool equally many models differ in type if possible."""
     waiting, ordered = list(showcases), []
     while waiting:
         alike = [case for case in waiting if case.n_fooled == waiting[0].n_fooled]
@@ -161,7 +163,7 @@ def _varied(showcases: Sequence[Showcase]) -> tuple[Showcase, ...]:
 
 
 def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieCount, ...]:
-    """Compute how often each model is fooled by each type of wrong caption of a kind, unordered."""
+    """Compute how often each model is fooled by each type of wrong caption in a kind, in no particular order."""
     is_movement = question_set.presentation.kind(kind).is_movement
     runs = {run.key: run for run in question_set.runs}
     # isfinite, not isnan: DuckDB 2.0.0 takes isnan() of a Parquet column for false wherever the
@@ -190,10 +192,11 @@ def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieC
 def furthest_models(
     store: Store, question_set: QuestionSet, kind: str, model: str
 ) -> tuple[str, ...]:
-    """Return the other models, most different from this model first.
+    """Return the other models in the question set, the one that differs most from the given model first.
 
-    The difference is in the share of wrong captions of each type that fool them, or in their mean
-    movement, weighted by the model's answers. Models that are not credible come last.
+    Models are compared by the share of wrong captions of each type that fool them, or by their mean
+    movement, weighted by the given model's number of answers. Controls and models that failed a chance
+    check come last.
     """
     counts = lie_counts(store, question_set, kind)
     shares = {(count.model, count.subtype): count.share for count in counts}
@@ -212,7 +215,7 @@ def furthest_models(
 
 
 def n_fooling_pictures(store: Store, question_set: QuestionSet, kind: str, model: str) -> int:
-    """Count the pictures with a wrong caption of this kind that fools the model."""
+    """Count the pictures that have a wrong caption of the given kind that fools the model."""
     cases = CaseTable(store, question_set.key)
     numbers = cases.numbers("kind = ?", [kind])
     (margins,) = views_rows.margins(store, question_set, [model], numbers)

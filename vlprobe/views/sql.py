@@ -1,6 +1,6 @@
-"""SQL queries on the tables of an export (`export_schema`), read from where they are stored.
+"""SQL queries on the tables of an export (`export_schema`), read directly from the cache.
 
-`query` runs SQL of unknown origin. DuckDB has no access to files there: pyarrow reads them. Its settings
+`query` runs SQL of unknown origin, so DuckDB has no access to files: pyarrow reads them. DuckDB's settings
 `allowed_paths` and `allowed_directories` also allow writing, and `WITH t AS (COPY ... TO ...) SELECT` counts as a
 SELECT (DuckDB 2.0).
 """
@@ -25,8 +25,8 @@ WHERE = "docs/sql.md lists tables and columns."
 
 
 def query(store: Store, statement: str) -> "pd.DataFrame":
-    """Return the rows of a SELECT; lists and maps are Python lists and dicts, unknown values are
-    None or NaN.
+    """Run a SELECT and return its rows. Lists and maps become Python lists and dicts, and unknown
+    values become None or NaN.
 
     Raises:
         InvalidInput: The statement is not a single SELECT, DuckDB rejects it, or nothing is stored.
@@ -65,7 +65,7 @@ def query(store: Store, statement: str) -> "pd.DataFrame":
 
 
 def _plain(value: object) -> object:
-    """Return a value of DuckDB as one that JSON can hold, or a date: bytes and intervals are texts."""
+    """Convert a DuckDB value to a date or a value that JSON can hold; bytes and intervals become strings."""
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     if isinstance(value, dict):
@@ -77,7 +77,7 @@ def _plain(value: object) -> object:
 
 
 def init_script(store: Store) -> Path:
-    """Write a script with one view per table to the cache and return its path, for `duckdb -init`.
+    """Write an SQL script that creates one view per table to the cache, for `duckdb -init`, and return its path.
 
     Raises:
         InvalidInput: Nothing is stored, or the cache cannot be written.
@@ -108,7 +108,7 @@ def init_script(store: Store) -> Path:
 
 
 def _dataset(paths: dict[str, list[str]]) -> "ds.Dataset":
-    """Return the rows of a table's files, as `export.select` does; columns that a file lacks are NULL."""
+    """Open a table's files as one dataset with the rows of `export.select`; columns that a file lacks are NULL."""
     import pyarrow as pa
     import pyarrow.dataset as ds
     from pyarrow.fs import LocalFileSystem

@@ -1,10 +1,10 @@
 """Published totals of known checkpoints on Winoground, SugarCrepe and ARO, compared with runs.
 
-`totals.csv` holds the results of 49 models that mteb publishes (embeddings-benchmark/results at
+`totals.csv` contains the results that mteb publishes for 49 models (embeddings-benchmark/results at
 f4cc6c8, CC0): model, revision, task, metric, value as a share, mteb_version. `text_acc` is the share
 of questions in which the picture scores highest with the right caption, `image_acc` the share in
 which the caption scores highest with the right picture, and `accuracy` the share with both; a task
-with one picture only has `text_acc`.
+with a single picture per question only has `text_acc`.
 """
 
 import csv
@@ -39,7 +39,7 @@ class Benchmark:
         label: Display name.
         sizes: Number of questions of the full benchmark, as released and without duplicates; runs
             on a part are not compared.
-        metrics: For each probe that supports its questions, the mapping from the probe's metrics to
+        metrics: For each probe that supports the benchmark, the mapping from the probe's metrics to
             mteb's metrics. The last one is the share of cases in which a model is not fooled.
     """
 
@@ -69,7 +69,7 @@ BENCHMARKS = (
 
 
 def benchmarks_of(probe: str, dataset: str) -> list[Benchmark]:
-    """Return the benchmarks that a run may belong to, usually at most one."""
+    """Return the benchmarks that a run on this dataset may belong to, usually at most one."""
     return [each for each in BENCHMARKS if probe in each.metrics and each.matches(dataset)]
 
 
@@ -78,11 +78,11 @@ class Comparison:
     """A run's results next to the published totals of its checkpoint.
 
     Attributes:
-        benchmark: The question set.
+        benchmark: The benchmark whose totals are compared.
         published: The published values, shares from 0 to 1, in the order of the benchmark's metrics.
         measured: The run's values.
         agrees: Whether each published value is in the run's 95 % interval.
-        authors: Publisher of the run's answers, "" if they were computed here.
+        authors: Publisher of the run's answers, "" if vlprobe computed them.
     """
 
     benchmark: Benchmark
@@ -93,7 +93,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """Comparison as one sentence."""
+        """The comparison in one sentence."""
         totals, measured = (
             " / ".join(f"{100 * value:.2f}" for value in values)
             for values in (self.published, self.measured)
@@ -107,7 +107,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A model's published share of cases in which it is fooled, 0 to 1."""
+    """The published share of cases in which a model is fooled, 0 to 1."""
 
     model: str
     fooled: float
@@ -119,7 +119,7 @@ def load() -> pd.DataFrame:
 
 
 def published_name(model: str) -> str:
-    """Return the name under which a model's totals are published, "" if there are none.
+    """Return the name under which a model's totals are published, "" if no totals are.
 
     Args:
         model: A name on the Hugging Face hub, or a vlprobe model name: `hf:NAME`,
@@ -147,10 +147,10 @@ def published_name(model: str) -> str:
 
 
 def of_model(model: str) -> pd.DataFrame:
-    """Return the published totals of a model: columns task, metric, value in percent, mteb_version.
+    """Return the published totals for a model: columns model, task, metric, value in percent, mteb_version.
 
     Raises:
-        NotFound: no totals are published under this name.
+        NotFound: No totals are published for this model.
     """
     table = load()
     known = published_name(model)
@@ -168,7 +168,7 @@ def compare(store: Store, model: str, case_key: str = "") -> list[Comparison]:
     """Compare a model's stored runs on whole benchmarks with its published totals.
 
     Args:
-        case_key: Only the question set of this key; "": all.
+        case_key: Compare only the question set with this key; "": all.
 
     Returns:
         One comparison per run that covers all questions of a benchmark whose name is part of the
@@ -207,7 +207,7 @@ def _compared(
     measured: pd.DataFrame,
     authors: str,
 ) -> Comparison | None:
-    """Compare the estimates of a run; None if it is not the whole benchmark or nothing is published."""
+    """Compare a run's estimates; None if the run does not cover the benchmark or no total is published."""
     names = [(benchmark.task, metric) for metric in metrics.values()]
     if not set(metrics) <= set(measured.index) or not set(names) <= set(values.index):
         return None
@@ -224,9 +224,7 @@ def _compared(
 def of_questions(
     store: Store, question_set: runs.QuestionSet, kind: str, model: str
 ) -> tuple[Total, ...]:
-    """Return the published totals that correspond to the share of cases of a kind in which a model
-    is fooled.
-
+    """Return published totals to compare with the share of cases of a kind in which a model is fooled.
 
     Returns:
         Every model with a published total on the same questions, least fooled first; () if the

@@ -1,5 +1,5 @@
 """Data for LGIP's figures: invariance error against positive rate, overall, by type and by strength
-of flip.
+of the flip.
 """
 
 import math
@@ -28,10 +28,10 @@ PUBLISHED_COMBINED = 3  # table of the paper
 def trade_off(
     store: Store, question_set: QuestionSet, up: str, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
-    """Return each model's invariance error and positive rate (or gap).
+    """Return each model's invariance error and its positive rate or sensitivity gap.
 
     Args:
-        question_set: Question set of a probe with a trade-off.
+        question_set: A question set of a probe that has a trade-off.
 
     Returns:
         model, x, x_low, x_high, x_n, y, y_low, y_high, y_n, front (as in
@@ -59,7 +59,7 @@ def trade_off(
 
 
 def trade_off_sides(probe: str) -> TradeOff:
-    """Return the two metrics of the probe's trade-off. Raises NotFound if it has none."""
+    """Return the two metrics in the probe's trade-off. Raises NotFound if the probe has none."""
     sides = registry.load_probe(probe).presentation.trade_off
     if sides is None:
         offering = [
@@ -120,7 +120,7 @@ def trade_off_by_type(
 
 
 def published_values(probe: str, number: int, metric: str) -> pd.DataFrame:
-    """Return a metric of a paper's table: model, slice (its split), value, note; shares, cosines."""
+    """Return the values of one metric in a paper's table: model, slice (its split), value, note; shares, cosines."""
     cells = published.load(probe)
     cells = cells.loc[(cells["table"] == number) & (cells["metric"] == metric)]
     table = cells.assign(slice=cells["split"], value=rescaled(cells))
@@ -128,7 +128,7 @@ def published_values(probe: str, number: int, metric: str) -> pd.DataFrame:
 
 
 def published_by_type(up: str) -> pd.DataFrame:
-    """Return LGIP's values by type of flip (tables 3, 6, 7): type, model, x, y, note."""
+    """Return LGIP's published values by type of flip (tables 3, 6, 7): type, model, x, y, note."""
     trade_offs = published_trade_off(up)
     invariance_errors = dict(zip(trade_offs["model"], trade_offs["x"], strict=True))
     tables = [
@@ -141,7 +141,7 @@ def published_by_type(up: str) -> pd.DataFrame:
 
 
 def _points(down: pd.DataFrame, up: pd.DataFrame) -> pd.DataFrame:
-    """Two metrics as x and y of each model: model, then each with _low, _high and _n."""
+    """Join two metrics into points: model, x and y, and for each of them the columns _low, _high and _n."""
     suffixes = {"value": "", "low": "_low", "high": "_high", "n_items": "_n"}
     x, y = (
         table.set_index("model")

@@ -1,7 +1,7 @@
 """Runs of one model at several training steps: metrics by step, and when each case is learned or forgotten.
 
-The steps of a training are the models NAME@STEP of a question set, as `vlprobe.Callback` names them.
-A case is right at a step if its margin is above 0; a tie is wrong.
+The steps of a training run are the models named NAME@STEP in a question set, as `vlprobe.Callback`
+names them. The model is right about a case at a step if the margin is above 0; a tie is wrong.
 """
 
 import re
@@ -24,7 +24,7 @@ _STEP = re.compile(r"(.+)@([0-9]{1,12})")
 
 
 def trainings(question_set: QuestionSet) -> dict[str, dict[int, str]]:
-    """Return the models of each training with at least two steps: by its name, then by step, ascending."""
+    """Return the models of each training run that has at least two steps, by its name and then by step, ascending."""
     found: dict[str, dict[int, str]] = {}
     for model in question_set.models:
         if matched := _STEP.fullmatch(model):
@@ -33,10 +33,10 @@ def trainings(question_set: QuestionSet) -> dict[str, dict[int, str]]:
 
 
 def find_training(store: Store, name: str, probe: str = "") -> tuple[QuestionSet, dict[int, str]]:
-    """Return the question set with the most steps of a training, and its models by step.
+    """Return the question set that has the most steps of a training run, and the models by step.
 
     Raises:
-        NotFound: No question set has two steps of this name.
+        NotFound: No question set has at least two steps of a training run with this name.
     """
     rows = [row for row in runs.question_set_rows(store) if probe in ("", row.probe)]
     best: tuple[QuestionSet, dict[int, str]] | None = None
@@ -82,14 +82,15 @@ def curves(
 def cases_by_step(
     store: Store, question_set: QuestionSet, steps: Mapping[int, str], kind: str
 ) -> pd.DataFrame:
-    """Return what became of each case of a kind.
+    """Return at which training step each case of a kind is learned or forgotten, if it is.
 
-    A case is learned at the first step from which on it is right until the last one, and forgotten
-    at the first step from which on it is wrong, after a step at which it was right.
+    A case is learned at the first step from which on the model is right until the last step. It is
+    forgotten at the first step from which on the model is wrong, after a step at which it was right.
 
     Returns:
-        CASE_COLUMNS, by case: `outcome` is one of OUTCOMES, "unknown" if the margin of any step is;
-        `step` is the step at which it was learned or forgotten, NaN for other outcomes.
+        CASE_COLUMNS, one row per case. `outcome` is one of OUTCOMES; it is "unknown" if the margin is
+        unknown at any step. `step` is the step at which the case was learned or forgotten, NaN for
+        other outcomes.
     """
     numbers = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
     of_steps = margins(store, question_set, list(steps.values()), numbers)

@@ -1,4 +1,4 @@
-"""Picture searches among mixed pictures: searches lost to a mixture, and single searches."""
+"""Picture searches in galleries with mixed pictures: searches lost to a mixture, and single searches."""
 
 from vlprobe.views.mixed import case, searches, shares
 

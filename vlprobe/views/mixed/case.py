@@ -1,4 +1,4 @@
-"""A search for a picture, the picture mixed into it, and the first candidates in both galleries."""
+"""A picture search, the picture mixed into its right picture, and the top candidates in both galleries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ SHOWN = 5  # candidates of a gallery
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A picture of a gallery."""
+    """A picture in a gallery."""
 
     item: str
     picture: str  # name of the unmixed picture; "" if no case names it
@@ -50,7 +50,7 @@ class Fronts:
 
 @dataclass(frozen=True, slots=True)
 class ModelRanks:
-    """Ranks of the right picture for one model; 0: beyond the stored candidates."""
+    """The ranks of the right picture for one model; 0: beyond the stored candidates."""
 
     model: str
     clean: int
@@ -60,7 +60,7 @@ class ModelRanks:
 
 @dataclass(frozen=True, slots=True)
 class MixedCase:
-    """A search for a picture, and the picture mixed into it."""
+    """A search for a picture, with the picture that is mixed into the right one."""
 
     case: int  # its number
     id: str
@@ -82,16 +82,16 @@ class MixedCase:
 
     @property
     def share(self) -> int:
-        """Percentage of the right picture that remains in the run's mixture."""
+        """Percentage of the right picture that remains in the mixture used by the run."""
         return round(100 * strength(self.subtype)[1])
 
     def ranks_of(self, model: str) -> ModelRanks:
-        """Return the ranks of one model."""
+        """Return the ranks for one model."""
         return next(ranks for ranks in self.ranks if ranks.model == model)
 
 
 class ItemPicture(NamedTuple):
-    """Picture of an item."""
+    """The picture of an item, with its first caption."""
 
     name: str
     caption: str  # its first case
@@ -103,7 +103,7 @@ NO_CANDIDATE = Candidate("", "", "", "", "", "", float("nan"))
 
 @dataclass(frozen=True, slots=True)
 class _Gallery:
-    """The pictures of a question set."""
+    """The pictures in a question set, by item."""
 
     pictures: dict[str, ItemPicture]  # by item, in the order of the items
     n_mixtures: dict[str, int]  # by rule
@@ -111,12 +111,12 @@ class _Gallery:
 
     @property
     def nbytes(self) -> int:
-        """Approximate size in memory (bytes) of two texts per picture."""
+        """Approximate size in memory (bytes), assuming two strings per picture."""
         return 400 * len(self.pictures)
 
 
 def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -> MixedCase:
-    """Return one search with its mixture, every model's ranks, and one model's first candidates.
+    """Return a search with its mixture, the ranks for every model, and the top candidates for one model.
 
     Raises InvalidInput if the case is not a search for a picture.
     """
@@ -165,12 +165,12 @@ def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -
 
 
 def _rank(value: float) -> int:
-    """A stored rank; 0 where it is unknown."""
+    """Convert a stored rank to int; 0 if it is unknown."""
     return 0 if np.isnan(value) else int(value)
 
 
 def _front_row(store: Store, run_key: str, case: int) -> Mapping[str, Any] | None:
-    """The stored first candidates of a search; None if the run stores none."""
+    """Return the stored top candidates for a search; None if the run stores none."""
     if not store.run(run_key).has_table(rococo_galleries.TABLE):
         return None
     table = TableFile(store, run_key, rococo_galleries.TABLE).rows([case], excluded=("run",))
@@ -181,11 +181,11 @@ def _front_row(store: Store, run_key: str, case: int) -> Mapping[str, Any] | Non
 def first_candidates(
     store: Store, question_set: QuestionSet, model: str, numbers: Sequence[int]
 ) -> list[Candidate]:
-    """Return the picture that a model ranks first in each of these searches for a picture, mixed
-    pictures included.
+    """Return the picture that a model ranks first in each of the given picture searches, mixed pictures
+    included.
 
-    A mixture is known from the scores. An unmixed picture is known only if the run stored its first
-    candidates; otherwise, the result is NO_CANDIDATE.
+    If a mixture ranks first, it is known from the scores. If an unmixed picture does, it is known only
+    if the run stored its top candidates; otherwise, the result is NO_CANDIDATE.
     """
     key = question_set.run(model).key
     pictures = _gallery(CaseTable(store, question_set.key)).pictures
@@ -208,10 +208,10 @@ def first_candidates(
 
 
 def fronts_from(row: Mapping[str, Any], pictures: Mapping[str, ItemPicture], rule: str) -> Fronts:
-    """Return the galleries' first candidates from a row of `rococo_fronts.SCHEMA`.
+    """Build the top candidates in both galleries from a row of `rococo_fronts.SCHEMA`.
 
     Args:
-        rule: Rule of the mixtures: KIND:LAM:seedN.
+        rule: Rule that made the mixtures: KIND:LAM:seedN.
     """
 
     def candidate(item: str, partner: str, score: float) -> Candidate:
@@ -246,7 +246,7 @@ def _edit(rule: str, item: str, partner: str) -> PictureEdit:
 
 
 def item_pictures(store: Store, question_set: QuestionSet) -> dict[str, ItemPicture]:
-    """Return the picture of each item that has a case, in the order of the items."""
+    """Return the picture of each item that has a case, in item order."""
     return _gallery(CaseTable(store, question_set.key)).pictures
 
 
@@ -271,13 +271,13 @@ def _gallery(table: CaseTable) -> _Gallery:
 def stored_wins(
     store: Store, question_set: QuestionSet, case: MixedCase, models: Sequence[str]
 ) -> dict[str, dict[int, bool]]:
-    """Return whether the right picture scores higher than its own mixture, at the evaluated shares.
+    """Return whether the right picture scores higher than its own mixture at each evaluated share.
 
     Args:
-        case: The search; the same search at other strengths of the same kind and draw is included.
+        case: The search; results for other strengths of the same kind and draw are included.
 
     Returns:
-        For each model, the results by percentage of the right picture that remains; percentages
+        For each model, the results by the percentage of the right picture that remains; percentages
         without a stored result are omitted.
     """
     kind, _ = strength(case.subtype)

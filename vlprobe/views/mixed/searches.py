@@ -1,7 +1,7 @@
-"""Picture searches among mixed pictures: their outcomes, number and order.
+"""Picture searches in galleries with mixed pictures: outcomes, counts and order.
 
 A search succeeds if the right picture ranks first among the unmixed pictures. It is lost to its own
-mixture if the mixture ranks first once mixtures are added.
+mixture if a mixture of the right picture ranks first once mixtures are added.
 """
 
 import json
@@ -22,7 +22,7 @@ KIND = "t2i"  # of the cases: searches for a picture
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Outcomes of one model's searches for a picture: arrays with one entry per search."""
+    """The outcomes of one model's picture searches: arrays with one entry per search."""
 
     numbers: np.ndarray  # of the cases, rising
     is_found: np.ndarray  # bool: the right picture comes first without mixtures
@@ -38,7 +38,7 @@ class Outcomes:
 
 
 def strength(subtype: str) -> tuple[Literal["mix", "patch"], float]:
-    """Return the kind and the remaining share.
+    """Split the subtype of a mixture into its kind and the share of the picture that remains.
 
     >>> strength("mix:0.9")
     ('mix', 0.9)
@@ -48,14 +48,17 @@ def strength(subtype: str) -> tuple[Literal["mix", "patch"], float]:
 
 
 def outcomes(store: Store, question_set: QuestionSet, model: str) -> Outcomes:
-    """Return the outcomes of a model's searches for a picture."""
+    """Return the outcomes of all picture searches by one model."""
     run_key = question_set.run(model).key
     return outcomes_of(CaseTable(store, question_set.key), AnswerTable(store, run_key))
 
 
 @remembered
 def outcomes_of(cases: CaseTable, answers: AnswerTable) -> Outcomes:
-    """Decide by the first stored candidate; if a run has none, by the best mixture's path."""
+    """Return the outcomes of one model's searches, decided by the first stored candidate.
+
+    If the run stored no candidates, the path of the best mixture decides.
+    """
     if "rank_clean" not in answers.columns:  # of a probe without searches
         return Outcomes(*(np.empty(0, dtype) for dtype in (np.int32, bool, bool, bool, np.int32)))
     store = cases.store
@@ -97,7 +100,7 @@ def outcomes_of(cases: CaseTable, answers: AnswerTable) -> Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class SearchCounts:
-    """Numbers of searches that one model finds and loses at one strength."""
+    """How many searches of one strength a model finds and loses."""
 
     n_searches: int
     n_found: int
@@ -107,8 +110,8 @@ class SearchCounts:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Position of a search among the searches lost to their own mixture, most fooled models first.
-    Neighbors are ids of cases, "" if there is none.
+    """The position of a search among the searches lost to their own mixture, most fooled models first.
+    Neighbors are case ids, "" if there is none.
     """
 
     place: int  # from 1; 0: it is not among them
@@ -120,7 +123,7 @@ class Place:
 
 
 def strengths(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
-    """List the mixtures of the question set: blends before patches, weakest first."""
+    """Return the subtypes of the mixtures in the question set: blends before patches, weakest first."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT subtype FROM read_parquet(?) WHERE kind = ?",
@@ -148,14 +151,14 @@ def _numbers(store: Store, question_set: QuestionSet, subtype: str) -> np.ndarra
 def order(
     store: Store, question_set: QuestionSet, model: str, subtype: str, counted: Collection[str] = ()
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the searches that a model loses to their own mixture, most fooled models first; among
-    equals, each picture appears once before any repeats.
+    """Return the searches that a model loses to their own mixture, most fooled models first. Among
+    equals, each picture appears once before any picture repeats.
 
     Args:
         counted: Models to count; empty: all except controls.
 
     Returns:
-        Case numbers, and the number of counted models that lose each.
+        Case numbers, and the number of counted models that lose each search.
     """
     of_model = outcomes(store, question_set, model)
     is_chosen = of_model.is_own & np.isin(of_model.numbers, _numbers(store, question_set, subtype))
@@ -183,7 +186,7 @@ def order(
 def place(
     store: Store, question_set: QuestionSet, model: str, subtype: str, case: int | None
 ) -> Place:
-    """Return the position of a search and its neighbors; without a case, the first search is next."""
+    """Return the position of a search and its neighbors; if `case` is None, the first search is the next one."""
     numbers, n_fooled = order(store, question_set, model, subtype)
     n_models = len(question_set.rated_models)
     at = int(np.flatnonzero(numbers == case)[0]) if case in numbers else -1

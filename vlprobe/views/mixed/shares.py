@@ -1,6 +1,6 @@
-"""One search at every share of its mixture: the winner, and the first candidates.
+"""A picture search at every share of its mixture: which picture wins, and the top candidates.
 
-Only the right picture's own mixture changes; all other candidates stay at the strength of the run.
+Only the mixture of the right picture changes; all other candidates stay at the strength of the run.
 """
 
 import math
@@ -15,7 +15,7 @@ OWN = -1  # in an order of candidates: the right picture's own mixture
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Answers in both galleries with the search's own mixture at one share."""
+    """One model's result in a search if the mixture of the right picture has a given share."""
 
     share: int  # percent that stays
     is_won: bool | None  # whether the right picture scores higher than its mixture; None: unknown
@@ -34,7 +34,7 @@ class ModelTurn:
 
 
 def others(fronts: Fronts, item: str) -> tuple[Candidate, ...]:
-    """Return the first candidates of the whole gallery, best first, without the item's own mixture."""
+    """Return the top candidates in the gallery with mixtures, best first, without the item's own mixture."""
     return tuple(
         candidate
         for candidate in fronts.whole
@@ -45,11 +45,11 @@ def others(fronts: Fronts, item: str) -> tuple[Candidate, ...]:
 def standings(
     case: MixedCase, model: str, fronts: Fronts | None, scores: ShareScores | None
 ) -> tuple[Standing, ...]:
-    """Return the answers of one model at each share.
+    """Compute one model's result at each share.
 
     Args:
-        fronts: Its first candidates at the run's strength; None: unknown.
-        scores: Its similarities at every share; None: only the run's own share is known.
+        fronts: The model's top candidates at the run's strength; None: unknown.
+        scores: The model's similarities at every share; None: only the run's own share is known.
 
     Returns:
         One entry for each of SHARES, or only one for the run's share. At the run's share, the
@@ -68,7 +68,7 @@ def standings(
 
 
 def _shifted(scores: ShareScores, right: float) -> dict[int, float]:
-    """Scores of the mixtures by share, moved so that the right picture has its stored score."""
+    """Return the mixture's score by share, shifted so that the right picture has its stored score."""
     return {
         share: right + (mixture - scores.right)
         for share, mixture in zip(SHARES, scores.mixtures, strict=True)
@@ -103,7 +103,7 @@ def _standing(
 
 
 def _place(fronts: Fronts, case: MixedCase, own: float, is_stored: bool) -> int:
-    """Count how many of the first few stand before the own mixture: as stored, or by its score."""
+    """Count how many of the top candidates precede the own mixture, as stored or by its score."""
     if is_stored:
         for place, candidate in enumerate(fronts.whole):
             if candidate.item == case.item and candidate.is_mixture:
@@ -119,12 +119,12 @@ def _place(fronts: Fronts, case: MixedCase, own: float, is_stored: bool) -> int:
 def model_turn(
     model: str, scores: ShareScores | None, stored: Mapping[int, bool], share: int
 ) -> ModelTurn:
-    """Return the share from which a model prefers the right picture.
+    """Find the share from which on a model prefers the right picture to its mixture.
 
     Args:
-        scores: Its similarities at every share; None: they were not computed again.
-        stored: Stored results of runs, by share: whether the right picture wins. The stored value
-            of the displayed share is kept.
+        scores: The model's similarities at every share; None: they were not computed again.
+        stored: Whether the right picture wins in stored runs, by share.
+        share: The displayed share, at which a stored result is kept.
     """
     if scores is None:
         known: dict[int, bool | None] = {**stored, SHARES[0]: None}
@@ -137,7 +137,7 @@ def model_turn(
 
 
 def by_turn(turns: Sequence[ModelTurn]) -> list[ModelTurn]:
-    """Sort models by how early they prefer the right picture; never and untested come last."""
+    """Sort models by how early they prefer the right picture; models that never do or were not tested come last."""
     return sorted(
         turns, key=lambda each: (each.turn is None, -(each.turn.share if each.turn else 0))
     )
