@@ -1,1 +1,1 @@
-"""Tables to HTML, figures and files; nothing here imports Streamlit."""
+"""Render tables as HTML, figures and files. Nothing in this package imports Streamlit."""

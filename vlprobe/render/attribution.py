@@ -1,7 +1,6 @@
-"""Credits of pictures and sources of answers: the only module that writes them.
+"""Picture credits and sources of published answers. No other module writes them.
 
-Below a picture of a bundled question set that is not bundled itself, the same line says so, with
-the picture's public page.
+If a picture of a bundled question set is not bundled itself, the credit line says so and links to its public page.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,13 +20,14 @@ SECURE = "https://"  # other addresses are shown as text
 
 
 def photo_values(credit: Credit) -> dict[str, str]:
-    """Return the label and page of a photograph, and its license with its address."""
+    """Return the label and page of a photograph, and the name and URL of its license."""
     return _values("Photo", credit.page, credit.license, credit.license_url)
 
 
 def credit_values(name: str) -> dict[str, str] | None:
-    """Return what components draw below a picture: label with its page, license with its address;
-    None if nothing is known of the picture.
+    """Return the credit below a picture: a label with its page, and a license with its URL.
+
+    Return None if nothing is known about the picture.
     """
     if credit := picture_credit(name):
         return photo_values(credit)
@@ -39,7 +39,7 @@ def _values(label: str, page: str, license_: str = "", license_url: str = "") ->
 
 
 def credit_line(name: str) -> htpy.Element | None:
-    """Return the same as a line of HTML below the picture; None if nothing is known of it."""
+    """Return the credit of a picture as a line of HTML, or None if nothing is known about the picture."""
     values = credit_values(name)
     if values is None:
         return None
@@ -51,16 +51,16 @@ def credit_line(name: str) -> htpy.Element | None:
 
 
 def distinct_credits(names: Iterable[str]) -> list[Credit]:
-    """Return the credits of pictures and of the pictures mixed into them, each once, in their order."""
+    """Return the distinct credits for some pictures and the pictures mixed into them, in the order of the pictures."""
     credits = chain.from_iterable(map(picture_credits, names))
     return list(dict.fromkeys(credit for credit in credits if credit))
 
 
 def credits_line(names: Iterable[str]) -> htpy.Element | None:
-    """Return the credits of pictures that are shown together as one line of HTML; None without any.
+    """Return the credits for pictures that are shown together as one line of HTML, or None if there are none.
 
     Args:
-        names: Stored names of the pictures, in their order.
+        names: Stored names of the pictures, in display order.
     """
     if not (credits := distinct_credits(names)):
         return None
@@ -74,7 +74,7 @@ def credits_line(names: Iterable[str]) -> htpy.Element | None:
 def published_line(
     runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED
 ) -> htpy.Element | None:
-    """Return the sources of answers that others published, as a line of HTML; None if all were computed here."""
+    """Return the sources of answers that others published as a line of HTML, or None if all were computed here."""
     sources = _sources(runs)
     if not sources:
         return None
@@ -87,7 +87,7 @@ def published_line(
 
 
 def published_text(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED) -> str:
-    """The same as plain text with addresses; "" if all were computed here."""
+    """Return the sources of answers that others published as plain text with URLs, or "" if all were computed here."""
     parts = [
         f"{', '.join(model_name(model, renamed) for model in models)}: {authors}, {source}"
         for (authors, source), models in _sources(runs).items()
@@ -96,7 +96,7 @@ def published_text(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENA
 
 
 def _sources(runs: Sequence[RunRow]) -> dict[tuple[str, str], list[str]]:
-    """Models by the authors and the address of their answers."""
+    """Group the models with published answers by the authors and the URL of the answers."""
     sources: dict[tuple[str, str], list[str]] = {}
     for run in runs:
         if run.publication:

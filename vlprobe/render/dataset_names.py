@@ -1,4 +1,4 @@
-"""Display names of datasets in a sentence, by the prefixes of their names."""
+"""Display names of datasets, by the prefixes of their stored names."""
 
 DATASETS = {  # names of data that come with vlprobe, and of prefixes: "{}" is the last part of the name
     "demo": "Drawn scenes",

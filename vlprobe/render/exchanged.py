@@ -1,4 +1,4 @@
-"""The exchange between two captions, as a sentence for a person who sees the picture."""
+"""The words exchanged between two captions, written as a sentence for a person who sees the picture."""
 
 import re
 from typing import NamedTuple
@@ -31,7 +31,7 @@ PLACES = {  # where a thing is, as "one thing is ... another" has it
 
 
 class Exchange(NamedTuple):
-    """The truth as a sentence, and the false statement: a verb and words."""
+    """A true sentence about the picture, and the false statement: a verb and its words."""
 
     truth: str
     verb: str
@@ -39,10 +39,10 @@ class Exchange(NamedTuple):
 
 
 def exchange(source: str, target: str, subtype: str, true_text: str) -> Exchange | None:
-    """Return the exchanged words of a caption and their replacement; None if they are not one number, color, place or
-    thing.
+    """Describe the words that were exchanged between a true and a wrong caption, or return None.
 
-    Of types that are not made for one of these the words themselves have to be known as such.
+    The words must both be numbers, colors, places or things. If the type of edit is not made for one of these
+    categories, the words themselves must be known to belong to it.
     """
     if not source or not target or "," in source + target or subtype in LIES:
         return None
@@ -65,7 +65,7 @@ def exchange(source: str, target: str, subtype: str, true_text: str) -> Exchange
 
 
 def number_word(text: str, counts_articles: bool = True) -> str:
-    """A number as one counts it; "" if the text is none.
+    """Return the number that a text stands for as a word or digits, or "" if the text is not a number.
 
     >>> number_word("four"), number_word("A"), number_word("12"), number_word("several"), number_word("a", False)
     ('four', 'one', '12', '', '')
@@ -77,7 +77,7 @@ def number_word(text: str, counts_articles: bool = True) -> str:
 
 
 def is_thing(words: str, article: str) -> bool:
-    """Return whether words in lower case are a noun with an article or in the plural, or how many of it.
+    """Return whether lowercase words are a noun with an article, a plural noun, or a number with a noun.
 
     >>> is_thing("cat", "a"), is_thing("cats", ""), is_thing("two people", ""), is_thing("sitting", "a")
     (True, True, True, False)
@@ -90,7 +90,7 @@ def is_thing(words: str, article: str) -> bool:
 
 
 def article_before(word: str, caption: str) -> str:
-    """ "a" or "the", whichever is shortly before a word; "" if neither is.
+    """Return "a" or "the" if such an article stands shortly before a word in a caption, or "".
 
     >>> article_before("bird", "A gray bird is shown."), article_before("trains", "three yellow trains")
     ('a', '')
@@ -107,8 +107,7 @@ def article_before(word: str, caption: str) -> str:
 
 
 def with_article(article: str, noun: str) -> str:
-    """A noun with its article; of a thing that can be counted "a" where it has none, and nothing
-    before a number or a plural.
+    """Return a noun with its article. A countable noun without an article gets "a", and a number or a plural gets none.
 
     >>> with_article("a", "owl"), with_article("the", "dog"), with_article("", "dogs"), with_article("", "man")
     ('an owl', 'the dog', 'dogs', 'a man')

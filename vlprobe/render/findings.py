@@ -1,8 +1,8 @@
 """Findings in words: which model is better in a comparison, a ranking or a trade-off.
 
-The one place that names a better model. It never says more than `views.paired_tests` proves: a model is better only
-where the difference is clear after the correction for all tests and the model is above guessing; a control, or a model
-that failed its checks, is never the better one; everything else is tied, or unknown.
+No other module says that a model is better, and this one never claims more than `views.paired_tests` proves. A model is
+called better only if the difference is clear after the correction for all tests and the model is above guessing. A
+control, or a model that failed its checks, is never called better. All other results are tied or unknown.
 """
 
 import math
@@ -40,7 +40,7 @@ MOVEMENT_UNITS = {"cosine": " (cosine)", "spread": " of its own spread", "rate":
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The finding of a comparison."""
+    """The finding of a comparison as a heading and a detail, with the test that proves it."""
 
     heading: str
     detail: str
@@ -49,7 +49,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The finding of a trade-off."""
+    """The finding of a trade-off as a heading and a detail, with the best model."""
 
     heading: str
     detail: str
@@ -59,18 +59,18 @@ class Finding:
 def verdict(
     tests: PairedTests, kind: KindPresentation, renamed: Mapping[str, str] | None = None
 ) -> Verdict:
-    """Return the finding of a comparison of two or more models with the first of them."""
+    """Return the finding of a comparison between two or more models, of which the first is the baseline."""
     return _Comparison(tests, kind, renamed or {}).verdict()
 
 
 def power_of_ties(tests: PairedTests) -> str:
-    """Name the difference that the tests of tied models would have found on all cases; "" without a tie."""
+    """Say which difference the tests of tied models would have detected on all cases, or return "" without ties."""
     tied = [row.detectable for row in tests.rows if row.verdict == "tied" and not row.subtype]
     return power(tied, tests.unit)
 
 
 class _Comparison:
-    """Sentences about one comparison."""
+    """Writes the sentences about one comparison."""
 
     def __init__(
         self, tests: PairedTests, kind: KindPresentation, renamed: Mapping[str, str]
@@ -83,7 +83,7 @@ class _Comparison:
         self.is_pair = len(self.rivals) == 1
 
     def verdict(self) -> Verdict:
-        """Return the first finding that applies."""
+        """Return the first finding that applies to the comparison."""
         rows = [self.tests.row(rival.model) for rival in self.rivals]
         if all(row.verdict == "unknown" for row in rows):
             return self.unknown(rows)
@@ -96,24 +96,24 @@ class _Comparison:
         return Verdict(heading, self.detail(heading, winners), row)
 
     def name(self, model: ModelShare) -> str:
-        """The name of a model, and the reason why it cannot be called better."""
+        """Return the name of a model, followed by the reason if the model cannot be called better."""
         unfit = ", which failed its checks" if model.is_unfit else ""
         return self.names[model.model] + (", a control" if model.is_control else unfit)
 
     def named(self, models: Iterable[ModelShare]) -> str:
-        """Their names in a list."""
+        """Return the names of models as a list in a sentence."""
         return listed([self.names[each.model] for each in models])
 
     def row(self, rival: ModelShare, subtype: str = "") -> PairedTest:
-        """The row of a rival."""
+        """Return the paired test of a rival against the baseline."""
         return self.tests.row(rival.model, subtype)
 
     def having(self, *verdicts: str) -> list[ModelShare]:
-        """Rivals whose row of all cases has one of these verdicts."""
+        """Return the rivals whose test on all cases has one of the given verdicts."""
         return [rival for rival in self.rivals if self.row(rival).verdict in verdicts]
 
     def unknown(self, rows: Sequence[PairedTest]) -> Verdict:
-        """Nothing is known of any rival."""
+        """Return the finding for a comparison without enough data on any rival."""
         names = self.named(self.everyone)
         if not (n_lies := max(row.n_lies for row in rows)):
             heading = f"{names} cannot be compared."
@@ -127,7 +127,7 @@ class _Comparison:
         )
 
     def nobody_fit(self) -> str:
-        """Only controls, and models that failed their checks."""
+        """Describe a comparison that has only controls and models that failed their checks."""
         everyone = "Both" if self.is_pair else "All"
         if all(each.is_control for each in self.everyone):
             return f"{everyone} are controls, which should fail."
@@ -136,7 +136,7 @@ class _Comparison:
         return f"{everyone} models fail {UNFIT}, so read this with care."
 
     def guessing(self) -> str:
-        """No model that passed its checks is better than guessing."""
+        """Describe a comparison in which no model that passed its checks is better than guessing."""
         fit, is_all = self.fit, len(self.fit) == len(self.everyone)
         subject = ("Neither" if self.is_pair else "None") if is_all else self.named(fit)
         widest = max(each.high - each.low for each in fit)
@@ -152,7 +152,7 @@ class _Comparison:
         return f"{subject} {'can' if is_all else 'cannot'} tell: {compared}."
 
     def heading(self) -> tuple[str, list[ModelShare], PairedTest]:
-        """The heading, the models that it calls better (rivals, or the baseline), and the row that proves it."""
+        """Return the heading, the models that the heading calls better, and the row that proves it."""
         base, fit_rivals = self.base, [rival for rival in self.rivals if rival.is_fit]
         if fewer := [rival for rival in self.having("fewer") if rival.may_win]:
             return self.better(fewer, [base])
@@ -195,7 +195,7 @@ class _Comparison:
     def better(
         self, winners: list[ModelShare], losers: list[ModelShare]
     ) -> tuple[str, list[ModelShare], PairedTest]:
-        """All winners are better than all losers; on the kinds of edit that this is known of."""
+        """Return the heading that all winners are better than all losers, the winners, and the row that proves it."""
         pairs = [(winner, loser) for winner in winners for loser in losers]
         subtypes = common([self.better_at(*pair) for pair in pairs])
         subject = {1: "It", 2: "Both"}.get(len(winners), "All")
@@ -207,30 +207,32 @@ class _Comparison:
         return joined(less, self.skills(skills)), winners, self.proof(pairs)
 
     def no_better(self, models: Sequence[ModelShare], other: ModelShare) -> str:
-        """No model is clearly better than one that is not fit."""
+        """Say that no model is clearly better than a control or a model that failed its checks."""
         do = "does" if len(models) == 1 else "do"
         return f"{self.named(models)} {do} no better than {self.name(other)}."
 
     def furthest(self, rows: Iterable[PairedTest]) -> PairedTest:
-        """The row with the largest difference."""
+        """Return the row with the largest difference."""
         return max(rows, key=lambda row: abs(row.difference))
 
     def proof(self, pairs: Sequence[tuple[ModelShare, ModelShare]]) -> PairedTest:
-        """The row with the largest difference among those that make each first model better than the second:
-        the kinds of edit in the heading, else all cases.
+        """Return the row with the largest difference among the rows that prove the heading.
+
+        The first model of each pair is better than the second. The rows are those of the kinds of edit in the heading,
+        or those of all cases.
         """
         subtypes = common([self.better_at(*pair) for pair in pairs]) or [""]
         rivals = [loser if winner is self.base else winner for winner, loser in pairs]
         return self.furthest(self.row(rival, subtype) for rival in rivals for subtype in subtypes)
 
     def less(self, models: Sequence[ModelShare], how: str = "less") -> str:
-        """Models are fooled less (or more) often, or move less."""
+        """Say that models are fooled less (or more) often, or that their scores move less."""
         if self.moves:
             return f"{'moves' if len(models) == 1 else 'move'} {how}"
         return f"{_be(models)} fooled {how} often"
 
     def better_at(self, winner: ModelShare, loser: ModelShare) -> list[str]:
-        """Subtypes at which one of the two, one of them the baseline, is clearly better."""
+        """Return the subtypes at which the winner is clearly better than the loser. One of the two is the baseline."""
         is_base = winner is self.base
         rows = [self.row(loser if is_base else winner, subtype) for subtype in self.subtypes]
         return [
@@ -242,7 +244,7 @@ class _Comparison:
         ]
 
     def skills(self, by_subject: Mapping[str, Sequence[str]]) -> str:
-        """Types of edit that each subject is better at, in a sentence; "" without any."""
+        """Return a sentence with the types of edit that each subject is better at, or "" if there are none."""
         clauses = [
             f"{subject} {self.clause(subtypes, subject not in ('Both', 'All'))}"
             for subject, subtypes in by_subject.items()
@@ -251,7 +253,7 @@ class _Comparison:
         return f"{', '.join(clauses)}." if clauses else ""
 
     def clause(self, subtypes: Sequence[str], is_one: bool) -> str:
-        """The predicate of a model, or of several, that are better at these types of edit."""
+        """Return the predicate for one or more models that are better at the given types of edit."""
         if len(subtypes) > MOST_SKILLS:
             of_all = "all" if len(subtypes) == len(self.subtypes) else f"{len(subtypes)} of"
             do = "does" if is_one else "do"
@@ -261,7 +263,7 @@ class _Comparison:
         return does_better(subtypes, is_one)
 
     def shares(self, winners: Sequence[ModelShare]) -> str:
-        """How often each model is fooled, or how far it moves; the better ones first, a single one as "it"."""
+        """Say how often each model is fooled, or how far its scores move. Better models come first."""
         unit = self.tests.unit
         values = {each.model: each.share for each in self.everyone}
         start, end, write = "is fooled by", f" of the {wrong_captions(self.kind)}", share
@@ -281,7 +283,7 @@ class _Comparison:
         return f"{', '.join(figures)}."
 
     def detail(self, heading: str, winners: Sequence[ModelShare]) -> str:
-        """Shares, types of edit on which two models are tied, rivals that the heading omits, and failed checks."""
+        """Return the text below the heading: shares, ties by type of edit, omitted rivals, and failed checks."""
         lines = [self.shares(winners)]
         if len(winners) == 1:
             losers = self.having("more") if winners[0] is self.base else [self.base]
@@ -293,7 +295,7 @@ class _Comparison:
         return joined(*lines, *self.notes("a control" not in heading))
 
     def ties(self, rival: ModelShare) -> str:
-        """Types of edit on which a rival and the baseline are tied."""
+        """Name the types of edit on which a rival and the baseline are tied."""
         rows = [self.row(rival, subtype) for subtype in self.subtypes]
         tied = [row.subtype for row in rows if row.verdict == "tied"]
         if not tied:
@@ -302,7 +304,7 @@ class _Comparison:
         return f"On {nouns(tied) if len(tied) <= MOST_SKILLS else on} the two are tied."
 
     def others(self, rivals: Sequence[ModelShare], heading: str) -> list[str]:
-        """Results of rivals that the heading omits; equal ones in one sentence."""
+        """Describe the rivals that the heading omits. Rivals with equal results share a sentence."""
         groups: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[ModelShare]] = {}
         for rival in rivals:
             better, worse = self.better_at(rival, self.base), self.better_at(self.base, rival)
@@ -321,7 +323,7 @@ class _Comparison:
         better: Sequence[str],
         worse: Sequence[str],
     ) -> str:
-        """One sentence about rivals that compare alike with the baseline."""
+        """Return one sentence about rivals that have the same result against the baseline."""
         names, is_one, be = self.named(rivals), len(rivals) == 1, _be(rivals)
         if verdict == "unknown":
             return f"There is too little data on {names}."
@@ -344,7 +346,7 @@ class _Comparison:
         return f"{names} {result}{f', on {costs} above all' if worse else ''}."
 
     def notes(self, with_controls: bool = True) -> list[str]:
-        """Models that are not better than guessing, if others are, and those that are not fit."""
+        """Name the models that only guess (if others do not), the models that failed their checks, and the controls."""
         lines = []
         guessing = [each for each in self.fit if each.standing in ("guessing", "below")]
         if 0 < len(guessing) < len(self.fit):
@@ -367,7 +369,7 @@ def _be(models: Sequence[ModelShare]) -> str:
 
 
 def ties(tests: PairedTests, names: Mapping[str, str]) -> str:
-    """Count the ties of each model, which count as fooled; "" without any."""
+    """Count the ties of each model, which count as fooled, or return "" if there are none."""
     tied = [f"{names[each.model]} {each.n_tied:,}" for each in tests.contestants if each.n_tied]
     return f"Ties, which count as fooled: {', '.join(tied)}." if tied else ""
 
@@ -376,10 +378,10 @@ def ties(tests: PairedTests, names: Mapping[str, str]) -> str:
 
 
 def ranking(tests: PairedTests, names: Mapping[str, str]) -> str:
-    """Name the best and the worst of all models, where they are clear.
+    """Name the best and the worst of all models if the differences are clear.
 
     Args:
-        tests: Of every pair of the models that passed their checks.
+        tests: Tests of every pair of the models that passed their checks.
     """
     fit = [each.model for each in tests.fit if not math.isnan(each.share)]
     if not fit:
@@ -412,7 +414,7 @@ def ranking(tests: PairedTests, names: Mapping[str, str]) -> str:
 
 
 def _rest_of_ranking(tests: PairedTests, remaining: Sequence[str]) -> str:
-    """Return the result of the models that are neither the best nor the worst."""
+    """Describe the models that are neither the best nor the worst."""
     best, worst, count = tests.best, tests.worst, count_word(len(remaining))
     if len(remaining) < 2:
         return ""
@@ -432,8 +434,9 @@ def _rest_of_ranking(tests: PairedTests, remaining: Sequence[str]) -> str:
 
 
 def unbeaten(tests: PairedTests, names: Mapping[str, str]) -> str:
-    """Name the models that no other one is clearly better than, for a speaker's notes; "" of fewer than
-    three models, or where one is the best.
+    """Name the models that no other model clearly beats, as a speaker's note.
+
+    Return "" if there are fewer than three models or one of them is the best.
     """
     models = [] if len(tests.fit) < 3 or tests.best else tests.unbeaten
     ahead = listed([names[model] for model in models])
@@ -441,7 +444,7 @@ def unbeaten(tests: PairedTests, names: Mapping[str, str]) -> str:
 
 
 def frequency_sentence(count: int, total: int, lies: str, happened: str) -> str:
-    """Compute how often something happened, as a heading.
+    """Say how often something happened, as a heading.
 
     >>> frequency_sentence(126, 1000, "lies", "believed"), frequency_sentence(61, 100, "decoys", "preferred")
     ('One lie in eight is believed.', '61 % of the decoys are preferred.')
@@ -464,14 +467,14 @@ class Sides:
     """The leaders on both sides of a trade-off, and the results of all models.
 
     Attributes:
-        points: Every model; unknown values are NaN.
+        points: Results of every model. Unknown values are NaN.
         lowest: The leader at the metric that should be low.
         highest: The leader at the metric that should be high.
         fit: Models that are not controls and failed no check.
-        names: Name of each model.
-        units: Of the low metric and of the high one.
-        labels: Their names in a sentence.
-        shifted_by: What moves a score, which should stay.
+        names: Display name of each model.
+        units: Units of the low metric and of the high metric.
+        labels: Names of the two metrics in a sentence.
+        shifted_by: The change that moves a score although the score should stay the same.
     """
 
     points: Sequence[PointRow]
@@ -485,7 +488,7 @@ class Sides:
 
 
 def trade_off(sides: Sides) -> Finding:
-    """Return the first finding that applies."""
+    """Return the first finding that applies to a trade-off."""
     known = [point for point in sides.points if not math.isnan(point.x + point.y)]
     fit, models = [point for point in known if point.model in sides.fit], sides.highest.models
     down, up = sides.labels
@@ -561,7 +564,7 @@ def _trade_off_heading(sides: Sides, is_pair: bool) -> str:
 
 
 def _values(sides: Sides, points: Sequence[PointRow]) -> str:
-    """Return the values of these models on both sides."""
+    """Describe the values of some models on both sides of the trade-off."""
     x_unit, y_unit = sides.units
     of_spread = " of its own spread" if x_unit == "spread" else ""
     sentences = []
@@ -581,12 +584,12 @@ def _values(sides: Sides, points: Sequence[PointRow]) -> str:
 def order_sentences(
     estimates: pd.DataFrame, names: dict[str, str], models: Sequence[str] = ()
 ) -> list[str]:
-    """Compute how often the answer of each model changes with the order, with its interval, and in how many
-    orders the model is right: one or two sentences per model that ran in both.
+    """Say how often the answers of each model change with the order of the captions, with the interval, and in how many
+    orders the model is right. Each model that ran in both orders gets two sentences.
 
     Args:
-        estimates: What `views.estimates.estimates` returns, of all cases.
-        models: The models to report; all if empty.
+        estimates: Estimates over all cases, as `views.estimates.estimates` returns them.
+        models: The models to report, or all models if empty.
     """
     known = estimates.loc[estimates["value"].notna()]
     rows = {(row.model, row.metric): row for row in records(EstimateRow, known)}

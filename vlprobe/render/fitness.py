@@ -23,7 +23,7 @@ CSS = {"passed": "vp-held", "failed": "vp-tied", "unjudged": "vp-quiet"}
 
 
 def check_name(name: str) -> str:
-    """Return the name of a check.
+    """Return the display name of a check.
 
     >>> check_name("r1_forth"), check_name("something_else")
     ('Picture finds caption', 'something else')
@@ -32,7 +32,7 @@ def check_name(name: str) -> str:
 
 
 def fails(count: int, is_control: bool) -> str:
-    """Count how many checks a model fails, and that a control should.
+    """Say how many checks a model fails. For a control, add that it should fail.
 
     >>> fails(3, True), fails(1, False), fails(0, True)
     ('fails three checks, as it should', 'fails one check', 'passes all checks')
@@ -44,7 +44,7 @@ def fails(count: int, is_control: bool) -> str:
 
 
 def passes(n_judged: int) -> str:
-    """Return the conclusion for a model that fails no check.
+    """Return the verdict for a model that fails no check.
 
     >>> passes(6), passes(1), passes(0)
     ('OK, 6 of 6', 'OK, 1 of 1', 'no check applies')
@@ -55,7 +55,7 @@ def passes(n_judged: int) -> str:
 
 
 def warning(warned: Warned, called: str) -> str:
-    """Return one line on a model: its known properties, and how many checks it fails.
+    """Return a one-line warning about a model: whether it is a control, how many checks it fails, and its note.
 
     >>> warning(Warned("control:random", True, "", ("a", "b", "c")), "Coin flip")
     'Coin flip: a control, fails three checks, as it should.'
@@ -72,11 +72,13 @@ def warning(warned: Warned, called: str) -> str:
 
 
 def matrix(rows: Sequence[ModelFitness], looks: Looks, called: Callable[[str], str]) -> str:
-    """A table with one row per model and one column per check: a tick, "!" or "-", and the conclusion in words.
+    """Return a table with one row per model and one column per check, and the verdict in words in the last column.
+
+    A passed check has a tick, a failed one "!", and one that was not judged "-".
 
     Args:
-        looks: Their marks; a model without one has none.
-        called: Gives a model's plain name by its stored one.
+        looks: Marks of the models. A model without an entry gets no mark.
+        called: Returns the display name of a model by its stored name.
     """
     names = list(dict.fromkeys(name for row in rows for name in row.checks))
     head = tag("th", "Model", scope="col") + "".join(

@@ -1,6 +1,6 @@
 """The forest plot of a comparison: one row per kind of edit and model.
 
-Comparable models set the frame: a control does not stretch it.
+Only models that passed their checks set the range of the axis, so a control does not stretch it.
 """
 
 import math
@@ -30,7 +30,7 @@ TOTALS_SOURCE = "mteb, CC0"
 
 
 def frame(comparison: PairedTests) -> tuple[float, float]:
-    """Return the ends of the axis, a range that contains zero and all intervals of models that passed their checks."""
+    """Return the ends of the axis. The range contains zero and the intervals of all models that passed their checks."""
     fit = {contestant.model for contestant in comparison.rivals if contestant.is_fit}
     rows = [row for row in comparison.rows if row.model in fit] or list(comparison.rows)
     ends = [
@@ -48,7 +48,7 @@ def frame(comparison: PairedTests) -> tuple[float, float]:
 
 
 def signed(value: float, unit: str) -> str:
-    """A difference with its sign: shares in points, cosines unchanged.
+    """Return a difference with its sign. Shares are in points, cosines unchanged.
 
     >>> signed(-0.0658, "rate"), signed(0.05, "rate"), signed(0.0012, "cosine"), signed(0.0, "rate")
     ('−6.6', '+5.0', '+0.0012', '0.0')
@@ -60,14 +60,14 @@ def signed(value: float, unit: str) -> str:
 
 
 def magnitude(value: float, unit: str) -> str:
-    """A difference without its sign."""
+    """Return a difference without its sign."""
     if math.isnan(value):
         return "-"
     return f"{100 * abs(value):.1f}" if unit == "rate" else f"{abs(value):.4f}"
 
 
 def in_words(row: PairedTest, comparison: PairedTests) -> str:
-    """A row in two or three words: "1.7 points fewer", "tied"."""
+    """Return the verdict of a row in two or three words, such as "1.7 points fewer" or "tied"."""
     if row.verdict == "unknown":
         return "not known"
     if row.verdict == "tied":
@@ -78,17 +78,17 @@ def in_words(row: PairedTest, comparison: PairedTests) -> str:
 
 
 def only_uncorrected(row: PairedTest) -> bool:
-    """Return whether the row's own interval excludes 0, though its models are tied once p is corrected for all rows."""
+    """Return whether the interval of a row excludes 0 although the pair is tied once p is corrected for all rows."""
     return row.verdict == "tied" and (row.low > 0 or row.high < 0)
 
 
 def row_title(subtype: str, kind: KindPresentation) -> str:
-    """Return the title of a group of rows: "A wrong number"; of all wrong captions, "Any wrong word"."""
+    """Return the title for a group of rows, such as "A wrong number", or "Any wrong word" for all wrong captions."""
     return capitalized(part_title(subtype, kind).strip("“”"))
 
 
 def part_title(subtype: str, kind: KindPresentation) -> str:
-    """The same within a sentence; a type of edit without words of its own is quoted."""
+    """Return the title for a group of rows within a sentence. A type of edit without its own words is quoted."""
     if subtype:
         title, label = wrong(subtype), value_label(subtype)
         return f"“{shortened(label)}”" if title.lower() == label.lower() else shortened(title)
@@ -98,8 +98,9 @@ def part_title(subtype: str, kind: KindPresentation) -> str:
 
 
 def first_row(comparison: PairedTests, rival: str) -> PairedTest:
-    """The row of a rival that is open at first: of its types of edit the one at which it is clearly
-    furthest from the baseline, else all types together.
+    """Return the row of a rival that is open at first.
+
+    It is the type of edit with the largest clear difference from the baseline, or all types together if there is none.
     """
     rows = [row for row in comparison.rows if row.model == rival]
     clear = [row for row in rows if row.subtype and row.verdict in ("fewer", "more")]
@@ -107,7 +108,7 @@ def first_row(comparison: PairedTests, rival: str) -> PairedTest:
 
 
 def describe_shared(row: PairedTest, comparison: PairedTests, noun: str) -> str:
-    """The results that both models share, and those in no column."""
+    """Count the cases that fool both models or neither, and those that only one of the two answered."""
     if comparison.is_movement:
         return ""
     lines = [f"{row.both:,} other {noun} fool both, {row.neither:,} fool neither."]
@@ -123,12 +124,13 @@ def forest_figure(
     renamed: Mapping[str, str],
     totals: Sequence[Total] = (),
 ) -> go.Figure:
-    """Draw a group of rows per kind of edit, in it a row per model: its difference from the baseline and the 95 %
-    interval. A mark is filled where the difference is clear, and its `customdata` is [subtype, model].
+    """Draw a group of rows per kind of edit, each row a model's difference from the baseline with its 95 % interval.
+
+    A mark is filled if the difference is clear. The `customdata` of a mark is [subtype, model].
 
     Args:
-        renamed: New names of models, by their stored names.
-        totals: Published totals that mean the same as the first group; they do not stretch the frame.
+        renamed: Display names of models, by stored name.
+        totals: Published totals that measure the same as the first group. They do not stretch the axis.
     """
     names = sentence_names([contestant.model for contestant in comparison.contestants], renamed)
     figure, (low, high) = go.Figure(), frame(comparison)
@@ -181,7 +183,7 @@ def _draw_rows(
     scale: float,
     is_dashed: bool,
 ) -> None:
-    """Marks of one model with their intervals: error bars, or dashed lines where only the correction makes a tie."""
+    """Draw the marks of one model with intervals: error bars, or dashed lines if only the correction makes a tie."""
     values, lows, highs = (
         [scale * value for value in ends]
         for ends in zip(*((row.difference, row.low, row.high) for row in rows), strict=True)
@@ -218,7 +220,7 @@ def _is_clear(row: PairedTest) -> bool:
 
 
 def _lanes(comparison: PairedTests, has_totals: bool) -> dict[tuple[str, str], float]:
-    """Return the y position of each row by subtype and model: from 0 down, in lanes of LANE pixels."""
+    """Return the y position of each row by subtype and model, from 0 down, in lanes of LANE pixels."""
     lanes: dict[tuple[str, str], float] = {}
     models = [rival.model for rival in comparison.rivals]
     top = 0.0
@@ -235,7 +237,7 @@ def _lanes(comparison: PairedTests, has_totals: bool) -> dict[tuple[str, str], f
 def _draw_totals(
     figure: go.Figure, totals: Sequence[Total], comparison: PairedTests, height: float
 ) -> int:
-    """Draw rings at the differences of published totals from the baseline, and return how many are in the frame."""
+    """Draw rings at the differences between published totals and the baseline, and return how many are in view."""
     low, high = frame(comparison)
     differences = {total: total.fooled - comparison.baseline.share for total in totals}
     drawn = {total: value for total, value in differences.items() if low <= value <= high}
@@ -262,7 +264,7 @@ def _draw_axes(
     lanes: Mapping[tuple[str, str], float],
     titles: Mapping[str, str],
 ) -> None:
-    """The differences below, a title per group at the left, and a band behind each group."""
+    """Draw the axis of differences, the title of each group at the left, and a band behind each group."""
     unit = comparison.unit
     of_group: dict[str, list[float]] = {}
     for (subtype, _), height in lanes.items():
@@ -325,7 +327,7 @@ def _draw_axes(
 
 
 def _count(comparison: PairedTests, subtype: str, kind: KindPresentation) -> str:
-    """Count how many wrong captions the rows of a subtype rest on: one figure, or from the least to the most."""
+    """Count the wrong captions behind the rows of a subtype: one number, or a range from the least to the most."""
     counts = {row.n_lies for row in comparison.rows if row.subtype == subtype}
     fewest, largest = min(counts), max(counts)
     if fewest == largest:
@@ -336,7 +338,7 @@ def _count(comparison: PairedTests, subtype: str, kind: KindPresentation) -> str
 def row_in_full(
     row: PairedTest, comparison: PairedTests, names: Mapping[str, str], kind: KindPresentation
 ) -> str:
-    """Return a row in words: verdict, difference, interval, both shares, and what they rest on."""
+    """Describe a row in words: verdict, difference, interval, the shares of both models, and the numbers of cases."""
     unit = comparison.unit
     counts = f"; {row.n_lies:,} {wrong_captions(kind)}, {row.n_pictures:,} pictures"
     verdict = f"{row_title(row.subtype, kind)}, {names[row.model]}: {in_words(row, comparison)}"
@@ -357,7 +359,7 @@ def row_in_full(
 
 
 def how_to_read(comparison: PairedTests) -> str:
-    """The line below the plot."""
+    """Return the explanation below the forest plot."""
     n_rows = sum(
         not (math.isnan(row.p) or row.subtype.startswith(PREFIX)) for row in comparison.rows
     )

@@ -1,5 +1,6 @@
-"""The content of Home, in the form that the components `home` and `figures` take: a failure, the rate of each type of
-lie believed, every model with its share.
+"""The content of the Home page as input for the components `home` and `figures`.
+
+It has a failure, the rate at which each type of lie is believed, and the share of every model.
 """
 
 import math
@@ -28,14 +29,14 @@ Address = Callable[[str, Mapping[str, str]], str]
 
 
 def kicker(presentation: Presentation, kind: KindPresentation, is_shipped: bool) -> str:
-    """The line above a failure."""
+    """Return the line above a failure on the Home page."""
     if not is_shipped:
         return "Failure of the day, from your results"
     return describe_question(presentation, kind)
 
 
 def describe_question(presentation: Presentation, kind: KindPresentation) -> str:
-    """Return the question in a line."""
+    """Return the question that a probe asks, in one line."""
     if card_type(kind) is CaseCard:
         return "Two captions, one picture. Which one is true?"
     return presentation.asks
@@ -51,12 +52,12 @@ def failure(
     picture: Callable[[str], str],
     href: str,
 ) -> Values:
-    """One failure as the component draws it.
+    """Return one failure as input for the component.
 
     Args:
         credible: Models that are not controls and failed no check of being better than chance.
-        picture: Gives a picture's source by its name; "" if there is none.
-        href: Where the case is shown whole.
+        picture: Returns the source of a picture by its name, or "" if there is none.
+        href: Address of the page that shows the full case.
     """
     card = case_card(showcase.card, kind)
     fooled = [
@@ -93,12 +94,12 @@ def failure(
 
 
 def nothing(kind: KindPresentation) -> str:
-    """The heading where no case of a kind fools a model."""
+    """Return the heading for a kind of cases without failures."""
     return "Nothing moves here." if kind.is_movement else "No lie is believed here."
 
 
 def doors(kind: KindPresentation, name: str, n_pictures: int) -> dict[str, str]:
-    """The pages behind Home and a sentence on each; a model of this name is fooled on `n_pictures`."""
+    """Return a sentence for each page that Home links to. `n_pictures` pictures fool the model with this name."""
     fooling = f"{counted(n_pictures, 'picture')} that fool{'s' if n_pictures == 1 else ''} {name}"
     return {
         "explore": f"Every case of {name}" if kind.is_movement else fooling,
@@ -112,10 +113,12 @@ def doors(kind: KindPresentation, name: str, n_pictures: int) -> dict[str, str]:
 def numbers(
     counts: Sequence[LieCount], model: str, name: str, kind: KindPresentation, address: Address
 ) -> list[Values]:
-    """The types of lies that the model believes least, in between and most; nothing of a type with few answers.
+    """Return the types of lies that the model believes least often, at the middle rank, and most often.
+
+    Types with few answers are left out.
 
     Args:
-        address: Address of the cases behind a number.
+        address: Returns the address of the cases behind a number.
     """
     lie_counts = [
         count for count in counts if count.model == model and count.n_lies >= LEAST_ANSWERS
@@ -154,13 +157,14 @@ def strip(
     model_looks: Looks,
     address: Address,
 ) -> Values:
-    """Every model with the share of lies that it believes, or its movement; without those that have no room, and
-    without the link to them.
+    """Return every model with the share of lies that it believes, or with its mean movement.
+
+    Models beyond MOST_MODELS are left out, and the link to them is empty.
 
     Args:
-        names: Names of the counted models, in their order.
+        names: Display names of the counted models, in display order.
         credible: Models that are not controls and failed no check of being better than chance.
-        address: Address of a model's cases.
+        address: Returns the address of a model's cases.
     """
     totals = {name: [count for count in counts if count.model == name] for name in names}
     rates = {name: _rate(model_counts) for name, model_counts in totals.items()}
@@ -193,7 +197,7 @@ def strip(
 
 
 def caution(models: Collection[str], credible: Collection[str]) -> str:
-    """Return a warning where every model is a control or failed its checks, else "".
+    """Return a warning if every model is a control or failed its checks, or "".
 
     >>> caution(["m"], ["m"]), caution(["a", "b"], [])
     ('', 'No model here passed its checks, so these may be guesses.')
@@ -209,7 +213,7 @@ def caution(models: Collection[str], credible: Collection[str]) -> str:
 
 
 def remark(model: str, credible: Collection[str]) -> str:
-    """Return why a model's share may be a guess, "" for a model that passed its checks.
+    """Return the reason why a model's share may be a guess, or "" for a model that passed its checks.
 
     >>> remark("m", ["m"]), remark("m", []), remark("control:random", ["m"])
     ('', 'failed its checks', 'a control')
@@ -220,7 +224,7 @@ def remark(model: str, credible: Collection[str]) -> str:
 
 
 def _phrase(subtype: str, kind: KindPresentation) -> str:
-    """Return the error in lies of a type, for a sentence."""
+    """Return the words for what is wrong in lies of a type, for use in a sentence."""
     if not subtype:
         return kind.lie
     is_known = subtype in WRONG_SUBTYPES or ":" in subtype
@@ -228,7 +232,7 @@ def _phrase(subtype: str, kind: KindPresentation) -> str:
 
 
 def _rate(lie_counts: list[LieCount]) -> float:
-    """The share of a model's lies that it believes, or its mean movement."""
+    """Compute the share of a model's lies that it believes, or its mean movement."""
     n_lies = sum(count.n_lies for count in lie_counts)
     if not n_lies:
         return math.nan

@@ -1,4 +1,4 @@
-"""The leaderboard as people read it: a row per model, a column per question set."""
+"""The leaderboard as a table for readers: one row per model, one column per question set."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,10 +14,10 @@ DIRECTIONS = {"up": "higher is better", "down": "lower is better"}
 
 
 def in_words(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> pd.DataFrame:
-    """Return the table: a value with its interval and the letters of its ties, or the reason why there is none.
+    """Return the leaderboard as text: a value with its interval and tie letters, or the reason why there is no value.
 
     Args:
-        columns: The columns of `views.leaderboard.leaderboard`.
+        columns: The columns that `views.leaderboard.leaderboard` returns.
         renamed: Display names of models and datasets.
     """
     models = ranked_models(columns)
@@ -36,7 +36,7 @@ def in_words(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -
 
 
 def describe_columns(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> list[str]:
-    """Return a sentence per column: its question set, its metric and the better direction."""
+    """Return a sentence for each column: its question set, its metric and the better direction."""
     return [
         f"{head}: {column.metric.label} ({column.metric.name}), {DIRECTIONS[column.metric.direction]}; "
         f"{column.question_set.label}."
@@ -45,7 +45,7 @@ def describe_columns(columns: Sequence[LeaderboardColumn], renamed: Mapping[str,
 
 
 def _heads(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> list[str]:
-    """Return the name of each set and its probe, with the beginning of its key if two share it."""
+    """Return a heading for each column: its dataset and probe, with the start of the key if two headings are equal."""
     sets = [column.question_set for column in columns]
     heads = [f"{dataset_name(each.runs[0].dataset, renamed)}, {each.probe}" for each in sets]
     counts = Counter(heads)

@@ -1,6 +1,6 @@
-"""One search among mixed pictures in words, and as what the component `mixed` draws.
+"""One search among mixed pictures, in words and as input for the component `mixed`.
 
-A line is a list of runs, as in `render.wall`: a text and its style, "strong" or "".
+A line is a list of runs, as in `render.wall`. Each run is a text and its style, "strong" or "".
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ Source = Callable[[str], int]  # a picture's name to its place among the sources
 
 @dataclass(frozen=True, slots=True)
 class MixedAnswers:
-    """The answers to a case, for the selected model and for all others."""
+    """The answers to a case by the selected model and by all other models."""
 
     model: str
     fronts: Fronts | None
@@ -38,12 +38,12 @@ class MixedAnswers:
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether the model that is looked at is being asked."""
+        """Return whether the selected model is still being evaluated."""
         return self.model in self.waiting
 
 
 def amount(stays: int) -> str:
-    """Compute how much of another picture is in a mixture that keeps this percentage.
+    """Say how much of the other picture is in a mixture that keeps `stays` percent of the right one.
 
     >>> amount(90), amount(88)
     ('a tenth', '12 %')
@@ -52,7 +52,7 @@ def amount(stays: int) -> str:
 
 
 def ordinal(number: int) -> str:
-    """A rank in words.
+    """Return a rank as an ordinal number.
 
     >>> ordinal(1), ordinal(2), ordinal(13), ordinal(1021)
     ('1st', '2nd', '13th', '1,021st')
@@ -63,12 +63,12 @@ def ordinal(number: int) -> str:
 
 
 def is_patched(case: MixedCase) -> bool:
-    """Return whether a part of the partner is pasted; else the two are blended."""
+    """Return whether part of the other picture is pasted into the right one, rather than blended with it."""
     return case.subtype.startswith("patch:")
 
 
 def heading(case: MixedCase, model: str, name: str) -> str:
-    """Return the outcome of the search in a line; it reports that a mixture won only if it did."""
+    """Return the outcome of the search in one line. The line says that a mixture won only if it did."""
     ranks = case.ranks_of(model)
     if case.is_lost_to_own:
         is_patch = is_patched(case)
@@ -85,7 +85,7 @@ def heading(case: MixedCase, model: str, name: str) -> str:
 
 
 def subtitle(counts: SearchCounts, share: int, is_patch: bool, name: str) -> str:
-    """Compute how often that happens."""
+    """Say how many searches a model finds first without mixtures, and how many of them it loses to mixtures."""
     parts = IN_PARTS.get(100 - share, f"{100 - share} % of another picture")
     mixtures = f"Patches on {parts}" if is_patch else f"Mixtures with {parts}"
     successes = (
@@ -101,7 +101,7 @@ def subtitle(counts: SearchCounts, share: int, is_patch: bool, name: str) -> str
 
 
 def place_text(place: Place, name: str) -> tuple[str, str]:
-    """The position of the case among those that are lost to their own mixture, and their list."""
+    """Return the position of the case in the list of searches lost to their own mixture, and the name of that list."""
     if not place.place:
         return "not one", f"of the {place.total:,} that fool {name}"
     if place.n_models > 1 and place.place <= place.n_fooling_all:
@@ -111,7 +111,7 @@ def place_text(place: Place, name: str) -> tuple[str, str]:
 
 
 def right_text(clean: int, whole: int) -> list[Run]:
-    """The rank of the right picture, without mixtures and with them."""
+    """Return the rank of the right picture without mixtures and with them."""
     clean_rank, rank = (
         ordinal(place) if place else "below all retrieved candidates" for place in (clean, whole)
     )
@@ -124,7 +124,7 @@ def right_text(clean: int, whole: int) -> list[Run]:
 
 
 def own_text(standing: Standing) -> tuple[str, str]:
-    """The result of the mixture, and its style: "lie" if it wins, "true" if it does not."""
+    """Return the result of the search's own mixture, and a style: "lie" if the mixture wins, "true" if it does not."""
     if standing.is_won is None:
         return "Not tested at this share", "quiet"
     if standing.share == SHARES[0]:
@@ -136,7 +136,7 @@ def own_text(standing: Standing) -> tuple[str, str]:
 
 
 def steps(case: MixedCase, answers: MixedAnswers) -> list[dict]:
-    """The text at each share of the slider: at every one that was evaluated, or can be."""
+    """Return the text for each step of the slider, which has a step for every share that was evaluated or can be."""
     known = {standing.share: standing for standing in answers.standings}
     shares = sorted({*SHARES, *known} if answers.is_waiting else known, reverse=True)
     ranks = case.ranks_of(answers.model)
@@ -169,11 +169,11 @@ def component_data(
     looks: Looks,
     name_of: Callable[[str], str],
 ) -> dict:
-    """Return the data that the component draws, without the pictures themselves.
+    """Return the input of the component, without the pictures themselves.
 
     Args:
-        source: Keeps a picture and returns its place among the sources.
-        size: Size of the right picture in pixels: where a patch lies.
+        source: Stores a picture and returns its index among the sources.
+        size: Size of the right picture in pixels, from which the position of a patch follows.
     """
     built = steps(case, answers)
     shares = [step["share"] for step in built]
@@ -199,14 +199,14 @@ def component_data(
 
 
 def _boxes(case: MixedCase, size: tuple[int, int], shares: Sequence[int]) -> list:
-    """Return the position of the patch at each step; the run's own box at a share that is not on a grid."""
+    """Return the position of the patch at each step. A share without a step of its own gets the nearest step's box."""
     by_share = dict(zip(SHARES, boxes(size, case.edit), strict=True)) if case.edit else {}
     nearest = {share: min(SHARES, key=lambda step: abs(step - share)) for share in shares}
     return [by_share[nearest[share]] for share in shares]
 
 
 def note(case: MixedCase, answers: MixedAnswers) -> str:
-    """Return the quantity that the slider changes."""
+    """Explain what the slider changes."""
     kind = "patch" if is_patched(case) else "mixture"
     if len(answers.standings) < 2 and not answers.is_waiting:
         return f"This model is not available, so only the {kind} of the run has a result."
@@ -217,7 +217,7 @@ def note(case: MixedCase, answers: MixedAnswers) -> str:
 
 
 def strips(case: MixedCase, answers: MixedAnswers, source: Source) -> dict:
-    """The first five of both galleries; nothing if unknown."""
+    """Return the first five pictures of the galleries without and with mixtures, or {} if they are unknown."""
     if answers.fronts is None:
         return {}
     partner = case.partner_item, case.partner, case.mixture
@@ -246,7 +246,7 @@ class _Frames:
     is_patch: bool
 
     def frame(self, candidate: Candidate) -> dict:
-        """One picture: the lower layer and, for a mixture, the layer that shines through."""
+        """Return the frame for one picture: the lower layer and, for a mixture drawn on the page, the layer on top."""
         is_own = candidate.item == self.case.item
         alt = shorten(candidate.caption or candidate.item, 160)
         if candidate.is_mixture:
@@ -273,7 +273,7 @@ class _Frames:
 def chart(
     case: MixedCase, answers: MixedAnswers, looks: Looks, name_of: Callable[[str], str]
 ) -> dict:
-    """A row a model: up to which share its mixture wins."""
+    """Return the chart with one row per model: the share up to which its mixture wins."""
     turns = answers.turns[:MOST_ROWS]
     kind = "patch" if is_patched(case) else "mixture"
     rows = [_row(each, looks, name_of(each.model)) for each in turns]
@@ -309,7 +309,7 @@ def _row(each: ModelTurn, looks: Looks, name: str) -> dict:
 
 
 def segments(wins: Sequence[bool | None]) -> list[tuple[int, int]]:
-    """Return the first and last share of the unbroken range in which the mixture wins.
+    """Return the first and last share of each unbroken range in which the mixture wins.
 
     >>> segments([False] * 10 + [True] * 16)
     [(100, 80)]

@@ -1,4 +1,4 @@
-"""Numbers of one model as the `model-index` of a model card on the Hugging Face hub."""
+"""The metrics of one model in the `model-index` format of a Hugging Face model card."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,12 @@ TASK = "other"  # the hub has no task of its own for these questions
 
 
 def model_index(runs: Sequence[tuple[RunRow, Sequence[EstimateRow], Mapping[str, Metric]]]) -> str:
-    """Return the block as YAML, to be pasted between the two lines `---` of a model card.
+    """Return the metrics as YAML, to be pasted between the two `---` lines of a model card.
 
-    Paths of this machine are in no name; unknown numbers are left out, since the format has no word for them.
+    Names contain no local paths. Unknown values are left out because the format cannot express them.
 
     Args:
-        runs: At least one run of the model, each with its numbers over all cases and the metrics of its probe, by
-            name.
+        runs: At least one run of the model, with its estimates over all cases and the metrics of its probe by name.
     """
     from huggingface_hub import EvalResult, ModelCardData
 

@@ -1,4 +1,4 @@
-"""Find stored models and runs by what people call them."""
+"""Find stored models and runs by stored name, display name or key."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from vlprobe.views import runs
 
 
 def find_model(store: Store, name: str) -> str:
-    """Return the stored name of the model with this display name, and any other name unchanged.
+    """Return the stored name of the model with a given display name. Any other name is returned unchanged.
 
-    A display name is one that a person set, what `+as=` says, or the short name on pages. A stored name comes first.
+    A display name was set by a user, is the value of `+as=`, or is the short name on pages. Stored names come first.
 
     Raises:
-        InvalidInput: Several stored models have this display name.
+        InvalidInput: Several stored models have the display name.
     """
     models = runs.models(store)
     if name in models:
@@ -31,13 +31,13 @@ def find_model(store: Store, name: str) -> str:
 
 
 def find_run(store: Store, name: str) -> dict[str, Any]:
-    """Return the manifest of a run by its key, the beginning of it, or the name of its model.
+    """Return the manifest of a run, found by its key, a prefix of the key, or the name of its model.
 
-    A model stands for its newest run.
+    If a model is named, its newest run is returned.
 
     Raises:
-        NotFound: No run has this key, and no stored model this name.
-        InvalidInput: The name stands for several runs or models.
+        NotFound: No run has the key, and no stored model has the name.
+        InvalidInput: The name matches several runs or models.
     """
     model = find_model(store, name)
     manifests = runs.known_manifests(store)  # oldest first

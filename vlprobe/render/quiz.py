@@ -1,4 +1,4 @@
-"""Sentences of the quiz, and one question as the component draws it."""
+"""Sentences of the quiz, and its questions as input for the component."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ MOST_SCORES = 8  # models in the row of scores
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """Somebody in the row of scores."""
+    """A person or a model in the row of scores."""
 
     name: str
     rights: tuple[bool | None, ...]  # at each question so far; None: no vote
@@ -34,15 +34,15 @@ class Participant:
 
     @property
     def total(self) -> int:
-        """Count how many questions were answered right."""
+        """Count the questions that the participant answered correctly."""
         return sum(right is True for right in self.rights)
 
 
 def outcome(own_right: bool | None, question: QuizQuestion) -> str:
-    """Return the result of the vote and the models' verdicts, as a heading.
+    """Return a heading with the result of the vote and the verdicts of the models.
 
     Args:
-        own_right: Whether the vote was right; None: there was none.
+        own_right: Whether the vote was right, or None if there was no vote.
     """
     verdict = {True: "Right. ", False: "Wrong. ", None: ""}[own_right]
     n_models, n_fooled = len(question.verdicts), question.n_fooled
@@ -63,7 +63,7 @@ def outcome(own_right: bool | None, question: QuizQuestion) -> str:
 
 
 def summary(rights: Sequence[bool | None], models: Sequence[Participant]) -> str:
-    """Return the result of a whole round, as a heading."""
+    """Return the result of a whole round as a heading."""
     total = sum(right is True for right in rights)
     spotted = (
         f"You spotted {count_word(total) if total else 'none'} of {count_word(len(rights))} lies."
@@ -79,7 +79,7 @@ def summary(rights: Sequence[bool | None], models: Sequence[Participant]) -> str
 
 
 def how_drawn(quiz: QuizRound) -> str:
-    """Return the selection rule of the questions, so that no one mistakes the score for a model's accuracy."""
+    """Explain how the questions were selected, so that no one mistakes the score for a model's accuracy."""
     n_models = len(quiz.models)
     lies = f"{quiz.n_cases:,} {'lie' if quiz.n_cases == 1 else 'lies'}"
     rates = sorted({round(100 * rate) for rate in quiz.shares if not math.isnan(rate)})
@@ -108,11 +108,11 @@ def question_data(
     own_vote: int | None,
     votes: tuple[int, int] = (0, 0),
 ) -> dict[str, object]:
-    """A question's captions for the component; the truth is in it only where it `is_revealed`.
+    """Return the captions of a question for the component. The truth is included only if `is_revealed`.
 
     Args:
-        own_vote: The caption that was voted for; None: none.
-        votes: Votes of a room, for each caption; (0, 0) for a single person.
+        own_vote: Index of the caption that was voted for, or None without a vote.
+        votes: Votes in a room for each caption, or (0, 0) for a single person.
     """
     captions = []
     for index, segments in enumerate(question.segments):
@@ -146,7 +146,7 @@ def question_data(
 
 
 def model_rights(quiz: QuizRound, n_revealed: int) -> dict[str, tuple[bool | None, ...]]:
-    """Return whether each model was right at each revealed question; None if unknown."""
+    """Return whether each model was right on each revealed question, or None if unknown."""
     return {
         model: tuple(
             None
@@ -159,7 +159,7 @@ def model_rights(quiz: QuizRound, n_revealed: int) -> dict[str, tuple[bool | Non
 
 
 def scores_data(participants: Sequence[Participant]) -> list[dict[str, object]]:
-    """The row of scores; of many models the best, and how many more there are."""
+    """Return the row of scores. If there are many models, only the best MOST_SCORES are included."""
     people = [each for each in participants if each.look is None]
     models = [each for each in participants if each.look is not None]
     if len(models) > MOST_SCORES:
@@ -177,7 +177,7 @@ def scores_data(participants: Sequence[Participant]) -> list[dict[str, object]]:
 
 
 def human_sentence(baseline: HumanBaseline, names: Mapping[str, str]) -> str:
-    """Compare people with models, in a sentence or two; "" if there are too few cases."""
+    """Compare people with models in one or two sentences, or return "" if there are too few cases."""
     if not baseline.says_something:
         return ""
     around = ""

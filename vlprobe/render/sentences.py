@@ -1,4 +1,4 @@
-"""Words that sentences about models are made of: their names, lists of them, their strengths."""
+"""Building blocks for sentences about models: names, lists of names, counts and strengths."""
 
 import math
 import unicodedata
@@ -32,7 +32,7 @@ SKILLS = {  # types of edit: a noun, and what a model does that they seldom fool
 
 
 def count_word(count: int) -> str:
-    """A small number in letters, another in digits.
+    """Write a number up to ten as a word and a larger one in digits.
 
     >>> count_word(6), count_word(1200)
     ('six', '1,200')
@@ -41,7 +41,7 @@ def count_word(count: int) -> str:
 
 
 def every_model(count: int) -> str:
-    """All of several models, in words.
+    """Return the words for all of several models.
 
     >>> every_model(2), every_model(6)
     ('both models', 'all six models')
@@ -50,7 +50,7 @@ def every_model(count: int) -> str:
 
 
 def shorten(text: str, length: int = LONGEST) -> str:
-    """A text cut to this many characters.
+    """Cut a text to `length` characters.
 
     >>> shorten("a long caption", 8)
     'a long …'
@@ -59,12 +59,12 @@ def shorten(text: str, length: int = LONGEST) -> str:
 
 
 def capitalized(text: str) -> str:
-    """Return a text with a capital at its beginning; the rest stays."""
+    """Capitalize the first letter of a text and leave the rest unchanged."""
     return text[:1].upper() + text[1:]
 
 
 def nouns(subtypes: Sequence[str]) -> str:
-    """Types of edit in a sentence; one without words of its own is quoted.
+    """List types of edit in a sentence. A type without its own words is quoted.
 
     >>> nouns(["object", "color"]), nouns(["P1"])
     ('objects and colors', '“P1: any other wording”')
@@ -78,7 +78,7 @@ def nouns(subtypes: Sequence[str]) -> str:
 
 
 def does_better(subtypes: Sequence[str], is_one: bool) -> str:
-    """Return the strengths of models that are fooled less often by these types of edit.
+    """Describe the strengths of models that are fooled less often by the given types of edit.
 
     >>> does_better(["number", "object", "color"], True), does_better(["number"], False)
     ('counts and knows objects and colors better', 'count better')
@@ -97,9 +97,7 @@ def does_better(subtypes: Sequence[str], is_one: bool) -> str:
 
 
 def shortened(name: str) -> str:
-    """A name as a sentence can bear it: without its middle where it is long, and with its own
-    direction of writing kept to itself.
-    """
+    """Shorten a name for a sentence: cut the middle of a long name, and isolate its writing direction."""
     text = printable(" ".join(name.split()))
     if len(text) > LONGEST_NAME:
         text = f"{text[: LONGEST_NAME // 2 - 1]}…{text[-LONGEST_NAME // 2 :]}"
@@ -108,8 +106,9 @@ def shortened(name: str) -> str:
 
 
 def sentence_names(models: Sequence[str], renamed: Mapping[str, str]) -> dict[str, str]:
-    """Return the name of each model in a sentence; two with the same short name keep their full names, with a number
-    where even these are cut to the same.
+    """Return the name of each model in a sentence.
+
+    Models that share a short name keep their full names. Names that are equal even after shortening get a number.
     """
     names = {model: shortened(model_name(model, renamed)) or model for model in models}
     twins = {name for name in names.values() if list(names.values()).count(name) > 1}
@@ -123,7 +122,7 @@ def sentence_names(models: Sequence[str], renamed: Mapping[str, str]) -> dict[st
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a sentence: of many, the first few and how many more.
+    """List names in a sentence. A long list has the first few names and the number of the others.
 
     >>> listed(["A"]), listed(["A", "B"]), listed(["A", "B", "C"]), listed(list("ABCDE"))
     ('A', 'A and B', 'A, B and C', 'A, B and 3 others')
@@ -137,7 +136,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def share(value: float) -> str:
-    """A share in percent.
+    """Format a share in percent.
 
     >>> share(0.10757), share(math.nan)
     ('10.8 %', '-')
@@ -149,7 +148,7 @@ MOST_ONE_IN = 0.15  # above it a share is given in percent
 
 
 def frequency(count: int, total: int) -> str:
-    """A share in words: "1 in 8" up to 15 %, else whole percents; "All" and "None" only if exact.
+    """Describe a share: "1 in 8" up to 15 %, else whole percents. "All" and "None" are used only if exact.
 
     >>> [frequency(count, 283) for count in (0, 2, 116, 281, 283)], frequency(400, 2337), frequency(1, 9)
     (['None', '1 in 142', '41 %', '99 %', 'All'], '17 %', '1 in 9')
@@ -164,7 +163,7 @@ def frequency(count: int, total: int) -> str:
 
 
 def unbroken(text: str) -> str:
-    """A text in which a number and its percent sign stay on one line.
+    """Keep each number and its percent sign on one line.
 
     >>> unbroken("It believes 10.8 % of them")
     'It believes 10.8\\xa0% of them'
@@ -173,7 +172,7 @@ def unbroken(text: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """A number with its noun.
+    """Return a number with its noun, in the plural if needed.
 
     >>> counted(1, "picture"), counted(1200, "question")
     ('one picture', '1,200 questions')
@@ -182,7 +181,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def drawn_only(toys: Sequence[str], n_models: int) -> str:
-    """Warn that models of the drawn scenes guess on photographs; "" if there are none.
+    """Warn that models trained on drawn scenes guess on photographs, or return "" if there are none.
 
     >>> drawn_only(["Tiny CLIP"], 3), drawn_only([], 2)
     ('Tiny CLIP was trained on drawings. On photographs it mostly guesses.', '')
@@ -198,10 +197,10 @@ def drawn_only(toys: Sequence[str], n_models: int) -> str:
 
 
 def common(lists: Sequence[Sequence[str]]) -> list[str]:
-    """Return the elements that are in all lists, in the order of the first."""
+    """Return the elements that all lists contain, in the order of the first list."""
     return [name for name in lists[0] if all(name in names for names in lists)]
 
 
 def joined(*sentences: str) -> str:
-    """One text of those sentences that say something."""
+    """Join the sentences that are not empty into one text."""
     return " ".join(filter(None, sentences))

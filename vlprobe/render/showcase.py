@@ -1,4 +1,6 @@
-"""A failure on Home in words: a heading of two lines, who was fooled, how often each type of lie is believed."""
+"""A failure on the Home page in words: a heading of two lines, the fooled models, and how often each type of lie is
+believed.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +13,7 @@ LONGEST_CAPTION = 280  # characters of a caption; the case itself has all of it
 
 
 def models_word(count: int, total: int, name: str) -> str:
-    """The subject of a sentence about this many of all models; for a single one, its name.
+    """Return the subject of a sentence about `count` of `total` models, or the name if there is only one model.
 
     >>> models_word(6, 6, "A"), models_word(1, 6, "A"), models_word(39, 43, "A"), models_word(1, 1, "A")
     ('Six of six models', 'One of six models', '39 of 43 models', 'A')
@@ -22,7 +24,7 @@ def models_word(count: int, total: int, name: str) -> str:
 
 
 def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str, str]:
-    """Two sentences: the view of people, and the answers of models."""
+    """Return two sentences: what a person sees, and what the models answered."""
     subject = models_word(showcase.n_fooled, showcase.n_models, name)
     return case_card(showcase.card, kind).heading(subject, showcase.n_fooled != 1, name)
 
@@ -30,7 +32,7 @@ def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str,
 def verdict(
     showcase: Showcase, kind: KindPresentation, names: Mapping[str, str], model: str
 ) -> str:
-    """The fooled models, next to their marks."""
+    """Return the sentence about the fooled models that is shown next to their marks."""
     if kind.is_movement:
         return f"What {names[model]} answers"
     subject = every_model(showcase.n_models).capitalize()
@@ -59,7 +61,7 @@ def verdict(
 
 
 def _chose(showcase: Showcase, names: Mapping[str, str]) -> str:
-    """Name the models that chose the wrong caption, and those that did in one of two orders only."""
+    """Name the models that chose the wrong caption, and those that chose it in only one of two orders."""
     chose, in_one_order = (
         listed(
             [
@@ -76,7 +78,7 @@ def _chose(showcase: Showcase, names: Mapping[str, str]) -> str:
 
 
 def how_often(rate: float) -> str:
-    """An adverb for a share of lies that are believed.
+    """Return an adverb for the share of lies that are believed.
 
     >>> how_often(.0016), how_often(.05), how_often(.17), how_often(.7)
     ('hardly ever', 'seldom', 'often', 'mostly')
@@ -89,11 +91,11 @@ def how_often(rate: float) -> str:
 
 
 def number_sentences(phrases: Sequence[str], rates: Sequence[float], name: str) -> list[str]:
-    """One sentence per type of lie, the one believed least first, in their order on the page.
+    """Return one sentence per type of lie, in page order, the type that is believed least often first.
 
     Args:
-        phrases: The error in the lies, such as "a wrong color".
-        rates: Shares that are believed, rising.
+        phrases: What is wrong in the lies, such as "a wrong color".
+        rates: Shares of lies that are believed, in ascending order.
 
     >>> number_sentences(["a wrong color", "a wrong number"], [.001, .3], "Tiny CLIP")
     ['A wrong color hardly ever fools Tiny CLIP', 'A wrong number most of all']

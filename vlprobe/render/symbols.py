@@ -1,6 +1,6 @@
-"""The symbols of the papers, and the worked example of each metric in the documentation: the text of information cards.
+"""The text of information cards: the symbols of metrics in the papers, and the worked examples from the documentation.
 
-A metric has its name, sentence and paper; `docs/numbers` has the example, which a test computes with the metric.
+A metric has its name, sentence and paper. `docs/numbers` has the example, and a test computes it with the metric.
 """
 
 import functools
@@ -26,7 +26,7 @@ ROW = re.compile(r"^\| `(\w[\w.]*)`(?:, (?:micro|k = 2))? \| `([^`]+)` \| (\S+) 
 
 
 def heading(metric: Metric) -> str:
-    """Return the label of a metric with its symbol.
+    """Return the label of a metric with its symbol, if it has one.
 
     >>> from vlprobe import registry
     >>> [heading(metric) for metric in registry.load_probe("lgip").metrics][:2]
@@ -37,9 +37,9 @@ def heading(metric: Metric) -> str:
 
 
 def example(metric: Metric) -> str:
-    """Return the arithmetic and value of the metric in the example of its probe; "" if the example lacks it.
+    """Return the arithmetic and value of a metric in the worked example of its probe, or "" if the example lacks it.
 
-    An example has one direction of search, and one k for every top-k overlap.
+    An example covers one search direction and uses one k for all top-k overlaps.
 
     >>> from vlprobe import registry
     >>> example(registry.load_probe("rococo").metrics[-1])
@@ -50,7 +50,7 @@ def example(metric: Metric) -> str:
 
 
 def formula_page(metric: Metric) -> str:
-    """Return the path, without its ending, of the documentation page with the formula; "" for a plug-in's metric."""
+    """Return the path, without suffix, of the documentation page with the formula, or "" for a metric of a plug-in."""
     return _formula_pages().get(metric.name, "")
 
 

@@ -1,4 +1,4 @@
-"""Headings, patterns and filters of walls of cases."""
+"""Headings, patterns and filters for walls of cases."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,14 +24,14 @@ MOVED_ORDERS = {"worst": "Moved most first", "best": "Moved least first"}
 
 
 def orders(is_movement: bool, is_scored: bool) -> dict[str, str]:
-    """Return the orders of a wall; the first is the default. Answers without scores have no order by margin."""
+    """Return the sort orders of a wall, the default first. Answers without scores cannot be sorted by margin."""
     by_margin = MOVED_ORDERS if is_movement else MARGIN_ORDERS if is_scored else {}
     by_models = {} if is_movement else {"models": "Most models fooled first"}
     return {**by_margin, **by_models, "dataset": "In the dataset's order"}
 
 
 def side_filter(kind: str, model: str, rival: str, subtype: str) -> Filter:
-    """Return the cases that fool only `model`; of movements, those that move it more."""
+    """Return a filter for the cases that fool only `model`, or in kinds of movement, that move it more than `rival`."""
     chosen = {"subtype": subtype}
     if subtype.startswith(PREFIX):
         chosen = {"named_slice": subtype.removeprefix(PREFIX)}
@@ -42,7 +42,7 @@ def side_filter(kind: str, model: str, rival: str, subtype: str) -> Filter:
 
 
 def pattern_words(key: str) -> tuple[str, str]:
-    """Return the name of a pattern: the words removed and inserted, or a type or a tag and nothing.
+    """Return the name of a pattern: its removed and inserted words, or a type or tag and "".
 
     >>> pattern_words("four>five"), pattern_words("type:color"), pattern_words(">knife")
     (('four', 'five'), ('Color', ''), ('…', 'knife'))
@@ -56,7 +56,7 @@ def pattern_words(key: str) -> tuple[str, str]:
 
 
 def lift_words(pattern: Pattern) -> str:
-    """Compute how often the words of a pattern fool the model, against other edits."""
+    """Say how many times as often the words of a pattern fool the model as other edits do."""
     others = "the average" if pattern.key.startswith(TYPE) else "edits of the same type"
     return f"Fools the model {pattern.lift:.1f} times as often as {others} ({100 * pattern.base:.1f} %)"
 
@@ -69,12 +69,12 @@ def heading(
     has_pictures: bool = True,
     is_scored: bool = True,
 ) -> str:
-    """The page in a sentence.
+    """Return a heading that counts the cases and pictures on the wall.
 
     Args:
-        outcome: Outcome of the filter: "fooled", "tied", "held" or "all".
+        outcome: Outcome in the filter: "fooled", "tied", "held" or "all".
         has_pictures: Whether the cases have pictures at all.
-        is_scored: Whether the model has scores; else its answers are right or wrong only.
+        is_scored: Whether the model has scores. Otherwise its answers are only right or wrong.
     """
     words = card_type(kind)
     wrong = wrong_captions(kind)
@@ -93,12 +93,13 @@ def heading(
 
 
 def rate_text(counted: Mapping[str, int], n_orders: int) -> str:
-    """Return the share of the cases that fool a model, and how many of them are ties, or fool it in one of two orders
-    of the captions: each of these counts half.
+    """Return the share of cases that fool a model, and how many are ties or fool it in only one of two caption orders.
+
+    A case that fools the model in only one order counts half.
 
     Args:
-        counted: Cases by outcome: all, fooled (ties too), tied.
-        n_orders: Orders in which the model saw the captions: 1 or 2.
+        counted: Number of cases by outcome: all, fooled (including ties), tied.
+        n_orders: Number of caption orders that the model saw, 1 or 2.
 
     >>> rate_text({"all": 60, "tied": 3, "fooled": 9}, 1)
     '15.0 % of 60, 3 by a tie'

@@ -1,4 +1,4 @@
-"""Stored names in plain words; the words of one probe come from its `presentation`."""
+"""Plain words for stored names. The words for a single probe come from its `presentation`."""
 
 import functools
 import re
@@ -93,14 +93,17 @@ WRONG_SUBTYPES = {  # what is wrong with a lie, after "fooled by" or above a row
 
 
 def presentations() -> dict[str, Presentation]:
-    """Return the presentation of every probe, in the order of their positions."""
+    """Return the presentation of every probe, sorted by position."""
     every = {name: registry.load_probe(name).presentation for name in registry.names("probes")}
     return dict(sorted(every.items(), key=lambda entry: entry[1].position))
 
 
 @functools.cache  # tables ask for it in every row
 def movement_kinds() -> frozenset[str]:
-    """Kinds of cases whose margin is how far something moved: above 0 is impossible, and no model can be fooled."""
+    """Return the kinds of cases in which the margin is how far a score or a result moved.
+
+    The margin is never above 0, and no model can be fooled.
+    """
     every = [
         kind for presentation in presentations().values() for kind in presentation.kinds.items()
     ]
@@ -124,7 +127,7 @@ def _value_order() -> tuple[str, ...]:
 
 
 def value_label(name: str) -> str:
-    """A stored name in words; one that is not known stays.
+    """Return the plain words for a stored name. An unknown name is returned unchanged.
 
     >>> value_label("color"), value_label("mix:0.9"), value_label("danger:3"), value_label("flip:color")
     ('Color', 'Mixed, 90 % stays', 'A danger word, 3 words', 'flip:color')
@@ -149,7 +152,7 @@ def value_label(name: str) -> str:
 
 
 def model_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
-    """Return the name of a model in a sentence: its new name if renamed, the bundled one, or the last part of a path.
+    """Return a model's display name: the name that a user set, the bundled name, or the last part of a path.
 
     >>> model_name("demo:softmax"), model_name("openclip:ViT-B-32/openai"), model_name("hf:/models/my-clip@rev")
     ('Tiny CLIP', 'ViT-B-32/openai', 'my-clip@rev')
@@ -175,7 +178,7 @@ def model_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
 
 
 def dataset_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
-    """Return the name of a dataset in a sentence; the full name belongs into a tooltip.
+    """Return a dataset's display name. The full name belongs in a tooltip.
 
     >>> dataset_name("demo"), dataset_name("coco:/data/val2017"), dataset_name("mine")
     ('Drawn scenes', 'Photographs (val2017)', 'mine')
@@ -194,8 +197,9 @@ def dataset_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
 
 
 def distinct(labels: Mapping[str, str]) -> dict[str, str]:
-    """Labels of which no two are the same: a picker cannot tell such apart. Twins get as much of
-    the end of their stored names as sets them apart.
+    """Make labels unique, because a picker cannot tell two equal labels apart.
+
+    Equal labels get the shortest ends of their stored names that differ.
 
     >>> distinct({"csv:/a/x.csv": "Table (x.csv)", "csv:/b/x.csv": "Table (x.csv)", "demo": "Drawn"})
     {'csv:/a/x.csv': 'Table (x.csv) · a/x.csv', 'csv:/b/x.csv': 'Table (x.csv) · b/x.csv', 'demo': 'Drawn'}
@@ -214,7 +218,7 @@ def distinct(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def _distinct_tails(names: Sequence[str]) -> list[str]:
-    """The last parts of each path, as few as tell all of them apart; of a single name none."""
+    """Return the end of each path, just long enough to make all ends distinct, or "" for a single path."""
     if len(names) == 1:
         return [""]
     parts = [name.split("/") for name in names]
@@ -226,11 +230,11 @@ def _distinct_tails(names: Sequence[str]) -> list[str]:
 
 
 def set_labels(table: "pd.DataFrame", renamed: Mapping[str, str] = NOT_RENAMED) -> dict[str, str]:
-    """Return the names of question sets in pickers, by their keys: with plain names, no two alike.
+    """Return unique labels for question sets in pickers, by their keys.
 
     Args:
-        table: A row a question set, as `views.runs.question_sets` has them.
-        renamed: Display names by stored names.
+        table: One row per question set, as `views.runs.question_sets` returns them.
+        renamed: Display names by stored name.
     """
     datasets = distinct({name: dataset_name(name, renamed) for name in table["dataset"]})
     probes = {name: shown.name or name for name, shown in presentations().items()}
@@ -248,13 +252,13 @@ def set_labels(table: "pd.DataFrame", renamed: Mapping[str, str] = NOT_RENAMED) 
 
 
 def _source_file(path: str) -> str:
-    """FILE of FILE@IMAGEDIR+OPTION, without its ending."""
+    """Return the FILE in FILE@IMAGEDIR+OPTION, without its suffix."""
     bare = re.sub(r"(\+[a-z0-9]+(=[^+]*)?)+$", "", path).rpartition("@")
     return re.sub(r"\.(jsonl?|csv|tsv|parquet|arrow|tar)$", "", bare[0] or bare[2])
 
 
 def _display_option(name: str) -> str:
-    """Return what the option `+as=` of a file's or a server's model says; "" without one."""
+    """Return the value of the option `+as=` in a model name that stands for a file or a server, or ""."""
     if not name.startswith(("scores:", "embeddings:", "http:")):
         return ""
     _, option, called = name.rpartition("+as=")
@@ -262,12 +266,12 @@ def _display_option(name: str) -> str:
 
 
 def _last_part(path: str) -> str:
-    """The last named part of a path."""
+    """Return the last named part of a path."""
     return path.rstrip("/").rpartition("/")[2] or path
 
 
 def wrong(subtype: str) -> str:
-    """Return the error in a wrong caption of this subtype, for a sentence.
+    """Return the words for what is wrong in a caption of a subtype, for use in a sentence.
 
     >>> wrong("color"), wrong("danger:3"), wrong("mix:0.9")
     ('a wrong color', 'a danger word, 3 words', 'a picture mixed, 90 % stays')
@@ -282,7 +286,7 @@ def wrong(subtype: str) -> str:
 
 
 def is_plural(phrase: str) -> bool:
-    """Return whether several things are named, so that they "fool" and a single one "fools".
+    """Return whether a phrase is plural, so that its verb is "fool" rather than "fools".
 
     >>> is_plural("swapped roles"), is_plural("a wrong count (small numbers)"), is_plural("a false claim of things")
     (True, False, False)
@@ -292,8 +296,9 @@ def is_plural(phrase: str) -> bool:
 
 
 def slice_order(name: str) -> tuple[int, list[str | int], float]:
-    """A sort key of slices: by their own order, then by name with numbers as numbers; edits of
-    pictures from weak to strong.
+    """Return a sort key for slices: in the order of probes and caption bins, then by name with numeric order.
+
+    Edits of pictures go from weak to strong.
     """
     ordered_names = _value_order()
     edit, _, strength = name.partition(":")
@@ -303,7 +308,7 @@ def slice_order(name: str) -> tuple[int, list[str | int], float]:
 
 
 def breakdown_label(probe: str, name: str) -> str:
-    """Return the breakdown of estimates, in words."""
+    """Return the words for a breakdown of estimates."""
     if name == "subtype":
         return presentations()[probe].subtype_label
     return SLICED_BY.get(name) or f"Tag: {name.removeprefix('tag:')}"
