@@ -272,7 +272,7 @@ def test_the_table_of_a_case_says_what_was_chosen(store, question_set, names):
     verdict = html.verdict(kind, answer.margin, answer.is_scored)
     drawn = str(htpy.fragment[verdict, html.numbers(card, [names["once"]], looks)])
     assert "1.000" not in drawn and "margin" not in drawn
-    assert "Chose the true caption" in drawn or "Chose the wrong caption" in drawn
+    assert "chose the true caption" in drawn or "chose the wrong caption" in drawn
 
 
 BAD = {
