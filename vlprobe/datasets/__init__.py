@@ -1,1 +1,1 @@
-"""Dataset readers, one file per family."""
+"""Dataset readers, with one module for each family of datasets."""

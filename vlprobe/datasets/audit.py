@@ -1,8 +1,8 @@
-"""Count defects of a dataset before anyone trusts a score on it.
+"""Count the defects of a dataset before anyone trusts a score on it.
 
-An alteration is a foil with its caption: foil j was made from caption j (or from the last one, if there are more
-foils than captions), as in RoCOCO, SugarCrepe(++), VISLA and in pairs. Two captions are the
-same if they differ only in case and spaces, which CLIP's tokenizer ignores. A foil says the
+An alteration is a foil together with its caption. Foil j was made from caption j (or from the last caption, if an
+item has more foils than captions), as in RoCOCO, SugarCrepe(++), VISLA and in pairs. Two captions are
+equal if they differ only in case and spaces, which CLIP's tokenizer ignores. A foil says the
 same as a caption if it has the same words in the same order, because a comma does not make a caption wrong.
 """
 
@@ -82,7 +82,7 @@ GLUED_TIMES = 5  # minimum ratio of its insertions as a separate word to those i
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """A kind of defect and the number of candidates that have it; 0 if none was found."""
+    """A kind of defect, with the number of candidates that have it (0 if none has it)."""
 
     name: str
     meaning: str  # one plain sentence
@@ -92,7 +92,7 @@ class AuditFinding:
 
 
 class Alteration(NamedTuple):
-    """A foil, the caption it was made from, and the id of their item."""
+    """A foil, the caption that it was made from, and the id of the item that contains both."""
 
     item: str
     caption: str
@@ -100,10 +100,10 @@ class Alteration(NamedTuple):
 
 
 def check_texts(name: str, cache: Path) -> list[AuditFinding]:
-    """Find the defects of a dataset's texts; identify pictures by name if its family supports that.
+    """Find the defects of a dataset's texts. Pictures are compared by name if the dataset family supports that.
 
     Raises:
-        VlprobeError: it cannot be read.
+        VlprobeError: the dataset cannot be read.
     """
     parsed = registry.parse_name("datasets", name)
     parsed.check()
@@ -114,13 +114,13 @@ def check_texts(name: str, cache: Path) -> list[AuditFinding]:
 
 @dataclass(frozen=True, slots=True)
 class TextColumns:
-    """The texts of a dataset as columns.
+    """The texts of a dataset, stored as columns.
 
     Attributes:
         ids: Id of each item.
-        images: Number of the picture of each item: int64 of shape (n_items,), below n_items.
+        images: Picture number of each item: int64 of shape (n_items,), less than n_items.
         captions: All captions, in the order of the items.
-        items: Number of the item of each caption: int64 of shape (n_captions,), ascending.
+        items: Number of the item that each caption belongs to: int64 of shape (n_captions,), ascending.
         foils: All foils, in the order of the items.
         sources: Number of the caption that each foil was made from: int64 of shape (n_foils,).
     """
@@ -134,13 +134,13 @@ class TextColumns:
 
 
 def check(items: Sequence[Item], cache: Path, sees_pictures: bool = True) -> list[AuditFinding]:
-    """Search for every kind of defect that the items can have; other kinds are not in the list.
+    """Search for every kind of defect that the items can have. Kinds that do not apply are left out of the list.
 
     Args:
-        items: Of any dataset; without foils, only captions and pictures are checked.
+        items: Items of any dataset. If they have no foils, only captions and pictures are checked.
         cache: Folder in which the digests of image files are cached.
-        sees_pictures: Compare the bytes of pictures; otherwise compare their paths, and check the language of only a
-            sample of the captions if there are many.
+        sees_pictures: Whether to compare the bytes of pictures. If false, their paths are compared, and if there are
+            many captions, the language of only a sample is checked.
 
     Raises:
         InvalidInput: an image file cannot be read.
@@ -179,8 +179,8 @@ def check_columns(
     sees_pictures: bool = False,
     picture_findings: Sequence[AuditFinding] = (),
 ) -> list[AuditFinding]:
-    """Search for the defects of texts; see `check`. Memory is needed for the columns, the vocabulary of the foils, and
-    some bytes per row.
+    """Search text columns for defects, as `check` does for items. Memory is needed for the columns, the vocabulary of
+    the foils and some bytes per row.
     """
     n_items, n_captions = len(rows.ids), len(rows.captions)
     texts = codes(pa.chunked_array(plain_blocks(rows.captions), rows.captions.type))
@@ -206,7 +206,7 @@ def check_columns(
 def _finding(
     kind: tuple[str, str], rows: TextColumns, items: np.ndarray, marked: np.ndarray
 ) -> AuditFinding:
-    """Build a finding from the item of each candidate, and whether the candidate has the defect."""
+    """Build a finding from each candidate's item number and a mask of the candidates that have the defect."""
     having = items[marked]
     first_items = having[np.sort(np.unique(having, return_index=True)[1])][:EXAMPLES]
     examples = tuple(rows.ids.take(pa.array(first_items)).to_pylist())
@@ -269,7 +269,7 @@ def _foil_findings(rows: TextColumns, captions_per_item: np.ndarray) -> list[Aud
 
 
 def alterations(items: Iterable[Item]) -> list[Alteration]:
-    """Return every foil of the items with the caption that it was made from."""
+    """Return every foil of the items, with the caption that it was made from."""
     return [
         Alteration(item.id, item.captions[min(number, len(item.captions) - 1)], foil)
         for item in items
@@ -278,17 +278,17 @@ def alterations(items: Iterable[Item]) -> list[Alteration]:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text without case and punctuation."""
+    """Return the words of a text in lowercase, without punctuation."""
     return text.translate(LETTERS).split() if text.isascii() else WORD.findall(text.casefold())
 
 
 def plain(text: str) -> str:
-    """Return the text as CLIP's tokenizer sees it: case and blanks are ignored."""
+    """Return a text as CLIP's tokenizer sees it: in lowercase, with single blanks."""
     return " ".join(text.casefold().split())
 
 
 def plain_blocks(captions: pa.ChunkedArray) -> Iterator[pa.Array]:
-    """Yield the texts as `plain` returns them, one block at a time."""
+    """Yield the captions, normalized as by `plain`, one block at a time."""
     for start in range(0, len(captions), BLOCK_ROWS):
         for chunk in captions.slice(start, BLOCK_ROWS).chunks:
             simple = pc.call_function("match_substring_regex", [chunk], SIMPLE)
@@ -299,7 +299,7 @@ def plain_blocks(captions: pa.ChunkedArray) -> Iterator[pa.Array]:
 
 
 def codes(texts: pa.ChunkedArray) -> np.ndarray:
-    """Return a whole number for each text, equal for equal texts, in the order of their first occurrence."""
+    """Return a whole number for each text, equal for equal texts and numbered by first occurrence."""
     if not len(texts):
         return np.zeros(0, dtype=np.int64)
     encoded = pc.call_function("dictionary_encode", [texts.cast(pa.large_string())])
@@ -307,7 +307,7 @@ def codes(texts: pa.ChunkedArray) -> np.ndarray:
 
 
 def distinct(numbers: np.ndarray) -> np.ndarray:
-    """Return the distinct whole numbers in ascending order; sorting is 20 times as fast as numpy's hash table."""
+    """Return the distinct whole numbers in ascending order. Sorting is 20 times as fast as numpy's hash table."""
     ordered = np.sort(numbers)
     is_new = np.ones(len(ordered), dtype=bool)
     is_new[1:] = ordered[1:] != ordered[:-1]  # differences of hashes may be beyond int64
@@ -315,8 +315,8 @@ def distinct(numbers: np.ndarray) -> np.ndarray:
 
 
 def drawn_rows(n_captions: int) -> np.ndarray:
-    """Draw the numbers of the captions whose language is checked if checking all would take too long: the same
-    ones each time, in order.
+    """Return the row numbers of the captions whose language is checked, in ascending order: all of them, or a fixed
+    random sample if checking all would take too long.
     """
     if n_captions <= MOST_JUDGED:
         return np.arange(n_captions)
@@ -326,11 +326,11 @@ def drawn_rows(n_captions: int) -> np.ndarray:
 def _language_finding(
     rows: Sequence[tuple[str, str]], n_captions: int, cache: Path | None = None
 ) -> AuditFinding:
-    """Find the captions in other languages.
+    """Find the captions that are not in English.
 
     Args:
-        rows: Item id and caption of each caption to check.
-        n_captions: Total number of captions.
+        rows: Item id and text of each caption to check.
+        n_captions: Total number of captions in the dataset.
         cache: Folder in which the results for many captions are cached.
     """
     name, meaning = FOREIGN
@@ -347,7 +347,7 @@ def _language_finding(
 
 
 def _counted(name: str, meaning: str, marked: Iterable[tuple[str, bool]]) -> AuditFinding:
-    """Build a finding from pairs of item id and whether it has the defect, for all items that could have it."""
+    """Build a finding from pairs of an item id and whether that item has the defect."""
     marked = list(marked)
     having = [item for item, defect in marked if defect]
     examples = tuple(dict.fromkeys(having))[:EXAMPLES]
@@ -388,7 +388,7 @@ def _picture_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> lis
 
 
 def _style_meaning(feature: str, captions: float, foils: float) -> str:
-    """Describe a style leak: the share of captions and of foils with the feature."""
+    """Describe a style leak by the shares of captions and foils that have a stylistic feature."""
     return (
         f"Either the caption or the foil has {feature}, so style distinguishes them: "
         f"{captions:.1%} of captions and {foils:.1%} of foils have it."
@@ -396,12 +396,12 @@ def _style_meaning(feature: str, captions: float, foils: float) -> str:
 
 
 class _GluedWords:
-    """Words of foils that contain an inserted word: "criminal" for "man" makes "wocriminal".
+    """Find words in foils that contain an inserted word, such as "wocriminal", made from "woman" by replacing "man".
 
-    Such a word does not occur in any caption and replaces one (woman). It has that word's
-    beginning and end (wo-) and, between them, a word that is elsewhere inserted separately
-    (criminal) in place of a separate word (man). A plural does not count. The
-    inserted words need not be listed, at the price of a rare false alarm ("offstage", "onstage").
+    A glued word does not occur in any caption, and replaces a caption's word (woman). It begins and ends like that
+    word (wo-) and has, in between, a word (criminal) that other foils insert as a separate
+    word in place of another separate word (man). A plural does not count. The inserted
+    words need not be listed, at the price of a rare false alarm ("offstage", "onstage").
     """
 
     def __init__(self) -> None:
@@ -410,7 +410,7 @@ class _GluedWords:
         self._changes: list[tuple[int, set[str], list[str]]] = []
 
     def add(self, row: int, true_words: Sequence[str], wrong_words: Sequence[str]) -> None:
-        """Add the words of a caption and of its foil."""
+        """Add the words of a caption and of the foil in the same row."""
         self._caption_words.update(true_words)
         removed, new = (
             set(true_words).difference(wrong_words),
@@ -422,7 +422,7 @@ class _GluedWords:
             self._changes.append((row, removed, inserted))
 
     def words(self) -> dict[int, list[str]]:
-        """Return these words of each row that has any."""
+        """Return the glued words of each row that has any."""
         words = {
             row: [
                 word
@@ -439,7 +439,7 @@ class _GluedWords:
 
 
 def glued_words(alterations: Sequence[Alteration]) -> list[list[str]]:
-    """Return, for each alteration, the words that contain an inserted word, such as "wocriminal"."""
+    """Return, for each alteration, the words of its foil that contain an inserted word, such as "wocriminal"."""
     glued = _GluedWords()
     for row, alteration in enumerate(alterations):
         glued.add(row, split_words(alteration.caption), split_words(alteration.foil))
@@ -453,7 +453,7 @@ def _is_glued(
     inserted: Mapping[str, int],
     caption_words: Collection[str],
 ) -> bool:
-    """Return whether a word contains an inserted one; see `_GluedWords`."""
+    """Return whether a word contains an inserted word; see `_GluedWords`."""
     for start in range(len(word)):
         if word[:start] != replaced[:start]:
             return False

@@ -1,14 +1,14 @@
-"""Bundled question sets, to which other people published answers.
+"""Bundled question sets for which other people have published answers.
 
     bundled:SugarCrepe    7,512 captions of COCO val2017 with a foil each; 148 have their photograph
     bundled:VALSE         7,702 captions with a foil each; 16 have their photograph
                           +available: only those with a local photograph
 
-They are read from the bundled results (built by `tools.ship_published`), so that you can test
-another model on the same questions: `vlprobe run --probe eqben --dataset bundled:SugarCrepe`. The
-photographs that may be redistributed are bundled, too. Others are used if their files are in the
-cache, as `pictures/coco/val2017/000000000139.jpg`. A picture is identified by its name,
-whether or not its file exists, so that all runs on a set have one key.
+The questions are read from the bundled results (built by `tools.ship_published`), so that you can test
+another model on the same questions: `vlprobe run --probe eqben --dataset bundled:SugarCrepe`. Photographs
+that may be redistributed are bundled, too. Other photographs are used if their files are in the
+cache, for example as `pictures/coco/val2017/000000000139.jpg`. A picture is identified by its name,
+whether or not its file exists, so that all runs on a question set have the same key.
 """
 
 import functools
@@ -47,17 +47,17 @@ PHOTOGRAPHS = "photographs"  # folder of the bundled results
 
 
 def names() -> list[str]:
-    """Return the names of the question sets."""
+    """Return the names of the bundled question sets."""
     return [f"{PREFIX}:{name}" for name in NAMES]
 
 
 def check_name(name: str) -> None:
-    """Raise NotFound if the set or option does not exist."""
+    """Raise NotFound if a name contains an unknown question set or option."""
     _parse(name)
 
 
 def _parse(name: str) -> tuple[str, bool]:
-    """Return the stored name of a set, and whether `+available` follows it."""
+    """Return the stored name of a question set, and whether the name ends with `+available`."""
     set_name, plus, option = name.partition(":")[2].partition("+")
     known_name = next((known for known in NAMES if known.lower() == set_name.lower()), "")
     if not known_name:
@@ -68,10 +68,10 @@ def _parse(name: str) -> tuple[str, bool]:
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Read the questions in their stored order.
+    """Read a question set in its stored order.
 
     Raises:
-        NotFound: The set or option does not exist.
+        NotFound: The question set or option does not exist.
         InvalidInput: The bundled results are missing.
     """
     stored_name, is_available = _parse(name)
@@ -109,13 +109,13 @@ def load(name: str, cache: Path) -> LoadedDataset:
 def with_pictures(
     name: str, items: Sequence[Item], cache: Path, is_available: bool = False
 ) -> LoadedDataset:
-    """Return questions on pictures with relative names as a dataset; its digest depends on these names.
+    """Build a dataset from questions whose pictures have relative names. Its digest depends on these names.
 
     Args:
         name: Name of the dataset, without an option.
         items: Items whose pictures have names relative to the cache.
         cache: Folder with the picture files.
-        is_available: Leave out questions whose picture file is missing.
+        is_available: Whether to leave out questions whose picture file is missing.
     """
     known, here = [], []
     for item in items:
@@ -136,14 +136,14 @@ def with_pictures(
 
 
 def redraw(path: Path) -> bytes | None:
-    """Return the bundled photograph of a relative name, None if there is none; see `registry.redrawn`."""
+    """Return the content of the bundled photograph with a relative name, or None; see `registry.redrawn`."""
     if not is_bundled(path):
         return None
     return files.read(shipped.PUBLISHED_FOLDER / PHOTOGRAPHS / path.name)
 
 
 def located(name: str, cache: Path) -> str:
-    """Return the path of a picture that was downloaded into a cache; another name is returned unchanged.
+    """Return the full path to a picture that was downloaded into the cache. Any other name is returned unchanged.
 
     Args:
         name: The stored name of the picture.
@@ -158,14 +158,14 @@ def located(name: str, cache: Path) -> str:
 
 def is_absent(name: str) -> bool:
     """Return whether a stored name belongs to a picture of a bundled question set that is neither bundled
-    nor downloaded (`located` returns another name for these).
+    nor downloaded (for a downloaded picture, `located` returns another name).
     """
     path = Path(name)
     return path.parts[:1] == PICTURES.parts and not is_bundled(path)
 
 
 def is_bundled(path: Path) -> bool:
-    """Return whether a relative name is that of a bundled photograph."""
+    """Return whether a relative name belongs to a bundled photograph."""
     return path.parent == COCO and path.name in _bundled_names()
 
 

@@ -1,5 +1,5 @@
-"""COCO captions as published: `coco:DIR` with annotations/captions_*.json and the images, or
-`coco:FILE.json`; with `+unpictured` also missing pictures, for imported scores or embeddings.
+"""COCO captions as published: `coco:DIR`, a folder with annotations/captions_*.json and the images, or
+`coco:FILE.json`. The option `+unpictured` keeps rows with missing pictures, for imported scores or embeddings.
 """
 
 from pathlib import Path
@@ -14,22 +14,22 @@ PREFIX = "coco"
 
 
 def names() -> list[str]:
-    """Return the form of a name; DIR stands for a folder."""
+    """Return the form of a dataset name; DIR stands for a folder."""
     return ["coco:DIR"]
 
 
 def check_name(name: str) -> None:
-    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a dataset name and the start of its captions file, without loading it. Raises NotFound or InvalidInput."""
     check_json_head(captions_file(split_unpictured(name)[0]))
 
 
 def takes(path: Path) -> bool:
-    """Return whether a path that was typed without a prefix can be read here."""
+    """Return whether this reader can read a path that was typed without a dataset prefix."""
     return path.is_dir() and any((path / "annotations").glob("captions_*.json"))
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load images and captions, each in the order of their ids. Raises InvalidInput."""
+    """Load the images and captions, each sorted by id. Raises InvalidInput."""
     path, keeps_all = split_unpictured(name)
     captions = captions_file(path)
     content = read_json(captions)
@@ -66,14 +66,14 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def _by_id(row: dict) -> int:
-    """Sort key of images and annotations. Raises TypeError if an id is not a whole number."""
+    """Return the id by which images and annotations are sorted. Raises TypeError if it is not a whole number."""
     if isinstance(row["id"], bool) or not isinstance(row["id"], int):
         raise TypeError(f"id {row['id']!r} is not an integer")
     return row["id"]
 
 
 def captions_file(path: Path) -> Path:
-    """Return the captions file at a path, or in the folder at a path. Raises InvalidInput."""
+    """Return the captions file that a path names, or the one in the folder that it names. Raises InvalidInput."""
     if path.suffix == ".json":
         return path
     if not path.is_dir():

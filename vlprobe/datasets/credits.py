@@ -1,4 +1,4 @@
-"""Credits of photographs from the files of a dataset: page, license and license URL.
+"""Credits for photographs, read from the files of a dataset: page, license and license URL.
 
 COCO's captions file has a table of licenses and the source URL of each photograph, but
 no authors. Bundled photographs come with their credits.
@@ -25,7 +25,7 @@ FLICKR_ID = re.compile(r"/([0-9]{6,})_[0-9a-f]+(?:_[a-z])?\.[a-z]+$")
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """Credit of a photograph; "" means unknown."""
+    """Credit for a photograph; "" means unknown."""
 
     page: str = ""  # URL of the author's page for the photograph
     license: str = ""
@@ -33,14 +33,14 @@ class Credit:
 
     @property
     def text(self) -> str:
-        """Return the credit in one line, without links."""
+        """Return the credit as one line of plain text."""
         license_ = " ".join(filter(None, [self.license, self.license_url]))
         facts = (("License", license_), ("Source", self.page))
         return " · ".join(f"{label}: {value}" for label, value in facts if value)
 
 
 def credits_of(dataset: str) -> Mapping[str, Credit]:
-    """Return the credit of each photograph by file name; empty if the dataset has no credits, or its files are gone."""
+    """Return the credits for a dataset's photographs by file name; empty if there are none or the files are gone."""
     prefix, _, path = dataset.partition(":")
     if prefix == bundled.PREFIX:
         return bundled_credits()
@@ -54,16 +54,16 @@ def credits_of(dataset: str) -> Mapping[str, Credit]:
 
 
 def picture_credit(name: str) -> Credit | None:
-    """Return the credit of a bundled photograph, which pages show below it; None for any other picture.
+    """Return the credit for a bundled photograph, which pages show below it; None for any other picture.
 
     Args:
-        name: The stored name of the picture: relative, or below the cache that a run copied it into.
+        name: The stored name of the picture: either relative, or a path in the cache into which a run copied it.
     """
     return picture_credits(name)[0]
 
 
 def picture_credits(name: str) -> tuple[Credit | None, ...]:
-    """Return the credits of a picture and of the one that is mixed into it, if there is one."""
+    """Return the credits for a picture and, if another picture is mixed into it, for that one."""
     picture = Picture.from_name(name)
     return tuple(map(_credit, picture.paths))
 
@@ -75,7 +75,7 @@ def _credit(path: Path) -> Credit | None:
 
 @functools.cache
 def bundled_credits() -> Mapping[str, Credit]:
-    """Return the credits of the bundled photographs by file name."""
+    """Return the credits for the bundled photographs by file name."""
     try:
         rows = json.loads((shipped.PUBLISHED_FOLDER / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -84,10 +84,10 @@ def bundled_credits() -> Mapping[str, Credit]:
 
 
 def coco_credits(content: object) -> dict[str, Credit]:
-    """Return the credits in a COCO captions file, by file name.
+    """Return the credits in a COCO captions file by file name of the photograph.
 
     Args:
-        content: The parsed file.
+        content: The parsed captions file.
     """
     if not isinstance(content, dict):
         return {}
@@ -114,7 +114,7 @@ def photograph_page(flickr_url: str) -> str:
 
 
 def _rows(value: object) -> list[dict[str, Any]]:
-    """Return the objects in a list; license ids are numbers or texts."""
+    """Return the objects in a list whose ids and license ids are numbers or texts; empty if the value is not a list."""
     rows = value if isinstance(value, list) else []
     return [
         row

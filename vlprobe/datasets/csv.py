@@ -1,8 +1,8 @@
-"""Your pictures and captions in a table: `csv:FILE` with columns image and caption.
+"""Your pictures and captions in a table: `csv:FILE` with the columns image and caption.
 
 Paths are relative to the table's folder. An image with several captions has several rows. Every
-other column is a tag for slicing results; it belongs to the image, so its rows must
-agree. A column `label` that marks captions as true and false is rejected. The separator is , ; | or tab.
+other column is a tag for slicing results. A tag belongs to the image, so all rows of the image must
+agree. A column `label` that marks captions as true or false is rejected. The separator is , ; | or tab.
 `csv:FILE+unpictured` keeps rows with a missing picture, for imported scores or embeddings.
 """
 
@@ -32,18 +32,18 @@ FOIL_COLUMNS = (  # possible names of a column of wrong captions
 
 
 def names() -> list[str]:
-    """Return the form of a name; FILE stands for a path."""
+    """Return the form of a dataset name; FILE stands for a path."""
     return ["csv:FILE"]
 
 
 def check_name(name: str) -> None:
-    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a dataset name and the header of its table, without loading it. Raises NotFound or InvalidInput."""
     file, _ = split_unpictured(name)
     _header(file, read_head(file)[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load images in the order of their first rows, and captions in file order. Raises InvalidInput."""
+    """Load images in the order of their first rows, and their captions in file order. Raises InvalidInput."""
     file, keeps_all = split_unpictured(name)
     items = read_items(file)
     notes = [
@@ -57,7 +57,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def read_items(file: Path) -> list[Item]:
-    """Read one item for each image in the table. Raises InvalidInput."""
+    """Read a table and build one item for each image. Raises InvalidInput."""
     captions: dict[str, list[str]] = {}
     tags: dict[str, dict[str, str]] = {}
     rows = _rows(file)
@@ -85,7 +85,7 @@ def read_items(file: Path) -> list[Item]:
 
 
 def _header(file: Path, text: str) -> "tuple[Reader, list[str]]":
-    """Return a reader positioned after the header row, and the lower-case column names. Raises InvalidInput."""
+    """Return a reader positioned after the header row, and the lowercase column names. Raises InvalidInput."""
     first_line = text.partition("\n")[0]
     delimiter = max(DELIMITERS, key=first_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)

@@ -20,7 +20,7 @@ _CAPTIONS = 5
 
 @dataclass(frozen=True, slots=True)
 class DemoDataset:
-    """Scenes that were not used to train any demo model."""
+    """Dataset of scenes that were not used to train any demo model."""
 
     name: str
     digest: str
@@ -28,18 +28,18 @@ class DemoDataset:
 
 
 def names() -> list[str]:
-    """Return the name of the test split; `demo:val` is a second held-out split for choosing settings."""
+    """Return the name of the test split. `demo:val` is a second held-out split for choosing settings."""
     return [PREFIX]
 
 
 def check_name(name: str) -> None:
-    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check the split in a dataset name. Raises NotFound."""
     if (name.partition(":")[2] or "test") not in SIZES:
         raise NotFound("dataset", name, [PREFIX, *(f"{PREFIX}:{split}" for split in SIZES)])
 
 
 def load(name: str, cache: Path) -> DemoDataset:
-    """Load the items, drawing missing pictures into `cache/demo/` (a few seconds, once).
+    """Load the items, and draw missing pictures into `cache/demo/` (takes a few seconds, once).
 
     Raises:
         NotFound: the split is neither test nor val.
@@ -62,14 +62,14 @@ def load(name: str, cache: Path) -> DemoDataset:
 
 
 def draw(scene: Scene, path: Path) -> bytes:
-    """Render the scene into a PNG file and return its bytes. Raises InvalidInput."""
+    """Render a scene into a PNG file and return the bytes of the file. Raises InvalidInput."""
     content = encode(scene)
     write_bytes(path, content, durable=False)
     return content
 
 
 def encode(scene: Scene) -> bytes:
-    """Return the bytes of the scene's PNG file."""
+    """Render a scene and return the bytes of a PNG file."""
     return pictures.encode(render(scene), "PNG")
 
 

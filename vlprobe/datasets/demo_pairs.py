@@ -1,9 +1,9 @@
-"""Minimal pairs of the demo world: two drawn scenes that differ in one thing, created on first use.
+"""Minimal pairs in the demo world: two scenes that differ in one property, drawn on first use.
 
-    demo-pairs          300 pairs of each subset: object, color, number, location, swap
-    demo-pairs:val      the same of the split that the shipped models were chosen on
+    demo-pairs          300 pairs in each subset: object, color, number, location, swap
+    demo-pairs:val      the same for the split on which the bundled models were selected
 
-No scene of either split was used for training. An item is image I1, captions (T1,), other I2, foils
+No scene in either split was used for training. An item is image I1, captions (T1,), foil_image I2, foils
 (T2,).
 """
 
@@ -29,12 +29,12 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check the split in a dataset name. Raises NotFound."""
     split_in(name)
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load the pairs, drawing missing pictures into `cache/demo/` (about 20 seconds, once).
+    """Load the pairs, and draw missing pictures into `cache/demo/` (takes about 20 seconds, once).
 
     Raises:
         NotFound: the split is neither test nor val.
@@ -52,7 +52,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def split_in(name: str) -> str:
-    """Return the split in a dataset's name. Raises NotFound."""
+    """Return the split in a dataset name; test if there is none. Raises NotFound."""
     prefix, _, split = name.partition(":")
     if (split or "test") not in SPLITS:
         raise NotFound("dataset", name, [prefix, *(f"{prefix}:{split}" for split in SPLITS)])
@@ -60,12 +60,12 @@ def split_in(name: str) -> str:
 
 
 def item_id(prefix: str, split: str, kind: str, index: int) -> str:
-    """Return the id of an item, with its split unless that is test."""
+    """Build the id of an item. It contains the split unless that is test."""
     return "-".join([prefix, *([] if split == "test" else [split]), kind, f"{index:03}"])
 
 
 def tags(contrast: Contrast) -> dict[str, str]:
-    """Return what changes, its position, and the original relation of the groups."""
+    """Return the tags of a contrast: the kind of change, the background, and the original relation of the groups."""
     scene = contrast.scene
     return {
         "subset": contrast.kind,
@@ -75,12 +75,12 @@ def tags(contrast: Contrast) -> dict[str, str]:
 
 
 def picture_folder(cache: Path) -> Path:
-    """Return the folder for pictures of pairs and triplets, a new one for each renderer version."""
+    """Return the folder for pictures of pairs and triplets. Each renderer version has its own."""
     return cache / "demo" / f"scenes-{VERSION}"
 
 
 def picture(scene: Scene, folder: Path) -> Picture:
-    """Return the scene's picture, drawing it if it is missing. Raises InvalidInput."""
+    """Return the picture of a scene, and draw its file if it is missing. Raises InvalidInput."""
     path = folder / f"{picture_name(scene)}.png"
     if not path.exists():
         demo.draw(scene, path)
@@ -88,7 +88,7 @@ def picture(scene: Scene, folder: Path) -> Picture:
 
 
 def picture_name(scene: Scene) -> str:
-    """Return a name for a scene's picture that depends on everything that affects its pixels, so that pairs and
+    """Return a file name for a scene's picture. It is a hash of everything that affects the pixels, so that pairs and
     triplets share pictures.
     """
     return hashlib.blake2b(repr(scene).encode(), digest_size=8).hexdigest()

@@ -1,11 +1,11 @@
-"""Training scenes of the demo world, drawn on first use, from the split that no probe uses.
+"""Training scenes in the demo world, drawn on first use, from the split that no probe uses.
 
-    demo-train          3,000 scenes after those that the bundled models were trained on, with eight captions each
+    demo-train          3,000 scenes, with eight captions each, that follow those used to train the bundled models
     demo-train:pairs    300 minimal pairs of each kind, as in `demo-pairs`: two pictures per item
-    demo-train:pairs:N  N of each kind, 1 to 2,000; a larger N begins with the pairs of a smaller one
+    demo-train:pairs:N  N pairs of each kind, 1 to 2,000; a larger N begins with the same pairs as a smaller N
 
-A split owns the content of scenes, not their drawings: no scene here has the content of an item of `demo`,
-`demo-pairs` or `demo-triplets`.
+A split is defined by the content of scenes, not by their drawings: no scene in it has the same content as a scene
+in `demo`, `demo-pairs` or `demo-triplets`.
 """
 
 import re
@@ -33,10 +33,10 @@ def names() -> list[str]:
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load the items, drawing missing pictures into `cache/demo/` (under a minute, once).
+    """Load the items, and draw missing pictures into `cache/demo/` (takes under a minute, once).
 
     Raises:
-        NotFound: the name is not one of the three.
+        NotFound: the name has none of the three forms.
         InvalidInput: the number of pairs is out of range, or the cache folder cannot be written.
     """
     subset, folder = name.partition(":")[2], demo_pairs.picture_folder(cache)
@@ -67,7 +67,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def _pairs_of(name: str, number: str) -> int:
-    """Return the number of pairs of each kind in a name; PAIRS if it has no number."""
+    """Return the number of pairs per kind that a dataset name requests; PAIRS if it has no number."""
     if not number:
         return PAIRS
     if not re.fullmatch("[0-9]{1,4}", number) or not 1 <= int(number) <= MOST_PAIRS:

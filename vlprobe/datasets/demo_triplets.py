@@ -1,13 +1,13 @@
-"""Triplets of the demo world: a drawn scene, two true captions with the same meaning and a wrong one.
+"""Triplets in the demo world: a drawn scene, two true captions with the same meaning, and a wrong caption.
 
     demo-triplets        two subsets of 400
-    demo-triplets:val    the same of the split that the shipped models were chosen on
+    demo-triplets:val    the same for the split on which the bundled models were selected
 
 `generic`: the wrong caption N is P1 with the object, color or number of one group replaced, or
-with the colors of two groups exchanged (tag `edit`, 100 of each); P2 says P1 in another order and,
-if possible, in other words. `spatial`: N is P1 with the opposite relation; P2 is the
+with the colors of two groups exchanged (tag `edit`, 100 of each). P2 is P1 in a different word order and,
+if possible, in other words. `spatial`: N is P1 with the opposite relation, and P2 is the
 converse of P1: "a dog left of a cat", "a cat right of a dog". An item is captions (P1, P2), foils
-(N,). Neither these scenes nor scenes that match N were used for training.
+(N,). Neither the scenes nor any scene that N describes was used for training.
 """
 
 from pathlib import Path
@@ -31,12 +31,12 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check the split in a dataset name. Raises NotFound."""
     split_in(name)
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load the triplets, drawing missing pictures into `cache/demo/` (seconds, once).
+    """Load the triplets, and draw missing pictures into `cache/demo/` (takes seconds, once).
 
     Raises:
         NotFound: the split is neither test nor val.

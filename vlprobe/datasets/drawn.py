@@ -1,6 +1,6 @@
-"""Draw scenes from the names of their files: large for people to look at, and again if a file is gone.
+"""Draw scenes from the names of their picture files, either larger for people to look at, or because a file is gone.
 
-A name is not proof: if the file exists, it must show the picture that the renderer draws.
+A file name alone proves nothing: if the file exists, it must show the picture that the renderer draws.
 """
 
 import functools
@@ -25,9 +25,9 @@ _LARGEST_SUBSET = 400  # contrasts of one kind in any demo dataset
 
 
 def draw(picture: Picture, size: int = SIZE) -> Image.Image | None:
-    """Draw a picture of the demo datasets as RGB, `size` pixels a side; return None for any other picture.
+    """Draw a picture of the demo datasets as RGB with `size` pixels per side; return None for any other picture.
 
-    At the size of the files, the result equals the file, to the pixel. An edited picture is edited at
+    At the size of the files, the result equals the file, pixel for pixel. The edit of a picture is applied at
     the larger size. Files are only read to check that they show the scene in their name.
 
     Args:
@@ -61,8 +61,8 @@ def draw(picture: Picture, size: int = SIZE) -> Image.Image | None:
 
 
 def redraw(path: Path) -> bytes | None:
-    """Return the PNG file of a drawn scene by its relative name, as in the bundled results: the content it would have
-    in the folder `demo` of a cache. None if the path is not such a name, or the file exists.
+    """Draw a scene from the relative name of its file, as used in the bundled results, and return the PNG file that
+    would be in the folder `demo` of a cache. Return None if the path is not such a name, or if the file exists.
     """
     if path.is_absolute() or path.parts[:1] != (_FOLDER,) or path.exists():
         return None
@@ -71,7 +71,7 @@ def redraw(path: Path) -> bytes | None:
 
 
 def scene_of(path: Path) -> Scene | None:
-    """Return the scene that a file's folder and name identify; None if they identify no scene."""
+    """Return the scene that the folder and name of a file identify; None if they identify no scene."""
     if path.suffix != ".png":
         return None
     match = re.fullmatch(r"demo(?:-(val))?-(\d{5})", path.stem)
@@ -91,12 +91,12 @@ def scene_of(path: Path) -> Scene | None:
 
 
 def is_drawing(path: Path) -> bool:
-    """Return whether a file shows the drawn scene in its name; if it is gone, whether the name has a scene."""
+    """Return whether a file shows the scene in its name or, if the file is gone, whether its name identifies one."""
     return _scene_of_file(path) is not None
 
 
 def _scene_of_file(path: Path) -> Scene | None:
-    """Return the scene in a file's name if the file shows it or is gone."""
+    """Return the scene that a file name identifies; None if the file exists and does not show that scene."""
     scene = scene_of(path)
     if scene is None or not path.exists():
         return scene
@@ -124,7 +124,7 @@ def _scenes(split: str) -> list[Scene]:
 
 @functools.cache
 def _contrasts(split: str) -> dict[str, Scene]:
-    """Return all scenes of the pairs, triplets and series of a split, by the name of the picture file."""
+    """Return all scenes from the pairs, triplets and series of a split, by the name of their picture."""
     scenes = [
         scene
         for kind in KINDS

@@ -1,13 +1,13 @@
-"""Series of the demo world, drawn on first use: videos that change once, and ordered candidates.
+"""Series in the demo world, drawn on first use: videos that change once, and candidates in a known order.
 
     demo-series        45 videos and 40 queries
-    demo-series:val    the same of the split that the shipped models were chosen on
+    demo-series:val    the same for the split on which the bundled models were selected
 
-A video has 12 frames, 2 per second, of one scene whose objects move in each frame; at one boundary
-one thing changes (tag `subset`: video-color, video-number, video-object). A query has 6 candidates: the
-scene that it describes, then scenes with one, two, three ... wrong facts, each including those of the previous
-one; its edit is the opposite relation. This order follows from the construction; in
-real data, people rank the candidates. No scene of either split that a caption describes was used for training.
+A video has 12 frames of one scene, 2 per second. Its objects move in each frame, and at one boundary
+one property changes (tag `subset`: video-color, video-number, video-object). A query has 6 candidates: the
+scene that it describes, then scenes with one, two, three ... wrong facts, each with one more than the
+previous. The edit of a query is the opposite relation. The order follows from the construction; in
+real data, people rank the candidates. No scene that a caption in either split describes was used for training.
 """
 
 import random
@@ -34,7 +34,7 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Check a name before loading. Raises NotFound."""
+    """Check the split in a dataset name. Raises NotFound."""
     split_in(name)
 
 
@@ -50,7 +50,7 @@ class DrawnSeries:
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load the series, drawing missing pictures into `cache/demo/` (about 15 seconds, once).
+    """Load the series, and draw missing pictures into `cache/demo/` (takes about 15 seconds, once).
 
     Raises:
         NotFound: the split is neither test nor val.
@@ -61,7 +61,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def drawn(split: str) -> list[DrawnSeries]:
-    """Return all series of a split: the videos, then the queries."""
+    """Return all series in a split: first the videos, then the queries."""
     videos = [
         _video(item_id(PREFIX, split, kind, index), contrast)
         for kind in KINDS
@@ -106,7 +106,7 @@ def _query(key: str, contrast: Contrast) -> DrawnSeries:
 
 
 def _worse(scene: Scene, rng: random.Random) -> list[Scene]:
-    """Return the scene, then scenes with one more wrong fact each: relation, both colors, both objects."""
+    """Return a scene, followed by scenes that each add one wrong fact: the relation, both colors, then both objects."""
     scenes = [scene, replace(scene, relation=OPPOSITE[scene.relation])]
     for position, field in ((0, "color"), (1, "color"), (0, "object"), (1, "object")):
         group = scenes[-1].groups[position]

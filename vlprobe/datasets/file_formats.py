@@ -1,6 +1,6 @@
-"""Read the text files of datasets: JSON, JSON lines and tables; and quickly check the start of a file.
+"""Read the text files of datasets (JSON, JSON lines and tables), or quickly check how a file begins.
 
-Every defect raises an InvalidInput of one line that names the file.
+Every defect raises an InvalidInput whose message is one line that names the file.
 """
 
 import codecs
@@ -18,7 +18,7 @@ LONGEST_ESCAPE = 12  # characters of two \\u escapes, which the end of the head 
 
 
 def read_text(path: Path) -> str:
-    """Read a UTF-8 file, with or without byte order mark. Raises InvalidInput."""
+    """Read a UTF-8 file with or without a byte order mark. Raises InvalidInput."""
     refuse_outside(path)
     try:
         return files.read(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
@@ -35,7 +35,7 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> object:
-    """Return the content of a JSON file. Raises InvalidInput with the position of the first mistake."""
+    """Parse a JSON file. Raises InvalidInput with the position of the first mistake."""
     text = read_text(path)
     try:
         return files.parse_json(text, unique=True)
@@ -49,7 +49,7 @@ def read_json(path: Path) -> object:
 
 
 def read_json_lines(file: Path) -> list[object]:
-    """Return the values in the lines of a .jsonl file, skipping blank lines. Raises InvalidInput."""
+    """Parse every line of a .jsonl file that is not blank. Raises InvalidInput."""
     records = []
     for number, line in enumerate(read_text(file).split("\n"), 1):
         if line.strip():
@@ -68,14 +68,14 @@ def _parse_line(file: Path, number: int, line: str, unique: bool = True) -> obje
 
 
 def read_records(file: Path) -> object:
-    """Return the value of a JSON file, or the list of values of a .jsonl file. Raises InvalidInput."""
+    """Parse a JSON file, or a .jsonl file into a list of values. Raises InvalidInput."""
     return read_json_lines(file) if file.suffix == ".jsonl" else read_json(file)
 
 
 def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
-    """Return line number and fields of every row; .tsv is split at tabs, without quotes, other files at commas.
+    """Return the line number and fields of every row. A .tsv file is split at tabs, without quotes, others at commas.
 
-    Column names are stripped and lower-cased, fields are stripped; a short row is filled
+    Column names are stripped and converted to lowercase, and fields are stripped. A short row is padded
     with empty fields.
 
     Raises:
@@ -114,13 +114,13 @@ def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
 
 
 def read_rows(file: Path) -> list[tuple[str, dict[str, str]]]:
-    """Return the number and the fields of every row of a table or .jsonl file.
+    """Return the line number and the fields of every row in a table or .jsonl file.
 
-    Values of a JSON line are converted to the text that a table would have: a list to a|b|c, null to "". A line that
+    Values in a JSON line are converted to the text that a table would have: a list to a|b|c, null to "". A line that
     is not an object has no fields.
 
     Raises:
-        InvalidInput: as `read_table` and `read_json_lines`.
+        InvalidInput: for the same reasons as `read_table` and `read_json_lines`.
     """
     if file.suffix != ".jsonl":
         return [(str(line), row) for line, row in read_table(file)]
@@ -139,7 +139,7 @@ def _cell(value: object) -> str:
 
 
 def read_head(path: Path) -> tuple[str, bool]:
-    """Return the first HEAD_BYTES of a UTF-8 file, and whether that is the whole file. Raises InvalidInput."""
+    """Return the first HEAD_BYTES of a UTF-8 file, and whether they are the whole file. Raises InvalidInput."""
     refuse_outside(path)
     try:
         files.require_regular(path)
@@ -158,7 +158,7 @@ def read_head(path: Path) -> tuple[str, bool]:
 
 
 def check_json_head(path: Path) -> None:
-    """Raise InvalidInput if the start of a file is not JSON; a short file is parsed completely."""
+    """Raise InvalidInput if the start of a file is not JSON. A short file is parsed completely."""
     text, is_whole = read_head(path)
     if is_whole:
         read_json(path)
@@ -183,7 +183,7 @@ def check_json_head(path: Path) -> None:
 
 
 def check_records_head(path: Path) -> None:
-    """Raise InvalidInput if a .json file or the first line of a .jsonl file is not JSON, or a table is not text."""
+    """Raise InvalidInput if a .json file or the first line of a .jsonl file is not JSON, or if a table is not text."""
     if path.suffix == ".json":
         check_json_head(path)
         return

@@ -1,8 +1,8 @@
 """Folder of pictures and their captions: `folder:DIR`.
 
-Either NAME.txt next to NAME.jpg, one caption per line; or one captions.json, {"NAME.jpg": ["a
-caption", ...], ...}; or one captions.csv with columns image and caption (and tags). Every picture
-needs captions; to use some of the pictures, name the table itself: csv:DIR/captions.csv.
+The captions are either in a NAME.txt next to each NAME.jpg, one per line; or in one captions.json, {"NAME.jpg": ["a
+caption", ...], ...}; or in one captions.csv with the columns image and caption (and tags). Every picture
+needs captions. To use only some of the pictures, name the table itself: csv:DIR/captions.csv.
 """
 
 from pathlib import Path
@@ -19,24 +19,24 @@ SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
 
 
 def names() -> list[str]:
-    """Return the form of a name; DIR stands for a folder."""
+    """Return the form of a dataset name; DIR stands for a folder."""
     return ["folder:DIR"]
 
 
 def check_name(name: str) -> None:
-    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a dataset name and the start of its captions file, without loading it. Raises NotFound or InvalidInput."""
     folder = _folder(name)
     for file in _lists(folder):
         check_records_head(file)
 
 
 def takes(path: Path) -> bool:
-    """Return whether a path that was typed without a prefix can be read here."""
+    """Return whether this reader can read a path that was typed without a dataset prefix."""
     return path.is_dir() and any(file.suffix.lower() in SUFFIXES for file in path.iterdir())
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load images in the order of their names. Raises InvalidInput."""
+    """Load the images, sorted by name. Raises InvalidInput."""
     folder = _folder(name)
     try:
         pictures = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
@@ -63,7 +63,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def _folder(name: str) -> Path:
-    """Return the folder in a dataset's name. Raises InvalidInput."""
+    """Return the folder in a dataset name. Raises InvalidInput if it does not exist."""
     folder = files.parse_path(name.removeprefix("folder:"))
     if not folder.is_dir():
         raise InvalidInput(
@@ -73,7 +73,7 @@ def _folder(name: str) -> Path:
 
 
 def _lists(folder: Path) -> list[Path]:
-    """Return the file of all captions, if there is one. Raises InvalidInput if there are two."""
+    """Return the file that contains all captions, if there is one. Raises InvalidInput if there are two."""
     lists = [
         folder / file for file in ("captions.csv", "captions.json") if (folder / file).is_file()
     ]
