@@ -1,4 +1,4 @@
-"""Tables to Plotly figures."""
+"""Plotly figures drawn from tables."""
 
 from vlprobe.render.charts import compare, dots, papers, repair, styles, theme, tradeoff
 

@@ -1,4 +1,4 @@
-"""Two models' margins against each other."""
+"""Scatter plot of the margins of two models."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -25,14 +25,16 @@ def margins(
     moved: bool = False,
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> go.Figure:
-    """Two models' margins, one mark per case; color and shape show which of them is fooled.
+    """Plot the margins of two models against each other, one mark per case.
+
+    The color and shape of a mark show which of the models is fooled.
 
     Args:
-        points: What `views.paired_outcomes.scatter` returns.
-        subtypes: Stored names of what was edited, in words.
+        points: The table that `views.paired_outcomes.scatter` returns.
+        subtypes: Plain words for the stored names of edit types.
         area: Corners of the marked area.
         tool: What dragging draws: "box" or "lasso".
-        moved: The margin is how far a score moved: no model can be fooled, and there is one sort of mark.
+        moved: Whether the margin is how far a score moved. No model can be fooled then, and all marks look the same.
         names: Display names of models, if different from their stored names.
     """
     figure = go.Figure()
@@ -79,7 +81,7 @@ def margins(
 
 
 def _hover_texts(points: pd.DataFrame, subtypes: Mapping[str, str]) -> np.ndarray:
-    """The text next to each mark: the type of edit and its words; shape (len(points),)."""
+    """Return the text for each mark: the type of edit and its words. Shape (len(points),)."""
     texts = []
     for row in records(ScatterRow, points):
         words = ""

@@ -1,4 +1,4 @@
-"""Charts of means with their intervals, and distributions."""
+"""Charts of means with their intervals, and of distributions."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -36,14 +36,14 @@ def dots(
     chances: Mapping[str, float] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """One row per slice, one mark per model with its 95 % interval.
+    """Draw one row per slice, with one mark per model and its 95 % interval.
 
     Args:
-        table: model, slice, value, low, high, n_items, n_cases of one metric.
+        table: Columns model, slice, value, low, high, n_items, n_cases for one metric.
         unit: "cosine" or "spread".
-        slices: Each slice's name in words, top to bottom.
-        chances: What guessing gets in each slice, where that is not the metric's own chance.
-        labels: Models whose names are next to their marks if there are more than MANY.
+        slices: The name of each slice in words, top to bottom.
+        chances: The value of guessing in each slice, if it differs from the metric's own chance level.
+        labels: Models whose names are shown next to their marks if there are more than MANY models.
     """
     figure = _rows(
         table, "slice", slices, dict.fromkeys(slices, metric), unit, styles, labels or {}
@@ -61,13 +61,13 @@ def headlines(
     chances: Mapping[str, float],
     labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """One row per metric, one mark per model with its 95 % interval, and the value of guessing.
+    """Draw one row per metric, with one mark per model, its 95 % interval, and the value of guessing.
 
     Args:
-        table: model, metric, value, low, high, n_items, n_cases.
-        metrics: The rows by name, top to bottom: rates with one direction.
+        table: Columns model, metric, value, low, high, n_items, n_cases.
+        metrics: Metrics by name, top to bottom. All are rates with the same better direction.
         unit: "cosine" or "spread".
-        chances: What guessing gets on each metric; one that is missing or NaN is not drawn.
+        chances: The value of guessing for each metric. A missing or NaN value is not drawn.
     """
     figure = _rows(
         table,
@@ -87,10 +87,10 @@ def headlines(
 
 
 def distribution(table: pd.DataFrame, metric: Metric, unit: str, styles: Looks) -> go.Figure:
-    """The distribution of a metric over the cases, one stepped line per model.
+    """Draw the distribution of a metric over the cases, with one stepped line per model.
 
     Args:
-        table: model, left, right (edges of a bin), share (of the model's cases).
+        table: Columns model, left and right (the edges of a bin), and share (of the model's cases).
         unit: "cosine" or "spread".
     """
     figure = go.Figure()
@@ -116,9 +116,9 @@ def _rows(
     styles: Looks,
     labels: Mapping[str, str],
 ) -> go.Figure:
-    """A row for each of `names`, values of the column `key`; `metrics` says what each measures.
+    """Draw one row for each entry of `names`, with the values whose column `key` has that name.
 
-    Each mark has its model and its row's key as `customdata`.
+    `metrics` gives the metric that each row measures. The `customdata` of a mark is its model and the key of its row.
     """
     figure = go.Figure()
     drawn_models = set(table["model"])
@@ -180,7 +180,7 @@ def _label(
     heights: Sequence[float] | np.ndarray,
     middle: float,
 ) -> None:
-    """A model's name next to each of its arms, on the side nearer to the middle."""
+    """Write a model's name next to each of its intervals, on the side nearer to the middle of the chart."""
     for row, height in zip(rows, heights, strict=True):
         is_left = row.value > middle
         end = row.low if is_left else row.high
@@ -195,7 +195,7 @@ def _label(
 
 
 def _chances(figure: go.Figure, chances: Mapping[str, float], rows: Sequence[str]) -> None:
-    """A dotted line a row at what guessing gets; one entry of the legend for all."""
+    """Draw a dotted line per row at the value of guessing, with a single legend entry."""
     levels = [
         (height, chances[name])
         for height, name in enumerate(rows)

@@ -1,7 +1,7 @@
-"""Names next to the marks of a figure, placed so that they overlap neither each other nor a mark.
+"""Place names next to the marks of a figure so that they overlap neither each other nor a mark.
 
-Plotly has fixed positions for texts and lets them overlap. A browser decides how wide a figure is, so a place counts
-as free only if it is free at each of `WIDTHS`.
+Plotly puts texts at fixed positions and lets them overlap. The browser decides how wide a figure is, so a place
+counts as free only if it is free at each of `WIDTHS`.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ PASSES = 4
 
 @dataclass(frozen=True, slots=True)
 class NamedMark:
-    """A mark in shares of the plot's width and height, from its lower left corner."""
+    """A mark with its name and intervals. Positions are shares of the plot's size, from its lower left corner."""
 
     text: str  # "": an obstacle without a name
     x: float
@@ -34,7 +34,7 @@ class NamedMark:
 
 @dataclass(frozen=True, slots=True)
 class LabelPlace:
-    """The middle of a name, in pixels right of and above its mark."""
+    """The center of a name, in pixels to the right of its mark and above it."""
 
     right: float
     up: float
@@ -42,10 +42,10 @@ class LabelPlace:
 
 
 def place_names(marks: Sequence[NamedMark], height: float) -> list[LabelPlace | None]:
-    """Find a place for each name; None for a mark without a name, or where every place is taken.
+    """Find a place for each name. The result is None for a mark without a name, or if every place is taken.
 
     Args:
-        marks: Marks of the figure; names of the first ones are placed first.
+        marks: Marks of the figure. The names of earlier marks are placed first.
         height: Height of the plot in pixels.
     """
     sizes = np.array([(width, height) for width in WIDTHS])  # (W, 2)
@@ -62,7 +62,7 @@ def place_names(marks: Sequence[NamedMark], height: float) -> list[LabelPlace | 
     order = np.array([3 * gap + way for gap in GAPS for way in range(len(WAYS))])
 
     def covered(index: int) -> np.ndarray:
-        """Return the other marks and the other names, (O, W, 4)."""
+        """Return the boxes of all other marks and placed names, shape (O, W, 4)."""
         names = [boxes[other][place] for other, place in chosen.items() if other != index]
         return np.concatenate([np.delete(solid, index, axis=0), *np.array(names)[:, None]])
 
@@ -89,7 +89,7 @@ def place_names(marks: Sequence[NamedMark], height: float) -> list[LabelPlace | 
 
 
 def _candidates(text: str, is_minor: bool) -> np.ndarray:
-    """Return the boxes of a name around its mark, shape (places, 4): left, bottom, right, top in pixels."""
+    """Return the possible boxes of a name around its mark, shape (places, 4): left, bottom, right, top in pixels."""
     wide, high = LETTER * len(text) / 2, LINE / 2
     boxes = []
     for gap in GAPS:
@@ -112,7 +112,7 @@ def _arms(mark: NamedMark, sizes: np.ndarray) -> np.ndarray:
 
 
 def _overlap(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return how many square pixels of each box (B, W, 4) the others (O, W, 4) cover, over all widths: (B,)."""
+    """Return the area of each box (B, W, 4) that the others (O, W, 4) cover, in pixels summed over all widths: (B,)."""
     left_bottom = np.maximum(boxes[:, None, :, :2], others[None, :, :, :2])
     right_top = np.minimum(boxes[:, None, :, 2:], others[None, :, :, 2:])
     return np.maximum(right_top - left_bottom, 0).prod(axis=3).sum(axis=(1, 2))

@@ -1,4 +1,4 @@
-"""Figures of single papers that no other page draws. No Streamlit here."""
+"""Figures from single papers that no other page draws. Nothing here imports Streamlit."""
 
 import math
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ ACROSS = {
 
 
 def edit_distances(table: pd.DataFrame) -> go.Figure:
-    """Edit distances of triplets, a stepped line for each two captions (VISLA, figure 8).
+    """Draw the edit distances in triplets, with a stepped line for each pair of captions (VISLA, figure 8).
 
     Args:
-        table: What `views.figures.edit_distances` returns.
+        table: The table that `views.figures.edit_distances` returns.
     """
     figure = go.Figure()
     rows = records(BinRow, table)
@@ -39,10 +39,10 @@ def edit_distances(table: pd.DataFrame) -> go.Figure:
 
 
 def agreement(table: pd.DataFrame) -> go.Figure:
-    """Count how many encoders name the same word of a caption: bars, and a mark for chance (RoCOCO, figure 11 a).
+    """Draw how many encoders name the same word of a caption, as bars with a mark for chance (RoCOCO, figure 11 a).
 
     Args:
-        table: `agreement` of `runs.consensus.consensus`.
+        table: The `agreement` table that `runs.consensus.consensus` returns.
     """
     figure = go.Figure()
     names = [f"{count:,}" for count in table["encoders"]]
@@ -65,10 +65,10 @@ def agreement(table: pd.DataFrame) -> go.Figure:
 
 
 def source_words(table: pd.DataFrame, most: int) -> go.Figure:
-    """Compute how often each word does least, most frequent first (RoCOCO, figure 11 b).
+    """Draw how often each word is the least influential one, most frequent first (RoCOCO, figure 11 b).
 
     Args:
-        table: `source_words` of `runs.consensus.consensus`.
+        table: The `source_words` table that `runs.consensus.consensus` returns.
     """
     shown_rows = table.head(most)
     hover = "%{x}: %{customdata:,} captions, %{y:.1%}<extra></extra>"
@@ -88,7 +88,7 @@ def source_words(table: pd.DataFrame, most: int) -> go.Figure:
 
 
 def turning_point(figure: go.Figure, steps: Mapping[str, str], first_step: str, text: str) -> None:
-    """A line before one of the steps of `charts.tradeoff.curves`, with what changes there."""
+    """Draw a line before one of the steps of `charts.tradeoff.curves`, with a text that names what changes there."""
     line = {"color": QUIET, "dash": "dot", "width": 1.5}
     annotation = {"text": f"{text} →", "y": 0.01, "yanchor": "bottom", "xanchor": "left"}
     figure.add_vline(x=list(steps).index(first_step) - 0.5, line=line, annotation=annotation)
@@ -97,12 +97,12 @@ def turning_point(figure: go.Figure, steps: Mapping[str, str], first_step: str, 
 def sizes(
     table: pd.DataFrame, across: str, styles: Looks, called: Mapping[str, str], chance: float
 ) -> go.Figure:
-    """One mark per model: the user's with 95 % intervals, the printed ones hollow and gray.
+    """Draw one mark per model: the user's models with 95 % intervals, published ones hollow and gray.
 
     Args:
-        table: What `views.figures.sizes` returns.
-        across: One of ACROSS.
-        called: Display names of the runs' models.
+        table: The table that `views.figures.sizes` returns.
+        across: The x axis, a key of ACROSS.
+        called: Display names of the models in the user's runs.
     """
     figure = go.Figure()
     rows = [

@@ -1,4 +1,4 @@
-"""Figures of a fine-tuning: numbers before, in the control and after; losses step by step."""
+"""Figures about a fine-tuning: metrics before, in the control and after; and losses by step."""
 
 import math
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ Rows = Mapping[tuple[str, str], tuple[str, str]]  # probe and metric; label and 
 def dumbbells(
     levels: pd.DataFrame, rows: Rows, names: Mapping[str, str], styles: Looks
 ) -> go.Figure:
-    """A row a number: before, control and after, each with its 95 % interval, joined by a line.
+    """Draw one row per metric: its value before, in the control and after, joined by a line, with 95 % intervals.
 
     Args:
-        levels: What `views.repair.repair_levels` returns.
-        rows: The rows to draw, top to bottom; all in one unit.
-        names: Before, control and after, and what each is called in the legend.
+        levels: The table that `views.repair.repair_levels` returns.
+        rows: The rows to draw, top to bottom, all in the same unit.
+        names: The models before, in the control and after, with their names in the legend.
     """
     heights = {pair: height for height, pair in enumerate(rows)}
     offsets = {model: 0.24 * (index - 1) for index, model in enumerate(names)}
@@ -81,12 +81,12 @@ def _hover(level: LevelRow, label: str, unit: str, name: str) -> str:
 
 
 def losses(table: pd.DataFrame, terms: Mapping[str, str], n_steps: int) -> go.Figure:
-    """A panel a term of the loss, each on its own scale: a line of batches, marks of held out.
+    """Draw one panel per term of the loss, each on its own scale: a line for batches, marks for held-out data.
 
     Args:
-        table: What `views.repair.loss_curves` returns.
-        terms: Which terms, top to bottom, in words.
-        n_steps: How many steps there are to be.
+        table: The table that `views.repair.loss_curves` returns.
+        terms: The terms to draw, top to bottom, with their names in words.
+        n_steps: Number of steps in the whole training.
     """
     figure = make_subplots(
         rows=len(terms), cols=1, shared_xaxes=True, vertical_spacing=0.28 / len(terms)

@@ -1,4 +1,4 @@
-"""Color and mark of a model in every chart, card and table, independent of other stored results."""
+"""The color and mark of a model in every chart, card and table. They do not depend on other stored results."""
 
 import hashlib
 import itertools
@@ -31,7 +31,7 @@ DISTINCT = 9  # marks that a reader can tell apart in one picture
 
 
 class Look(NamedTuple):
-    """The mark of a model: `color` is that of a light page."""
+    """The color and mark of a model. `color` is the color on a light page."""
 
     color: str
     symbol: str
@@ -43,7 +43,7 @@ class Look(NamedTuple):
 
     @property
     def css(self) -> str:
-        """The color in style-sheet form, for light and dark pages."""
+        """The color as a CSS value for light and dark pages."""
         return f"light-dark({self.color}, {self.dark})"
 
 
@@ -72,17 +72,18 @@ PAIRS: tuple[Look, ...] = tuple(
 
 
 def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
-    """Color and symbol of each model: of the shipped table, else by the hash of its digest.
+    """Assign a color and symbol to each model, from the table SHIPPED or from the hash of the model's digest.
 
-    Where two hashes meet, the model that comes first keeps its style and the other takes the next
-    that is free. So a model that is stored later changes no other's style. With more models than
-    PAIRS, styles are shared. Controls are gray.
+    If two hashes collide, the earlier model keeps its style and the later one takes the next free style. A model that
+    is stored later therefore never changes the style of another. With more models than PAIRS, styles are shared.
+    Controls are gray.
 
     Args:
-        models: Names, the first stored first, with the digests of their weights; names alone stand for both.
+        models: Model names, the first stored first, with the digests of their weights. Names without digests are hashed
+            themselves.
 
     Returns:
-        A style a model, ordered by name, controls last.
+        The style of each model, sorted by name, controls last.
     """
     digests = models if isinstance(models, Mapping) else {model: model for model in models}
     by_model: dict[str, Look] = {}
@@ -101,7 +102,7 @@ def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
 
 
 def emphasised(model_styles: Looks, models: Collection[str]) -> Looks:
-    """The styles in a crowded picture: of more than DISTINCT models, only these are colored."""
+    """Return the styles for a crowded figure: with more than DISTINCT models, only those in `models` keep a color."""
     if len(model_styles) <= DISTINCT:
         return model_styles
     return {
@@ -111,7 +112,7 @@ def emphasised(model_styles: Looks, models: Collection[str]) -> Looks:
 
 
 def dash(style: Look) -> str:
-    """Return the dash of a model's line, which matches its symbol."""
+    """Return the line dash of a model, which depends on its symbol."""
     return DASHES[SYMBOLS.index(style.symbol) % len(DASHES)]
 
 
@@ -119,7 +120,7 @@ SIZE = 14  # side of the square that a shape is drawn in
 
 
 def _polygon(n_corners: int, *radii: float) -> str:
-    """Return the path of a polygon around the middle, its first corner on top; corners take the radii in turn."""
+    """Return the SVG path of a polygon with its first corner on top. The corners use the given radii in turn."""
     angles = [math.tau * corner / n_corners - math.pi / 2 for corner in range(n_corners)]
     points = [
         (SIZE / 2 + radius * math.cos(angle), SIZE / 2 + radius * math.sin(angle))
@@ -144,5 +145,5 @@ PATHS: Mapping[str, str] = {
 
 
 def mark_values(look: Look) -> dict[str, str]:
-    """The input of a component that draws a mark: the shape's path and the color on light and dark pages."""
+    """Return the input of a component that draws a mark: the path of the shape and its color in light and dark mode."""
     return {"path": PATHS[look.symbol], "color": look.css}

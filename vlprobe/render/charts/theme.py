@@ -1,4 +1,4 @@
-"""The shared style of all charts: colors, marks, axes, text."""
+"""The style that all charts share: colors, marks, axes and text."""
 
 import html
 import json
@@ -20,7 +20,7 @@ QUIET = "#8a94a3"  # lines that are not data: readable on white and on near-blac
 
 
 def on_dark(figure: go.Figure) -> go.Figure:
-    """The same figure with each model's color for a dark page."""
+    """Replace the model colors in a figure by those for a dark page."""
 
     def recolored(value: object) -> object:
         if isinstance(value, str):
@@ -34,7 +34,7 @@ def on_dark(figure: go.Figure) -> go.Figure:
 
 
 def inked(figure: go.Figure, is_dark: bool) -> go.Figure:
-    """Return the figure with text dark enough to read on a light page, or light enough on a dark one."""
+    """Set text colors that are readable on a light page, or on a dark one, and return the figure."""
     ink = "#d5dae2" if is_dark else "#3a4454"
     if is_dark:
         on_dark(figure)
@@ -49,11 +49,11 @@ def inked(figure: go.Figure, is_dark: bool) -> go.Figure:
 def page_figures(
     figure: go.Figure, alternative: str, choice: Callable[[Sequence[str]], str]
 ) -> dict[str, object]:
-    """Return a figure as Plotly's script draws it in a file: for a light page and for a dark one.
+    """Return a figure as input for Plotly's script in a file, once for a light page and once for a dark one.
 
     Args:
-        figure: Its marks have what they stand for as `customdata`.
-        choice: Returns the address behind the number sign that a mark leads to, by its `customdata`.
+        figure: A figure whose marks have what they stand for as `customdata`.
+        choice: Maps the `customdata` of a mark to the URL fragment that the mark links to.
     """
     clear = "rgba(0,0,0,0)"
     figure.update_layout(template="none", font_family=FONT, paper_bgcolor=clear, plot_bgcolor=clear)
@@ -72,7 +72,7 @@ def page_figures(
 
 
 def safe(text: str) -> str:
-    """A name, a caption or a note as text of a figure, in which Plotly reads elements and fields.
+    """Escape a text for a figure, because Plotly interprets HTML elements and template fields.
 
     >>> safe("<b>R&D</b> %{x}")
     '&lt;b&gt;R&amp;D&lt;/b&gt; %&#123;x}'
@@ -83,7 +83,7 @@ def safe(text: str) -> str:
 def arms(
     values: Sequence[float], lows: Sequence[float], highs: Sequence[float], color: str
 ) -> dict[str, object]:
-    """95 % intervals as Plotly's error bars."""
+    """Return 95 % intervals as Plotly error bars."""
     return {
         "type": "data",
         "symmetric": False,
@@ -96,7 +96,7 @@ def arms(
 
 
 def guessing(figure: go.Figure, way: str, chance: float) -> None:
-    """The line of a model that guesses."""
+    """Draw the line for a model that guesses."""
     line = {"color": QUIET, "dash": "dot", "width": 1.5}
     if way == "h":
         figure.add_hline(y=chance, line=line, annotation={"text": "guessing", "xanchor": "right"})
@@ -105,7 +105,7 @@ def guessing(figure: go.Figure, way: str, chance: float) -> None:
 
 
 def divided(figure: go.Figure, n_rows: int) -> None:
-    """Thin lines between this many rows, all at once: Plotly takes long over each `add_hline`."""
+    """Draw thin lines between `n_rows` rows. All are set at once because Plotly is slow at repeated `add_hline`."""
     line = {"color": QUIET, "width": 0.5}
     ends = {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": "y", "line": line}
     heights = [row - 0.5 for row in range(1, n_rows)]
@@ -113,10 +113,10 @@ def divided(figure: go.Figure, n_rows: int) -> None:
 
 
 def named_rows(figure: go.Figure, labels: Sequence[str], width: int) -> None:
-    """The y axis as rows from top to bottom, at 0, 1 and so on, with thin lines between them.
+    """Label the y axis with rows from top to bottom, at 0, 1 and so on, with thin lines between them.
 
     Args:
-        width: Letters of a label before it is broken.
+        width: Maximum number of characters of a label before it is wrapped.
     """
     divided(figure, len(labels))
     figure.update_yaxes(
@@ -129,7 +129,7 @@ def named_rows(figure: go.Figure, labels: Sequence[str], width: int) -> None:
 
 
 def mean_text(row: SliceRow, unit: str) -> str:
-    """The text next to the mark of a mean: its value, its interval and its counts."""
+    """Return the hover text for a mean: its value, its interval and its counts."""
     value = with_interval(row.value, row.low, row.high, unit)
     return f"{value}<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
 
@@ -137,12 +137,12 @@ def mean_text(row: SliceRow, unit: str) -> str:
 def stepped_line(
     figure: go.Figure, bins: Sequence[BinRow], color: str, dash: str, hover_bin: str
 ) -> None:
-    """A distribution as a stepped line, from its first left edge to its last right one.
+    """Draw a distribution as a stepped line from the first left edge to the last right one.
 
     Args:
         bins: Bins of one model, from left to right.
-        dash: Dash of the line, as Plotly names it.
-        hover_bin: Text for a bin, a Plotly template.
+        dash: Line dash, as Plotly names it.
+        hover_bin: Hover text for a bin, a Plotly template.
     """
     model = safe(bins[0].model)
     figure.add_scatter(
@@ -164,12 +164,12 @@ def axis(metric: Metric, unit: str) -> str:
 
 
 def ticks(metric: Metric) -> str:
-    """Return the number format of an axis."""
+    """Return the tick format of a metric's axis: whole percents for rates, else Plotly's default."""
     return ".0%" if metric.unit == "rate" else ""
 
 
 def wrapped(text: str, width: int) -> str:
-    """A name as `safe` makes it, broken after a slash, a colon, a hyphen or a space."""
+    """Escape a name like `safe`, and wrap it after slashes, colons, at signs, hyphens and spaces."""
     spaced = (
         text.replace("/", "/ ").replace(":", ": ").replace("@", "@ ") if len(text) > width else text
     )
@@ -183,7 +183,7 @@ def wrapped(text: str, width: int) -> str:
 
 
 def finished(figure: go.Figure, height: int) -> go.Figure:
-    """The figure with the size, margins and legend that all have."""
+    """Set the height of a figure, and the margins and legend that all figures share."""
     figure.update_layout(
         height=height,
         margin={"l": 10, "r": 10, "t": 30, "b": 10},

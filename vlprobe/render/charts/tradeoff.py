@@ -1,4 +1,4 @@
-"""Curves of a metric over a quantity that grows, and published values next to measured ones."""
+"""Curves of a metric over increasing steps, and published values next to measured ones."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -36,15 +36,16 @@ def curves(
     printed: pd.DataFrame | None = None,
     chosen: str = "",
 ) -> go.Figure:
-    """A metric over a quantity that grows from step to step, one line per model with 95 % intervals; of more than
-    DISTINCT models all but the chosen one are thin and gray, without intervals.
+    """Draw a metric over increasing steps, with one line per model and 95 % intervals.
+
+    With more than DISTINCT models, all but the chosen one are thin and gray, without intervals.
 
     Args:
-        table: model, slice, value, low, high, n_items, n_cases.
+        table: Columns model, slice, value, low, high, n_items, n_cases.
         unit: "cosine" or "spread".
-        steps: Slices from left to right and what they are called.
-        across: What grows.
-        printed: Printed values of other models, hollow: model, slice, value.
+        steps: Slices from left to right, with their names in words.
+        across: Title of the x axis: the quantity that increases.
+        printed: Published values of other models, drawn hollow. Columns model, slice, value.
         chosen: The model that the page is about.
     """
     figure = go.Figure()
@@ -100,7 +101,7 @@ def curves(
 def _printed_curves(
     figure: go.Figure, printed: pd.DataFrame, steps: Mapping[str, str], unit: str
 ) -> None:
-    """The printed values of a paper over the steps, one thin line with hollow marks per model."""
+    """Draw the published values of a paper over the steps, with one thin line and hollow marks per model."""
     order = list(steps)
     rows = records(PrintedSliceRow, printed)
     for index, model in enumerate(dict.fromkeys(row.model for row in rows)):
@@ -126,12 +127,12 @@ def _printed_curves(
 
 
 def beside(figure: go.Figure, printed: pd.DataFrame, rows: Sequence[str], unit: str) -> None:
-    """Hollow marks of printed numbers under the marks of each row of `charts.dots`.
+    """Draw hollow marks for published values below the marks in each row of `charts.dots`.
 
     Args:
-        figure: What `dots` returned.
-        printed: model, slice, value.
-        rows: The slices of the figure, top to bottom.
+        figure: The figure that `dots` returned.
+        printed: Columns model, slice, value.
+        rows: The slices in the figure, top to bottom.
         unit: Unit of the values, as `render.numbers.number` takes it.
     """
     drawn = [row for row in records(PrintedSliceRow, printed) if row.slice in rows]

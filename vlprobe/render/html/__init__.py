@@ -1,1 +1,1 @@
-"""Tables and cases to HTML. Names, captions and notes are data: always escaped."""
+"""Tables and cases as HTML. Names, captions and notes are data and always escaped."""

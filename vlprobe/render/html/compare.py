@@ -1,4 +1,4 @@
-"""Models side by side as HTML: all of them with brackets around those that are tied, and tables of differences."""
+"""Models side by side as HTML: a scorecard with brackets around tied models, and tables of differences."""
 
 import html
 import math
@@ -45,7 +45,7 @@ WORDS = {
 
 
 def how_to_read(compared: pd.DataFrame) -> str:
-    """Return the explanation of the table of differences: its content, p, and how many pictures are left out."""
+    """Explain the table of differences: its content, the p-values, and the number of excluded pictures."""
     n_compared = sum(not math.isnan(row.p) for row in records(DifferenceRow, compared))
     sentences = [
         "Below each value: its difference from the baseline with a 95 % interval (resampled by "
@@ -76,15 +76,15 @@ def differences(
     chances: Mapping[str, float],
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[str, list[str]]:
-    """One row per metric, one column per model: its value, its distance from the baseline, and its p.
+    """Return a table with one row per metric and one column per model: value, difference from the baseline, and p.
 
     Args:
-        compared: What `views.paired_tests.compare_metrics` returns.
+        compared: The table that `views.paired_tests.compare_metrics` returns.
         unit: "cosine" or "spread".
         names: Display names of models, if different from their stored names.
 
     Returns:
-        The table; and the labels of metrics of which nothing is known.
+        The table, and the labels of metrics without any known value.
     """
     compared_rows = records(DifferenceRow, compared)
     models = dict.fromkeys([compared_rows[0].baseline, *(row.model for row in compared_rows)])
@@ -109,7 +109,7 @@ def differences(
 
 
 def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
-    """The rows of the forest plot as a table: shares, differences, intervals and p."""
+    """Return the rows of the forest plot as a table of shares, differences, intervals and p-values."""
     unit, base = comparison.unit, names[comparison.baseline.model]
     titles = ("Wrong captions", "Preferred", f"By {base}")
     if comparison.is_movement:
@@ -135,7 +135,7 @@ def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
 
 
 def _bounds(low: float, high: float, unit: str) -> str:
-    """The interval of a known difference, or the reason why there is none."""
+    """Format the interval of a known difference, or give the reason why there is none."""
     return between(low, high, unit) or f"-, {TOO_FEW}"
 
 
@@ -166,11 +166,11 @@ def scorecard(
     names: Mapping[str, str],
     blind: BlindAccuracy | None = None,
 ) -> str:
-    """Return the table of all models: share, interval, and a bracket with a letter for each group of ties.
+    """Return the table of all models: share, interval, and a bracket with a letter for each group of tied models.
 
     Args:
-        tests: What `views.paired_tests.rank_models` returns.
-        blind: The best guess without the picture, for a last row.
+        tests: The tests that `views.paired_tests.rank_models` returns.
+        blind: Accuracy of the best guess without the picture, shown in the last row.
     """
     groups = tests.tie_groups
     letters = group_letters(groups)
@@ -208,7 +208,7 @@ def scorecard(
 
 
 def _with_interval(value: float, low: float, high: float, unit: str) -> str:
-    """A value, and its interval on a line of its own, so that brackets fit beside it on a phone."""
+    """Format a value with its interval on a separate line, so that brackets fit next to it on a phone."""
     if math.isnan(value):
         return number(value, unit)
     limits = interval(low, high, unit) or f"- ({TOO_FEW})"
@@ -218,7 +218,7 @@ def _with_interval(value: float, low: float, high: float, unit: str) -> str:
 def _bracket(
     group: Sequence[str], letter: str, model: str, place: int, places: Mapping[str, int]
 ) -> str:
-    """The cell of a model in the column of a group."""
+    """Return the table cell of a model in the column of a group."""
     if model in group:
         return f'<td style="{MEMBER}">{html.escape(letter)}</td>'
     is_between = places[group[0]] < place < places[group[-1]]
@@ -226,7 +226,7 @@ def _bracket(
 
 
 def scorecard_reading(tests: PairedTests) -> str:
-    """Return the explanation of the letters, and the difference that tied models would have shown."""
+    """Explain the letters of the scorecard, and say which difference the tests of tied models would have detected."""
     return joined(
         "Models that share a letter are tied: no paired test by picture tells them apart (p adjusted for "
         f"{counted(len(tests.rows), 'pair')}, Holm). Being tied is not "

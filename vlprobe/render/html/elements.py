@@ -1,6 +1,6 @@
-"""Pieces of HTML that the dashboard and the report share.
+"""HTML elements that the dashboard and the report share.
 
-Names, captions and notes come from users: they are always escaped.
+Names, captions and notes come from users and are always escaped.
 """
 
 import html
@@ -17,16 +17,16 @@ SHAPES = dict(zip(charts.styles.SYMBOLS, "●◆■▲★✚⬢▼⬟◄►", st
 
 
 def embed(escaped: str) -> Markup:
-    """HTML of this program as a node of a page; nothing else on a page is taken unescaped.
+    """Mark HTML that vlprobe generated as safe. Everything else on a page is escaped.
 
     Args:
-        escaped: The result of a function of `render.html`, or a style sheet: all data in it is escaped.
+        escaped: The result of a function in `render.html`, or a style sheet. All data in it is already escaped.
     """
     return Markup(escaped)
 
 
 def tag(name: str, text: str, **attributes: str) -> str:
-    """One HTML element with its text escaped."""
+    """Return one HTML element with its text escaped."""
     written = "".join(
         f' {key.rstrip("_")}="{html.escape(value)}"' for key, value in attributes.items()
     )
@@ -34,23 +34,23 @@ def tag(name: str, text: str, **attributes: str) -> str:
 
 
 def mark(style: Look) -> str:
-    """A model's color and shape, as in the charts."""
+    """Return the colored symbol of a model, as in the charts."""
     return f'<span aria-hidden="true" style="color:{style.css}">{SHAPES[style.symbol]}</span>'
 
 
 def breakable(name: str) -> str:
-    """A long name as HTML that may be broken after its slashes, colons and hyphens."""
+    """Return a long name as HTML that can wrap after slashes, colons, hyphens, underscores and at signs."""
     return re.sub(r"([/:@_-])", r"\1<wbr>", html.escape(name, quote=False))
 
 
 def marked(element: str, text: str) -> str:
-    """Escaped, and inside the element but for the blank before it."""
+    """Escape a text and wrap it in an element. Leading spaces stay outside of the element."""
     words = text.lstrip()
     return text[: len(text) - len(words)] + tag(element, words) if words else ""
 
 
 def table(name: str, headings: str, rows: Sequence[str], css: str = "") -> str:
-    """A table with a name for those who do not see it; narrow screens scroll it."""
+    """Return a table with a name for screen readers. It scrolls on narrow screens."""
     return (
         f'<div class="vp-scroll" role="region" tabindex="0" aria-label="{html.escape(name)}">'
         f'<table class="{f"vp-table {css}".strip()}">'
@@ -59,22 +59,22 @@ def table(name: str, headings: str, rows: Sequence[str], css: str = "") -> str:
 
 
 def column_heads(titles: Iterable[str]) -> str:
-    """Headings of columns."""
+    """Return the header cells for a list of column titles."""
     return "".join(tag("th", title, scope="col") for title in titles)
 
 
 def model_label(style: Look, name: str) -> str:
-    """A model's mark, and its name as HTML that may be broken."""
+    """Return the mark of a model and its name as HTML that can wrap."""
     return f"{mark(style)} {breakable(name)}"
 
 
 def metric_row(heading: str, cells: str) -> str:
-    """A row of a table of metrics; both are HTML."""
+    """Return a row for a table of metrics. Heading and cells are HTML."""
     return f'<tr><th scope="row" class="vp-metric">{heading}</th>{cells}</tr>'
 
 
 def facts(values: Mapping[str, str]) -> str:
-    """Names with their values, a line each."""
+    """Return names and values as a description list."""
     lines = "".join(
         f"{tag('dt', name)}<dd>{breakable(value)}</dd>" for name, value in values.items()
     )
@@ -82,5 +82,5 @@ def facts(values: Mapping[str, str]) -> str:
 
 
 def ordered(models: Iterable[str]) -> list[str]:
-    """Models as every page lists them: those of vlprobe, then by name, controls last."""
+    """Sort models as every page lists them: models of vlprobe first, then by name, controls last."""
     return sorted(models, key=model_order)

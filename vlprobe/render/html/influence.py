@@ -1,6 +1,7 @@
-"""Numbers laid over what they belong to: words of a caption colored, parts of a picture tinted.
+"""Influence scores drawn on their input: caption words are colored, regions of a picture are tinted.
 
-Orange is above 0. Strength is color and number both, so that neither eyes nor themes decide what can be read.
+Orange means above 0. Strength is shown both as color and as a number, so that it can be read without color vision and
+in any theme.
 """
 
 import html
@@ -21,14 +22,14 @@ ROOM = 50  # pixels of a cell that can hold its number
 
 
 def worded(caption: str, scores: Mapping[int, float]) -> tuple[list[str], list[float]]:
-    """A caption's words, marks kept, each with its score.
+    """Split a caption into words with their punctuation, and give each word its score.
 
     Args:
-        caption: As written.
-        scores: By where a word starts; a word without one is NaN.
+        caption: The caption as written.
+        scores: Scores by the start index of a word. A word without a score gets NaN.
 
     Returns:
-        Words and values of equal length.
+        Words and scores, two lists of equal length.
     """
     words, values, begin = [], [], 0
     starts = [start for start, _ in word_spans(caption)]
@@ -40,17 +41,17 @@ def worded(caption: str, scores: Mapping[int, float]) -> tuple[list[str], list[f
 
 
 def colored_words(words: Sequence[str], values: Sequence[float]) -> str:
-    """Words, each with its score below it and as its color, and what the colors mean.
+    """Return words as HTML, each colored by its score and with the score below it, followed by a legend.
 
     Args:
-        words: As written; they are escaped here.
-        values: One for each word, above or below 0; NaN is drawn "-" and has no color.
+        words: The words as written. They are escaped here.
+        values: The score of each word, above or below 0. NaN is shown as "-" without color.
     """
     return line(words, values, strongest(values)) + legend(values)
 
 
 def line(words: Sequence[str], values: Sequence[float], scale: float) -> str:
-    """Only the words; a value of `scale` has the strongest color, and captions can share it."""
+    """Return colored words without the legend. A score of `scale` has the strongest color."""
     spans = []
     for word, value in zip(words, values, strict=True):
         tint, exact, short = "", "unknown", "-"
@@ -70,7 +71,7 @@ def legend(
     high_label: str = "more",
     least: float = 0.0,
 ) -> str:
-    """A bar of the colors that `values` need, from the lowest to the highest, named at its ends."""
+    """Return a color bar for `values` from the lowest to the highest, with a label at each end."""
     high = strongest(values)
     low = -high if (np.asarray(values, dtype=float) < 0).any() else least
     stops = ", ".join(_tint(low + (high - low) * step / 4, high, least) for step in range(5))
@@ -82,14 +83,14 @@ def legend(
 
 
 def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Image:
-    """A picture in gray with every cell of a grid tinted by its number.
+    """Return a gray copy of a picture with every cell of a grid tinted by its score.
 
-    The number is in its cell if there is room for it; the one furthest from 0 is framed.
+    The score is written into a cell that is large enough. The cell whose score is furthest from 0 is framed.
 
     Args:
-        image: RGB.
-        values: Shape (rows, columns), above or below 0; NaN is not tinted.
-        least: Where the tint begins; above 0 to tell apart numbers that are all large.
+        image: An RGB picture.
+        values: Scores of shape (rows, columns), above or below 0. A cell with NaN is not tinted.
+        least: The score at which the tint begins. Set it above 0 to distinguish scores that are all large.
 
     Returns:
         A new picture of the same size.
@@ -131,7 +132,7 @@ def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Im
 
 
 def strongest(values: Sequence[float] | np.ndarray) -> float:
-    """The largest distance from 0 that is known; 0 where none is."""
+    """Return the largest known distance from 0, or 0 if all values are unknown."""
     distances = np.abs(np.asarray(values, dtype=float))
     return float(distances[~np.isnan(distances)].max(initial=0.0))
 

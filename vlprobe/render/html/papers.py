@@ -1,4 +1,6 @@
-"""A paper's table with a user's runs above the printed rows, as HTML; and all printed numbers as a table to sort."""
+"""A paper's table as HTML with the user's runs above the published rows, and all published numbers as a sortable
+table.
+"""
 
 import html
 import math
@@ -28,7 +30,7 @@ UNITS = {"percent": " %", "million": " million", "billion": " billion"}
 
 @dataclass(frozen=True)
 class Remade:
-    """A paper's table made again: the table, how to read it, as HTML; and the notes on cells, numbered."""
+    """A reproduced table of a paper as HTML, with an explanation and the numbered notes on its cells."""
 
     table: str
     remark: str
@@ -42,7 +44,7 @@ def remade(
     styles: Looks,
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> Remade:
-    """Return the result of `views.papers.remade` as HTML; `names` has display names of models."""
+    """Return the result of `views.papers.remade` as HTML. `names` maps stored models to display names."""
     rows = records(CellRow, cells)
     columns = [metrics[column.metric] for column in paper_table.columns]
     units = [
@@ -101,13 +103,13 @@ def remade(
 
 
 def numbered(notes: Sequence[str]) -> str:
-    """A numbered list of notes; "" if there are none."""
+    """Return notes as a numbered list in HTML, or "" if there are none."""
     items = "".join(tag("li", note) for note in notes)
     return f'<ol class="vp-notes">{items}</ol>' if items else ""
 
 
 def _head(paper_table: PaperTable) -> str:
-    """One or two rows of headings; those that neighbors share are written once."""
+    """Return one or two header rows. Neighboring columns of the same group share a heading."""
     columns = paper_table.columns
     titles = column_heads(column.title for column in columns)
     if not any(column.group for column in columns):
@@ -122,7 +124,7 @@ def _head(paper_table: PaperTable) -> str:
 def _cell(
     cell: CellRow, metric: Metric, unit: str, are_rates: bool, note_numbers: Mapping[str, int]
 ) -> str:
-    """A value with its note or its interval."""
+    """Return the table cell for a value with its note or its interval."""
     if math.isnan(cell.value):
         return "<td>-</td>"
     suffix = " %" if are_rates else ""
@@ -145,8 +147,9 @@ def _cell(
 
 
 def printed(rows: Sequence[PrintedCell]) -> "Styler":
-    """All printed cells, one per row, with a run's number next to each: numbers sort as numbers and show as many
-    decimals as the printed one.
+    """Return all published cells as a table, one per row, with the value of a run next to each.
+
+    Values sort as numbers and have as many decimals as the published one.
     """
     table = pd.DataFrame(
         {
@@ -182,7 +185,7 @@ def _measured(row: PrintedCell) -> str:
 
 
 def _interval(row: PrintedCell) -> str:
-    """The interval of a run's number with as many decimals as the printed one has.
+    """Format the interval of a run's value with as many decimals as the published value has.
 
     >>> _interval(PrintedCell("lgip", 2, "coco", "all", "A", "m", "percent", "86.60", 9.128, 9, 9.5, False, "", ""))
     '9.00 to 9.50'

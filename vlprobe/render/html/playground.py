@@ -1,4 +1,4 @@
-"""The Playground's verdicts as HTML: a line of marks a model, and a table with a row an edit."""
+"""Results of the Playground as HTML: a line of marks per model, and a table with one row per edit."""
 
 import html
 import math
@@ -47,7 +47,7 @@ HEIGHTS = {True: (16, 26, 36), False: (64, 74, 84)}
 
 
 def verdict(wrong: bool, margin: float) -> str:
-    """Return the effect of an edit on a model, as a key of VERDICTS; "" if unknown.
+    """Return the effect of an edit on a model as a key of VERDICTS, or "" if unknown.
 
     >>> verdict(True, 0.1), verdict(True, 0.0), verdict(True, -0.1)
     ('held', 'tie', 'fools')
@@ -67,7 +67,7 @@ def glance(
     styles: Looks,
     names: Mapping[str, str] = NO_NAMES,
 ) -> str:
-    """A line a model: all edits around the caption's own score, each line on its own scale.
+    """Return one line per model with all edits placed around the caption's own score. Each line has its own scale.
 
     Args:
         names: Display names of models, if different from their stored names.
@@ -82,7 +82,7 @@ def glance(
 def headline(
     edits: Sequence[Edited], answers: Sequence[Answer], names: Mapping[str, str] = NO_NAMES
 ) -> str:
-    """Return the summary of the answers: the model fooled most often; "" if nothing can be judged."""
+    """Name the model that is fooled most often, or return "" if nothing can be judged."""
     n_wrong = sum(edited.wrong for edited in edits)
     n_fooled = {
         names.get(answer.model, answer.model): sum(
@@ -132,7 +132,7 @@ def _widest(margins: np.ndarray) -> float:
 
 
 def _drawn(margin: float, widest: float) -> float:
-    """Return the position of a margin, -1 to 1: its square root, so that close ones can be distinguished."""
+    """Return the position of a margin, -1 to 1. It is the square root, so that close margins can be distinguished."""
     return math.copysign(math.sqrt(abs(margin) / widest), margin)
 
 
@@ -141,7 +141,7 @@ def _number(score: float) -> str:
 
 
 def _summary(edits: Sequence[Edited], margins: np.ndarray) -> tuple[str, str]:
-    """Count how many wrong captions fool a model, and the color class of that."""
+    """Say how many wrong captions fool a model, and return the text with its color class."""
     verdicts = [
         verdict(True, margin)
         for edited, margin in zip(edits, margins.tolist(), strict=True)
@@ -162,7 +162,7 @@ def _summary(edits: Sequence[Edited], margins: np.ndarray) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Column:
-    """One model's column of the table of edits."""
+    """The column of one model in the table of edits."""
 
     answer: Answer
     name: str  # as people call it
@@ -180,12 +180,12 @@ def table(
     names: Mapping[str, str] = NO_NAMES,
     unlearned: Mapping[str, Set[str]] = NO_WORDS,
 ) -> str:
-    """Every edit with its changed words marked, under its group in words, and one column per model.
+    """Return a table with one row per edit, grouped by type and with changed words marked, and one column per model.
 
     Args:
-        only_fooling: Only wrong captions that fool one of the models; "" if there are none.
+        only_fooling: Include only wrong captions that fool at least one model. The result is "" if there are none.
         names: Display names of models, if different from their stored names.
-        unlearned: Words that a model knows nothing of, by the model.
+        unlearned: Words that a model does not know, by model.
     """
     columns = []
     for answer in answers:
@@ -218,7 +218,7 @@ def table(
 
 
 def changed(caption: str, edited: str) -> str:
-    """An edit as HTML: removed words in <del>, inserted words in <ins>, side by side.
+    """Return an edit as HTML, with removed words in <del> and inserted words in <ins> next to them.
 
     >>> changed("A red dog.", "A blue dog."), changed("A red dog.", "A dog.")
     ('A <del>red</del> <ins>blue</ins> dog.', 'A <del>red</del> dog.')
@@ -240,7 +240,7 @@ def _head(column: _Column, styles: Looks) -> str:
 
 
 def _row(caption: str, edited: Edited, index: int, columns: Sequence[_Column]) -> str:
-    """A line of the table; `index` is the edit's place among the answers' scores."""
+    """Return a row of the table. `index` is the position of the edit among the scores of an answer."""
     subtype = edited.edit.subtype
     words = f'<span class="vp-caption">{changed(caption, edited.text)}</span>'
     is_reworded = edited.group in ("simple", "advanced")
@@ -279,11 +279,12 @@ def mixed(
     styles: Looks,
     names: Mapping[str, str] = NO_NAMES,
 ) -> str:
-    """The effect of mixing on the scores of both captions, one column per model.
+    """Return a table of the effect of mixing on the scores of both captions, with one column per model.
 
     Args:
-        captions: The picture's own, and the other picture's.
-        scores: By model, shape (3, 2): picture, mixed picture and other picture, with each caption; None: it sees none.
+        captions: The caption of the picture, and that of the other picture.
+        scores: Scores of shape (3, 2) by model: picture, mixed picture and other picture, each with both captions. None
+            if the model has no image input.
         names: Display names of models, if different from their stored names.
     """
     head = tag("th", "Score of the mixed picture with", scope="col")
@@ -305,7 +306,7 @@ def mixed(
 
 
 def _mixed_cell(name: str, scores: np.ndarray | None, caption: int) -> str:
-    """The score of the mixed picture with one caption, 0 or 1, and that of the caption's picture."""
+    """Return the score of the mixed picture with one caption (0 or 1), and the score of that caption's own picture."""
     if scores is None:
         content = tag("small", "sees no pictures")
     else:

@@ -1,4 +1,4 @@
-"""Effects of a fine-tuning as HTML: gains, losses, and the numbers."""
+"""The effects of a fine-tuning as HTML: gains, losses and the metrics."""
 
 import html
 import math
@@ -23,10 +23,10 @@ AGAINST = {"loss": "after − control", "training": "control − before"}
 
 
 def in_words(moves: pd.DataFrame, metrics: Metrics) -> str:
-    """Return the gains and losses of the repair against the control, and the effect of training without it.
+    """List the gains and losses of the repair against the control, and the effect of training without the repair.
 
     Args:
-        moves: What `views.repair.repair_moves` returns.
+        moves: The table that `views.repair.repair_moves` returns.
     """
     move_rows = records(MoveRow, moves)
     sections = []
@@ -47,7 +47,7 @@ def in_words(moves: pd.DataFrame, metrics: Metrics) -> str:
 
 
 def _item(rows: Sequence[MoveRow], verdict: str, metrics: Metrics) -> str:
-    """The metrics with one verdict as an item of a list; those that moved with their values."""
+    """Return a list item with all metrics that have one verdict. Metrics that changed are shown with their values."""
     texts = []
     for row in rows:
         metric = metrics[row.probe][row.metric]
@@ -73,16 +73,16 @@ def numbers(
     models: Sequence[str],
     styles: Looks,
 ) -> tuple[str, list[str]]:
-    """A row a number: its value in the three models, and the two differences with their p.
+    """Return a table with one row per metric: its value for the three models, and the two differences with their p.
 
     Args:
-        levels: What `views.repair.repair_levels` returns.
-        moves: What `views.repair.repair_moves` returns.
-        probes: Names of the probes, in order.
-        models: Before, control and after.
+        levels: The table that `views.repair.repair_levels` returns.
+        moves: The table that `views.repair.repair_moves` returns.
+        probes: Display names of the probes, in order.
+        models: The models before, in the control and after.
 
     Returns:
-        The table; and the labels of numbers of which nothing is known.
+        The table, and the labels of metrics without any known value.
     """
     level_of = {(row.probe, row.metric, row.model): row for row in records(LevelRow, levels)}
     move_rows = records(MoveRow, moves)
@@ -144,10 +144,10 @@ def _move(row: MoveRow, unit: str) -> str:
 
 
 def seeds(differences: pd.DataFrame, metrics: Metrics, names: Sequence[str]) -> str:
-    """One row per number: the effect of the repair in each of several trainings, their mean and their spread.
+    """Return a table with one row per metric: the effect of the repair in each training, the mean and the deviation.
 
     Args:
-        differences: What `views.repair.repair_seeds` returns.
+        differences: The table that `views.repair.repair_seeds` returns.
         names: Names of the trainings, in order.
     """
     titles = ("Number", *names, "Mean", "Standard deviation")

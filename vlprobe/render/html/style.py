@@ -1,4 +1,4 @@
-"""The style sheets of pages; their colors are pairs for light and dark pages."""
+"""The style sheets of pages. Each color is a pair for light and dark pages."""
 
 from pathlib import Path
 
@@ -11,7 +11,10 @@ STYLE = f"<style>\n{SHEET}\n{STREAMLIT}</style>"
 
 
 def style(theme: str | None) -> str:
-    """The style, and the theme for what Streamlit puts outside of the app's own element: a dialog would stay light."""
+    """Return the style sheets, with the theme for elements that Streamlit puts outside of the app, such as dialogs.
+
+    Without the theme, a dialog would stay light.
+    """
     return (
         f"{STYLE}<style>:root {{ color-scheme: {theme}; }}</style>"
         if theme in ("light", "dark")

@@ -1,4 +1,4 @@
-"""The tables of numbers as HTML: values with intervals, readable by screen readers."""
+"""Tables of metrics as HTML: values with intervals, readable by screen readers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ ARROWS = {"up": "↑", "down": "↓", "none": ""}
 
 
 def metrics(probe: str) -> dict[str, Metric]:
-    """The probe's metrics by name; labels that several share begin with the kind of question."""
+    """Return the metrics of a probe by name. Labels that several metrics share start with the kind of question."""
     by_name = views.runs.metrics(probe)
     labels = [metric.label for metric in by_name.values()]
     kinds = views.runs.kinds(probe)
@@ -41,7 +41,7 @@ def metrics(probe: str) -> dict[str, Metric]:
 
 
 def scale_text(metric: Metric, unit: str, chance: float) -> str:
-    """A metric's unit, which way is better and what guessing gets, in a line.
+    """Describe the scale of a metric in one line: its unit, the better direction and the value of guessing.
 
     >>> from vlprobe import registry
     >>> rates = [metric for metric in registry.load_probe("lgip").metrics if metric.unit == "rate"]
@@ -56,12 +56,12 @@ def scale_text(metric: Metric, unit: str, chance: float) -> str:
 
 
 def explained(metric: Metric, unit: str, chance: float, folded: bool) -> str:
-    """The head of a metric's row: its name, its `scale_text`, its meaning, its source and a worked example.
+    """Return the row heading for a metric: its name, `scale_text`, meaning, source and a worked example.
 
     Args:
-        unit: What `render.numbers.unit_of` says of it.
-        chance: What guessing gets; NaN if that is not defined.
-        folded: Whether the meaning is shown when somebody asks for it, by a finger or a key.
+        unit: The unit that `render.numbers.unit_of` returns for the metric.
+        chance: The value of guessing, or NaN if that is not defined.
+        folded: Whether the meaning is hidden until the reader opens it.
     """
     line = f" Example: {symbols.example(metric)}." if symbols.example(metric) else ""
     meaning = tag("small", f"{metric.help} Source: {metric.source}.{line}")
@@ -84,17 +84,17 @@ def headline(
     leaders: Mapping[str, Leader] = MappingProxyType({}),
     folded: bool = False,
 ) -> tuple[str, list[str]]:
-    """One row per metric, one column per model: the value, its 95 % interval, n, and ties.
+    """Return a table with one row per metric and one column per model: value, 95 % interval, n, and ties.
 
     Args:
-        numbers: What `views.estimates.estimates` returns for the whole question set.
+        numbers: Estimates that `views.estimates.estimates` returns for the whole question set.
         unit: "cosine" or "spread".
-        models: Columns, in order: names of models by their stored names.
-        leaders: What `views.paired_tests.leaders` returns; a model that leads is set in bold.
-        folded: As of `explained`.
+        models: Display names of models by their stored names, in column order.
+        leaders: Leaders that `views.paired_tests.leaders` returns. A leading model is set in bold.
+        folded: Whether the meaning of each metric is hidden, as in `explained`.
 
     Returns:
-        The table; and the labels of metrics that no model has.
+        The table, and the labels of metrics that no model has.
     """
     estimates = {(row.model, row.metric): row for row in records(EstimateRow, numbers)}
     head = tag("th", "Metric", scope="col")
@@ -133,10 +133,10 @@ def _cell(estimate: EstimateRow | None, unit: str, is_best: bool, has_ties: bool
 
 
 def facts(questions: QuestionFacts) -> str:
-    """The dropped edits with reasons, the dataset's defects, and notes.
+    """Return the dropped edits with their reasons, the defects of the dataset, and notes.
 
     Args:
-        questions: What `views.runs.facts` returns.
+        questions: The facts that `views.runs.facts` returns.
     """
     dropped = sorted(questions["dropped"].items(), key=lambda pair: -pair[1])
     defects = [

@@ -1,1 +1,1 @@
-"""Slides about stored results: their content, as typed records."""
+"""The content of slides about stored results, as typed records."""

@@ -1,4 +1,4 @@
-"""The whole talk: a pure function from stored results to slides."""
+"""Build a whole talk from stored results, as a pure function."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -29,10 +29,10 @@ ROOM = 0.8  # of the width, for the longest bar with its interval
 
 
 def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slide, ...]:
-    """The slides of a talk; those that nothing is known for are left out.
+    """Return the slides of a talk. Slides without known results are left out.
 
     Args:
-        renamed: Names that people gave to models and datasets.
+        renamed: Display names that users gave to models and datasets.
     """
     kind = presentations()[story.probe].kind(story.standings.kind)
     models = [contestant.model for contestant in story.standings.contestants]
@@ -52,7 +52,7 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
 def describe_questions(
     story: Story, kind: KindPresentation, renamed: Mapping[str, str] = NOT_RENAMED
 ) -> str:
-    """The models and the number of questions."""
+    """Return a line with the number of models, the number of questions and the dataset."""
     n_models = len(story.models)
     subject = f"{count_word(n_models)} {'model' if n_models == 1 else 'models'}"
     lies = kind.lies if story.standings.n_cases != 1 else kind.lies.removesuffix("s")
@@ -79,7 +79,7 @@ def _title(story: Story, kind: KindPresentation, renamed: Mapping[str, str]) -> 
 
 
 def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
-    """The types of edit, the one that fools least first."""
+    """Return a slide on how often each type of edit fools the models, the mildest type first."""
     rows = [
         row
         for row in standings.shares
@@ -114,7 +114,7 @@ def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
 
 
 def _worst_subtype(rows: Sequence[SubtypeShare]) -> str:
-    """The type that fools most often, if that is clear; rows from the lowest share to the highest."""
+    """Say which type of edit fools models most often, if that is clear. The rows are sorted by ascending share."""
     *others, worst = rows
     mildest, *higher = rows
     if any(math.isnan(row.low) or math.isnan(row.high) for row in rows):
@@ -129,13 +129,13 @@ def _worst_subtype(rows: Sequence[SubtypeShare]) -> str:
 
 
 def _fools(row: SubtypeShare) -> str:
-    """Begin a sentence with what fools."""
+    """Return the start of a sentence: a type of error and its verb."""
     what = wrong(row.subtype)
     return f"{capitalized(what)} {'fool' if is_plural(what) else 'fools'}"
 
 
 def _share(row: SubtypeShare | ModelShare) -> str:
-    """A share with its interval in words."""
+    """Return a share with its interval in words."""
     ends = interval(row.low, row.high, "rate")
     between = f", with 95 % confidence between {ends.replace(' to ', ' % and ')}" if ends else ""
     return f"{number(row.share, 'rate')}{between}"
@@ -186,7 +186,7 @@ def _who_is_better(
 def _headline(
     contestants: Sequence[ModelShare], standings: PairedTests, kind: KindPresentation
 ) -> str:
-    """Compute how often the models together are fooled."""
+    """Say how often all models together are fooled, or how far their scores move."""
     if standings.is_movement:
         mean = sum(contestant.share for contestant in contestants) / len(contestants)
         if standings.unit == "rate":

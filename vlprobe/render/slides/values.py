@@ -1,6 +1,6 @@
-"""Slides: their elements, and the plain values that the component `slides` takes, pictures by a short key.
+"""Slides, their elements, and the plain values that the component `slides` takes. Pictures have short keys.
 
-Texts are runs: a text and its style, "true", "lie", "changed" or "".
+Texts are runs. Each run is a text and its style: "true", "lie", "changed" or "".
 """
 
 import math
@@ -21,7 +21,7 @@ Layout = Literal["beside", "stacked"]  # pictures at the left of the words, or b
 
 @dataclass(frozen=True, slots=True)
 class SlidePicture:
-    """A picture with the sentence that stands for it."""
+    """A picture with its alternative text."""
 
     name: str  # as tables of cases have it
     alt: str
@@ -31,7 +31,7 @@ class SlidePicture:
 
 @dataclass(frozen=True, slots=True)
 class ModelMark:
-    """One model's answer to one case."""
+    """The answer of one model to one case."""
 
     model: str
     verdict: Verdict
@@ -48,7 +48,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class SlideBar:
-    """One model in a row of bars; all ends are shares of the width, NaN where unknown."""
+    """The bar of one model. All ends are shares of the width, NaN if unknown."""
 
     model: str
     start: float
@@ -62,7 +62,7 @@ class SlideBar:
 
 @dataclass(frozen=True, slots=True)
 class Slide:
-    """One slide."""
+    """One slide of a talk."""
 
     id: str
     heading: tuple[Run, ...]
@@ -81,18 +81,18 @@ class Slide:
 
     @property
     def title(self) -> str:
-        """The heading without styles."""
+        """The heading of the slide as plain text."""
         return "".join(text for text, _ in self.heading)
 
     @property
     def spoken(self) -> str:
-        """Return the screen reader text of a slide."""
+        """The text of the slide for screen readers."""
         texts = [self.tag, self.title, self.detail, self.verdict]
         return " ".join(text if text[-1] in ".?!:" else f"{text}." for text in texts if text)
 
 
 def picture_names(slides: Sequence[Slide]) -> tuple[str, ...]:
-    """Names of all pictures on slides, each once."""
+    """Return the distinct names of all pictures on some slides."""
     return tuple(dict.fromkeys(picture.name for slide in slides for picture in slide.pictures))
 
 
@@ -104,11 +104,11 @@ def talk_values(
     heading: str,
     detail: str,
 ) -> Values:
-    """A whole talk.
+    """Return a whole talk as input for the component.
 
     Args:
-        addresses: Addresses of every picture by its name, a data address; "" if it cannot be read.
-        heading: Above the slides on the page.
+        addresses: Data URL of every picture by its name, or "" if the picture cannot be read.
+        heading: Heading above the slides on the page.
     """
     keys = {name: f"p{index}" for index, name in enumerate(picture_names(slides))}
     return {
@@ -176,7 +176,7 @@ def _bar_values(bar: SlideBar, model_looks: Looks, names: Mapping[str, str]) -> 
 
 
 def named_notes(slide: Slide, names: Mapping[str, str]) -> tuple[str, ...]:
-    """The speaker's notes with the models' plain names."""
+    """Return the speaker notes with display names in place of stored model names."""
     lines = []
     for line in filter(None, slide.notes):
         for model in sorted(names, key=len, reverse=True):
