@@ -1,4 +1,4 @@
-"""The dashboard: `streamlit run app.py`."""
+"""Entry point of the dashboard: `streamlit run app.py`."""
 
 from vlprobe.dashboard import frame
 

@@ -1,4 +1,4 @@
-"""Breakdown: which kinds of edit, rules or pictures are easy, and which are hard?"""
+"""The Breakdown page: which kinds of edit, rules or pictures are easy, and which are hard?"""
 
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.lab import breakdown

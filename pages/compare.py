@@ -1,4 +1,4 @@
-"""Compare: which of two to four models is fooled less often, at what, and where do they disagree?"""
+"""The Compare page: which of two to four models is fooled less often, by what, and where do they disagree?"""
 
 from vlprobe.dashboard import compare, frame
 

@@ -1,4 +1,4 @@
-"""Documentation: the guides, and the formula of every number."""
+"""The Documentation page: the guides, and the formula for every metric."""
 
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.lab import documentation

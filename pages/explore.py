@@ -1,4 +1,4 @@
-"""Explore: the cases that fool a model, with pictures and filters."""
+"""The Explore page: the cases that fool a model, with pictures and filters."""
 
 from vlprobe.dashboard import explore, frame
 

@@ -1,4 +1,4 @@
-"""The former address of Explore."""
+"""Redirect from the former address of the Explore page."""
 
 from vlprobe.dashboard import frame, navigation
 

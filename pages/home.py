@@ -1,4 +1,4 @@
-"""Home: one failure, and how often models are fooled."""
+"""The Home page: one failure, and how often models are fooled."""
 
 from vlprobe.dashboard import frame, home, navigation
 

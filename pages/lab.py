@@ -1,4 +1,4 @@
-"""Lab: model checks, breakdowns, fine-tuning, the papers' tables, and what is stored."""
+"""The Lab page: model checks, breakdowns, fine-tuning, tables from the papers, and stored results."""
 
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.lab import page

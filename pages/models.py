@@ -1,4 +1,4 @@
-"""Model checks: the metadata of each model, and its checks with known answers."""
+"""The Model checks page: the metadata of each model, and its results in checks with known answers."""
 
 import streamlit as st
 

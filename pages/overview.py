@@ -1,4 +1,4 @@
-"""The former address of Trade-off."""
+"""Redirect from the former address of the Trade-off page."""
 
 from vlprobe.dashboard import frame, navigation
 

@@ -1,4 +1,4 @@
-"""Pairs: can a model distinguish two pictures that differ in one thing (EqBen)?"""
+"""The Pairs page: can a model distinguish two pictures that differ in one thing (EqBen)?"""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Play: spot the lie, as one person or with a class; or try your own picture and caption."""
+"""The Play page: spot the lie, alone or with a class, or try your own picture and caption."""
 
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.play import page

@@ -1,4 +1,4 @@
-"""The former address of Play."""
+"""Redirect from the former address of the Play page."""
 
 from vlprobe.dashboard import frame, navigation
 

@@ -1,4 +1,4 @@
-"""Present: the results of one kind of question as slides."""
+"""The Present page: the results for one kind of question as slides."""
 
 from vlprobe.dashboard import frame, present
 

@@ -1,4 +1,4 @@
-"""Printed numbers: the five papers' numbers next to those of your models."""
+"""The Printed numbers page: numbers from the five papers next to the numbers for your models."""
 
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.lab import papers

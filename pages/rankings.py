@@ -1,4 +1,4 @@
-"""Rankings: does a reworded query return the same pictures (PRSM)?"""
+"""The Rankings page: does a reworded query return the same pictures (PRSM)?"""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Repair: the gains and costs of a fine-tuning, and a fine-tuning to watch."""
+"""The Repair page: the gains and costs of fine-tuning, and a form to fine-tune a model."""
 
 import streamlit as st
 

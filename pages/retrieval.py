@@ -1,4 +1,4 @@
-"""Retrieval: how many correct results of a search are lost to altered captions and pictures (RoCOCO)."""
+"""The Retrieval page: how many correct search results are lost to altered captions and pictures (RoCOCO)?"""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Run: start tests of models and follow their progress."""
+"""The Run page: test models and follow the progress of runs."""
 
 import streamlit as st
 

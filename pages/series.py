@@ -1,4 +1,4 @@
-"""Series: does a model find where a video changes, and does it rank pictures as people do (EqBen)?"""
+"""The Series page: does a model find where a video changes, and does it rank pictures as people do (EqBen)?"""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Suspect labels: people judge cases that every strong model rejects."""
+"""The Suspect labels page: people judge the cases that every strong model gets wrong."""
 
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.lab import suspects

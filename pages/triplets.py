@@ -1,4 +1,4 @@
-"""Triplets: does a model see which two of three captions mean the same (VISLA, SugarCrepe++)?"""
+"""The Triplets page: does a model see which two of three captions mean the same (VISLA, SugarCrepe++)?"""
 
 import streamlit as st
 

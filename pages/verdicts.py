@@ -1,4 +1,4 @@
-"""The former address of a page that judged edits; Lab replaces it, and the command `vlprobe sheet`."""
+"""Redirect from a former page for judging edits; Lab and the command `vlprobe sheet` replace it."""
 
 from vlprobe.dashboard import frame, navigation
 

@@ -1,1 +1,1 @@
-"""The shared code of the pages; the only part of the package that imports Streamlit."""
+"""Code that the dashboard's pages share. No other part of vlprobe imports Streamlit."""

@@ -1,4 +1,4 @@
-"""Access control: sign-in, and the read-only mode of public demos."""
+"""Access control: sign-in, and the read-only mode for public demos."""
 
 import streamlit as st
 from streamlit.errors import StreamlitAuthError
@@ -9,10 +9,10 @@ from vlprobe.storage import access
 
 
 def admit() -> None:
-    """Admit people who signed in, if sign-in is required; everyone else sees a button, and the page stops.
+    """Admit people who have signed in, if sign-in is required; show everyone else a button and stop the page.
 
     Sign-in is required by `vlprobe dashboard --sign-in`, and wherever Streamlit's secrets configure a
-    provider. Anyone who is not admitted cannot upload either.
+    provider. People who are not admitted cannot upload files either.
     """
     signed_in = st.user.get("is_logged_in")
     if signed_in is None and not access.sign_in():
@@ -55,7 +55,7 @@ def _sign_in() -> None:
 
 
 def changes(impossible: str) -> bool:
-    """Return whether things can be changed here; if not, say so and what is therefore impossible."""
+    """Return whether this dashboard allows changes; if it does not, show a note that ends with `impossible`."""
     if not access.read_only():
         return True
     quiet(f"This is a read-only demo. {impossible}")

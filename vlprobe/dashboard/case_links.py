@@ -1,4 +1,4 @@
-"""Links from a mark, a row or an example to its cases in Explore, with exactly those filters."""
+"""Links from a mark, a row or an example to the matching cases on the Explore page."""
 
 import html
 from collections.abc import Callable, Mapping, Sequence
@@ -38,24 +38,24 @@ Target = Callable[[str, str], Filter | None]  # of a model and the key of a mark
 
 
 def first_model(models: Sequence[str]) -> str:
-    """Return the default model: not a control, if there is another one."""
+    """Return the default model: the first one that is not a control, if there is one."""
     return next((name for name in models if not is_control(name)), models[0])
 
 
 def slice_filter(
     stored: PageSubject, model: str, kinds: Sequence[str], slicing: str, value: str
 ) -> Filter | None:
-    """Return the filter of a slice: the wrong captions that fool a model, or all cases if none can be fooled.
+    """Build the filter for the wrong captions in a slice that fool a model, or for all its cases if none can.
 
-    None if no filter describes it.
+    Returns None if no filter describes the slice.
 
     Args:
         stored: The question set.
-        model: Whose answers.
-        kinds: Kinds of the cases that the slice's metric judges; the first that the slice has is taken.
+        model: The model whose answers are filtered.
+        kinds: Kinds of cases that the slice's metric judges; the first kind that occurs in the slice is used.
         slicing: "subtype", "rule", "strength_bin", "lure", "comparison", "caption_length", "word_frequency",
             "text_alone" or "tag:NAME".
-        value: The slice.
+        value: The value that defines the slice.
     """
     if slicing == views.estimates.BREAKDOWN:
         slicing, value = "subtype", views.estimates.SETTINGS.get(value, value)
@@ -81,7 +81,7 @@ def slice_filter(
 
 
 def query(stored: PageSubject, case_filter: Filter, case_id: str = "") -> Query:
-    """Return the parameters of Explore's URL for these cases, and for an open one; patterns repeat theirs."""
+    """Return the URL parameters for Explore that select the filtered cases and open the case `case_id`, if given."""
     words = case_filter.words()
     parameters: Query = {RENAMED.get(name, name): words[name] for name in PARAMETERS if words[name]}
     if case_filter.kind not in movement_kinds():
@@ -100,12 +100,12 @@ def query(stored: PageSubject, case_filter: Filter, case_id: str = "") -> Query:
 
 
 def address(stored: PageSubject, case_filter: Filter | None) -> str:
-    """A link to these cases, for tables; "" without a filter."""
+    """Return a link to the filtered cases, for use in tables; "" without a filter."""
     return f"explore?{urlencode(query(stored, case_filter), doseq=True)}" if case_filter else ""
 
 
 def open_clicked(points: Sequence[Mapping], stored: PageSubject, target: Target) -> None:
-    """A clicked mark opens its cases; a mark of a paper has none."""
+    """Open the cases behind a clicked mark. Marks for a paper's numbers have no cases."""
     for point in points:
         clicked = point.get("customdata")
         case_filter = target(str(clicked[0]), str(clicked[1])) if clicked else None
@@ -121,14 +121,14 @@ def wall_values(
     tags: Mapping[int, Sequence[str]] = MappingProxyType({}),
     **values: object,
 ) -> dict[str, Any]:
-    """Return the data of the component `wall`: cards, and further values.
+    """Return the data for the `wall` component: its cards, and any other values.
 
     Args:
-        described: The cases.
-        label: Description of the cards, for screen readers.
-        badge: Whether to show the number of other cases of the picture.
-        tags: Tags that people added, by the number of the case.
-        values: Other values of the component.
+        described: The cases to show.
+        label: A description of the cards, for screen readers.
+        badge: Whether to show how many other cases use the same picture.
+        tags: Tags that people added, by case number.
+        values: Other values to pass to the component.
     """
     sources = addresses(store().root, [shot.name for card in described for shot in card.front])
     options = {"renamed": renamed(), "badge": badge}
@@ -140,7 +140,7 @@ def wall_values(
 
 
 def draw_wall(key: str, values: Mapping[str, object]) -> None:
-    """Draw the component `wall`; the URL then names the case whose card is pressed."""
+    """Draw the `wall` component; pressing a card writes its case into the URL."""
 
     def open_case() -> None:
         if case_id := st.session_state[key].get("open"):
@@ -150,11 +150,11 @@ def draw_wall(key: str, values: Mapping[str, object]) -> None:
 
 
 def draw_links(stored: PageSubject, filters: Mapping[str, Filter | None]) -> None:
-    """Draw a link per row, with how many cases it opens.
+    """Draw a link for each row, with the number of cases that it opens.
 
     Args:
         stored: The question set.
-        filters: Filters by the names of their rows; None has no link.
+        filters: A filter for each row name; rows with None get no link.
     """
     rows = [(name, case_filter) for name, case_filter in filters.items() if case_filter is not None]
     if not rows:
@@ -167,7 +167,7 @@ def draw_links(stored: PageSubject, filters: Mapping[str, Filter | None]) -> Non
 
 
 def count_text(stored: PageSubject, case_filter: Filter) -> str:
-    """Count the cases that a link opens, and all of them: "175 of 339"; of movements only all."""
+    """Return how many cases a link opens, as in "175 of 339"; for kinds that measure movement, only the total."""
     counted = counts(stored, case_filter)
     if case_filter.kind in movement_kinds():
         return f"{counted['all']:,}"
@@ -175,7 +175,7 @@ def count_text(stored: PageSubject, case_filter: Filter) -> str:
 
 
 def with_names(figure: go.Figure, models: Sequence[str]) -> go.Figure:
-    """The figure with models' plain names in its legend, next to its marks and in its tooltips."""
+    """Replace model names with display names in a figure's legend, labels and tooltips."""
 
     def rename(trace: go.Scatter) -> None:
         stored = html.unescape(str(trace.name or ""))

@@ -1,4 +1,4 @@
-"""A figure on a page: its letters dark enough to read, its words for those who cannot see it."""
+"""Charts on a page, with readable text colors and alternative text."""
 
 from collections.abc import Callable, Sequence
 
@@ -24,17 +24,17 @@ _figures = SingleFlightCache(
 def chart(
     figure: go.Figure | FigureMaker, key: str, alt: str, clickable: bool = False
 ) -> list[dict]:
-    """A figure in the page's theme, its letters dark enough to read; `alt` says it to those who
-    cannot see it.
+    """Draw a figure in the page's theme, with readable text and a description for screen readers.
 
     Args:
-        figure: The figure; or a function that makes it from only stored results and the URL, so that it is made once.
-        key: Key of the figure, on all pages.
+        figure: The figure, or a function that makes it. The function's result is cached, so it may depend only on
+            stored results and the URL.
+        key: Key of the figure, unique across all pages.
         alt: A description in words.
-        clickable: Whether its points can be clicked.
+        clickable: Whether the points can be clicked.
 
     Returns:
-        The points that were clicked, where they are `clickable`.
+        The points that were clicked, if the figure is `clickable`.
     """
     if isinstance(figure, go.Figure):
         ready, is_crowded = _finished(figure)
@@ -58,11 +58,12 @@ def selectable_chart(
     """Draw a figure whose marks can be selected by a click, a box or a lasso, with a toolbar to zoom and export.
 
     Args:
-        figure: Makes the figure from only stored results and the URL, so that it is made once.
-        key: Key of the figure, on all pages; `selected` reads the selection.
+        figure: A function that makes the figure. Its result is cached, so it may depend only on stored results,
+            the URL and `carried`.
+        key: Key of the figure, unique across all pages; pass it to `selected` to read the selection.
         alt: A description in words.
-        on_select: Called after a selection, before the page is drawn again.
-        carried: Values that the figure depends on in addition: a choice of the previous page, which the URL lacks.
+        on_select: Function that is called after a selection, before the page is drawn again.
+        carried: Other values that the figure depends on, such as a choice from the previous page that the URL lacks.
     """
     ready, _ = _figures.get((key, carried, *_circumstances()), lambda: _finished(figure()))
     config = {
@@ -76,14 +77,14 @@ def selectable_chart(
 
 
 def selected(key: str) -> tuple[list[Sequence], bool]:
-    """Return the `customdata` of the selected marks of `selectable_chart`, and whether an area selected them."""
+    """Return the `customdata` of the marks selected in a `selectable_chart`, and whether an area selected them."""
     selection = st.session_state[key]["selection"]
     marks = [point["customdata"] for point in selection["points"] if point.get("customdata")]
     return marks, bool(selection["box"] or selection["lasso"])
 
 
 def _circumstances() -> tuple[object, ...]:
-    """Return the values that decide the look of results on a page: stored results and names, the URL and the theme."""
+    """Return the values that a cached figure depends on: stored results, display names, the URL and the theme."""
     names_version = display_names.version(store())
     return store().address, view(_version), names_version, st.context.theme.type, query()
 
@@ -93,7 +94,7 @@ def _version(current: Store) -> str:
 
 
 def _finished(figure: go.Figure) -> tuple[go.Figure, bool]:
-    """The figure in the page's theme, and whether it has too many names for a legend."""
+    """Apply the page's theme to a figure; also return whether it has too many names for a legend."""
     inked(figure)
     names: set[str] = set()
 
@@ -109,5 +110,5 @@ def _finished(figure: go.Figure) -> tuple[go.Figure, bool]:
 
 
 def inked(figure: go.Figure) -> go.Figure:
-    """Return the figure with text that is readable in the page's theme."""
+    """Set a figure's text colors so that they are readable in the page's theme."""
     return charts.theme.inked(figure, st.context.theme.type == "dark")

@@ -1,7 +1,7 @@
-"""Compare, top to bottom: the sentence, the finding, the forest, where two of the models disagree, and the folds.
+"""The Compare page: model pickers, main finding, forest plot, cases on which two models disagree, and folds.
 
-The URL names the baseline (`model`), the others in the order of choice (`with`), the kind, the
-question set, the open row (`type`, `other`), and what the fold *Case by case* shows: the selected area
+The URL names the baseline (`model`), the other models in the order of choice (`with`), the kind, the
+question set and the open row (`type`, `other`). For the fold *Case by case*, it names the selected area
 (`area`, its corners), the bucket, the order and the page. Older URLs name the baseline `base`.
 """
 
@@ -55,7 +55,7 @@ from vlprobe.views.wall import WallCard
 
 
 def draw_page() -> None:
-    """The whole page."""
+    """Draw the whole Compare page."""
     draw_styles("cases", "compare")
     contest = compared_subject()
     with draw_row("sentence"):
@@ -90,13 +90,13 @@ def draw_page() -> None:
 
 
 def compared(contest: PageSubject) -> PairedTests:
-    """Return the comparison that the whole page shows."""
+    """Return the paired tests that the page shows."""
     arguments = contest.question_set, contest.compared, contest.kind, carried_unit()
     return view(views.paired_tests.compare_models, *arguments)
 
 
 def _draw_finding(contest: PageSubject, comparison: PairedTests) -> Verdict:
-    """The finding as the heading, and the text below it."""
+    """Draw the main finding as a heading with text below it."""
     kind = contest.kind_presentation
     finding = verdict(comparison, kind, {model: model_name(model) for model in contest.compared})
     heading, detail = (unbroken(text) for text in (finding.heading, finding.detail))
@@ -112,7 +112,7 @@ OLD_CARDS, CARDS = 12, 60  # on a page of cards, before and today
 
 
 def compared_subject() -> PageSubject:
-    """Return the selection of the URL, else the last one viewed. The page stops if nothing can be compared."""
+    """Return the selection in the URL, or else the last one viewed. Stops the page if nothing can be compared."""
     _lead_on()
     subject = sentence.subject()
     if len(subject.models) < 2:
@@ -127,7 +127,7 @@ def compared_subject() -> PageSubject:
 
 
 def _lead_on() -> None:
-    """Rewrite an older URL: its baseline becomes a model, and its pages had fewer cards."""
+    """Rewrite an older URL: turn `base` into `model`, and adjust the page number, as pages had fewer cards."""
     if not (base := st.query_params.get("base", "")):
         return
     st.query_params["model"] = base
@@ -140,7 +140,7 @@ def _lead_on() -> None:
 
 
 def _rivals(about: PageSubject) -> list[str]:
-    """Return the models of the URL in its order; an emptied list stays empty, unknown names count as none."""
+    """Return the models to compare with, in the URL's order; skip unknown names, and keep an empty list empty."""
     candidates = [model for model in about.models if model != about.model]
     linked = st.query_params.get("with")
     listed = _split(linked if linked is not None else st.session_state.get("carried_with", ""))
@@ -158,14 +158,14 @@ def _split(text: str) -> list[str]:
 
 
 def furthest(about: PageSubject) -> list[str]:
-    """Without a choice: the models that differ most from the baseline, controls only where there are no others."""
+    """Return the models that differ most from the baseline. Include controls only if there are no other models."""
     others = view(views.showcase.furthest_models, about.question_set, about.kind, about.model)
     models = [model for model in others if not is_control(model)] or list(others)
     return models[:MOST]
 
 
 def draw_sentence(subject: PageSubject) -> None:
-    """Draw the pickers with the words between them."""
+    """Draw the sentence of pickers for models, kind and dataset."""
     sentence.draw_word("Compare")
     sentence.pick_model(subject, on_change=_change_baseline)
     sentence.draw_word("with")
@@ -207,19 +207,19 @@ def _change_rivals() -> None:
 
 
 def _change_baseline() -> None:
-    """A new baseline that was among the others changes places with the old one."""
+    """Let a new baseline that was among the other models trade places with the old one."""
     old, new = st.query_params.get("model", ""), st.session_state["model"]
     rivals = rivals_of_new_baseline(_split(st.query_params.get("with", "")), old, new)
     write_choice({"with": BETWEEN.join(rivals), "other": None, "area": None})
 
 
 def rivals_of_new_baseline(rivals: Sequence[str], old: str, new: str) -> list[str]:
-    """The models to compare with a new baseline: if it was one of them, the old one takes its place."""
+    """Return the models to compare with a new baseline; if it was one of them, the old baseline takes its place."""
     return [old if model == new else model for model in rivals]
 
 
 def draw_nobody(subject: PageSubject) -> None:
-    """Nothing is compared yet: what there is, as buttons."""
+    """Draw a button for each model to compare with, while none is chosen."""
     base = subject.names[subject.model]
     st.html(tag("h1", f"Compare {base} with..."))
     st.html(tag("p", f"Choose one to {MOST} models in the list above or here:", class_="vp-quiet"))
@@ -230,20 +230,20 @@ def draw_nobody(subject: PageSubject) -> None:
 
 
 def carried_unit() -> str:
-    """The unit of movements and gaps that the URL names."""
+    """Return the unit for movements and gaps that the URL names."""
     return "spread" if st.query_params.get("unit") == "spread" else "cosine"
 
 
 @dataclass(frozen=True)
 class Parting:
-    """The selection of pictures: the baseline against one other model, on one type of edit."""
+    """The selected row: the baseline against one other model, on one type of edit."""
 
     subtype: str  # "": all
     rival: str
 
 
 def parting(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> Parting:
-    """Return the row of the URL, else the one of the heading; of another rival, its clearest difference."""
+    """Return the row named in the URL, or else the heading's; if they differ in model, that model's clearest row."""
     rival = st.query_params.get("other", "")
     rival = rival if rival in contest.rivals else proof.model
     linked = st.query_params.get("type")
@@ -254,7 +254,7 @@ def parting(contest: PageSubject, comparison: PairedTests, proof: PairedTest) ->
 
 
 def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> Parting:
-    """The plot, with the row open that proves the heading; returns the row whose pictures are shown."""
+    """Draw the forest plot and return the row whose pictures are shown: at first, the one behind the heading."""
     open_row = parting(contest, comparison, proof)
     if all(math.isnan(row.difference) for row in comparison.rows):
         return open_row
@@ -278,7 +278,7 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
 
 
 def draw_row_picker(contest: PageSubject, comparison: PairedTests, open_row: Parting) -> None:
-    """Draw pickers of the row whose pictures are shown, to do from the keyboard what a click on the plot does."""
+    """Draw pickers for the row whose pictures are shown, as a keyboard alternative to clicking the plot."""
 
     def show() -> None:
         show_row(st.session_state["row_type"], st.session_state["row_model"])
@@ -297,7 +297,7 @@ def _choose() -> None:
 
 
 def show_row(subtype: str, rival: str) -> None:
-    """Write the row whose pictures are shown into the URL."""
+    """Write the row whose pictures are shown to the URL."""
     write_choice({"type": subtype, "other": rival})
 
 
@@ -305,7 +305,7 @@ SHOWN = 6  # cards in a column
 
 
 def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting) -> Filter:
-    """Draw the heading, both columns, and what both do; return the filter of the left column."""
+    """Draw the heading, both columns, and a summary of the cases in neither; return the left column's filter."""
     test = comparison.row(parting.rival, parting.subtype)
     pairs = (contest.model, parting.rival), (parting.rival, contest.model)
     filters = [side_filter(contest.kind, *pair, parting.subtype) for pair in pairs]
@@ -327,7 +327,7 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting
 
 
 def filter_of_case(contest: PageSubject, parting: Parting) -> Filter:
-    """Return the filter of the column with the URL's case; all cases of its kind if it is in none."""
+    """Return the filter for the column that contains the URL's case; if neither does, select all cases of its kind."""
     number = view(views.rows.case_number, contest.question_set, st.query_params["case"])
     for pair in ((contest.model, parting.rival), (parting.rival, contest.model)):
         column = side_filter(contest.kind, *pair, parting.subtype)
@@ -347,7 +347,7 @@ def _draw_legend(contest: PageSubject) -> None:
 
 
 def _draw_side(contest: PageSubject, side: str, case_filter: Filter, n_cases: int) -> None:
-    """Draw the count in words with the link to all cases, and the first cards of one column."""
+    """Draw the head of one column, with its count and a link to all cases, and its first cards."""
     model, rival = contest.names[case_filter.model], contest.names[case_filter.other]
     words: list[htpy.Node] = [" fooled ", htpy.b[model], f", not {rival}"]
     if case_filter.kind in movement_kinds():
@@ -373,7 +373,7 @@ def card_values(
     *,
     badge: bool = True,
 ) -> dict[str, object]:
-    """Return the data that the component `wall` draws: cards with one small box per model."""
+    """Return the data for the `wall` component: cards with one small box per model."""
     kind = contest.presentation.kind(case_filter.kind)
     answers = {}
     if body_of(kind).uses_answer:
@@ -395,7 +395,7 @@ MEASURED = (
 
 
 def draw_all_models(contest: PageSubject) -> None:
-    """The fold with all models of the question set, and brackets around those that are tied."""
+    """Draw the fold that ranks all models in the question set, with brackets around tied models."""
     models = contest.question_set.models
     label = f"All {len(models)} models: which are tied"
     with fold("all_models", label, ":material/leaderboard:") as is_open:
@@ -409,14 +409,14 @@ def draw_all_models(contest: PageSubject) -> None:
 
 
 def draw_measured(contest: PageSubject, comparison: PairedTests) -> None:
-    """Draw the fold with units, averaging, and every number with its interval and p."""
+    """Draw the fold that explains units and averaging, and lists every number with its interval and p-value."""
     with fold("measured", "How it is measured", ":material/function:") as is_open:
         if is_open:
             _draw_numbers(contest, comparison)
 
 
 def draw_details(contest: PageSubject, comparison: PairedTests) -> None:
-    """The fold with notes, the questions and the files."""
+    """Draw the fold with notes, details about the question set, and downloads."""
     with fold("details", "Details", ":material/data_object:") as is_open:
         if is_open:
             frame.notes(contest)
@@ -451,7 +451,7 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests) -> None:
 
 
 def _draw_downloads(contest: PageSubject, comparison: PairedTests) -> None:
-    """The numbers as CSV: those of the plot, and every metric."""
+    """Draw the buttons that download the plot's numbers and every metric as CSV."""
     with st.container(horizontal=True):
         metrics_csv, plot_csv = partial(_metrics_csv, contest), partial(rows_csv, comparison)
         help_ = "Every metric of each model against the baseline."
@@ -469,7 +469,7 @@ def _metrics_csv(contest: PageSubject) -> str:
 
 
 def rows_csv(comparison: PairedTests) -> str:
-    """The rows of the plot, a column a field."""
+    """Return the rows of the plot as CSV, with one column per field."""
     table = comparison.table()
     table.insert(0, "baseline", comparison.baseline.model)
     table.insert(1, "kind", comparison.kind)
@@ -480,7 +480,7 @@ PARAMETERS = ("area", "bucket", "tool", "sort")  # of the URL, that only this fo
 
 
 def draw_fold(contest: PageSubject, rival: str) -> Filter | None:
-    """Draw the fold and return the filter of its cases if it is open; verdicts without margins have none."""
+    """Draw the fold *Case by case*; return the filter for its cases, or None if it is closed or lacks scores."""
     runs = [contest.question_set.run(model) for model in (contest.model, rival)]
     if not all(run.is_scored for run in runs):
         return None
@@ -493,7 +493,7 @@ def draw_fold(contest: PageSubject, rival: str) -> Filter | None:
 
 
 def _draw_margins(contest: PageSubject, rival: str) -> Filter:
-    """The scatter of two models' margins, and the filter of the cases that are marked."""
+    """Draw the scatter plot of two models' margins, and return the filter for the cases selected in it."""
     base, kind = contest.model, contest.kind
     area = margin_map.corners(st.query_params.get("area", ""))
     marked = Filter(base, kind, outcome="all", other=rival, within=area)
@@ -510,7 +510,7 @@ def _draw_margins(contest: PageSubject, rival: str) -> Filter:
 
 
 def _draw_cards(contest: PageSubject, case_filter: Filter) -> None:
-    """A page of the cases that are marked, each on a card."""
+    """Draw one page of the selected cases, each on a card."""
     n_cases = n_passing(contest, case_filter)
     with st.container(horizontal=True, vertical_alignment="bottom", key="map_bar"):
         st.html(tag("p", f"{n_cases:,} {'case' if n_cases == 1 else 'cases'}"), width="content")

@@ -1,4 +1,4 @@
-"""One case in a drawer: pictures, captions, every model, the next case; and the popover *Share* of a page."""
+"""A drawer that shows one case, with links to the next one, and the popover *Share*."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -65,12 +65,12 @@ def _close() -> None:
 
 @st.dialog("One case", width="small", position="right", on_dismiss=_close)
 def draw_case(stored: PageSubject, case_filter: Filter, size: int, is_grouped: bool) -> None:
-    """The case that the URL names, whether or not it passes the filter.
+    """Draw the case named in the URL, whether or not it passes the filter.
 
     Args:
         stored: The question set.
-        case_filter: The filter of the wall.
-        size: Cards on one of its pages.
+        case_filter: The filter for the wall.
+        size: Number of cards on one page of the wall.
         is_grouped: Whether the wall has one card per picture; otherwise one per case.
     """
     case_id = st.query_params.get("case", "")
@@ -103,7 +103,7 @@ def draw_case(stored: PageSubject, case_filter: Filter, size: int, is_grouped: b
 
 
 def _draw_steps(near: Neighbours, n_cards: int, size: int, is_picture: bool) -> None:
-    """Draw the position of the case on the wall, and the buttons to its neighbors."""
+    """Draw the case's position on the wall, and buttons to the previous and next case."""
     where = html.place_text(near.place, n_cards, is_picture)
     with draw_row("case_steps"):
         st.html(tag("p", where, class_="vp-quiet vp-small"), width="stretch")
@@ -122,24 +122,24 @@ def _draw_steps(near: Neighbours, n_cards: int, size: int, is_picture: bool) -> 
 
 
 def _step(case_id: str, page: int) -> None:
-    """Another case; the wall behind goes to its page."""
+    """Open another case, and turn the wall behind the drawer to the page with that case."""
     st.query_params["case"] = case_id
     st.query_params["page"] = str(page)
     st.session_state.pop("case_more_open", None)
 
 
 def _has_words(card: WallCard) -> bool:
-    """Return whether the picture can be tested with the user's words."""
+    """Return whether the case has a picture on this machine that users can test with their own words."""
     return views.rows.are_here(card.images[:1])
 
 
 def _thumbnail(name: str) -> str:
-    """A small picture as what an <img> shows; "" if it cannot be read."""
+    """Return a small version of a picture as the source of an <img>; "" if the picture cannot be read."""
     return addresses(store().root, [name])[name]
 
 
 def _draw_ways_on(stored: PageSubject, described: CaseCard, near: Neighbours) -> None:
-    """The other cases of the picture, and the Playground."""
+    """Draw links to the other cases with the same picture, and to the Playground."""
     card = described.case
     is_listed = st.session_state.get("case_more_open", False)
     with st.container(horizontal=True, key="case_ways"):
@@ -170,7 +170,7 @@ def _draw_sibling(sibling: CaseCard) -> None:
 
 
 def _draw_pattern(stored: PageSubject, case_filter: Filter, described: CaseCard) -> None:
-    """Other pictures on which the same words fool the model."""
+    """Draw other pictures on which the same replaced words fool the model."""
     card, kind = described.case, described.kind
     key = view(views.patterns.pattern_of, stored.question_set, card.kind, card.case)
     if not key or kind.is_movement:
@@ -205,7 +205,7 @@ def _show_case(case_id: str) -> None:
 
 
 def _draw_details(stored: PageSubject, case_filter: Filter, card: WallCard) -> None:
-    """Tags, scores, rule, the saved page, the terminal's command."""
+    """Draw tags, scores, the rule, a button that saves the case as a web page, and the equivalent command."""
     _draw_annotation(stored, card)
     answers = view(views.rows.answer_rows, stored.question_set, (card.case,))
     kind = stored.presentation.kind(card.kind)
@@ -242,7 +242,7 @@ def _draw_details(stored: PageSubject, case_filter: Filter, card: WallCard) -> N
 
 
 def _draw_annotation(stored: PageSubject, card: WallCard) -> None:
-    """Tags and a note: to read, and to write where that is allowed."""
+    """Draw a case's tags and note, in editable fields if changes are allowed."""
     written = annotations.read(store(), stored.key)
     current = _annotation(written, card)
     if not changes("Tags and notes cannot be changed here."):
@@ -278,9 +278,9 @@ def _draw_annotation(stored: PageSubject, card: WallCard) -> None:
 
 
 def _value(key: str, stored: T) -> T | None:
-    """Return the first value of a field; None once it is drawn: setting it again could replace what is typed.
+    """Return the initial value for a field, or None if it is already drawn: setting it again could undo typing.
 
-    The value of a drawn field changes only if another person changed it meanwhile, or if it was refused.
+    A drawn field's value changes only if another person has changed it meanwhile, or if the input was refused.
     """
     if key not in st.session_state:
         return stored
@@ -290,19 +290,19 @@ def _value(key: str, stored: T) -> T | None:
 
 
 def _annotation(written: Annotations, card: WallCard) -> Annotation:
-    """Return the annotation of a case, an empty one where there is none."""
+    """Return the annotation of a case, or an empty one if there is none."""
     of_case = (annotation for annotation in written.current if annotation.case == card.case)
     return next(of_case, Annotation(card.case, card.id))
 
 
 def _save(case_key: str, card: WallCard, field: str, widget_key: str) -> None:
-    """Store the tags or the note of a case when the field changes."""
+    """Store a case's tags or note when the field changes."""
     value = st.session_state[widget_key]
     _write(case_key, card, **({"tags": tuple(value)} if field == "tags" else {"note": value}))
 
 
 def _write(case_key: str, card: WallCard, **changes: Any) -> None:
-    """Store changed tags or a changed note of a case, and remember what Undo brings back."""
+    """Store a case's changed tags or note, and remember what Undo restores."""
     before = _annotation(annotations.read(store(), case_key), card)
     attempt(annotations.write, store(), case_key, replace(before, **changes))
     if "problem" not in st.session_state:
@@ -310,7 +310,7 @@ def _write(case_key: str, card: WallCard, **changes: Any) -> None:
 
 
 def _draw_key_tags(stored: PageSubject, card: WallCard) -> None:
-    """Draw the tags that one key adds to the case, or takes from it, and a button that takes this back."""
+    """Draw the tags that a number key adds to the case or removes from it, and an Undo button."""
     if access.read_only():
         return
     tags = _annotation(annotations.read(store(), stored.key), card).tags
@@ -331,7 +331,7 @@ def _draw_key_tags(stored: PageSubject, card: WallCard) -> None:
 
 
 def _draw_saved(case_key: str, card: WallCard) -> None:
-    """Say that the last change of this case is stored, with a button that takes it back."""
+    """Show that the last change to this case is stored, with an Undo button."""
     saved_key, before = st.session_state.get(UNDO, ("", None))
     if before is None or (saved_key, before.case) != (case_key, card.case):
         return
@@ -375,7 +375,7 @@ LOCAL_LINK = "Works only on this computer. To share this view, use “Download a
 
 
 def draw_share(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
-    """The popover, in five parts."""
+    """Draw the popover *Share* with its five parts."""
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
         draw_part("Link")
         quiet(LOCAL_LINK if urlsplit(address()).hostname in LOCAL_HOSTS else LINK)
@@ -392,12 +392,12 @@ def draw_share(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
 
 
 def draw_part(title: str) -> None:
-    """Draw the title of a part of a popover."""
+    """Draw the title of one part of a popover."""
     st.html(tag("p", title, class_="vp-part"))
 
 
 def _files(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
-    """The cases that pass the filter, and the whole comparison."""
+    """Draw buttons that download the filtered cases and the whole comparison."""
     limit = selection.MOST
     extent = f"The first {limit:,} of {n_cases:,} cases, in this order"
     if n_cases <= limit:
@@ -431,7 +431,7 @@ def _saved_views() -> None:
 
 
 def _slices(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
-    """The slices of these questions, and a form that saves the cases of the filter as one."""
+    """Draw the named slices of the question set, and a form that saves the filtered cases as a slice."""
     try:
         named, refusals = view(views.named_slices.applicable, stored.key)
     except VlprobeError as error:
@@ -462,7 +462,7 @@ def _draw_named(
     prompt: str,
     save: Callable[[str], None],
 ) -> None:
-    """Named texts, each with its link and a button that removes it, and a form that saves another one."""
+    """Draw links to saved views or slices, each with a Remove button, and a form that saves another one."""
     may_change = changes(f"{noun.capitalize()}s cannot be saved or removed here.")
     for index, (name, (label, parameters)) in enumerate(links.items()):
         with draw_row(f"saved_{noun}_{index}"):
@@ -488,7 +488,7 @@ def _draw_named(
 
 
 def _annotated(stored: PageSubject) -> None:
-    """Links to the cases that people tagged or wrote about."""
+    """Draw links to the cases that have tags or notes."""
     written = annotations.read(store(), stored.key)
     if written.damaged:
         damaged = plain("; ".join(written.damaged))

@@ -1,6 +1,6 @@
-"""Explore, top to bottom: the sentence, the active filters, the rail of facets next to the wall, the drawer.
+"""The Explore page: a sentence of pickers, the active filters, facets next to the wall of cards, and the drawer.
 
-The wall is drawn before the rail, whose counts take longer, and before *Share*.
+The wall is drawn before *Share* and before the facets, because counting the facets takes longer.
 """
 
 from dataclasses import replace
@@ -49,7 +49,7 @@ from vlprobe.views.wall import WallCard
 
 
 def draw_page() -> None:
-    """The whole page."""
+    """Draw the whole Explore page."""
     draw_styles("cases", "explore")
     about = sentence.subject()
     if mixed.is_shown(about, about.kind):
@@ -88,7 +88,7 @@ def _close_case() -> None:
 
 
 def draw_map(about: PageSubject, case_filter: Filter) -> None:
-    """Draw the margins of the model and a second one on the selected cases; a marked area filters the wall."""
+    """Draw the margins of two models on the filtered cases; an area marked in the plot filters the wall."""
     scored = [model for model in about.models if about.question_set.run(model).is_scored]
     rivals = [model for model in scored if model != about.model]
     if about.model not in scored or not rivals:
@@ -122,13 +122,13 @@ def draw_map(about: PageSubject, case_filter: Filter) -> None:
 
 
 def draw_suspects(about: PageSubject, case_filter: Filter) -> None:
-    """Draw the suspect labels among the selected cases, to be judged one by one."""
+    """Draw the suspect labels among the filtered cases, for judging one by one."""
     numbers, *_ = view(views.cases.passing, about.question_set, case_filter)
     suspects.draw_suspects(about, about.kind, frozenset(numbers.tolist()))
 
 
 def _draw_notes(about: PageSubject) -> None:
-    """Draw the notes on the models and the questions."""
+    """Draw the notes on the models and the question set."""
     if any(run.note or run.older for run in about.question_set.runs):
         with st.expander("Notes on these models", key="model_notes"):
             frame.notes(about)
@@ -136,7 +136,7 @@ def _draw_notes(about: PageSubject) -> None:
 
 
 def _draw_mixed(about: PageSubject) -> None:
-    """Draw searches among mixed pictures, one per view."""
+    """Draw one search among mixed pictures at a time."""
     current = mixed.current(about)
     with draw_row("sentence"):
         sentence.draw_sentence(about)
@@ -157,13 +157,13 @@ def is_grouped() -> bool:
 
 
 def page_size(stored: PageSubject, kind: str) -> int:
-    """Cards on a page: the data sent at once is up to a megabyte."""
+    """Return the number of cards per page; a full page sends up to a megabyte of data at once."""
     presented = stored.presentation.kind(kind)
     return PAGE_SIZE if card_type(presented).counts_pictures else PAIRS_PAGE_SIZE
 
 
 def draw_wall(stored: PageSubject, case_filter: Filter) -> None:
-    """The heading, one page of cards, and the page numbers; or what to do where no case passes."""
+    """Draw the heading, one page of cards and the page numbers, or suggestions if no case passes the filter."""
     kind = stored.presentation.kind(case_filter.kind)
     size = page_size(stored, case_filter.kind)
     n_cases = n_passing(stored, case_filter)
@@ -188,7 +188,7 @@ def draw_wall(stored: PageSubject, case_filter: Filter) -> None:
 
 
 def _rate(stored: PageSubject, case_filter: Filter) -> str:
-    """Count the wrong captions of the question set that fool the model; empty if no model can be fooled."""
+    """Describe how many wrong captions in the question set fool the model; "" if no model can be fooled."""
     counted = dict(counts(stored, case_filter))
     # Filters that name an outcome: other cases count as asked
     asked = replace(case_filter, lost_to=False, fooled=(), held=(), agreement="")
@@ -203,7 +203,7 @@ def _rate(stored: PageSubject, case_filter: Filter) -> str:
 def _draw_cards(
     stored: PageSubject, case_filter: Filter, cards: tuple[WallCard, ...], heading: str
 ) -> None:
-    """The cards below the heading, the rate, the layout of the cards and the filters."""
+    """Draw one page of cards, with the heading, the failure rate, the layout and the active filters."""
     kind = stored.presentation.kind(case_filter.kind)
     described = [case_card(card, kind) for card in cards]
     notes = [
@@ -229,7 +229,7 @@ def _draw_cards(
 
 
 def _pictures_here(stored: PageSubject, case_filter: Filter) -> str:
-    """Count how many of the questions have a picture that can be shown, where some have not."""
+    """Describe how many questions have a picture on this machine; "" if all of them do."""
     n_pictured, n_cases = view(views.rows.with_pictures, stored.question_set, case_filter.kind)
     if n_pictured == n_cases:
         return ""
@@ -237,7 +237,7 @@ def _pictures_here(stored: PageSubject, case_filter: Filter) -> str:
 
 
 def _offer_pictures(stored: PageSubject, case_filter: Filter) -> None:
-    """A press to the cases that have their picture here, where only some of the shown have."""
+    """Draw a button that shows only the cases whose picture is on this machine."""
     if case_filter.pictured:
         return
     n_pictured = n_passing(stored, replace(case_filter, pictured=True))
@@ -248,7 +248,7 @@ def _offer_pictures(stored: PageSubject, case_filter: Filter) -> None:
 
 
 def _draw_nothing(stored: PageSubject, case_filter: Filter) -> None:
-    """No case passes: the sentence, and the nearest filter to drop with how many cases it hides."""
+    """Explain that no case passes, and offer to drop the filter that hides the fewest cases, or all filters."""
     kind = stored.presentation.kind(case_filter.kind)
     st.html(tag("h1", _nothing(case_filter, kind.is_movement), class_="vp-nothing"))
     for active, n_cases in filters.nearest_to_drop(stored, case_filter):

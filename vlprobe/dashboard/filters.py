@@ -1,4 +1,4 @@
-"""The filters of Explore: those of the URL, the popover *Filters*, the rail of facets, the active filters."""
+"""Filters of the Explore page: the URL, the popover *Filters*, the facets next to the wall, the active filters."""
 
 import math
 from collections.abc import Callable, Container, Sequence
@@ -71,7 +71,7 @@ OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Not fooled", "all": "Al
 
 @dataclass(frozen=True)
 class ActiveFilter:
-    """One thing that narrows the wall, and the filter without it."""
+    """One condition that narrows the wall, and the filter without that condition."""
 
     parameter: str  # of the URL
     label: str
@@ -80,7 +80,7 @@ class ActiveFilter:
 
 
 def draw_filters(about: PageSubject) -> Filter:
-    """The popover with all filters, and the filter that they make."""
+    """Draw the popover with all filters, and return the filter that they form."""
     n_active = sum(name in st.query_params for name in PARAMETERS)
     label = f"Filters ({n_active})" if n_active else "Filters"
     with (
@@ -111,19 +111,19 @@ PARAMETERS = (  # what the button "Clear all filters" takes from the URL
 
 
 def clear_filters(outcome: str | None = None) -> None:
-    """Take every filter from the URL, and write this outcome; model, kind and pictures stay."""
+    """Remove every filter from the URL and write `outcome` to it; the model and the kind stay."""
     write_choice({**dict.fromkeys(PARAMETERS), "outcome": outcome})
     _keep_wall()
 
 
 def _keep_wall() -> None:
-    """Without a filter the address of searches for a picture would mean their own view."""
+    """Keep the wall for searches among mixed pictures: without filters, their URL would open a different view."""
     if st.query_params.get("kind") == KIND:
         st.query_params[WALL] = "1"
 
 
 def _read_filter(about: PageSubject) -> Filter:
-    """Read the filters of the URL, and draw those without a facet."""
+    """Read the filters from the URL, and draw the ones that have no facet."""
     of_kind = about.question_set, about.kind
     others = [name for name in about.models if name != about.model]
     counted = annotations.read(store(), about.key).tags
@@ -168,7 +168,7 @@ def _read_filter(about: PageSubject) -> Filter:
 
 
 def linked(label: str, name: str, options: Container[str]) -> tuple[str, ...]:
-    """Return the values of a parameter of the URL; those that are not among the options are reported and removed."""
+    """Return a URL parameter's values; report and remove the ones that are not valid options."""
     values = tuple(dict.fromkeys(filter(None, st.query_params.get_all(name))))
     known = tuple(value for value in values if value in options)
     for value in values:
@@ -182,12 +182,12 @@ def linked(label: str, name: str, options: Container[str]) -> tuple[str, ...]:
 
 
 def chosen_pairs() -> tuple[str, ...]:
-    """Return the patterns that the URL names."""
+    """Return the word pairs (patterns) named in the URL."""
     return tuple(dict.fromkeys(filter(None, st.query_params.get_all("pair"))))[:MOST_PAIRS]
 
 
 def _bin(about: PageSubject) -> str:
-    """A bin of what the model's answers say of the question itself, where they say it."""
+    """Pick a bin of how far shared words mislead, or of how strong the wrong caption is; "" for other kinds."""
     if about.kind == LURED_KIND:
         names = {str(Slice(LURE, name)): name for name in lure_bins()}
         return choose("How far shared words mislead", "bin", {"": "Any", **names})
@@ -198,7 +198,7 @@ def _bin(about: PageSubject) -> str:
 
 
 def _crossed(about: PageSubject) -> str:
-    """The model's answer to the same triplet on its other side, if both sides have answers."""
+    """Pick the model's answer to the other side of the same triplet, if both sides have answers."""
     other_kind = OTHER_SIDE.get(about.kind, "")
     if other_kind not in stored_kinds(about):
         return ""
@@ -207,7 +207,7 @@ def _crossed(about: PageSubject) -> str:
 
 
 def _second_model(about: PageSubject) -> str:
-    """Another model whose answers also decide."""
+    """Pick a second model whose answers the filter also uses; "" for none."""
     if len(about.models) < 2:
         return ""
     _read_with(about)
@@ -218,7 +218,7 @@ def _second_model(about: PageSubject) -> str:
 
 
 def _read_with(about: PageSubject) -> None:
-    """Read the parameter `with` of a Compare URL as the second model; the first of several."""
+    """Use the first model in a Compare URL's parameter `with` as the second model."""
     linked = st.query_params.get("with", "")
     if not linked:
         return
@@ -231,7 +231,7 @@ def _read_with(about: PageSubject) -> None:
 
 
 def _outcomes(about: PageSubject, case_filter: Filter) -> Filter:
-    """Draw the filters of the fooled models: the model, or it and another one with the same questions."""
+    """Draw the outcome filters, for the model or for the model and a second one, and apply the selected area."""
     area = parse_corners(st.query_params.get("area", "")) if case_filter.other else ()
     if area:
         quiet("Only cases in the area selected in Compare.")
@@ -262,7 +262,7 @@ def _outcome(stored: PageSubject, case_filter: Filter) -> str:
 
 
 def active_filters(case_filter: Filter) -> list[ActiveFilter]:
-    """Return the filters of the wall other than the model, the kind and the outcome "fooled"."""
+    """Return the wall's active filters, apart from the model, the kind and the outcome "fooled"."""
     words, tagged, crossed = case_filter.contains, case_filter.tagged, case_filter.crossed
     single: tuple[tuple[str, object, dict[str, Any]], ...] = (
         ("words", words and f"caption contains “{words}”", {"contains": ""}),
@@ -311,7 +311,7 @@ SEVERAL: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
 
 
 def _pair_label(case_filter: Filter) -> str:
-    """Return the relation of two models to the cases, as a filter."""
+    """Describe the outcomes that a filter requires of two models; "" if it requires none."""
     outcomes = case_filter.outcome, case_filter.other_outcome
     if not case_filter.other or outcomes == ("all", ""):
         return ""
@@ -328,7 +328,7 @@ def drop(parameter: str, value: str = "") -> None:
 
 
 def nearest_to_drop(stored: PageSubject, case_filter: Filter) -> Sequence[tuple[ActiveFilter, int]]:
-    """Return the filter without which fewest cases pass, and how many; nothing where none of them helps."""
+    """Return the filter to drop so that the fewest cases pass, with their number; empty if no single one helps."""
     narrowing = active_filters(case_filter)
     if case_filter.outcome in ("tied", "held") and not case_filter.other:
         label = f"{OUTCOMES[case_filter.outcome].lower()} only"
@@ -353,7 +353,7 @@ FLIPPED = "rail_flipped"  # in the session: hidden where it is shown, and shown 
 
 
 def container_key() -> str:
-    """Return the key of the rail's container, by which the style sheet shows or hides it."""
+    """Return the key of the facets' container; the style sheet uses it to show or hide them."""
     return FLIPPED if _flipped() else "rail"
 
 
@@ -362,7 +362,7 @@ def _flipped() -> bool:
 
 
 def draw_chips(case_filter: Filter) -> None:
-    """Draw the button that shows or hides the rail, and a button for each active filter, which removes it."""
+    """Draw a button that shows or hides the facets, and one button per active filter that removes the filter."""
     active = active_filters(case_filter)
     with draw_row("chips", gap="xsmall"):
         label, flipped = (
@@ -390,7 +390,7 @@ def draw_chips(case_filter: Filter) -> None:
 
 
 def draw_rail(about: PageSubject, case_filter: Filter) -> None:
-    """Draw the search in captions, the models and the facets."""
+    """Draw the caption search, the models and the facets."""
     search("Caption contains", "words", "such as: bench")
     if about.kind not in movement_kinds():
         _draw_models(about, case_filter)
@@ -401,7 +401,7 @@ def draw_rail(about: PageSubject, case_filter: Filter) -> None:
 
 
 def _repeats_types(rules: Facet, facets: Sequence[Facet]) -> bool:
-    """Return whether each type of edit has one rule, so that rules say nothing more."""
+    """Return whether each type of edit has exactly one rule, so that a facet of rules adds nothing."""
     types = next((facet.rows for facet in facets if facet.name == "subtype"), ())
     return sorted(row.n_asked for row in types) == sorted(row.n_asked for row in rules.rows)
 
@@ -446,7 +446,7 @@ def _draw_models(about: PageSubject, case_filter: Filter) -> None:
 
 
 def _states(case_filter: Filter) -> dict[str, str]:
-    """Return the outcome that each model must have; without models of which any passes."""
+    """Return the outcome required of each model, leaving out models for which any outcome passes."""
     outcomes = {case_filter.model: case_filter.outcome}
     if case_filter.other_outcome:
         outcomes[case_filter.other] = case_filter.other_outcome
@@ -467,7 +467,7 @@ def _choose_together(about: PageSubject, every: dict[str, str]) -> None:
 
 
 def _write_states(about: PageSubject, states: dict[str, str], agreement: str | None = None) -> None:
-    """Write who must be fooled into the URL; it replaces the outcomes of two models."""
+    """Write the outcome required of each model to the URL, replacing the comparison of two models."""
     outcome = states.get(about.model, "any")
     changes: dict[str, str | Sequence[str] | None] = {
         "outcome": None if outcome == "fooled" else {"any": "all"}.get(outcome, outcome)
@@ -516,7 +516,7 @@ def _row_text(name: str, row: FacetRow, is_movement: bool) -> str:
 
 
 def _bars(key: str, shares: Sequence[float]) -> str:
-    """Return the style that draws a bar of 0 to 100 % below each row."""
+    """Return a style that draws a bar of 0 to 100 % below each row."""
     rules = (
         f".st-key-{key} button:nth-of-type({place}) {{ --share: {100 * share:.1f}%; }}"
         for place, share in enumerate(shares, start=1)
@@ -536,7 +536,7 @@ def _draw_heading(title: str, remark: str) -> None:
 
 
 def _listed(name: str, values: Sequence[str], always: Sequence[str]) -> list[str]:
-    """Return the first values and those that are always listed; all once these are asked for."""
+    """Return the first values and the ones that are always listed, or all values once the user asked for them."""
     if st.session_state.get(f"listed_{name}"):
         return list(values)
     return [value for place, value in enumerate(values) if place < LISTED or value in always]

@@ -1,8 +1,8 @@
-"""The page that a browser shows before Streamlit has drawn anything: the page's own style, the logo and gray areas.
+"""What a browser shows before Streamlit has drawn anything: the style sheet, the logo and gray placeholders.
 
-Streamlit sends a style with the elements of a page. A browser draws some of these before the style
-arrives, and everything moves when it does: the layout shift of a hard load of Compare was .5 to 1.4.
-So the style is in the document, at its end, where it has precedence over Streamlit's own.
+Streamlit sends a style together with a page's elements. Browsers draw some elements before the style
+arrives, and everything moves when it does: the layout shift on a hard load of Compare was .5 to 1.4.
+So the style is included at the end of the document, where it takes precedence over Streamlit's own.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -46,7 +46,7 @@ ADDITION = f"{STYLE}{STILL}{NAMED}".encode()
 
 
 async def add_style(request: "Request", call_next: "RequestResponseEndpoint") -> "Response":
-    """Answer a request for a document with the style at its end, and any other request unchanged."""
+    """Add the style to the end of an HTML document; pass any other response on unchanged."""
     from starlette.responses import Response
 
     if "text/html" not in request.headers.get("accept", ""):

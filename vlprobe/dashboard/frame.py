@@ -1,4 +1,4 @@
-"""The shared frame of pages. A page begins with `frame.enter()` and then lists its content, top to bottom."""
+"""The frame that all pages share. A page calls `frame.enter()` first and then draws its content from top to bottom."""
 
 import contextvars
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _framed = contextvars.ContextVar("framed", default=False)
 
 
 def main() -> None:
-    """The frame around every page."""
+    """Draw the frame around the current page, and the page in it."""
     about = f"vlprobe {__version__}. Results are in {plain(store().address)}."
     st.set_page_config(page_icon="🔎", menu_items={"About": about})
     page = navigation.current_page()
@@ -74,19 +74,18 @@ def main() -> None:
 
 
 def enter() -> None:
-    """Begin a page. One that was reached without the frame (a link to a fresh server) gets it first."""
+    """Begin a page. If the page was opened without the frame (by a link to a fresh server), draw the frame first."""
     if not _framed.get():
         main()
         st.stop()
 
 
 def begin(probe: str, says_sentence: bool = True) -> PageSubject:
-    """The question sets of one probe. Without any: a button that asks its questions of the demo
-    models, and stops.
+    """Return the chosen question set of a probe; if there are none, draw a button that runs the demo and stop the page.
 
     Args:
-        probe: Whose questions.
-        says_sentence: Whether to draw the probe's description here; if it never ran, it is always drawn.
+        probe: Name of the probe.
+        says_sentence: Whether to draw the probe's description here; it is always drawn if the probe never ran.
     """
     exists = probe in set(view(views.runs.question_sets)["probe"])
     if says_sentence or not exists:
@@ -105,14 +104,14 @@ def begin(probe: str, says_sentence: bool = True) -> PageSubject:
 
 
 def sentence(stored: PageSubject, kind: str = "") -> None:
-    """Draw the description of the chosen probe, or of its questions of a kind if they differ."""
+    """Draw the description of the chosen probe, or of one kind of its questions if that kind has its own."""
     presentation = stored.presentation
     of_kind = presentation.kinds.get(kind)
     st.markdown((of_kind and of_kind.sentence) or presentation.sentence)
 
 
 def unit(stored: PageSubject, *names: str) -> str:
-    """Draw a picker of raw cosines or spreads, unless none of the metrics (of these names) is a cosine."""
+    """Draw a picker for cosine or spread units, unless none of the named metrics (default: all) is a cosine."""
     if not any(stored.metrics[name].unit == "cosine" for name in names or stored.metrics):
         return "cosine"
     help_ = (
@@ -123,7 +122,7 @@ def unit(stored: PageSubject, *names: str) -> str:
 
 
 def averaging(stored: PageSubject, metric: Metric | None = None) -> str:
-    """The chosen averaging, pooled by default; no picker where the metric has only one, or both are the same."""
+    """Return the chosen averaging; draw a picker only if the metric has both kinds and they differ."""
     if metric is not None and len(metric.averaging) == 1:
         return metric.averaging[0]
     if not view(views.estimates.averaging_matters, stored.question_set):
@@ -136,18 +135,17 @@ def averaging(stored: PageSubject, metric: Metric | None = None) -> str:
 
 
 def watched_job() -> None:
-    """The jobs that the URL names."""
+    """Draw a panel for each job named in the URL."""
     for job in all_watched():
         panel(job)
 
 
 def say_strangers(stored: PageSubject, models: Sequence[str] = ()) -> None:
-    """Draw one line if answers were published by others, and one if small models that know drawn scenes ran on other
-    pictures.
+    """Draw a line if others published some answers, and one if small models for drawn scenes ran on other pictures.
 
     Args:
         stored: The question set.
-        models: Whose answers are shown; without any, all but controls.
+        models: The models whose answers are shown; by default all models except controls.
     """
     shown = [run for run in stored.question_set.runs if not models or run.model in models]
     if line := published_line(shown, renamed()):
@@ -162,7 +160,7 @@ def say_strangers(stored: PageSubject, models: Sequence[str] = ()) -> None:
 
 
 def notes(stored: PageSubject) -> None:
-    """Draw cautions about a model's numbers, such as that it was never trained."""
+    """Draw cautions about a model's numbers, for example that the model was never trained."""
     if versions := view(views.runs.version_notes, stored.question_set):
         st.warning("\n".join(f"- {plain(note)}" for note in versions), icon=":material/history:")
     if warned := view(views.fitness.warned, stored.question_set):

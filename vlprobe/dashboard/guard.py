@@ -1,15 +1,15 @@
-"""Requests that the server refuses before Streamlit sees them.
+"""Requests that the server refuses before they reach Streamlit.
 
-- A host name that is not in `server.allowedHosts`. A web site can give its own name the address of
-  this machine (DNS rebinding); the visitor's browser then takes the dashboard for a part of that
-  site. Streamlit checks the name for its websocket only, and its page says nothing about the cause.
-- The page of another site. Streamlit would look up the external address of this machine on the web
-  before it refuses one.
-- An upload from a visitor whose page was not let in. Streamlit's upload address,
-  `/_stcore/upload_file/SESSION/FILE`, takes a file from any connected session, and a browser is
-  connected before anybody has signed in. `dashboard.access.admit` calls `allow` or `refuse` with
-  each run of a page; a visitor is known by the cookies in which Streamlit keeps the sign-in.
-- Streamlit's counters of sessions and memory, which it serves without a sign-in.
+- Requests for a host name that is not in `server.allowedHosts`. A website can give its own name the
+  address of this machine (DNS rebinding), so that the visitor's browser treats the dashboard as a part of
+  that site. Streamlit checks the name only for its websocket, and its page does not explain the cause.
+- Requests from the pages of another site. Streamlit would look up this machine's external address on the
+  web before it refuses one.
+- Uploads from visitors who were not admitted. Streamlit's upload address,
+  `/_stcore/upload_file/SESSION/FILE`, accepts a file from any connected session, and a browser connects
+  before anyone has signed in. `dashboard.access.admit` calls `allow` or `refuse` each time a page
+  runs; visitors are identified by the cookies in which Streamlit stores the sign-in.
+- Requests for Streamlit's counters of sessions and memory, which it serves without a sign-in.
 """
 
 import re
@@ -33,19 +33,19 @@ _admitted: dict[frozenset[tuple[str, str]], None] = {}  # sign-in cookies, the n
 
 
 def allow() -> None:
-    """Let the current visitor upload: the page was let in."""
+    """Allow uploads from the current visitor, who was admitted to the page."""
     _admitted.setdefault(_sign_in(st.context.cookies))
     for visitor in list(_admitted)[:-VISITORS]:
         _admitted.pop(visitor, None)
 
 
 def refuse() -> None:
-    """Let the current visitor upload no longer."""
+    """Stop allowing uploads from the current visitor."""
     _admitted.pop(_sign_in(st.context.cookies), None)
 
 
 def _sign_in(cookies: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    """Return the cookies of a sign-in; none where the visitor has not signed in."""
+    """Return the sign-in cookies; empty if the visitor has not signed in."""
     return frozenset(item for item in cookies.items() if SIGN_IN_COOKIE.fullmatch(item[0]))
 
 
@@ -53,9 +53,9 @@ class Guard:
     """ASGI middleware that answers 403 to the requests that this module describes.
 
     Args:
-        app: What answers all other requests.
-        hosts: Names and addresses without ports; "*.example.com" also means all names below it, "*"
-            any name.
+        app: The application that answers all other requests.
+        hosts: Names and addresses without ports; "*.example.com" also matches all names below it, and "*"
+            matches any name.
     """
 
     def __init__(self, app: "ASGIApp", hosts: Sequence[str]) -> None:
@@ -70,7 +70,7 @@ class Guard:
         await app(scope, receive, send)
 
     def _problem(self, scope: "Scope") -> str:
-        """Return why a request is refused, or ""."""
+        """Return the reason why a request is refused, or ""."""
         from starlette.requests import HTTPConnection
 
         request = HTTPConnection(scope)
@@ -91,7 +91,7 @@ class Guard:
 
 
 def is_known_host(header: str, hosts: Sequence[str]) -> bool:
-    """Return whether a Host header names one of these hosts, on any port.
+    """Return whether a Host header names one of the given hosts, on any port.
 
     >>> is_known_host("LOCALHOST:8501", ["localhost"]), is_known_host("[::1]:8501", ["::1"])
     (True, True)

@@ -1,4 +1,4 @@
-"""Home, top to bottom: running jobs, the failure, the figures of all models, the doors, and the subject."""
+"""The Home page: running jobs, one failure, the results of all models, and links to other pages."""
 
 import datetime
 from collections import Counter
@@ -47,7 +47,7 @@ LEADING = "home_leading"  # in the session: the most complete question set at th
 
 
 def draw_page() -> None:
-    """The whole page; above it the run that the URL names, until it has succeeded."""
+    """Draw the whole page, below the run named in the URL until that run has succeeded."""
     job = watched()
     if job is not None and job.state != "done":
         panel(job)
@@ -74,7 +74,7 @@ def draw_page() -> None:
 
 
 def _show_new_results() -> None:
-    """Show the most complete question set if it has changed, unless another was chosen; watch running jobs."""
+    """Switch to the most complete question set when it changes, unless another was chosen; watch running jobs."""
     leading = next(iter(view(views.runs.question_sets)["case_key"]), "")
     earlier = st.session_state.get(LEADING, leading)
     if leading != earlier and st.query_params.get("set", earlier) == earlier:
@@ -93,7 +93,7 @@ def _show_new_results() -> None:
 
 
 def _draw_nothing() -> None:
-    """Draw the empty page, without own or bundled results: one button fills it."""
+    """Draw the page for a cache without any results, with a button that runs the demo."""
     st.title("No results yet", anchor=False)
     quiet(
         "The demo tests three tiny models on 500 drawn scenes. It takes a minute or two "
@@ -105,7 +105,7 @@ def _draw_nothing() -> None:
 
 
 def _describe(about: PageSubject) -> str:
-    """Describe the subject of the page, in a line."""
+    """Describe the page's question set in one line."""
     question_set, run = about.question_set, about.question_set.runs[0]
     n_models = len(question_set.rated_models)
     models = f"{count_word(n_models)} {'model' if n_models == 1 else 'models'}"
@@ -122,14 +122,14 @@ def _describe(about: PageSubject) -> str:
 
 @dataclass(frozen=True)
 class Link:
-    """A page and what its address says; empty parameters are left out."""
+    """A page and its URL parameters."""
 
     page: str
     query: dict[str, str]
 
     @property
     def href(self) -> str:
-        """The address, relative to the dashboard's own."""
+        """The link's address, relative to the dashboard's address."""
         return f"{address(self.page)}?{urlencode(self.query)}" if self.query else address(self.page)
 
 
@@ -140,7 +140,7 @@ def page_link(subject: PageSubject, page: str, **query: str) -> Link:
 
 
 def home_subject(subject: PageSubject) -> PageSubject:
-    """Return the subject with the URL's model and kind if Home can show them, else the last, else the best."""
+    """Return the subject with the URL's model and kind if Home can show them, else the last ones viewed or defaults."""
     kinds = view(views.showcase.kinds, subject.question_set)
     # A kind that only moves cannot fool a model: Home shows it if there is no other.
     kind = st.query_params.get("kind", "") or carried("kind", kinds, "")
@@ -151,7 +151,7 @@ def home_subject(subject: PageSubject) -> PageSubject:
 
 
 def first_model(models: tuple[str, ...]) -> str:
-    """Return the model with most results; of several the first as pages list them."""
+    """Return the model with the most results; among equals, the one that pages list first."""
     n_runs = Counter(view(views.runs.runs)["model"])
     return min(models, key=lambda name: (-n_runs[name], model_order(name)))
 
@@ -166,7 +166,7 @@ PLACE = "home_place"  # in the session: the failure that was shown last
 
 @st.fragment
 def draw_hero(about: PageSubject) -> None:
-    """Draw the failure; a click on it opens its page, and another failure reruns only this part."""
+    """Draw one failure. Clicking it opens its case, and showing another failure reruns only this part."""
     question_set, kind = about.question_set, about.kind_presentation
     seed = seed_of(question_set)
     showcases = view(views.showcase.showcases, question_set, about.kind, about.model, seed)
@@ -195,17 +195,17 @@ def draw_hero(about: PageSubject) -> None:
 
 
 def seed_of(question_set: QuestionSet) -> int:
-    """The seed of the order of failures: fixed for bundled ones, changing daily for the user's."""
+    """Return the seed for the order of failures: fixed for bundled results, new every day for the user's results."""
     return SHIPPED_SEED if question_set.shipped else datetime.date.today().toordinal()
 
 
 def picture_source(name: str) -> str:
-    """The picture at the size of its place, as a data address; "" if it cannot be read."""
+    """Return a picture as a data URL, at the size that the page needs; "" if it cannot be read."""
     return large_picture(name, SIDE, DRAWN_SIDE)
 
 
 def _place(about: PageSubject) -> int:
-    """Return the position of the failure to show, from 0: the previous one for a returning visitor."""
+    """Return the position of the failure to show, from 0; a returning visitor sees the previous one."""
     subject = about.key, about.kind
     before = st.session_state.get(PLACE, {}).get(subject, 0)
     position = (st.session_state.get(HERO_KEY) or {}).get("place", before)
@@ -218,7 +218,7 @@ FIGURES_KEY = "figures"
 
 
 def draw_figures(about: PageSubject) -> None:
-    """Draw numbers, models and doors; each leads to what is behind it."""
+    """Draw numbers, models and doors (large links), each of which opens the page with the details."""
     counts = view(views.showcase.lie_counts, about.question_set, about.kind)
     links: dict[str, Link] = {}
 
@@ -240,7 +240,7 @@ def draw_figures(about: PageSubject) -> None:
 def _strip(
     about: PageSubject, counts: tuple[LieCount, ...], links: dict[str, Link], address: home.Address
 ) -> home.Values:
-    """Every model, and the way to those that have no room."""
+    """Return the data for the strip of models, with a link to those that do not fit."""
     rated = about.question_set.rated_models
     names = {name: model_name(name) for name in rated}
     fit = view(views.paired_tests.fit_models, about.question_set)
@@ -254,7 +254,7 @@ def _strip(
 
 
 def _doors(about: PageSubject, links: dict[str, Link]) -> list[Mapping[str, object]]:
-    """Return the doors with descriptions; the one to mixed pictures shows one."""
+    """Return the doors (large links) with descriptions; the one for mixed pictures includes an example."""
     question_set, name = about.question_set, shortened(model_name(about.model))
     n_fooled = view(views.showcase.n_fooling_pictures, question_set, about.kind, about.model)
     sentences = home.doors(about.kind_presentation, name, n_fooled)
@@ -282,7 +282,7 @@ MIXED_TITLE = "Mixed pictures"
 
 @dataclass(frozen=True)
 class MixedDoor:
-    """The content and the target of the door."""
+    """Content and target of the link to searches among mixed pictures."""
 
     link: Link
     sentence: str
@@ -290,7 +290,7 @@ class MixedDoor:
 
 
 def mixed_door(about: PageSubject) -> MixedDoor | None:
-    """The door; None if no model has searched among mixed pictures."""
+    """Return the link to searches among mixed pictures; None if no model has run them."""
     question_set = _searched(about)
     if question_set is None:
         return None
@@ -304,7 +304,7 @@ def mixed_door(about: PageSubject) -> MixedDoor | None:
 
 
 def _searched(about: PageSubject) -> QuestionSet | None:
-    """Return the most complete searches among mixed pictures, first of Home's set, then of its pictures."""
+    """Return searches among mixed pictures: preferably in Home's question set, else on its dataset, else any."""
     rows = view(views.runs.question_set_rows)
     dataset = next((row.dataset for row in rows if row.case_key == about.key), "")
     candidates = sorted(
@@ -317,7 +317,7 @@ def _searched(about: PageSubject) -> QuestionSet | None:
 
 
 def _first_lost(question_set: QuestionSet, model: str) -> MixedCase | None:
-    """Return the first case of the mixed view: found in the clean gallery, lost to its own mixture."""
+    """Return the first case in the mixed view: found in the clean gallery, lost to its own mixture."""
     subtype = view(views.mixed.searches.strengths, question_set)[0]
     first_id = view(views.mixed.searches.place, question_set, model, subtype, None).next
     number = view(views.rows.case_number, question_set, first_id) if first_id else None
@@ -327,7 +327,7 @@ def _first_lost(question_set: QuestionSet, model: str) -> MixedCase | None:
 
 
 def _door_pictures(case: MixedCase) -> tuple[tuple[str, str], ...]:
-    """The three pictures; nothing where one of them cannot be shown."""
+    """Return the three pictures of a case with their descriptions; empty if one of them cannot be shown."""
     named_pictures = {
         case.right: case.caption,
         case.partner: case.partner_caption,
@@ -340,7 +340,7 @@ def _door_pictures(case: MixedCase) -> tuple[tuple[str, str], ...]:
 
 
 def draw_sets() -> None:
-    """Draw a line of links to both sets of bundled results, if both are shown: photographs and drawn scenes."""
+    """Draw links to both groups of bundled results, photographs and drawn scenes, if both are shown."""
     rows = [row for row in view(views.runs.question_set_rows) if row.shipped]
     published = {
         dataset_name(row.dataset): Link("home", {"set": row.case_key})

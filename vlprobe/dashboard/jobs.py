@@ -28,7 +28,7 @@ STATES = {
 
 
 def begin(*requests: Request) -> None:
-    """Start one job and put its id into the URL: several probes are one plan."""
+    """Start one job and put its id into the URL. Several requests are run as one plan."""
     job_request = requests[0] if len(requests) == 1 else PlanRequest(requests)
     job_id = jobs.start(job_request, store())
     st.query_params["job"] = [job_id]
@@ -36,7 +36,7 @@ def begin(*requests: Request) -> None:
 
 
 def under_way() -> list[Job]:
-    """Return the jobs that have not ended; none if their files cannot be read (the Run page says so)."""
+    """Return the jobs that have not ended; empty if their files cannot be read (the Run page reports that)."""
     try:
         return jobs.unfinished_jobs(store())
     except VlprobeError:
@@ -44,7 +44,7 @@ def under_way() -> list[Job]:
 
 
 def find_again() -> None:
-    """Name in the URL the jobs that Run shows: running ones, those of a link, else this visitor's last one."""
+    """Add to the URL the jobs that the Run page shows: unfinished ones and, without linked ones, the visitor's last."""
     linked = list(filter(None, st.query_params.get_all("job")))
     ids = [*linked, *(job.id for job in under_way())]
     started = st.session_state.get(STARTED)
@@ -56,13 +56,13 @@ def find_again() -> None:
 
 
 def demo_button() -> None:
-    """One press runs the three demo models on the demo scenes."""
+    """Draw a button that runs the three demo models on the demo scenes."""
     if changes("It has no results yet."):
         _run_button("Run the demo", DEMO)
 
 
 def probe_button(probe: str) -> None:
-    """One press asks the three demo models this probe's questions; and the same for a terminal."""
+    """Draw a button that runs a probe on the three demo models, and the equivalent command."""
     if not changes("This test was not run before the demo was published."):
         return
     request = Request(DEMO.models, registry.load_probe(probe).dataset, probe)
@@ -78,12 +78,12 @@ def _run_button(label: str, request: Request) -> None:
 
 
 def watched() -> Job | None:
-    """The first job that the URL names; an unknown name is reported, and the page continues."""
+    """Return the first job named in the URL. An unknown name is reported, and the page continues."""
     return next(iter(all_watched()), None)
 
 
 def all_watched() -> list[Job]:
-    """The jobs that the URL names, up to WATCHED; an unknown name is reported, and the page continues."""
+    """Return up to WATCHED jobs named in the URL. An unknown name is reported, and the page continues."""
     watched_jobs = []
     for job_id in list(filter(None, st.query_params.get_all("job")))[:WATCHED]:
         try:
@@ -94,7 +94,7 @@ def all_watched() -> list[Job]:
 
 
 def span(seconds: float) -> str:
-    """A time as people say it: seconds, minutes or hours."""
+    """Format a duration in seconds, minutes or hours."""
     seconds = max(seconds, 0)  # a clock may have been set back
     if seconds < 60:
         return f"{seconds:.0f} s"

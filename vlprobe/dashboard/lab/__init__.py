@@ -1,1 +1,1 @@
-"""The pages below Lab."""
+"""The pages that Lab links to."""

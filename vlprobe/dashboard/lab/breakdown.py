@@ -1,4 +1,4 @@
-"""Breakdown, top to bottom: the source of one number of a model, its cases, the figure, the table."""
+"""The Breakdown page: a model's metric by slice, with example cases, a figure and a table."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -18,7 +18,7 @@ from vlprobe.views.filter import Filter
 
 
 def draw_page() -> None:
-    """The whole page."""
+    """Draw the whole Breakdown page."""
     with st.container(horizontal=True, key="lab_subject"):
         stored = papers.pick()
         model = papers.pick_model(stored)
@@ -89,7 +89,7 @@ def _draw_table(
 
 
 def _draw_all_numbers(stored: PageSubject, model: str, averaging: str, unit: str) -> None:
-    """Draw the headline numbers as a figure, every number of every model as a table, and downloads."""
+    """Draw the headline numbers as a figure, all numbers for all models as a table, and downloads."""
     figures.draw_headlines(stored, model, averaging, unit)
     estimates = tables.all_numbers(stored, averaging, unit)
     with st.container(horizontal=True):
@@ -98,13 +98,13 @@ def _draw_all_numbers(stored: PageSubject, model: str, averaging: str, unit: str
 
 
 def _any(stored: PageSubject, model: str, metric: Metric) -> Filter | None:
-    """Return the cases that fool the model, of the first kind that the metric judges."""
+    """Return a filter for the cases that fool the model, in the first kind that the metric judges."""
     kinds = [kind for kind in stored_kinds(stored) if kind in metric.kinds]
     return papers.Opening(stored, model, kinds[0]).believed if kinds else None
 
 
 def _called(slicing: str, name: str) -> str:
-    """A slice as a row of links is called."""
+    """Return the name of a slice for a row of links."""
     return capital(words.wrong(name)) if slicing == "subtype" else words.value_label(name)
 
 
@@ -122,7 +122,7 @@ def _most_often(stored: PageSubject, filters: Mapping[str, Filter | None]) -> st
 
 
 def _heading(stored: PageSubject, model: str, slicing: str, worst: str) -> str:
-    """The finding, or what the page answers."""
+    """Return the finding as a heading, or the page's question if there is no single worst slice."""
     if not worst:
         return f"Where does the number for {model_name(model)} come from?"
     if slicing == "subtype":
@@ -131,7 +131,7 @@ def _heading(stored: PageSubject, model: str, slicing: str, worst: str) -> str:
 
 
 def _pick_metric(stored: PageSubject) -> Metric:
-    """One of the probe's metrics, of those that have a value."""
+    """Pick one of the probe's metrics that have a value."""
     estimates = view(views.estimates.estimates, stored.question_set)
     with_value = set(estimates.dropna(subset=["value"])["metric"])
     options = {key: metric.label for key, metric in stored.metrics.items() if key in with_value}
@@ -142,7 +142,7 @@ def _pick_metric(stored: PageSubject) -> Metric:
 
 
 def _pick_slicing(stored: PageSubject) -> str:
-    """Pick the breakdown of the numbers."""
+    """Pick how to break down the numbers."""
     options = {
         name: words.breakdown_label(stored.probe, name)
         for name in view(views.estimates.slices, stored.question_set)
@@ -153,7 +153,7 @@ def _pick_slicing(stored: PageSubject) -> str:
 def _sliced(
     stored: PageSubject, metric: Metric, slicing: str, averaging: str, unit: str
 ) -> pd.DataFrame:
-    """Return the estimates of one metric, a row per model and slice; without any, stop the page."""
+    """Return the estimates for one metric, with one row per model and slice. Stops the page if there are none."""
     table = view(views.estimates.estimates, stored.question_set, slicing, averaging, unit)
     table = table.loc[table["metric"] == metric.name]
     if table.empty:
@@ -163,6 +163,6 @@ def _sliced(
 
 
 def _slice_names(table: pd.DataFrame) -> dict[str, str]:
-    """The slices of a table in words and in order."""
+    """Return the display name of each slice in a table, in order."""
     slices = sorted(table["slice"].unique(), key=words.slice_order)
     return {name: words.value_label(name) for name in slices}
