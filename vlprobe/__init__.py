@@ -1,4 +1,4 @@
-"""vlprobe: a stress bench for vision-language models.
+"""vlprobe: stress tests for vision-language models.
 
     import vlprobe
 
@@ -7,7 +7,7 @@
     results.failures()                                     # pictures first, in a notebook
     vlprobe.compare(vlprobe.results(), "demo:softmax", "demo:weak")
 
-`docs/python.md` documents the interface. Names are imported on first use.
+`docs/python.md` documents the interface. Public names are imported when they are first used.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""`python -m vlprobe` is the command `vlprobe`."""
+"""Entry point for `python -m vlprobe`, which is the same as the `vlprobe` command."""
 
 import atexit
 import contextlib
@@ -9,16 +9,19 @@ from typing import NoReturn
 
 from vlprobe.cli.main import main
 
-ALLOCATIONS = 100_000  # of objects between two garbage collections; importing torch and OpenCLIP makes a million
+ALLOCATIONS = (
+    100_000  # objects between garbage collections; importing torch and OpenCLIP makes a million
+)
 
 
 def run() -> None:
-    """Run the command line as a process.
+    """Run the command line and exit the process.
 
-    Garbage collection is rare, because imports make a million objects. When everything is closed and written, the
-    process ends at once: deleting the objects takes a second, and DuckDB prints 41 lines of leaks on stderr.
+    Garbage collection is made rare, because the imports create a million objects. Once all files are closed and
+    written, the process exits at once: deleting the objects would take a second, and DuckDB would print 41 lines about
+    leaks to stderr.
     """
-    status: object = 1  # of an unexpected error
+    status: object = 1  # used for an unexpected error
     gc.set_threshold(ALLOCATIONS, *gc.get_threshold()[1:])
     # Registered first, so called last, after threads and other exit handlers
     atexit.register(lambda: _end(status))
@@ -29,7 +32,7 @@ def run() -> None:
 
 
 def _end(status: object) -> NoReturn:
-    """End the process with the status or message of a SystemExit, without deleting the imported objects."""
+    """End the process with the status or message from a SystemExit, without deleting the imported objects."""
     if isinstance(status, str):
         sys.stderr.write(f"{status}\n")
     for stream in (sys.stdout, sys.stderr):

@@ -1,15 +1,15 @@
-"""Errors with a message for a person.
+"""Errors whose messages are written for users.
 
     VlprobeError
     |- NotFound             an unknown name
-    |- InvalidInput         an unexpected file, value or answer of a model
-    |  |- Misfit            a probe that does not apply to this dataset or model
-    |  `- StoredDamage      a stored file that is missing or differs from the written one
+    |- InvalidInput         an unexpected file, value or model answer
+    |  |- Misfit            a probe that does not apply to the dataset or model
+    |  `- StoredDamage      a stored file that is missing or was changed after it was written
     |- MissingDependency    an optional package that is not installed
     `- JobFailed            a run that stopped before its end
 
-The command line and `app.py` catch only VlprobeError and show its line: the problem, the expected
-input, and the remedy. Every other exception is a bug and keeps its traceback.
+The command line and `app.py` catch only VlprobeError and show its one-line message: the problem, the
+expected input, and the remedy. Every other exception is a bug and keeps its traceback.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ def printable(text: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message without its final period; the name of its type if it has none.
+    """Return the first line of an error message without its final period, or the error type if there is no message.
 
     >>> first_line(ValueError("bad header.\\nat byte 3")), first_line(EOFError())
     ('bad header', 'EOFError')
@@ -58,14 +58,14 @@ def first_line(error: BaseException) -> str:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error says that a device, or the machine, is out of memory."""
+    """Return whether an error means that the machine or a device such as a GPU is out of memory."""
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(words in str(error) for words in OUT_OF_MEMORY)
     )
 
 
 def describe_shortage(error: BaseException) -> str:
-    """Describe in a line that the memory or the disk of this machine is full; "" for any other error."""
+    """Return a one-line message if an error means that the memory or the disk is full, or "" for any other error."""
     is_unmapped = isinstance(error, ImportError) and "failed to map segment" in str(error)
     number = error.errno if isinstance(error, OSError) else None
     if is_out_of_memory(error) or is_unmapped or number == errno.ENOMEM:
@@ -80,10 +80,10 @@ def describe_shortage(error: BaseException) -> str:
 
 
 class VlprobeError(Exception):
-    """One line for a person; never a traceback.
+    """An error that users see as one line, without a traceback.
 
-    Text from a file or a link is data: unprintable characters are escaped, so that they neither break the line
-    nor control a terminal, and a long message loses its middle.
+    Text from a file or a link is untrusted: unprintable characters are escaped, so that they neither break the line
+    nor control a terminal, and a long message is shortened in the middle.
     """
 
     def __init__(self, message: str = "") -> None:
@@ -92,7 +92,7 @@ class VlprobeError(Exception):
         super().__init__(printable(message))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the message and the fields unchanged: other processes raise errors, too."""
+        """Pickle the message and the fields unchanged, so that errors raised in other processes stay intact."""
         return _unpickled, (type(self), self.args), self.__dict__
 
 
@@ -101,7 +101,7 @@ def _unpickled(error_type: type[VlprobeError], arguments: tuple[str, ...]) -> Vl
 
 
 class NotFound(VlprobeError):
-    """Unknown name; the message suggests the closest known name, and lists up to 12."""
+    """An unknown name. The message suggests the closest known name and lists up to 12 known names."""
 
     def __init__(self, kind: str, name: str, names: Iterable[str], hint: str = "") -> None:
         names = list(names)
@@ -114,15 +114,15 @@ class NotFound(VlprobeError):
 
 
 class InvalidInput(VlprobeError):
-    """Unexpected input or result."""
+    """An unexpected file, value or result."""
 
 
 class Misfit(InvalidInput):
-    """A probe does not apply to this dataset or model; another one may."""
+    """A probe that does not apply to the dataset or model; another probe may."""
 
 
 class StoredDamage(InvalidInput):
-    """A stored file is missing, cannot be read, or differs from the written one.
+    """A stored file that is missing, cannot be read, or was changed after it was written.
 
     Attributes:
         problem: The problem without the remedy; printable and shortened like the message.
@@ -137,7 +137,7 @@ class StoredDamage(InvalidInput):
 
 
 class MissingDependency(VlprobeError):
-    """An optional package is needed and not installed."""
+    """An optional package that is needed but not installed."""
 
     def __init__(self, needed_by: str, package: str, install: str = "") -> None:
         super().__init__(
@@ -147,30 +147,30 @@ class MissingDependency(VlprobeError):
 
 
 class JobFailed(VlprobeError):
-    """A run stopped before its end; finished work is kept."""
+    """A run that stopped before its end. Finished work is kept."""
 
 
-_plugin_titles: dict[Path, str] = {}  # by the file or folder of their code
+_plugin_titles: dict[Path, str] = {}  # plug-in titles by code file or folder
 
 
 def register_plugin(root: Path, title: str) -> None:
-    """Let `plugin_errors` name the plug-in that the code in a file or folder belongs to."""
+    """Register a plug-in's code file or folder, so that `plugin_errors` can name the plug-in an error comes from."""
     _plugin_titles[root] = title
 
 
 @contextlib.contextmanager
 def plugin_errors(title: str = "", doing: str = "") -> Iterator[None]:
-    """Turn an exception from the code of a plug-in into one line that names the plug-in, its file and the line.
+    """Turn an exception raised by a plug-in into a one-line error that names the plug-in, the file and the line.
 
-    A VlprobeError, a lack of memory and errors without code of a plug-in in their traceback pass unchanged. Commands,
-    pages and runs are inside this context, so that a plug-in's probes, metrics and rules need no wrapper.
+    A VlprobeError, an out-of-memory error, and any error without plug-in code in its traceback pass unchanged.
+    Commands, pages and runs use this context, so that a plug-in's probes, metrics and rules need no wrapper.
 
     Args:
-        title: The plug-in whose code runs, if that is known; else the traceback shows whose it is.
-        doing: The task of the code, such as "in load"; else its function is named.
+        title: The plug-in whose code runs, if known; otherwise it is found from the traceback.
+        doing: What the code was doing, such as "in load"; by default, the name of the plug-in's function.
 
     Raises:
-        InvalidInput: for any exception of a plug-in, including SystemExit.
+        InvalidInput: for any exception raised by a plug-in, including SystemExit.
     """
     try:
         yield

@@ -1,1 +1,1 @@
-"""Bytes in, bytes out: files, the result store, its mirror of an object store, notes and bookmarks."""
+"""File access: safe reading and writing, the result store and its object-store mirror, notes and bookmarks."""

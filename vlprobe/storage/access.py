@@ -1,13 +1,13 @@
-"""Limits of a served dashboard: readable folders, write access, and sign-in.
+"""Access limits for a served dashboard: readable folders, write access, and sign-in.
 
-`vlprobe dashboard` sets this for its server; the jobs that the server starts inherit it. The command line on the
-machine itself is not limited.
+`vlprobe dashboard` sets these environment variables for its server, and jobs started by the server inherit them.
+Commands run on the machine itself are not limited.
 
     VLPROBE_READ_ONLY=1      nothing can be run, written or uploaded
     VLPROBE_ROOTS=/a:/b      files of datasets and models are only read from these folders
-    VLPROBE_REMOTES=https:.. tables may be downloaded from below these URLs, one per line; with roots, only from
-                             these
-    VLPROBE_SIGN_IN=a@b,@c   addresses or domains that may sign in; *: everyone who can
+    VLPROBE_REMOTES=https:.. URL prefixes, one per line, from which tables may be downloaded; with
+                             VLPROBE_ROOTS, from no other URL
+    VLPROBE_SIGN_IN=a@b,@c   addresses or domains that may sign in; *: anyone
     VLPROBE_QUIZ=1           people may open rooms to take the quiz together
     VLPROBE_PLUGINS=a        plug-ins whose code may run, one name per line (`registry.plugins`); no others
     VLPROBE_APIS=https://a   servers that may answer for models, one per line (`registry.endpoints`); no others
@@ -39,10 +39,10 @@ def settings(
     quiz: bool = False,
     remotes: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Return the environment variables of a server with these limits. Without roots, files are not confined; without
-    people, no one has to sign in. `quiz` allows rooms; `remotes` are URLs below which tables may be downloaded anyway.
+    """Build the environment variables that apply access limits to a server.
 
-    Raises InvalidInput if a value could be read as a different limit.
+    Without `roots`, any file may be read; without `people`, no one has to sign in. `quiz` allows rooms; `remotes` are
+    URL prefixes from which tables may be downloaded. Raises InvalidInput if a value could be read as a different limit.
     """
     for address in people:
         is_address = (
@@ -79,18 +79,19 @@ def read_only() -> bool:
 
 
 def quiz() -> bool:
-    """Return whether rooms for the quiz may be opened; they are in memory, so a read-only server can have them."""
+    """Return whether quiz rooms may be opened. They are kept in memory, so a read-only server can have them."""
     return bool(os.environ.get(QUIZ))
 
 
 def sign_in() -> bool:
-    """Return whether people must sign in; an empty setting admits no one."""
+    """Return whether people must sign in. An empty setting admits no one."""
     return SIGN_IN in os.environ
 
 
 def allowed(email: str, verified: bool) -> bool:
-    """Return whether a signed-in person may read: everyone, unless SIGN_IN names addresses; these must be
-    verified.
+    """Return whether a signed-in person may use the dashboard.
+
+    Everyone may, unless SIGN_IN lists addresses or domains: then the address must match one and be verified.
 
     >>> os.environ[SIGN_IN] = "ada@example.org,@example.com"
     >>> allowed("Ada@example.org", True), allowed("bob@example.com", True), allowed("bob@example.org", True)
@@ -111,7 +112,7 @@ def allowed(email: str, verified: bool) -> bool:
 
 
 def refuse_writing() -> None:
-    """Raise InvalidInput on a read-only server."""
+    """Raise InvalidInput if the server is read-only."""
     if read_only():
         raise InvalidInput(
             "This dashboard is read-only. Install vlprobe to run models and save changes."
@@ -119,7 +120,7 @@ def refuse_writing() -> None:
 
 
 def refuse_outside(path: Path) -> None:
-    """Raise InvalidInput if the file, with all links followed, is in none of the folders that may be read.
+    """Raise InvalidInput if a file, after links are resolved, is outside the folders that may be read.
 
     The message does not reveal whether the file exists.
     """
@@ -141,8 +142,9 @@ def refuse_outside(path: Path) -> None:
 
 
 def refuse_remote(url: str) -> None:
-    """Raise InvalidInput if downloads from this URL are not allowed: files are confined or the server is read-only,
-    and the person who started it did not allow a URL above it.
+    """Raise InvalidInput if the dashboard may not download from a URL.
+
+    A server that is read-only or has allowed folders may only download from below the URLs in VLPROBE_REMOTES.
     """
     if ROOTS not in os.environ and not read_only():
         return
@@ -155,8 +157,9 @@ def refuse_remote(url: str) -> None:
 
 
 def refuse_typed(path: Path) -> None:
-    """Raise InvalidInput if a typed path may not be read: outside of the roots, or any file on a read-only server
-    without roots.
+    """Raise InvalidInput if the dashboard may not read a path that a user typed.
+
+    With allowed folders, the path must be in one of them. A read-only server without them rejects every existing file.
     """
     if ROOTS in os.environ:
         refuse_outside(path)
@@ -167,10 +170,10 @@ def refuse_typed(path: Path) -> None:
 
 
 def refuse_name(name: str) -> None:
-    """Raise InvalidInput if the name of a dataset or a model has a path in it that may not be read.
+    """Raise InvalidInput if a dataset or model name contains a path that the dashboard may not read.
 
-    Text that does not name an existing file is not treated as a path, because names of published weights have
-    slashes, too.
+    Text that does not name an existing file is not treated as a path, because the names of published weights also
+    contain slashes.
     """
     if ROOTS not in os.environ and not read_only():
         return

@@ -1,8 +1,8 @@
-"""Annotations of single cases: tags and a note, stored in the folder `mine` of the cache.
+"""Annotations for single cases: tags and a note, stored in the cache folder `mine`.
 
-    mine/annotations/<case key>.jsonl    append-only, one line per change; the latest line of a case counts
+    mine/annotations/<case key>.jsonl    append-only, one line per change; the latest line for a case counts
 
-The number and id of a case never change under one case key, so that its annotation applies to every model.
+A case keeps its number and id as long as the case key is the same, so one annotation applies to every model.
 """
 
 import re
@@ -25,9 +25,9 @@ NOTE_LENGTH = 2000
 
 @dataclass(frozen=True)
 class Annotation:
-    """Tags and note of one case; an annotation without either counts as removed."""
+    """Tags and a note for one case. An annotation with neither counts as removed."""
 
-    case: int  # its number in the question set
+    case: int  # the case's number in the question set
     id: str
     tags: tuple[str, ...] = ()
     note: str = ""
@@ -35,22 +35,20 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Annotations:
-    """The current annotation of each annotated case of a question set, latest first, and damaged
-    lines of the file.
-    """
+    """The current annotations in a question set, one for each annotated case, latest first, and the damaged lines."""
 
     current: tuple[Annotation, ...] = ()
     damaged: tuple[str, ...] = ()  # file name and line number
 
     @property
     def tags(self) -> dict[str, int]:
-        """Return all tags by name, with the number of cases of each."""
+        """Return each tag with the number of cases that have it, sorted by tag."""
         counts = Counter(tag for annotation in self.current for tag in annotation.tags)
         return dict(sorted(counts.items()))
 
 
 def read(store: Store, case_key: str) -> Annotations:
-    """Return the annotations of a question set. An unfinished line at the end of the file is skipped."""
+    """Return the annotations for a question set. An unfinished line at the end of the file is skipped."""
     path = _path(store, case_key)
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
@@ -97,7 +95,7 @@ def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
 
 
 def version(store: Store, case_key: str) -> str:
-    """Return a version that changes with each annotation of the question set; "" if there is none."""
+    """Return a string that changes with each annotation in a question set, or "" if there are no annotations."""
     path = _path(store, case_key)
     return f"{path.stat().st_mtime_ns}:{path.stat().st_size}" if path.exists() else ""
 
@@ -118,7 +116,7 @@ def _parse(line: bytes) -> Annotation | None:
 
 
 def _clean_tags(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the tags sorted, without surplus spaces and duplicates."""
+    """Return the tags sorted, without duplicates or surplus spaces."""
     tags = sorted({" ".join(tag.split()) for tag in texts} - {""})
     for tag in tags:
         if len(tag) > TAG_LENGTH or re.search(r"[\x00-\x1f\x7f]", tag):

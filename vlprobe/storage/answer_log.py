@@ -1,10 +1,10 @@
-"""Raw answers of a server, stored unchanged: they may have cost money, and a run is computed from them.
+"""Log of raw server answers, stored unchanged because they may have cost money and runs are computed from them.
 
     cache/mine/answers/<digest of questions and settings>/answers.jsonl
 
-One line per answer: the questions it answers, the text of its body, and a checksum of both. Lines are only ever
-appended. A line with a wrong checksum, such as the end of a file whose process was killed, is skipped: its questions
-are sent again.
+Each line holds one answer: the questions it answers, the text of the response body, and a checksum of both. Lines are
+only ever appended. A line with a wrong checksum, such as the last line after a process was killed, is skipped, and its
+questions are sent again.
 """
 
 import contextlib
@@ -26,17 +26,17 @@ FOLDER, FILE = "answers", "answers.jsonl"
 
 
 class KeptAnswer(NamedTuple):
-    """One line."""
+    """One line in the log: an answer and the questions it answers."""
 
-    questions: tuple[str, ...]  # name of each of them
-    body: str  # of the answer, unchanged
+    questions: tuple[str, ...]  # question names
+    body: str  # response body, unchanged
 
 
 class AnswerLog:
-    """The answers of one model of one server. Several threads may append at the same time.
+    """Log of one model's answers from one server. Several threads may append at the same time.
 
     Args:
-        folder: Folder of this log, created by the first write.
+        folder: The folder for the log, created by the first write.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,7 +44,7 @@ class AnswerLog:
         self._append_lock = threading.Lock()
 
     def locked(self, on_wait: Callable[[], None]) -> AbstractContextManager[None]:
-        """Lock that a process holds while it sends questions, so that no other process sends the same ones."""
+        """Return the lock a process holds while it sends questions, so that no other process sends the same ones."""
         return files.lock(self.file.parent / ".lock", on_wait)
 
     def __iter__(self) -> Iterator[KeptAnswer]:
@@ -54,7 +54,7 @@ class AnswerLog:
                 yield answer
 
     def lines(self) -> Iterator[KeptAnswer | None]:
-        """Read the lines one by one; None for a damaged one."""
+        """Yield each line in the log, or None for a damaged line."""
         try:
             files.require_regular(self.file)
             with self.file.open("rb") as handle:
@@ -66,7 +66,7 @@ class AnswerLog:
             raise files.unreadable(self.file, error) from None
 
     def append(self, questions: Sequence[str], body: str) -> None:
-        """Store an answer. Raises InvalidInput if it cannot be written."""
+        """Append an answer to the log. Raises InvalidInput if it cannot be written."""
         refuse_writing()
         fields = {"questions": list(questions), "body": body}
         line = json.dumps(fields | {"digest": _digest(questions, body)}, ensure_ascii=False)
@@ -90,7 +90,7 @@ def _digest(questions: Sequence[str], body: str) -> str:
 
 
 def _end_of_lines(handle: BinaryIO) -> int:
-    """Find the end of the last complete line; the rest is from a process that was killed while it wrote."""
+    """Find where the last complete line ends. Anything after it was left by a process killed while writing."""
     end = handle.seek(0, os.SEEK_END)
     while end:
         start = max(0, end - BLOCK)

@@ -9,21 +9,19 @@ PINNED = ("global", "server", "runner", "client", "browser")
 
 
 def app_file() -> Path:
-    """Return the path of `app.py`: in the package if a wheel is installed, else at the top of the checkout."""
+    """Return the path to `app.py`: inside the package if a wheel is installed, otherwise at the top of the checkout."""
     here = Path(__file__).resolve()
     carried = here.parents[1] / "dashboard" / "app" / "app.py"
     return carried if carried.is_file() else here.parents[2] / "app.py"
 
 
 def docs_folder() -> Path:
-    """Return the folder of the documentation pages that errors and help texts refer to."""
+    """Return the folder with the documentation pages that errors and help texts refer to."""
     return app_file().parent / "docs"
 
 
 def settings() -> dict[str, Setting | list | dict]:
-    """Return the application's own Streamlit settings without its theme: `server.maxUploadSize` and
-    so on.
-    """
+    """Return the application's own Streamlit settings, such as `server.maxUploadSize`, without the theme."""
     text = (app_file().parent / ".streamlit" / "config.toml").read_text(encoding="utf-8")
     sections = tomllib.loads(text)
     return {

@@ -1,10 +1,10 @@
-"""Texts that people save under a name, shared by all who use the cache: views of the dashboard, and
-slices of questions.
+"""Texts that people save under a name, such as dashboard views and question slices. Everyone who uses the
+cache shares them.
 
-mine/bookmarks.json    name to the query of an address
+mine/bookmarks.json    name to the query string of a page address
 mine/slices.json       name to a slice as JSON (`views.named_slices`)
 
-A file is replaced atomically, by one process at a time.
+Each file is replaced atomically, by one process at a time.
 """
 
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ MAX_BOOKMARKS = 100
 
 @dataclass(frozen=True)
 class NamedTexts:
-    """One file of named texts.
+    """A JSON file of texts saved by name.
 
     Attributes:
-        file: Name of the file.
-        noun: One of its texts, for people.
-        length: Maximum number of characters of a text.
+        file: The file name.
+        noun: What one of the texts is called in messages.
+        length: Maximum number of characters in a text.
     """
 
     file: str
@@ -33,15 +33,15 @@ class NamedTexts:
     length: int
 
     def read(self, store: Store) -> dict[str, str]:
-        """Return the texts by name, sorted. Raises InvalidInput if the file is damaged."""
+        """Return the saved texts by name, sorted. Raises InvalidInput if the file is damaged."""
         texts = files.read_texts(self._path(store), f"so no {self.noun} can be listed")
         return dict(sorted(texts.items(), key=lambda pair: pair[0].lower()))
 
     def save(self, store: Store, name: str, text: str) -> None:
-        """Store a text under a name, replacing one of that name.
+        """Save a text under a name, replacing any text saved under the same name.
 
         Raises:
-            InvalidInput: no name, too long, too many, or the cache is read-only.
+            InvalidInput: the name is not valid, the text is too long, the limit is reached, or the cache is read-only.
         """
         access.refuse_writing()
         name = " ".join(name.split())
@@ -64,7 +64,7 @@ class NamedTexts:
             files.write_json(self._path(store), texts)
 
     def remove(self, store: Store, name: str) -> None:
-        """Remove a text. Raises NotFound."""
+        """Remove the text saved under a name. Raises NotFound if there is none."""
         access.refuse_writing()
         with files.lock(self._path(store).with_suffix(".lock"), lambda: None):
             texts = self.read(store)
@@ -74,7 +74,7 @@ class NamedTexts:
             files.write_json(self._path(store), texts)
 
     def version(self, store: Store) -> tuple[int, int]:
-        """Return the file's size in bytes and time of change in nanoseconds; 0, 0 without one."""
+        """Return the file size in bytes and the modification time in nanoseconds, or (0, 0) if there is no file."""
         try:
             status = self._path(store).stat()
         except OSError:

@@ -1,4 +1,4 @@
-"""Parquet files of unknown origin, read as untrusted input: in memory, validated, of bounded size."""
+"""Reader for Parquet files from untrusted sources: in memory, validated, and limited in size."""
 
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
@@ -10,13 +10,13 @@ from vlprobe.errors import NO_MEMORY, InvalidInput
 if TYPE_CHECKING:
     import pyarrow as pa
 
-GROUP_ROWS = 1 << 17  # decoded at a time
-MOST_BYTES = 2 << 30  # of one group of rows, unpacked
+GROUP_ROWS = 1 << 17  # rows decoded at a time
+MOST_BYTES = 2 << 30  # maximum for an unpacked row group
 
 
 @contextlib.contextmanager
 def translate_errors(file: Path) -> Iterator[None]:
-    """Turn the errors of a damaged file into an InvalidInput of one line."""
+    """Turn the errors raised by a damaged file into a one-line InvalidInput."""
     import pyarrow as pa
 
     try:
@@ -26,7 +26,7 @@ def translate_errors(file: Path) -> Iterator[None]:
 
 
 def damaged(file: Path, error: Exception) -> InvalidInput:
-    """Return the error about a table that cannot be read."""
+    """Build the error raised when a table cannot be read."""
     if isinstance(error, MemoryError):
         return InvalidInput(f"'{file}' cannot be read. {NO_MEMORY}")
     reason = " ".join(str(error).split())[:200]
@@ -40,12 +40,12 @@ def damaged(file: Path, error: Exception) -> InvalidInput:
 
 
 class ParquetFile:
-    """A Parquet file whose texts and bytes are read as dictionaries.
+    """A Parquet file whose text and bytes columns are read as dictionaries.
 
     A value of one megabyte that 20,000 rows refer to takes 500 bytes in the file and 20 GB as plain
-    values. As a dictionary, a column of a row group has at most 2 GiB of distinct values, the limit of
-    pyarrow's offsets. The metadata of a column chunk are not read, because damaged ones crash the process
-    (pyarrow 26). For one thread; `translate_errors` turns its errors into one line.
+    values. As a dictionary, a column in a row group has at most 2 GiB of distinct values, the limit set by
+    pyarrow's offsets. Metadata for column chunks is not read, because damaged metadata crashes the process
+    (pyarrow 26). Not safe for use by several threads; wrap calls in `translate_errors`.
 
     Attributes:
         schema: The columns.
@@ -71,7 +71,7 @@ class ParquetFile:
     def batches(
         self, columns: Collection[str], groups: Sequence[int]
     ) -> "Iterator[pa.RecordBatch]":
-        """Read some columns of some row groups, copied into memory and validated. Texts may be dictionaries."""
+        """Read columns from row groups in batches, copied into memory and validated. Texts may be dictionaries."""
         names = list(columns)
         # One at a time: pyarrow does not join lists with different dictionaries
         for number in groups:

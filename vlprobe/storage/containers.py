@@ -1,18 +1,18 @@
-"""Pictures inside other files: members of a tar, cells of a table.
+"""Pictures stored inside other files: as members of a tar, cells in a table, or crops of a picture.
 
-The path of such a picture continues after the file that holds it. A file has no children, so such a path is
-unambiguous:
+The path to such a picture continues after the file that contains it. This is unambiguous, because a file has no
+children:
 
-    SHARD.tar/000001.jpg       a member of a tar
-    TABLE.parquet/image/17     the bytes in row 17, counted from 0, of a column
-    PHOTO.jpg/crop=3,4,50,60   the part of a picture that begins 3 pixels from the left and 4 from the top, 50
-                               wide and 60 high; also of one inside another file
+    SHARD.tar/000001.jpg       a member of the tar
+    TABLE.parquet/image/17     the bytes in row 17 of the column, counted from 0
+    PHOTO.jpg/crop=3,4,50,60   a crop 3 pixels from the left and 4 from the top, 50 wide and 60 high; the
+                               picture may itself be inside another file
 
-Nothing is unpacked: bytes are read in place, and the name of a member is never a path on this machine. Links,
+Nothing is unpacked to disk: bytes are read in place, and a member name is never used as a path on this machine. Links,
 devices, folders and sparse files are not members. Compressed tars are rejected, because their unpacked size is not
-known in advance. The standard library's tarfile finds the members; its reads are bounded, because malicious headers
-keep it busy for minutes or forever (CVE-2024-6232, CVE-2025-8194). A table is read one row group at a time; the last
-few groups stay in memory.
+known in advance. The standard library's tarfile finds the members; its reads are limited, because malicious headers
+can keep it busy for minutes or forever (CVE-2024-6232, CVE-2025-8194). A table is read one row group at a time;
+the last few groups stay in memory.
 """
 
 import bisect
@@ -32,31 +32,31 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_MEMBERS = 5_000_000
-MOST_BYTES = 1 << 30  # of one member
-MOST_HEADER_BYTES = 1 << 18  # of one member, with its long name and its fields
+MOST_BYTES = 1 << 30  # per member
+MOST_HEADER_BYTES = 1 << 18  # per member, including its long name and fields
 MOST_GLOBAL_FIELDS = 100
-MOST_INDEXES = 16  # in memory
+MOST_INDEXES = 16  # tar indexes kept in memory
 REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE)  # types of members that are files
 LONG_NUMBER = re.compile(rb"[0-9]{100}")
 
 
 class Member(NamedTuple):
-    """Position of the bytes of a member."""
+    """Position of a tar member's bytes in the file."""
 
     start: int
     n_bytes: int
 
 
 def has_member(file: Path, name: str) -> bool:
-    """Return whether a tar has a file of this name. Raises InvalidInput or OSError."""
+    """Return whether a tar contains a file with the given name. Raises InvalidInput or OSError."""
     return name in members(file)
 
 
 def read_member(file: Path, name: str) -> bytes:
-    """Return the bytes of a member.
+    """Return the bytes of a tar member.
 
     Raises:
-        InvalidInput: no such member, or it is too large.
+        InvalidInput: the member does not exist or is too large.
         OSError: the tar cannot be read.
     """
     member = members(file).get(name)
@@ -72,20 +72,20 @@ def read_member(file: Path, name: str) -> bytes:
 
 
 def members(file: Path) -> dict[str, Member]:
-    """List the files of a tar by name, in their order; callers must not modify the result.
+    """Return the files in a tar by name, in the order of the tar. Callers must not modify the result.
 
     A tar is scanned once per process, and again only after it has changed.
 
     Raises:
-        InvalidInput: it is not a tar, is truncated, or has more than MOST_MEMBERS members.
-        OSError: it cannot be read.
+        InvalidInput: the file is not a tar, is truncated, or has more than MOST_MEMBERS members.
+        OSError: the file cannot be read.
     """
     return _members(str(file), *memo.stamp(file))
 
 
 @functools.lru_cache(maxsize=MOST_INDEXES)  # 100,000 members take 2.6 s to find
 def _members(file: str, n_bytes: int, *stamp: int) -> dict[str, Member]:
-    """Find the members by name with the standard library; the other parts of the stamp detect changes of the tar."""
+    """Find all members with the standard library. The rest of the stamp only serves to scan a changed tar again."""
     members: dict[str, Member] = {}
     offset, count = -1, 0
     try:
@@ -125,18 +125,18 @@ def _members(file: str, n_bytes: int, *stamp: int) -> dict[str, Member]:
 
 
 class _Headers(io.FileIO):
-    """The part of a tar that tarfile reads: blocks of headers, never the members themselves.
+    """Reader that gives tarfile the header blocks of a tar but never the members themselves.
 
     Attributes:
-        block: The last of them.
-        budget: The bytes of headers that are still allowed before the next member.
+        block: The last block that was read.
+        budget: How many more header bytes may be read before the next member.
     """
 
     block = b""
     budget = MOST_HEADER_BYTES
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return the next block. Raises tarfile.ReadError if the headers are endless or would take endless time."""
+        """Return the next header block. Raises tarfile.ReadError if the headers are too long or too slow to parse."""
         self.budget -= size if size is not None and size >= 0 else MOST_HEADER_BYTES + 1
         if self.budget < 0:
             raise tarfile.ReadError(f"headers of more than {MOST_HEADER_BYTES:,} bytes")
@@ -150,22 +150,22 @@ def _truncated(file: str) -> InvalidInput:
     return InvalidInput(f"'{file}' is truncated. Download it again.")
 
 
-REMEMBERED = 4  # groups of rows
+REMEMBERED = 4  # row groups kept in memory
 
 
 def has_cell(file: Path, name: str) -> bool:
-    """Return whether a table has a cell of this name, COLUMN/ROW. Raises InvalidInput or OSError."""
+    """Return whether a table has the cell COLUMN/ROW with bytes. Raises InvalidInput or OSError."""
     column, _, row = name.rpartition("/")
     kinds, bounds = _shape(str(file), *memo.stamp(file))
     return column in kinds and row.isdecimal() and len(row) < 19 and int(row) < bounds[-1]
 
 
 def read_cell(file: Path, name: str) -> bytes:
-    """Read the bytes of a cell, COLUMN/ROW.
+    """Return the bytes in the cell COLUMN/ROW of a table.
 
     Raises:
         InvalidInput: the cell does not exist or is empty, or the file is damaged.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     import pyarrow as pa
 
@@ -186,7 +186,7 @@ def read_cell(file: Path, name: str) -> bytes:
 
 
 def bytes_columns(schema: "pa.Schema") -> list[str]:
-    """Return the columns of bytes, or of structs with a field `bytes`, as the hub writes pictures."""
+    """Return the columns of bytes, and of structs with a `bytes` field as in Hugging Face image columns."""
     import pyarrow as pa
 
     return [
@@ -209,13 +209,13 @@ def _is_bytes(kind: Any) -> bool:
 
 @functools.lru_cache(maxsize=16)  # each picture needs the footer of its file
 def _shape(file: str, *stamp: int) -> tuple[tuple[str, ...], list[int]]:
-    """Return the columns with bytes, and the first row of each group, with the number of rows at the end."""
+    """Return the columns with bytes, and the first row number in each row group followed by the total row count."""
     with columnar_files.translate_errors(Path(file)):
         opened = columnar_files.ParquetFile(Path(file))
         return tuple(bytes_columns(opened.schema)), [0, *itertools.accumulate(opened.row_counts)]
 
 
-@functools.lru_cache(maxsize=REMEMBERED)  # pictures of one group are read after each other
+@functools.lru_cache(maxsize=REMEMBERED)  # pictures from one row group are read one after another
 def _group(file: str, column: str, group: int, *stamp: int) -> "pa.ChunkedArray":
     import pyarrow as pa
 
@@ -230,7 +230,7 @@ CROP = re.compile(r"crop=(-?\d{1,7}),(-?\d{1,7}),(-?\d{1,7}),(-?\d{1,7})")
 
 
 def holder(path: Path) -> tuple[Path, str] | None:
-    """Return the file that contains a picture, and the picture's name in it; None for any other path."""
+    """Return the file that contains a picture and the picture's name in that file, or None for any other path."""
     for parent in path.parents:
         if parent.suffix.lower() in (*CELLS, *TARS) and parent.is_file():
             return parent, path.relative_to(parent).as_posix()
@@ -238,7 +238,7 @@ def holder(path: Path) -> tuple[Path, str] | None:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether the path is an existing file, or a picture inside one."""
+    """Return whether a path names an existing file or a picture inside one."""
     try:
         if path.is_file():
             return True
@@ -254,7 +254,7 @@ def is_file(path: Path) -> bool:
 
 
 def crop_box(path: Path) -> tuple[int, int, int, int] | None:
-    """Return left, top, width and height of the crop that a path specifies; None for any other path."""
+    """Return the left, top, width and height of the crop that a path names, or None for any other path."""
     match = CROP.fullmatch(path.name)
     if match is None or path.parent.is_dir():
         return None
@@ -263,7 +263,7 @@ def crop_box(path: Path) -> tuple[int, int, int, int] | None:
 
 
 def status(path: Path) -> os.stat_result:
-    """Return size and time of the file, or of the file that contains the picture. Raises OSError."""
+    """Return the status of a file, or of the file that contains the picture. Raises OSError."""
     try:
         return os.stat(path)
     except NotADirectoryError:
@@ -276,11 +276,11 @@ def status(path: Path) -> os.stat_result:
 
 
 def read(path: Path) -> bytes | None:
-    """Return the bytes of a picture inside a file; None if the path does not name one.
+    """Return the bytes of a picture inside a file, or None if the path does not name one.
 
     Raises:
-        InvalidInput: the file is damaged, or has no such picture.
-        OSError: it cannot be read.
+        InvalidInput: the file is damaged or does not contain the picture.
+        OSError: the file cannot be read.
     """
     held = holder(path)
     if held is None:

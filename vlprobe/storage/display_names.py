@@ -1,6 +1,6 @@
-"""Display names of models and datasets by stored name, shared by everyone who uses the cache.
+"""Display names for models and datasets, shared by everyone who uses the cache.
 
-mine/display_names.json    stored name to display name; replaced atomically, one process at a time
+mine/display_names.json    stored name to display name; replaced atomically by one process at a time
 
 Keys, digests and results do not contain display names.
 """
@@ -17,7 +17,7 @@ MAX_NAMES = 1000
 
 
 def read(store: Store) -> Mapping[str, str]:
-    """Return the display names by stored name; empty if the file is damaged, which `check` reports."""
+    """Return the display name for each stored name. A damaged file gives an empty mapping; `check` reports it."""
     try:
         return check(store)
     except InvalidInput:
@@ -25,13 +25,13 @@ def read(store: Store) -> Mapping[str, str]:
 
 
 def check(store: Store) -> Mapping[str, str]:
-    """Return the display names by stored name. Raises InvalidInput if the file is damaged."""
+    """Return the display name for each stored name. Raises InvalidInput if the file is damaged."""
     names = files.read_texts(_path(store), "so models appear under their stored names")
     return {name: _valid(display) for name, display in names.items()}
 
 
 def version(store: Store) -> tuple[int, int]:
-    """Return a version that changes with every name: the file's size in bytes and time of change in nanoseconds."""
+    """Return the file size in bytes and the modification time in nanoseconds, which change when any name changes."""
     try:
         status = _path(store).stat()
     except OSError:
@@ -40,10 +40,11 @@ def version(store: Store) -> tuple[int, int]:
 
 
 def rename(store: Store, name: str, display: str) -> None:
-    """Set the display name of a model or dataset; an empty one removes it.
+    """Set the display name for a model or dataset. An empty display name removes it.
 
     Raises:
-        InvalidInput: too long, not printable, already used, too many names, or the cache is read-only.
+        InvalidInput: the display name is too long, not printable or already used, there are too many names, or the
+            cache is read-only.
     """
     access.refuse_writing()
     display = " ".join(display.split())
@@ -65,7 +66,7 @@ def rename(store: Store, name: str, display: str) -> None:
 
 
 def _valid(display: str) -> str:
-    """Return the name if it is valid. Raises InvalidInput."""
+    """Return the display name unchanged if it is valid. Raises InvalidInput otherwise."""
     if not 0 < len(display) <= MAX_LENGTH or not display.isprintable():
         raise InvalidInput(
             f"'{display[:80]}' is not a valid display name. Expected 1 to {MAX_LENGTH} characters."

@@ -1,7 +1,7 @@
-"""Download files over HTTP: several at once, each verified and written atomically.
+"""HTTP downloads: several files at once, each verified and written atomically.
 
-A file that exists is skipped, so that an interrupted download continues where it stopped. Redirects are rejected: the
-address is the one that the person saw.
+Files that exist are skipped, so an interrupted download continues where it stopped. Redirects are rejected, so that
+files only come from the address the user saw.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from typing import IO
 from vlprobe.storage import files
 
 PARALLEL = 8  # connections to one host, as browsers open
-TIMEOUT_S = 30.0  # without a byte
+TIMEOUT_S = 30.0  # seconds without a byte
 MAX_FILE_BYTES = 32 << 20
 FAILURES = (urllib.error.URLError, HTTPException, OSError, ValueError)
 
@@ -33,7 +33,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         headers: HTTPMessage,
         newurl: str,
     ) -> None:
-        """Reject every redirect: it becomes an HTTPError with its code."""
+        """Reject a redirect; urllib then raises an HTTPError with the redirect's status code."""
 
 
 _opener = urllib.request.build_opener(_NoRedirect)
@@ -44,9 +44,9 @@ class DownloadReport:
     """Result of a download.
 
     Attributes:
-        n_written: Files that were downloaded.
-        n_bytes: Their bytes.
-        failures: The reason for each file that failed, by path.
+        n_written: Number of files downloaded.
+        n_bytes: Total size of those files in bytes.
+        failures: The reason for each failed file, by path.
     """
 
     n_written: int = 0
@@ -55,15 +55,15 @@ class DownloadReport:
 
 
 def missing(downloads: Mapping[Path, str]) -> dict[Path, str]:
-    """Return the downloads (path to URL) whose file does not exist."""
+    """Return the downloads (path to URL) whose files do not exist yet."""
     return {path: url for path, url in downloads.items() if not files.is_file(path)}
 
 
 def total_bytes(urls: Iterable[str], timeout_s: float = TIMEOUT_S) -> tuple[int, int]:
-    """Request the sizes of files; if none of the first PARALLEL is known, skip the others.
+    """Request the sizes of files. If none of the first PARALLEL sizes is known, the other files are skipped.
 
     Returns:
-        The sum of the sizes in bytes, and the number of files whose size is not known.
+        The sum of the sizes in bytes, and the number of files whose size is unknown.
     """
     every = list(urls)
     with ThreadPoolExecutor(PARALLEL) as pool:  # the threads only wait for servers
@@ -80,13 +80,13 @@ def download(
     on_progress: Callable[[int, int], None],
     timeout_s: float = TIMEOUT_S,
 ) -> DownloadReport:
-    """Download the files that are missing.
+    """Download the files that do not exist yet.
 
     Args:
-        downloads: URL of each file, by path.
-        verify: Raises ValueError if the bytes are not as expected, such as an image.
-        on_progress: Called in this thread after each file with the files handled so far and the
-            total; an error in it stops the download, and finished files stay.
+        downloads: The URL for each path.
+        verify: Raises ValueError if the bytes are not as expected, for example not an image.
+        on_progress: Called in the calling thread after each file with the number of files handled so far and
+            the total; an error in it stops the download, and finished files stay.
         timeout_s: Seconds without a byte after which a file fails.
     """
     report = DownloadReport()

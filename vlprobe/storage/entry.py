@@ -1,7 +1,7 @@
-"""One folder of the store: tables written once, parts while it is incomplete, a manifest when it is
-complete.
+"""Cache entries: folders with tables that are written once, parts while the entry is incomplete, and a manifest
+once it is complete.
 
-A file is written under a temporary name, read back, flushed to the disk and renamed.
+Each file is written under a temporary name, read back, flushed to disk and renamed.
 """
 
 import bisect
@@ -33,10 +33,10 @@ from vlprobe.storage.files import (
 )
 
 SCHEMA = 2
-GROUP_ROWS = 8192  # of a row group, which is read to show one row of it; smaller groups make full reads slower
-BLOCK_ROWS = 122_880  # that are read at a time in a full read
-GROUP_BYTES = 64 << 20  # of a row group, which is in memory while it is written or read
-# Fields of the manifest of a run and their types; manifests in a bucket are untrusted.
+GROUP_ROWS = 8192  # per row group, all read to show one row; smaller groups make full reads slower
+BLOCK_ROWS = 122_880  # read at a time in a full read
+GROUP_BYTES = 64 << 20  # per row group, which is in memory while it is written or read
+# Fields in a run's manifest and their types; manifests in a bucket are untrusted.
 FieldType = type | tuple[type, ...]
 NUMBER = (int, float)
 REQUIRED_FIELDS: dict[str, FieldType] = {
@@ -63,10 +63,10 @@ SELECTION_FIELDS |= {"without": list, "errata": list}
 
 
 class TableWriter:
-    """Write one Parquet file from tables of any length, in row groups of about GROUP_ROWS or
+    """Writer for one Parquet file. It takes tables of any length and writes row groups of about GROUP_ROWS or
     GROUP_BYTES.
 
-    `line` is the file's line in a manifest after the file is written.
+    Once the file is written, `line` holds its record for the manifest.
     """
 
     def __init__(self, handle: BinaryIO) -> None:
@@ -78,7 +78,7 @@ class TableWriter:
         self._pending_bytes = 0
 
     def write(self, table: pa.Table) -> None:
-        """Append the rows; rows that do not fill a row group wait for the next call."""
+        """Append rows. Rows that do not fill a row group are held until the next call."""
         for start in range(0, table.num_rows, GROUP_ROWS) or [0]:
             self._pending.append(table.slice(start, GROUP_ROWS))
             self._pending_bytes += self._pending[-1].nbytes
@@ -87,7 +87,7 @@ class TableWriter:
                 self.flush()
 
     def flush(self) -> None:
-        """Write the waiting rows as one row group."""
+        """Write the held rows as one row group."""
         if not self._pending:
             return
         group = pa.concat_tables(self._pending)
@@ -104,7 +104,7 @@ class TableWriter:
         self.rows += group.num_rows
 
     def close(self) -> None:
-        """Write the footer of the file."""
+        """Write the file's footer."""
         if self._parquet:
             self._parquet.close()
             self._parquet = None
@@ -112,7 +112,7 @@ class TableWriter:
 
 @contextlib.contextmanager
 def _table_writer(path: Path) -> Iterator[TableWriter]:
-    """Open a writer of one Parquet file, which appears atomically when the block ends."""
+    """Open a writer for one Parquet file, which appears atomically when the block ends."""
     with atomic_writer(path) as handle:
         writer = TableWriter(handle)
         try:
@@ -136,7 +136,7 @@ def _table_writer(path: Path) -> Iterator[TableWriter]:
 
 
 def _write(path: Path, tables: Iterable[pa.Table]) -> dict:
-    """Write all the tables to one Parquet file, one after another; return its line in a manifest."""
+    """Write all tables to one Parquet file, one after another, and return its record for the manifest."""
     with _table_writer(path) as writer:
         for table in tables:
             writer.write(table)
@@ -144,7 +144,7 @@ def _write(path: Path, tables: Iterable[pa.Table]) -> dict:
 
 
 def _words(schema: pa.Schema) -> list[str]:
-    """Return the columns of texts and of lists of texts, as Parquet names them: each edit of a caption repeats it."""
+    """Return the text and text-list columns under their Parquet names. Their values repeat: edits share a caption."""
     strings = [field.name for field in schema if pa.types.is_string(field.type)]
     lists = [field for field in schema if pa.types.is_list(field.type)]
     return strings + [
@@ -153,13 +153,13 @@ def _words(schema: pa.Schema) -> list[str]:
 
 
 def _seal(manifest: Mapping[str, object]) -> str:
-    """Return the checksum of all fields of a manifest."""
+    """Return the checksum over all fields of a manifest except the checksum itself."""
     fields = {name: value for name, value in manifest.items() if name != "sha256"}
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 def parse_manifest(content: bytes) -> dict[str, Any] | None:
-    """Return the fields of a manifest; None if its checksum differs, or a field has an unexpected type."""
+    """Return the fields of a manifest, or None if its checksum differs or a field has an unexpected type."""
     try:
         manifest = parse_json_object(content.decode())
         intact = manifest.get("sha256") in (None, _seal(manifest)) and all(
@@ -180,7 +180,7 @@ def _has_types(fields: Mapping[str, object], types: Mapping[str, FieldType]) -> 
 
 
 def _is_run(run: Mapping[str, object]) -> bool:
-    """Return whether these are the fields of a run; it has a selection if items were chosen."""
+    """Return whether the fields describe a run. A `selection` is optional."""
     selection = run.get("selection", {})
     return (
         set(run) - {"selection"} == set(RUN_FIELDS)
@@ -192,7 +192,7 @@ def _is_run(run: Mapping[str, object]) -> bool:
 
 
 def _is_file_record(record: Mapping[str, Any]) -> bool:
-    """Return whether the record names a file next to the manifest, with its checksum."""
+    """Return whether a record names a Parquet file next to the manifest and gives its checksum."""
     return bool(
         re.fullmatch(r"[\w-]+\.parquet", record["name"])
         and re.fullmatch("[0-9a-f]{64}", record["sha256"])
@@ -200,7 +200,7 @@ def _is_file_record(record: Mapping[str, Any]) -> bool:
 
 
 def part_intact(path: Path) -> bool:
-    """Return whether a part has the bytes that were written; its record is next to it."""
+    """Return whether a part still has the checksum in the record next to it."""
     try:
         record = parse_json_object(path.with_suffix(".json").read_text("utf-8"))
         return _is_file_record(record) and record["sha256"] == sha256(path)
@@ -209,9 +209,9 @@ def part_intact(path: Path) -> bool:
 
 
 def verify_table(path: Path) -> None:
-    """Raise InvalidInput if a table of a complete entry is missing, or its bytes differ from those that were written.
+    """Raise InvalidInput if a table in a complete cache entry is missing or differs from what was written.
 
-    A file is checked once per process, and again if its size or time has changed.
+    Each file is checked once per process, and again if its size or modification time has changed.
     """
     try:
         status = path.stat()
@@ -234,18 +234,18 @@ def _verify_checksum(path: Path, size: int, time_ns: int) -> None:
 
 
 class Entry:
-    """One folder of the store: parts while it is incomplete, one file per table and a manifest when it is complete."""
+    """Cache entry: a folder with parts while it is incomplete, and with tables and a manifest once it is complete."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @property
     def complete(self) -> bool:
-        """Return whether the manifest is written, in the current SCHEMA."""
+        """Return whether the entry has a manifest in the current SCHEMA."""
         return present(self.folder / "manifest.json") and self.manifest()["schema"] == SCHEMA
 
     def manifest(self) -> dict[str, Any]:
-        """Return the fields of the manifest. Raises InvalidInput if it is missing or damaged."""
+        """Return the fields in the manifest. Raises InvalidInput if it is missing or damaged."""
         path = self.folder / "manifest.json"
         try:
             manifest = parse_manifest(path.read_bytes())
@@ -260,11 +260,11 @@ class Entry:
         return manifest
 
     def has_table(self, name: str) -> bool:
-        """Return whether a complete entry has a table of this name; entries of earlier versions may lack one."""
+        """Return whether a complete cache entry has the named table. Entries from earlier versions may lack one."""
         return any(line["name"] == f"{name}.parquet" for line in self.manifest()["files"])
 
     def part(self, name: str) -> pa.Table | None:
-        """Return a finished part, or None. A damaged part counts as missing and is computed again."""
+        """Return a finished part, or None if it is missing or damaged; a damaged part is computed again."""
         path = self.folder / "parts" / f"{name}.parquet"
         if not self.has_part(name):
             return None
@@ -274,7 +274,7 @@ class Entry:
         return None
 
     def has_part(self, name: str) -> bool:
-        """Return whether the part is finished: its record is written after its table."""
+        """Return whether a part is finished, which means that the record written after its table exists."""
         return (self.folder / "parts" / f"{name}.json").exists()
 
     def parts(self) -> set[str]:
@@ -282,16 +282,16 @@ class Entry:
         return {path.stem for path in (self.folder / "parts").glob("*.json")}
 
     def write_part(self, name: str, table: pa.Table) -> None:
-        """Store a part; the same name always holds the same rows."""
+        """Store a part. Parts with the same name always hold the same rows."""
         path = self.folder / "parts" / f"{name}.parquet"
         write_json(path.with_suffix(".json"), _write(path, [table]))
 
     def write(self, name: str, tables: Iterable[pa.Table]) -> dict:
-        """Write a table of the entry, one row group after another, and return its line for the manifest."""
+        """Write a table in the entry, row group by row group, and return its record for the manifest."""
         return _write(self.folder / f"{name}.parquet", tables)
 
     def writer(self, name: str) -> contextlib.AbstractContextManager[TableWriter]:
-        """Open a writer for a table of the entry, block by block; `finish` needs its `line`."""
+        """Open a writer for a table in the entry. Pass the writer's `line` to `finish` afterwards."""
         return _table_writer(self.folder / f"{name}.parquet")
 
     def finish(
@@ -300,7 +300,7 @@ class Entry:
         facts: Mapping[str, object],
         files: Sequence[dict] = (),
     ) -> None:
-        """Write each table as one file, then the manifest with the lines of all `files`, then drop the parts."""
+        """Write each table to a file, then the manifest with `facts` and the records in `files`; delete the parts."""
         files = [*files, *(self.write(name, [table]) for name, table in tables.items())]
         manifest = {**facts, "schema": SCHEMA, "files": files}
         self._commit(manifest | {"sha256": _seal(manifest)})
@@ -310,20 +310,20 @@ class Entry:
         shutil.rmtree(self.folder / "parts", ignore_errors=True)
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Read a table of a complete entry. Raises InvalidInput if its checksum differs."""
+        """Read a table from a complete cache entry. Raises InvalidInput if its checksum differs."""
         return pq.read_table(self.table_path(name), columns=columns)
 
     def columns(self, name: str) -> list[str]:
-        """Return the names of a complete entry's columns. Raises InvalidInput as `table` does."""
+        """Return the column names of a table in a complete cache entry. Raises InvalidInput if its checksum differs."""
         return pq.read_schema(self.table_path(name)).names
 
     def slices(
         self, name: str, ranges: Sequence[tuple[int, int]], columns: Sequence[str] | None = None
     ) -> Iterator[pa.Table]:
-        """Yield the rows of each range (start, stop), in ascending order; one row group is in memory at a
-        time.
+        """Yield the rows in each range (start, stop). Ranges must be in ascending order; one row group is in memory at
+        a time.
 
-        Raises InvalidInput as `table` does.
+        Raises InvalidInput if the table's checksum differs.
         """
         with pq.ParquetFile(self.table_path(name)) as file:
             sizes = [
@@ -345,7 +345,7 @@ class Entry:
                 yield pa.concat_tables(pieces)
 
     def blocks(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield all rows in tables of BLOCK_ROWS. Raises InvalidInput as `table` does."""
+        """Yield all rows in tables of up to BLOCK_ROWS rows. Raises InvalidInput if the table's checksum differs."""
         rows = pq.read_metadata(self.table_path(name)).num_rows
         return self.slices(
             name,
@@ -354,7 +354,7 @@ class Entry:
         )
 
     def table_path(self, name: str) -> Path:
-        """Return the path of a table of a complete entry. Raises InvalidInput if its checksum differs."""
+        """Return the path to a table in a complete cache entry. Raises InvalidInput if its checksum differs."""
         path = self.folder / f"{name}.parquet"
         verify_table(path)
         return path

@@ -1,10 +1,10 @@
-"""Errata: reviewers' verdicts on the label of a question, as a file that others can apply.
+"""Errata: reviewers' verdicts on whether a question is labeled correctly, in a file that others can apply.
 
     {"digest": "6f0c...", "verdict": "wrong", "reviewer": "Ann", "pictures": ["000000290843.jpg"],
      "texts": ["A woman ...", "A cat ..."], "note": ""}
 
-A digest names a question by its pictures' file names and its texts, so that it is the same on every
-machine and under every run key. In the cache a verdict is a tag of the case.
+A question's digest is computed from the file names of its pictures and from its texts, so that it is
+the same on every machine and under every run key. In the cache, a verdict is stored as a tag on the case.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ MAX_FILE_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Erratum:
-    """One reviewer's verdict on one question; the other fields are for people who read the file."""
+    """One reviewer's verdict on one question. Pictures, texts and note are only for people who read the file."""
 
     digest: str
     verdict: Verdict
@@ -44,8 +44,8 @@ def question_digest(pictures: Sequence[str], texts: Sequence[str]) -> str:
     """Return the digest of a question: 32 hexadecimal digits.
 
     Args:
-        pictures: Paths of its pictures, of which only the file names count.
-        texts: Its texts, in order.
+        pictures: Paths to the question's pictures; only the file names count.
+        texts: The question's texts, in order.
 
     >>> question_digest(["photos/1.jpg"], ["a", "b"]) == question_digest(["/mnt/1.jpg"], ["a", "b"])
     True
@@ -55,7 +55,7 @@ def question_digest(pictures: Sequence[str], texts: Sequence[str]) -> str:
 
 
 def read(path: Path) -> list[Erratum]:
-    """Read a file of errata.
+    """Read an errata file.
 
     Raises:
         InvalidInput: the file cannot be read, or a line is not an erratum.
@@ -90,7 +90,7 @@ def _parse(path: Path, number: int, line: str) -> Erratum:
 
 
 def rejected(errata: Iterable[Erratum]) -> frozenset[str]:
-    """Return the digests of questions that any reviewer rejects and none calls right."""
+    """Return the digests of questions that at least one reviewer rejects and no reviewer calls right."""
     by_verdict: dict[str, set[str]] = {}
     for erratum in errata:
         by_verdict.setdefault(erratum.digest, set()).add(erratum.verdict)
@@ -102,5 +102,5 @@ def rejected(errata: Iterable[Erratum]) -> frozenset[str]:
 
 
 def lines(errata: Iterable[Erratum]) -> str:
-    """Return errata as JSON lines."""
+    """Format errata as JSON lines."""
     return "".join(json.dumps(asdict(erratum), ensure_ascii=False) + "\n" for erratum in errata)

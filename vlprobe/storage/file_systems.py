@@ -1,4 +1,4 @@
-"""Open fsspec file systems with timeouts that suit a page, and report every failure in one line."""
+"""Access to fsspec file systems, with timeouts short enough for a page and one-line errors for every failure."""
 
 import contextlib
 import functools
@@ -22,11 +22,14 @@ FILE_SYSTEM_ERRORS = (
 
 
 def open_file_system(url: str) -> tuple[Any, str]:
-    """Return the file system of a URL, without cached listings, and the path of the URL in it.
+    """Open the file system for a URL, without cached listings.
+
+    Returns:
+        The file system, and the URL's path in it.
 
     Raises:
         MissingDependency: s3fs is not installed.
-        InvalidInput: The package of another scheme is not installed, or no file system supports this scheme.
+        InvalidInput: the package for another scheme is not installed, or no file system supports the scheme.
     """
     import fsspec
 
@@ -51,23 +54,21 @@ def open_file_system(url: str) -> tuple[Any, str]:
 
 
 def redirect_check(url: str) -> dict[str, dict]:
-    """Return the fsspec options that reject a redirect to a URL that is not allowed; empty for schemes other than http
-    and https.
-    """
+    """Return fsspec options that check each redirect against the allowed URLs; empty unless the URL is http or https."""
     if url.partition("://")[0] not in ("http", "https"):
         return {}
     return {"client_kwargs": {"middlewares": (_refuse_remote_request,)}}
 
 
 async def _refuse_remote_request(request: Any, handler: Any) -> Any:
-    """Check the URL of a request as aiohttp middleware, which also runs for each redirect."""
+    """aiohttp middleware that checks the URL of each request. It also runs for each redirect."""
     access.refuse_remote(str(request.url.with_query(None)))
     return await handler(request)
 
 
 def s3_timeouts(url: str) -> dict[str, dict]:
-    """Return short timeouts for S3, because pages wait for it; empty for other schemes. AWS_MAX_ATTEMPTS
-    sets the retries, as elsewhere.
+    """Return short timeouts for S3, because pages wait for it; empty for other schemes. The number of retries
+    can be set with AWS_MAX_ATTEMPTS, as for other AWS tools.
     """
     if url.partition("://")[0] not in ("s3", "s3a"):
         return {}
@@ -83,8 +84,8 @@ def s3_timeouts(url: str) -> dict[str, dict]:
 
 @functools.cache  # fsspec looks up an open file system by its options: a new class would open a new one
 def _unasked_session() -> type:
-    """Create a type of HTTP session that sends a body without a prior request (`Expect: 100-continue`): aiohttp times
-    out a silent server only once the body is sent, and would wait for the permission forever.
+    """Create an HTTP session class that sends a body at once, without asking the server first (`Expect: 100-continue`).
+    aiohttp only applies its timeout after the body is sent, so a silent server would keep the request waiting forever.
     """
     from aiobotocore.httpsession import AIOHTTPSession
 
@@ -98,9 +99,7 @@ def _unasked_session() -> type:
 
 @contextlib.contextmanager
 def translate_errors(url: str) -> Iterator[None]:
-    """Turn errors of the file system into one line. A FileNotFoundError that the block lets pass means that the bucket
-    does not exist.
-    """
+    """Turn file-system errors into one-line errors. A FileNotFoundError is reported as a bucket that does not exist."""
     try:
         yield
     except VlprobeError:
@@ -126,8 +125,8 @@ def _file_system_errors() -> tuple[type[BaseException], ...]:
 
 
 def one_line(error: BaseException) -> str:
-    """Return the message of an error on one line, without user names and query strings (signatures) of
-    URLs.
+    """Return the message of an error on one line, without user names in URLs and without query strings, which may
+    contain signatures.
     """
     message = re.sub(r"//[^\s\"']*@", "//", " ".join(str(error).split()))
     return re.sub(r"\?[^\s\"')]*=[^\s\"')]*", "", message) or type(error).__name__

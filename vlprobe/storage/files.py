@@ -1,4 +1,4 @@
-"""Safe reading of untrusted files; atomic writing; locks between processes."""
+"""Safe reading of untrusted files, atomic writing, and locks between processes."""
 
 import contextlib
 import errno
@@ -24,11 +24,12 @@ SURROGATE = re.compile("[\ud800-\udfff]")  # half a character; in a path, a byte
 
 
 def parse_path(text: str, confined: bool = True) -> Path:
-    """Parse a path as people type it, with ~ for a home.
+    """Parse a path that a user typed. A leading ~ means a home folder.
 
     Args:
         text: The typed path.
-        confined: Apply the limits of `access`: the path must be under the roots, with all links followed.
+        confined: Whether to apply the limits in `access`: after links are resolved, the path must be in an allowed
+            folder.
 
     Raises:
         InvalidInput: no file can have this path, or it may not be read.
@@ -46,11 +47,11 @@ def parse_path(text: str, confined: bool = True) -> Path:
 
 
 def require_utf8(path: Path, kind: str) -> None:
-    """Raise InvalidInput if the absolute path is not UTF-8, as JSON and Parquet require.
+    """Raise InvalidInput unless the absolute path is valid UTF-8, as JSON and Parquet require.
 
     Args:
         path: Any path.
-        kind: Description of the file or folder, for the message.
+        kind: A description of the file or folder for the error message.
     """
     if SURROGATE.search(os.fspath(path.absolute())):
         raise InvalidInput(
@@ -60,7 +61,7 @@ def require_utf8(path: Path, kind: str) -> None:
 
 
 def require_regular(path: Path) -> None:
-    """Raise OSError for a pipe or a device, whose content may never end, and for an invalid file name."""
+    """Raise OSError for a pipe or a device, whose content may never end, or for an invalid file name."""
     try:
         mode = os.stat(path).st_mode
     except ValueError as error:
@@ -76,7 +77,7 @@ def read(path: Path) -> bytes:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether the file exists; False for an invalid file name."""
+    """Return whether a file exists; False for an invalid file name."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -84,7 +85,7 @@ def is_file(path: Path) -> bool:
 
 
 def present(path: Path) -> bool:
-    """Return whether the path exists, even if this process may not stat it."""
+    """Return whether a path exists, even if this process may not stat it."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -95,14 +96,14 @@ def present(path: Path) -> bool:
 
 
 def read_texts(path: Path, consequence: str) -> dict[str, str]:
-    """Read texts by name from a shared JSON file; empty if the file does not exist.
+    """Read a JSON object of texts by name from a shared file. The result is empty if the file does not exist.
 
     Args:
         path: The file.
         consequence: End of the error message if the file is damaged: "so no saved view can be listed".
 
     Raises:
-        InvalidInput: it is damaged, or may not be read.
+        InvalidInput: the file is damaged or may not be read.
     """
     if not path.exists():
         return {}
@@ -116,8 +117,8 @@ def read_texts(path: Path, consequence: str) -> dict[str, str]:
 
 
 def unreadable(path: Path, error: OSError) -> InvalidInput:
-    """Return the error about a stored file that cannot be opened: StoredDamage, unless this process
-    lacks the permission.
+    """Build the error raised when a stored file cannot be opened: StoredDamage, or InvalidInput if this process lacks
+    permission.
     """
     problem = f"'{path}' cannot be read ({error.strerror})."
     if isinstance(error, PermissionError):
@@ -126,7 +127,7 @@ def unreadable(path: Path, error: OSError) -> InvalidInput:
 
 
 def parse_json(text: str, unique: bool = False) -> object:
-    """Parse JSON. Raises ValueError, also if it nests too deeply or, if `unique`, repeats a name in an object."""
+    """Parse JSON. Raises ValueError, also for deep nesting and, with `unique`, for a repeated name in an object."""
     try:
         return json.loads(text, object_pairs_hook=_unique_object if unique else None)
     except json.JSONDecodeError as error:
@@ -136,7 +137,7 @@ def parse_json(text: str, unique: bool = False) -> object:
 
 
 def parse_json_object(text: str) -> dict[str, Any]:
-    """Parse a JSON object. Raises ValueError, also for any other JSON value."""
+    """Parse a JSON object. Raises ValueError, including for any other JSON value."""
     content = parse_json(text)
     if not isinstance(content, dict):
         raise ValueError("not a JSON object")
@@ -144,9 +145,7 @@ def parse_json_object(text: str) -> dict[str, Any]:
 
 
 def convert(content: object, kind: type[Content]) -> Content:
-    """Convert parsed JSON to an instance of a type. Raises ValueError if a value has another type; values are not
-    coerced.
-    """
+    """Convert parsed JSON to `kind`. Values are not coerced: raises ValueError if a value has another type."""
     try:
         return msgspec.convert(content, kind)
     except msgspec.ValidationError as error:
@@ -164,17 +163,17 @@ def _unique_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes in hex. Raises OSError."""
+    """Return the SHA-256 digest of a file in hexadecimal. Raises OSError."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 @contextlib.contextmanager
 def atomic_writer(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces `path` when the block ends; with `durable`, after an fsync.
+    """Open a temporary file that replaces `path` when the block ends. With `durable`, it is flushed to disk first.
 
     Raises:
-        InvalidInput: it cannot be written, or the cache is read-only; an existing file is unchanged.
+        InvalidInput: the file cannot be written, or the cache is read-only. An existing file stays unchanged.
     """
     refuse_writing()
     with cache_writer(path, durable) as handle:
@@ -183,7 +182,7 @@ def atomic_writer(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def cache_writer(path: Path, durable: bool = False) -> Iterator[BinaryIO]:
-    """Open a writer like `atomic_writer` that is allowed on a read-only server: for local copies of stored objects."""
+    """Like `atomic_writer`, but also allowed on a read-only server, for local copies of objects in a remote store."""
     temporary = path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -204,18 +203,18 @@ def cache_writer(path: Path, durable: bool = False) -> Iterator[BinaryIO]:
 
 
 def write_bytes(path: Path, content: bytes | memoryview, durable: bool = True) -> None:
-    """Replace a file atomically. Raises InvalidInput, as `atomic_writer` does."""
+    """Replace a file atomically. Raises InvalidInput if it cannot be written or the cache is read-only."""
     with atomic_writer(path, durable) as handle:
         handle.write(content)
 
 
 @contextlib.contextmanager
 def lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold a lock between processes while the block runs; it is released when the process ends for any reason.
+    """Hold a lock between processes while the block runs. It is released when the process ends for any reason.
 
     Args:
         path: The lock file; its folder is created if missing.
-        on_wait: Called twice per second while another process holds the lock; may raise to give up.
+        on_wait: Called twice per second while another process holds the lock; may raise an error to give up.
 
     Raises:
         InvalidInput: the lock file cannot be created.
@@ -238,12 +237,12 @@ def lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Replace a file by the value as JSON, atomically. Raises InvalidInput."""
+    """Replace a file atomically with the value as JSON. Raises InvalidInput."""
     write_bytes(path, _json(path, value, indent=1, sort_keys=True))
 
 
 def _json(path: Path, value: object, **options: Any) -> bytes:
-    """Return the value as JSON. Raises InvalidInput if it has a lone surrogate, which pages cannot show."""
+    """Serialize a value as JSON. Raises InvalidInput if it contains a lone surrogate, which pages cannot show."""
     if SURROGATE.search(json.dumps(value, ensure_ascii=False)):
         raise InvalidInput(
             f"Cannot write '{path}': a string in it has a lone surrogate. Use another name or text."
@@ -252,13 +251,13 @@ def _json(path: Path, value: object, **options: Any) -> bytes:
 
 
 def replace_surrogates(content: dict[str, Any]) -> dict[str, Any]:
-    """Replace lone surrogates in parsed JSON with U+FFFD: until version 0.2, server answers were stored with them."""
+    """Replace lone surrogates in parsed JSON with U+FFFD. Until version 0.2, server answers were stored with them."""
     text = json.dumps(content, ensure_ascii=False)
     return json.loads(SURROGATE.sub("\ufffd", text)) if SURROGATE.search(text) else content
 
 
 def append_json(path: Path, value: object, **options: Any) -> None:
-    """Append a value as a line of JSON, after ending an unfinished last line. Raises InvalidInput."""
+    """Append a value to a file as one line of JSON, completing an unfinished last line first. Raises InvalidInput."""
     refuse_writing()
     line = _json(path, value, **options)
     try:

@@ -1,13 +1,13 @@
 """Values computed from files, cached while the files are unchanged.
 
 A file counts as unchanged if its size, modification time, inode and status-change time are the same
-(`stamp`; links are followed). Anyone who may write a file can reset its modification time,
-but not the status-change time, which the kernel maintains. New bytes in the same place, a new file
+(`stamp`; links are resolved). Anyone who may write a file can reset its modification time,
+but not the status-change time, which the kernel maintains. New bytes in the same file, a new file
 under the same name and a link to a new target are therefore all read again.
 
-This protects against other users of the machine. A memo maps content to digests, and so decides which numbers are
+The checks protect against other users on the machine. A memo maps files to digests, and so decides which numbers are
 shown for which weights. It is trusted only if it is a regular file owned by the user who reads it and no one else may
-write it. An attacker who can act as that user can write results anyway. This does not protect against an
+write it. An attacker who can act as that user can write results anyway. The checks do not protect against an
 administrator, who can set the clock, or a file system whose server invents times. `reading_all` ignores all memos.
 """
 
@@ -24,7 +24,7 @@ from typing import Any
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import files
 
-Stamp = list[int]  # size, time of change in ns, inode, time of the last change of status in ns
+Stamp = list[int]  # size, modification time in ns, inode, status-change time in ns
 # A file changed later than this before it was read is not remembered: it may change again within
 # one tick of its file system's clock (2 s on FAT), with the same stamp.
 SETTLED_NS = 2_000_000_000
@@ -34,7 +34,7 @@ _reads_all = contextvars.ContextVar("reads_all", default=False)
 
 @contextlib.contextmanager
 def reading_all() -> Iterator[None]:
-    """Ignore cached values inside the block; values that are computed are cached again."""
+    """Ignore cached values inside the block. Values computed in the block are cached again."""
     token = _reads_all.set(True)
     try:
         yield
@@ -43,33 +43,32 @@ def reading_all() -> Iterator[None]:
 
 
 def is_used() -> bool:
-    """Return whether cached values are used."""
+    """Return whether cached values may be used."""
     return not _reads_all.get()
 
 
 def stamp(path: str | Path) -> Stamp:
-    """Compute the stamp that distinguishes a file or folder from others and from its own earlier content. Raises
-    OSError."""
+    """Return a stamp that tells a file or folder from others and from its own earlier content. Raises OSError."""
     return stamp_of(os.stat(path))
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """Return the stamp of a file or folder from its status."""
+    """Return the stamp for a file or folder with the given status."""
     return [status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns]
 
 
 def is_settled(file_stamp: Stamp, began: int) -> bool:
-    """Return whether a file with this stamp, taken after it was read, cannot have changed while it was read.
+    """Return whether a file cannot have changed while it was read, judging by a stamp taken afterwards.
 
     Args:
-        file_stamp: From `stamp`.
-        began: Start of reading, in ns since 1970.
+        file_stamp: The file's stamp, from `stamp`.
+        began: When reading began, in nanoseconds since 1970.
     """
     return file_stamp[3] + SETTLED_NS < began
 
 
 def read(file: Path) -> dict[str, Any]:
-    """Read a memo by key, which callers must not modify; empty if it is missing or not trusted."""
+    """Read a memo. Callers must not modify the result, which is empty if the file is missing or not trusted."""
     try:
         status = os.lstat(file)
         if not _is_private(status):
@@ -80,7 +79,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def _is_private(status: os.stat_result) -> bool:
-    """Return whether it is a regular file of this user that no one else may write."""
+    """Return whether a file is regular, belongs to this user, and cannot be written by anyone else."""
     if not stat.S_ISREG(status.st_mode):
         return False
     return not hasattr(os, "getuid") or (
@@ -99,9 +98,7 @@ def _parsed(file: Path, n_bytes: int, changed: int, inode: int) -> dict[str, Any
 
 
 def write(file: Path, rows: dict[str, Any], n_rows: int) -> None:
-    """Replace a memo with the last `n_rows` of these rows. Do nothing if the cache is read-only, because a memo only
-    saves time.
-    """
+    """Replace a memo with the last `n_rows` rows. Nothing is written on a read-only server: a memo only saves time."""
     newest = dict(list(rows.items())[-n_rows:])
     with contextlib.suppress(InvalidInput), files.atomic_writer(file, durable=False) as handle:
         if hasattr(os, "fchmod"):

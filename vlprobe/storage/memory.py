@@ -1,4 +1,4 @@
-"""In-memory LRU cache of bounded size that shares concurrent computations of a key."""
+"""In-memory LRU cache with a size limit. Concurrent requests for one key share a single computation."""
 
 import threading
 from collections import OrderedDict
@@ -10,19 +10,19 @@ Value = TypeVar("Value")
 
 
 class SingleFlightCache:
-    """LRU cache that computes each key only once at a time.
+    """LRU cache that never computes the same key twice at the same time.
 
-    Values that are being computed are not counted. A value that exceeds the capacity is kept as the only one. All
-    values under keys of one form have one type, which `get` and `get_many` return.
+    Values that are being computed do not count toward the capacity. A value that exceeds the capacity is kept as the
+    only one. Keys of one form must all have values of one type, which `get` and `get_many` return.
 
     Args:
-        capacity: Maximum sum of the sizes of all values.
-        size_of: The size of a value; 1 each by default.
+        capacity: Maximum total size of all values.
+        size_of: Returns the size of a value; by default, every value has size 1.
     """
 
     def __init__(self, capacity: int, size_of: Callable[[Any], int] = lambda value: 1) -> None:
         self._capacity, self._size_of, self._size = capacity, size_of, 0
-        # With the size of each
+        # Each value with its size
         self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._pending: dict[Hashable, Future[Any]] = {}
         self._lock = threading.Lock()
@@ -31,7 +31,7 @@ class SingleFlightCache:
         return key in self._values
 
     def peek(self, key: Hashable) -> Any:
-        """Return the value of this key, or None if it is not cached."""
+        """Return the value for a key, or None if it is not cached."""
         with self._lock:
             return self._values[key][0] if key in self._values else None
 
@@ -41,11 +41,11 @@ class SingleFlightCache:
         compute: Callable[[], Value],
         is_current: Callable[[], bool] = lambda: True,
     ) -> Value:
-        """Return the value of this key, which callers must not modify.
+        """Return the value for a key, computing it if necessary. Callers must not modify the value.
 
         Args:
             key: Everything that the value depends on.
-            compute: Called if the key is not cached; concurrent callers wait, and get the same
+            compute: Called if the key is not cached. Concurrent callers wait and get the same
                 value or error.
             is_current: Called after `compute`; returns whether the key still covers everything that the value depends
                 on. If not, the value is returned but not cached.
@@ -77,13 +77,12 @@ class SingleFlightCache:
     def get_many(
         self, keys: Sequence[Hashable], compute: Callable[[list[int]], Sequence[Value]]
     ) -> list[Value]:
-        """Return the values of several keys; evict others only after all are computed.
+        """Return the values for several keys. Other values are evicted only after all of them are computed.
 
         Args:
-            keys: Duplicates are computed once.
-            compute: Called at most once, with the positions in `keys` of those that are not cached;
-                returns one value for each position. Concurrent callers do not wait for each other
-                here.
+            keys: The keys. Duplicates are computed once.
+            compute: Called at most once, with the positions in `keys` that are not cached; returns one
+                value for each position. Concurrent callers do not wait for each other here.
         """
         with self._lock:
             cached = {key: self._values[key][0] for key in keys if key in self._values}

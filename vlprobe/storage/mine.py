@@ -1,8 +1,8 @@
-"""Folder of the cache for data that people wrote or paid for and that no run can recompute.
+"""Cache folder for data that people wrote or paid for, which no run can recompute.
 
-    cache/mine/annotations/         tags and notes of cases
+    cache/mine/annotations/         tags and notes on cases
                verdicts/            people's verdicts on edits
-               answers/             answers of servers, which may have cost money
+               answers/             server answers, which may have cost money
                kept/                pictures kept in the Playground
                display_names.json   names that people gave to models and datasets
                bookmarks.json       saved views of the dashboard
@@ -22,7 +22,7 @@ FOLDER = "mine"
 
 
 def path(root: Path, name: str) -> Path:
-    """Return `root/mine/name`, after moving the data that an older version stored at `root/name` there.
+    """Return `root/mine/name`. Data that an older version stored at `root/name` is moved there first.
 
     The old path is returned if the data cannot be moved: the server or the disk is read-only, or the
     old path is a link.
@@ -42,9 +42,9 @@ def path(root: Path, name: str) -> Path:
 
 
 def _move(old: Path, new: Path) -> None:
-    """Rename a file or a folder, or merge it into the new one: an older version was used again.
+    """Rename a file or folder, or merge it into the new one if an older version was used in the meantime.
 
-    Raises OSError or InvalidInput if that fails; the content is then at one of the two paths.
+    Raises OSError or InvalidInput on failure; the content is then at one of the two paths.
     """
     if not files.present(new):
         os.rename(old, new)

@@ -1,15 +1,15 @@
-"""Store under a URL that fsspec opens, read and written through a local folder.
+"""Remote result store: objects under any URL that fsspec can open, read and written through a local folder.
 
-    index/runs/<run key>.2.json           the manifest of a run (2: its schema): its existence marks a complete run
-    index/cases/<case key>.2.json         the same for questions
-    index/models/<...>.json               an examination
-    runs/<run key>/scores.<sha256>.parquet         a table, named by 16 digits of its checksum
+    index/runs/<run key>.2.json           the manifest of a run in schema 2; its existence marks a complete run
+    index/cases/<case key>.2.json         the manifest of a question set
+    index/models/<...>.json               an examination of a model
+    runs/<run key>/scores.<sha256>.parquet         a table; its name contains 16 digits of its checksum
     runs/<run key>/parts/<part>.<sha256>.parquet   a finished part of an incomplete run
-    embeddings/...                        as in the folder
+    embeddings/...                        as in a local store
 
-An entry is written once, under a key of everything that determines its content. Its manifest is uploaded last, so that
-an interrupted upload stays invisible. The tables of a second writer do not replace any. An entry that is not uploaded
-yet has `pending.json` in place of its manifest.
+An entry is written once, under a key computed from everything that determines its content. Its manifest is uploaded
+last, so that an interrupted upload stays invisible. Tables from a second writer never replace existing ones. An entry
+that is not uploaded yet has a `pending.json` instead of its manifest.
 """
 
 import contextlib
@@ -34,15 +34,15 @@ from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.entry import SCHEMA, Entry, parse_manifest, part_intact
 from vlprobe.storage.file_systems import open_file_system, translate_errors
 
-MIRROR = "VLPROBE_MIRROR"  # the folder of all mirrors
+MIRROR = "VLPROBE_MIRROR"  # the folder that contains all mirrors
 MARK = ".vlprobe-remote"  # contains the URL
-TABLE = re.compile(r"(.+)\.([0-9a-f]{16})\.parquet")  # name of a table's object, with its checksum
-LISTED_SECONDS = 3.0  # between two refreshes
-UNREACHED_SECONDS = 30.0  # after a failed one, for which a page may have waited
+TABLE = re.compile(r"(.+)\.([0-9a-f]{16})\.parquet")  # object name for a table, with its checksum
+LISTED_SECONDS = 3.0  # minimum time between two refreshes
+UNREACHED_SECONDS = 30.0  # the same after a failed refresh, which may have kept a page waiting
 
 
 def is_url(cache: object) -> bool:
-    """Return whether a cache is a URL, not a folder. Raises InvalidInput for unsupported URLs."""
+    """Return whether a cache is given as a URL rather than a folder. Raises InvalidInput for an unsupported URL."""
     text = str(cache)
     if not re.match("[A-Za-z][A-Za-z0-9+.:-]+:/", text):
         return False
@@ -58,7 +58,7 @@ def is_url(cache: object) -> bool:
 
 
 def open_mirror(url: str) -> "Mirror":
-    """Return the mirror of a URL, and make its folder on this machine. Raises InvalidInput."""
+    """Return the mirror for a URL, creating its folder on this machine. Raises InvalidInput."""
     address = url.rstrip("/")
     scheme, _, path = address.partition("://")
     if scheme in ("file", "local"):
@@ -81,9 +81,9 @@ def open_mirror(url: str) -> "Mirror":
 
 
 def mirror_of(folder: Path) -> "Mirror | None":
-    """Return the mirror, opened by this process, that contains a folder; None if there is none.
+    """Return the mirror that contains a folder, if this process opened it, or None if the folder is not in a mirror.
 
-    Raises InvalidInput for the folder of a mirror that was not opened by its URL: a folder must not
+    Raises InvalidInput if the folder is in a mirror that was not opened by its URL: a folder must not
     decide where results are sent.
     """
     for root in (folder, *folder.parents):
@@ -97,19 +97,19 @@ def mirror_of(folder: Path) -> "Mirror | None":
 
 
 def publish(path: Path) -> None:
-    """Upload a file to the index of the cache whose mirror it is in; otherwise do nothing."""
+    """Upload a file to the index of the remote store that it mirrors. Does nothing if the file is not in a mirror."""
     if mirror := mirror_of(path.parent):
         mirror.put(f"index/{mirror.name(path)}", path)
 
 
 @functools.cache
 def warn_once(text: str) -> None:
-    """Log a warning, each text once per process."""
+    """Log a warning. The same text is logged only once per process."""
     logging.getLogger(__name__).warning("%s", text)
 
 
 class Mirror:
-    """The objects under one URL, by name: paths with slashes, as those of files below `root`."""
+    """The objects under one URL. An object's name is the path of its file relative to `root`, with slashes."""
 
     def __init__(self, url: str, root: Path) -> None:
         self.url, self.root = url, root
@@ -125,22 +125,22 @@ class Mirror:
         return f"{self._opened[1]}/{name}"
 
     def name(self, path: Path) -> str:
-        """Return the name of the object of a file."""
+        """Return the object name for a local file."""
         return path.relative_to(self.root).as_posix()
 
     def address(self, name: str) -> str:
-        """Return the URL of an object."""
+        """Return the URL for an object."""
         return f"{self.url}/{name}"
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of all objects in a folder and below."""
+        """Return the names of all objects in a folder and its subfolders."""
         with translate_errors(self.url):
             listing = self._opened[0].find(self._path(folder), detail=True)
         start = len(self._opened[1]) + 1
         return [path[start:] for path, facts in listing.items() if facts.get("type") == "file"]
 
     def read_all(self, names: Iterable[str]) -> dict[str, bytes]:
-        """Download the bytes of small objects concurrently; missing objects are left out."""
+        """Download small objects concurrently and return their bytes by name. Missing objects are left out."""
         with translate_errors(self.url):
             paths = {self._path(name): name for name in names}
             contents = self._opened[0].cat(list(paths), on_error="return") if paths else {}
@@ -150,16 +150,16 @@ class Mirror:
         return {paths[path]: data for path, data in contents.items() if isinstance(data, bytes)}
 
     def read(self, name: str) -> bytes | None:
-        """Return the bytes of a small object; None if it is missing."""
+        """Return the bytes of a small object, or None if it is missing."""
         return self.read_all([name]).get(name)
 
     def fetch(self, name: str, path: Path, is_intact: Callable[[Path], bool] | None = None) -> None:
-        """Copy an object to a file, which appears only if it is intact. Raises StoredDamage otherwise.
+        """Copy an object to a file. The file appears only if the copy is intact; otherwise raises StoredDamage.
 
         Args:
-            name: The object.
-            path: The file.
-            is_intact: Checks the copy; by default, a table's checksum must begin with the digits in its name.
+            name: The object name.
+            path: The file to write.
+            is_intact: Checks the copy. By default, a table's checksum must begin with the digits in its name.
         """
         with files.cache_writer(path) as handle:
             with translate_errors(self.url):
@@ -182,20 +182,21 @@ class Mirror:
                 self._opened[0].pipe_file(self._path(name), content)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove objects; missing ones are ignored."""
+        """Remove objects. Missing objects are ignored."""
         refuse_writing()
         for name in names:
             with translate_errors(self.url), contextlib.suppress(FileNotFoundError):
                 self._opened[0].rm_file(self._path(name))
 
     def remove_run(self, key: str) -> None:
-        """Remove a run for all machines: first its manifest, which marks it as complete."""
+        """Remove a run for all machines, starting with the manifest, which marks the run as complete."""
         self.remove([f"index/runs/{key}.{SCHEMA}.json"])
         self.remove(self.names(f"runs/{key}"))
 
     def refresh(self, now: bool = False) -> None:
-        """Download new manifests and examinations, and delete the manifests of entries that were removed remotely, at
-        most every few seconds. Raises InvalidInput if the URL cannot be reached.
+        """Download new manifests and examinations, and delete local manifests whose entries were removed remotely.
+
+        Done at most every few seconds unless `now` is set. Raises InvalidInput if the URL cannot be reached.
         """
         with self._lock:
             if now or time.monotonic() >= self._next_refresh:
@@ -228,14 +229,14 @@ class Mirror:
             path.unlink(missing_ok=True)
 
     def _file(self, name: str) -> Path | None:
-        """Return the file of a manifest or an examination; None for other objects."""
+        """Return the local file for a manifest or an examination, or None for any other object."""
         if entry := re.fullmatch(rf"index/(runs|cases)/([0-9a-z]{{1,64}})\.{SCHEMA}\.json", name):
             return self.root / entry[1] / entry[2] / "manifest.json"
         examination = re.fullmatch(r"index/models/([0-9A-Za-z][0-9A-Za-z_.-]{0,200}\.json)", name)
         return self.root / "models" / examination[1] if examination else None
 
     def save(self, name: str, content: bytes) -> None:
-        """Write the file of an index object. Raises StoredDamage if the object is damaged."""
+        """Write the content of an index object to its local file. Raises StoredDamage if the content is damaged."""
         path = self._file(name)
         is_whole = _is_json if name.startswith("index/models/") else parse_manifest
         if path is None or not is_whole(content):
@@ -243,14 +244,15 @@ class Mirror:
         self.write_file(path, content)
 
     def write_file(self, path: Path, content: bytes) -> None:
-        """Write a file unless its content is the same: a new time would invalidate the caches of pages."""
+        """Write a file unless it already has this content: a new modification time would invalidate page caches."""
         if not path.exists() or path.read_bytes() != content:
             with files.cache_writer(path) as handle:
                 handle.write(content)
 
     def upload_pending(self) -> None:
-        """Upload intact finished entries and examinations that the URL lacks. Raises InvalidInput if the URL cannot be
-        reached or written.
+        """Upload finished entries and examinations that are intact and missing remotely.
+
+        Raises InvalidInput if the URL cannot be reached or written.
         """
         self.refresh(now=True)
         self.put("writable", b"")
@@ -265,7 +267,7 @@ class Mirror:
 
 
 class MirroredEntry(Entry):
-    """Entry whose tables are downloaded when they are read, and uploaded when it is finished."""
+    """Cache entry whose tables are downloaded when they are read, and uploaded when the entry is finished."""
 
     def __init__(self, folder: Path, mirror: Mirror) -> None:
         super().__init__(folder)
@@ -279,7 +281,7 @@ class MirroredEntry(Entry):
         return super().complete
 
     def manifest(self) -> dict[str, Any]:
-        """Return the fields of the manifest, downloaded if it is not local."""
+        """Return the fields in the manifest, after downloading it if it is not local."""
         self._fetch_manifest()
         return super().manifest()
 
@@ -290,7 +292,7 @@ class MirroredEntry(Entry):
             self.mirror.save(self.index, content)
 
     def table_path(self, name: str) -> Path:
-        """Return the path of a table, downloaded if it is missing or damaged. Raises InvalidInput."""
+        """Return the path to a table, after downloading it if it is missing or damaged. Raises InvalidInput."""
         if (self.folder / f"{name}.parquet").exists():
             with contextlib.suppress(StoredDamage):
                 return super().table_path(name)
@@ -308,20 +310,20 @@ class MirroredEntry(Entry):
         self.mirror.fetch(table_object(self.name, line), self.folder / line["name"])
 
     def _uploaded_parts(self) -> dict[str, str]:
-        """Return the objects of finished parts by the names of the parts."""
+        """Return the object name for each finished part that was uploaded, by part name."""
         names = self.mirror.names(f"{self.name}/parts")
         tables = {name: TABLE.fullmatch(Path(name).name) for name in names}
         return {table[1]: name for name, table in tables.items() if table}
 
     def parts(self) -> set[str]:
-        """Return the names of all finished parts, local and remote; upload those that are only local."""
+        """Return the names of all finished parts, local and remote. Parts that are only local are uploaded."""
         uploaded = set(self._uploaded_parts())
         for name in sorted(super().parts() - uploaded):
             self._upload_part(name)
         return super().parts() | uploaded
 
     def part(self, name: str) -> pa.Table | None:
-        """Return a finished part, downloaded if it is not local; None if there is none or it is damaged."""
+        """Return a finished part, downloading it if it is not local, or None if it is missing or damaged."""
         if not self.has_part(name) and (part := self._uploaded_parts().get(name)):
             path = self.folder / "parts" / f"{name}.parquet"
             try:
@@ -333,7 +335,7 @@ class MirroredEntry(Entry):
         return super().part(name)
 
     def write_part(self, name: str, table: pa.Table) -> None:
-        """Store a part locally and remotely; the same name always holds the same rows."""
+        """Store a part locally and remotely. Parts with the same name always hold the same rows."""
         super().write_part(name, table)
         self._upload_part(name)
 
@@ -348,9 +350,9 @@ class MirroredEntry(Entry):
         self.upload()
 
     def upload(self) -> None:
-        """Upload a finished entry: its tables, then its manifest. An uploaded run replaces the local one.
+        """Upload a finished entry: first its tables, then its manifest. An existing remote run replaces the local one.
 
-        Raises InvalidInput if that fails; the entry stays local, and the next run uploads it.
+        Raises InvalidInput if the upload fails; the entry then stays local, and the next run uploads it.
         """
         pending = self.folder / "pending.json"
         try:
@@ -379,12 +381,12 @@ class MirroredEntry(Entry):
 
 
 def table_object(folder: str, line: Mapping[str, str]) -> str:
-    """Return the object name of a table. It contains the checksum, so that tables never replace each other."""
+    """Return the object name for a table. It contains the checksum, so that no table replaces another."""
     return f"{folder}/{Path(line['name']).stem}.{line['sha256'][:16]}.parquet"
 
 
 def _has_checksum_in(name: str) -> Callable[[Path], bool]:
-    """Return the check of a table by the digits of the checksum in the name of its object."""
+    """Build a check that a file's checksum begins with the digits in the name of a table object."""
     digits = name.split(".")[-2]
     return lambda file: files.sha256(file).startswith(digits)
 
@@ -397,4 +399,4 @@ def _is_json(content: bytes) -> bool:
     return True
 
 
-_mirrors: dict[Path, Mirror] = {}  # by folder: embeddings and examinations know only their folder
+_mirrors: dict[Path, Mirror] = {}  # by folder: embeddings and examinations only know their folder

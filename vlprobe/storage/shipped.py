@@ -1,12 +1,12 @@
-"""Bundled results: read-only stores in the package.
+"""Bundled results: read-only stores inside the package.
 
-    published_results    answers of real models, published by their authors (`tools.ship_published`)
-    shipped_results      answers of the tiny models to questions about drawn scenes (`tools.ship`)
+    published_results    answers from real models, published by their authors (`tools.ship_published`)
+    shipped_results      answers from the tiny models to questions about drawn scenes (`tools.ship`)
 
-All code that shows results opens its store here (`opened`). A run that is also in the user's store is read from
-that store. All writes (annotations, saved views, jobs) go to the user's store.
+All code that shows results opens its store with `opened`. A run that is also in the user's store is read from
+there. All writes (annotations, saved views, jobs) go to the user's store.
 
-    VLPROBE_SHIPPED=FOLDER    folder of bundled results; empty: none are shown
+    VLPROBE_SHIPPED=FOLDER    folder with bundled results; empty: none are shown
 """
 
 import functools
@@ -31,7 +31,7 @@ PUBLISHED_FOLDER = FOLDER.with_name("published_results")
 
 
 def folders() -> tuple[Path, ...]:
-    """Return the folders of bundled results that are shown, in order of priority; may be empty."""
+    """Return the folders with bundled results to show, highest priority first. The tuple may be empty."""
     return tuple(path for path in _configured_folders() if path.is_dir())
 
 
@@ -43,13 +43,13 @@ def _configured_folders() -> tuple[Path, ...]:
 
 
 def thumbnail(key: str) -> bytes | None:
-    """Return the bundled thumbnail of a picture, WebP; None if there is none."""
+    """Return the bundled WebP thumbnail for a key, or None if there is none."""
     every = (_thumbnails(path / THUMBNAILS).get(key) for path in _configured_folders())
     return next(filter(None, every), None)
 
 
 def write_thumbnails(path: Path, contents: Mapping[str, bytes]) -> None:
-    """Write thumbnails by their keys into one file of a folder of bundled results."""
+    """Write thumbnails, given by key, into the thumbnail file in a folder of bundled results."""
     table = pa.table({"key": list(contents), "content": list(contents.values())})
     pq.write_table(
         table, path / THUMBNAILS, compression="zstd", compression_level=19, use_dictionary=False
@@ -66,12 +66,12 @@ def _thumbnails(file: Path) -> dict[str, bytes]:
 
 
 class StoreAboveShipped(Store):
-    """The user's store, which also shows the runs of read-only stores.
+    """The user's store, combined with read-only stores whose runs it also shows.
 
     Args:
         root: The folder of the user's store.
         shipped_root: The folder of a read-only store.
-        more_roots: The folders of further read-only stores, with lower priority.
+        more_roots: Folders of further read-only stores, in order of decreasing priority.
     """
 
     def __init__(self, root: Path | str, shipped_root: Path, *more_roots: Path) -> None:
@@ -86,7 +86,7 @@ class StoreAboveShipped(Store):
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        """List the user's folder, then those of the bundled results."""
+        """Return the user's folder, followed by the folders with bundled results."""
         return (self.root, *self.shipped.roots)
 
     def is_shipped(self, run_key: str) -> bool:
@@ -104,7 +104,7 @@ class StoreAboveShipped(Store):
         return shipped_entry if _complete(shipped_entry) and not _complete(entry) else entry
 
     def _read_runs(self) -> tuple[list[dict[str, Any]], dict[str, InvalidInput]]:
-        """Read the bundled runs first, then the user's, oldest first."""
+        """Read the bundled runs first, then the user's runs, oldest first."""
         manifests, unread = super()._read_runs()
         keys = {manifest["key"] for manifest in manifests}
         shipped_manifests, shipped_unread = self.shipped.read_runs()
@@ -117,7 +117,7 @@ class StoreAboveShipped(Store):
 
 
 def opened(root: Path | str = DEFAULT) -> Store:
-    """Open the user's store together with the bundled results, as pages, Python and commands show them."""
+    """Open the user's store combined with the bundled results, as pages, Python and commands show them."""
     store = Store(root)
     below = [path for path in folders() if path.resolve() != store.root]
     return StoreAboveShipped(root, *below) if below else store

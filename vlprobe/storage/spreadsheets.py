@@ -1,4 +1,4 @@
-"""Escape untrusted text in cells that a spreadsheet may open."""
+"""Escaping for untrusted text in cells that a spreadsheet may open."""
 
 import re
 
@@ -10,8 +10,7 @@ FORMULA = re.compile(
 
 
 def defused(value: object) -> object:
-    """Escape a cell so that no spreadsheet runs it: text that begins like a formula gets an apostrophe; numbers stay
-    numbers.
+    """Escape a cell so that no spreadsheet runs it as a formula: such text gets an apostrophe. Numbers stay numbers.
 
     >>> defused("=1+1"), defused("-"), defused(-0.5), defused("a dog; =1+1")
     ("'=1+1", "'-", -0.5, "a dog;' =1+1")

@@ -1,19 +1,19 @@
-"""Results as Parquet files, written once, under keys that depend on everything that can change a
+"""The result store: Parquet files that are written once, under keys that depend on everything that can change a
 number.
 
     cases/<case key>/cases.parquet      the questions, shared by all models that answered them
     runs/<run key>/scores.parquet       one model's scores, one row per case
-    runs/<run key>/estimates.parquet    means and intervals, a small table for pages
+    runs/<run key>/estimates.parquet    means and intervals in a small table for pages
     runs/<run key>/sums.parquet         sums behind the means, one row per metric and item, for comparisons
     runs/<run key>/fronts.parquet       the top of each gallery, one row per case (rococo)
     runs/<run key>/comparisons.parquet  overlaps of two named wordings, one row per case (prsm)
     .../manifest.json                   files, rows, sha256; written last: its existence marks a complete entry
 
-A file is written under a temporary name, read back, flushed to the disk and renamed; an incomplete
+Each file is written under a temporary name, read back, flushed to disk and renamed; an incomplete
 entry has its finished parts in `parts/`. Readers take the list of files from the manifests. Results are not in
 a `.duckdb` file, because DuckDB lets either one process write or several read, and a dashboard and a job
-are two processes. Entries are never migrated and never expire. The folder may be a mirror of an object store
-that several machines share: `mirror.py`.
+are two processes. Entries are never migrated and never expire. The folder may mirror an object store
+that several machines share (see `mirror.py`).
 """
 
 import contextlib
@@ -49,7 +49,7 @@ MANIFESTS = 4096  # kept in memory, some kilobytes each
 
 @dataclass(frozen=True)
 class Listing:
-    """The complete runs of a store at one time, and values computed from them."""
+    """The complete runs in a store at one time, and values computed from them."""
 
     version: str
     manifests: list[dict[str, Any]]
@@ -58,11 +58,11 @@ class Listing:
 
 
 class Store:
-    """The cache: the only place that results are written to and read from.
+    """The cache: the only place where results are written and read.
 
     Args:
-        root: A folder, or the URL of an object store; its folder is then the mirror on this
-            machine.
+        root: A folder, or the URL of an object store. For a URL, `root` becomes the local folder that
+            mirrors the object store.
     """
 
     def __init__(self, root: Path | str = DEFAULT) -> None:
@@ -81,29 +81,29 @@ class Store:
                 f"Cannot use '{root}' as the cache folder ({error}). Choose another with --cache."
             ) from None
         self.mirror = mirror_of(self.root)
-        self._listing: Listing | None = None  # of a snapshot
+        self._listing: Listing | None = None  # set in a snapshot
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        """Folders that results are read from, the writable one first."""
+        """Return the folders that results are read from, the writable one first."""
         return (self.root,)
 
     @property
     def address(self) -> str:
-        """URL of the store, or its folder: valid on every machine that can reach it."""
+        """Return the URL of the store, or its folder. The address works on every machine that can reach it."""
         return self.mirror.url if self.mirror else str(self.root)
 
     def __reduce__(self) -> tuple:
         return Store, (self.address,)
 
     def require_writable(self) -> None:
-        """Raise InvalidInput if the store cannot be written. Call this before long work."""
+        """Raise InvalidInput if the store cannot be written. Call this method before long work."""
         self.require_local_writable()
         if self.mirror:
             self.mirror.upload_pending()
 
     def require_local_writable(self) -> None:
-        """Check the folder as `require_writable` does, without the object store."""
+        """Raise InvalidInput if the local folder cannot be written, without checking the object store."""
         refuse_writing()
         try:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -115,11 +115,11 @@ class Store:
             ) from None
 
     def cases(self, key: str) -> Entry:
-        """Return the questions under this key."""
+        """Return the entry with the questions stored under a case key."""
         return self._entry("cases", key)
 
     def run(self, key: str) -> Entry:
-        """Return one model's answers under this key."""
+        """Return the entry with one model's answers stored under a run key."""
         return self._entry("runs", key)
 
     def _entry(self, kind: str, key: str) -> Entry:
@@ -131,24 +131,24 @@ class Store:
         return MirroredEntry(folder, self.mirror) if self.mirror else Entry(folder)
 
     def runs(self) -> list[dict[str, Any]]:
-        """Return the manifests of all complete runs that can be read, oldest first; each has `key`."""
+        """Return the manifests of all readable complete runs, oldest first. Each manifest has a `key`."""
         return self.read_runs()[0]
 
     def snapshot(self) -> "Store":
-        """Return the same store with `read_runs` and `version` frozen at their current values, for many queries on
-        one version of a large store.
+        """Return a copy of the store with `read_runs` and `version` frozen at their current values, so that many queries
+        see one version of a large store.
         """
         snapshot = copy.copy(self)
         snapshot._listing = Listing(self.version(), *self.read_runs())
         return snapshot
 
     def listing_fact(self, name: Hashable, compute: Callable[[], Fact]) -> Fact:
-        """Return a value derived from the stored runs and examinations, computed once per snapshot; callers must not
-        modify it.
+        """Return a value derived from the stored runs and examinations, computed once per snapshot. Callers must not
+        modify the value.
 
         Args:
-            name: The name of the fact; all facts with names of one form have one type.
-            compute: Called if the value is not cached, and always if this is not a snapshot.
+            name: The name of the value. All names of one form must have values of one type.
+            compute: Called if the value is not cached, and always if the store is not a snapshot.
         """
         if self._listing is None:
             return compute()
@@ -156,7 +156,7 @@ class Store:
         return facts[name] if name in facts else facts.setdefault(name, compute())
 
     def read_runs(self) -> tuple[list[dict[str, Any]], dict[str, InvalidInput]]:
-        """Return the manifests of all complete runs, oldest first, and the errors of unreadable ones by key."""
+        """Return the manifests of all complete runs, oldest first, and the errors for unreadable runs by key."""
         if self._listing is None:
             return self._read_runs()
         return [_manifest_copy(manifest) for manifest in self._listing.manifests], {
@@ -197,16 +197,16 @@ class Store:
         ), unread
 
     def is_shipped(self, run_key: str) -> bool:
-        """Return whether a run is bundled with vlprobe: see `storage.shipped`."""
+        """Return whether a run is bundled with vlprobe (see `storage.shipped`)."""
         return False
 
     @property
     def connection_error(self) -> str:
-        """Reason why the object store could not be reached, in one line; "" if it was reached."""
+        """Return one line on why the object store could not be reached, or "" if it was reached."""
         return self.mirror.connection_error if self.mirror else ""
 
     def _refresh(self) -> None:
-        """Update the mirror. Raises InvalidInput if that fails and this machine lacks a run to show instead."""
+        """Update the mirror. If that fails, raises InvalidInput unless this machine already has runs to show."""
         if not self.mirror:
             return
         try:
@@ -217,7 +217,10 @@ class Store:
             warn_once(str(error))
 
     def find(self, key: str) -> dict[str, Any]:
-        """Return the manifest of the run whose key begins with these digits. Raises NotFound."""
+        """Return the manifest of the run whose key begins with the given digits.
+
+        Raises NotFound, or InvalidInput if several runs match or the matching run cannot be read.
+        """
         manifests, unread = self.read_runs()
         runs = {manifest["key"]: manifest for manifest in manifests}
         matching = [full for full in runs if key and full.startswith(key)]
@@ -234,8 +237,8 @@ class Store:
         return runs[matching[0]]
 
     def version(self) -> str:
-        """Return the version of cached tables: it changes when a run is completed or removed, a model is
-        examined, or a picture is downloaded.
+        """Return the version of the stored results, which changes when a run is completed or removed, a model is
+        examined, or pictures are downloaded.
         """
         return self._listing.version if self._listing else self._read_version()
 
@@ -253,14 +256,14 @@ class Store:
         return hashlib.sha256("\n".join(stamps).encode()).hexdigest()[:16]
 
     def note_downloads(self) -> None:
-        """Change the version of cached tables after a download of pictures."""
+        """Record that pictures were downloaded, which changes `version`."""
         files.write_bytes(self.root / DOWNLOADED, b"", durable=False)
 
     def files(self, keys: Sequence[str], table: str) -> list[str]:
-        """Return the paths of one table of complete entries, for read_parquet: `scores`, `estimates`, `sums`
-        or a probe's side table (runs), or `cases`.
+        """Return the path to one table in each of several complete entries, for DuckDB's read_parquet.
 
-        Raises InvalidInput if a checksum differs.
+        Runs have `scores`, `estimates`, `sums` and the probe's side tables; question sets have `cases`. Raises InvalidInput
+        if a checksum differs.
         """
         entry = self.cases if table == "cases" else self.run
         if not self.mirror:
@@ -270,7 +273,7 @@ class Store:
 
     @contextlib.contextmanager
     def cursor(self) -> Iterator["duckdb.DuckDBPyConnection"]:
-        """Open a DuckDB cursor that can only read the store's folders. Raises InvalidInput if a file is missing."""
+        """Open a DuckDB cursor that can only read the store's folders. Raises InvalidInput if a file cannot be read."""
         import duckdb
 
         cursor = _connection(tuple(map(str, self.roots))).cursor()
@@ -285,7 +288,7 @@ class Store:
 
 
 def _names(folder: Path) -> list[str]:
-    """List the names in a folder, in order; empty if it cannot be listed."""
+    """Return the sorted names in a folder, or an empty list if the folder cannot be listed."""
     try:
         return sorted(os.listdir(folder))
     except OSError:
@@ -293,7 +296,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _stamp(path: str) -> str:
-    """Return a version that changes with the file and its permissions; "" if the file is missing."""
+    """Return a version that changes with a file and its permissions, or "" if the file is missing."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -304,8 +307,9 @@ def _stamp(path: str) -> str:
 
 
 def _manifest(folder: str) -> dict[str, Any] | None:
-    """Return the fields of a run's manifest, read again if its file has changed; None if there is
-    none. Raises InvalidInput as `Entry.manifest`.
+    """Return the fields in a run's manifest, or None if there is none. A changed file is read again.
+
+    Raises InvalidInput if the manifest cannot be read or is damaged.
     """
     began = time.time_ns()
     try:
@@ -320,13 +324,13 @@ def _manifest(folder: str) -> dict[str, Any] | None:
 
 
 def _manifest_copy(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy that callers may modify."""
+    """Return a copy of a manifest that callers may modify."""
     return {**manifest, "run": {**manifest["run"]}} if "run" in manifest else {**manifest}
 
 
 @functools.lru_cache(maxsize=MANIFESTS)
 def _settled_manifest(folder: str, _stamp: tuple[int, ...]) -> dict[str, Any]:
-    """Return the manifest of a file with this stamp; cached, because each page reads all of them (0.1 ms per run)."""
+    """Read the manifest that has the given stamp. Cached, because each page reads all manifests (0.1 ms per run)."""
     return Entry(Path(folder)).manifest()
 
 
