@@ -54,7 +54,9 @@ def open_file_system(url: str) -> tuple[Any, str]:
 
 
 def redirect_check(url: str) -> dict[str, dict]:
-    """Return fsspec options that check each redirect against the allowed URLs; empty unless the URL is http or https."""
+    """Return fsspec options that check each redirect against the allowed URLs; empty unless the scheme is http or
+    https.
+    """
     if url.partition("://")[0] not in ("http", "https"):
         return {}
     return {"client_kwargs": {"middlewares": (_refuse_remote_request,)}}

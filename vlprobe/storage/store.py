@@ -135,8 +135,8 @@ class Store:
         return self.read_runs()[0]
 
     def snapshot(self) -> "Store":
-        """Return a copy of the store with `read_runs` and `version` frozen at their current values, so that many queries
-        see one version of a large store.
+        """Return a copy of the store with `read_runs` and `version` frozen, so that many queries see one version of a
+        large store.
         """
         snapshot = copy.copy(self)
         snapshot._listing = Listing(self.version(), *self.read_runs())
@@ -262,8 +262,8 @@ class Store:
     def files(self, keys: Sequence[str], table: str) -> list[str]:
         """Return the path to one table in each of several complete entries, for DuckDB's read_parquet.
 
-        Runs have `scores`, `estimates`, `sums` and the probe's side tables; question sets have `cases`. Raises InvalidInput
-        if a checksum differs.
+        Runs have `scores`, `estimates`, `sums` and the probe's side tables; question sets have `cases`. Raises
+        InvalidInput if a checksum differs.
         """
         entry = self.cases if table == "cases" else self.run
         if not self.mirror:
