@@ -1,12 +1,12 @@
-"""Names of models, datasets, probes and edit rules: those in the folders `datasets`, `models` and `probes`, one
-module per family without a list to edit, and those of plug-ins outside vlprobe (`plugins`).
+"""The registry that finds models, datasets, probes and edit rules by name.
 
-A module of `datasets` or `models` defines PREFIX, `names()` (the forms that can be typed without a lookup) and
-`load(name, ...)`, and may define `check_name(name)`, which raises an error for a wrong name before anything is
-loaded, `named_capabilities(name)` and, of models, `suggestion(path)`: the name to use instead of a path; or it
-defines FAMILIES, a sequence of objects that have these. A name is its prefix, or its prefix, a colon and a text that
-the family parses. A module of `probes` defines PROBE. Modules are cheap to import: heavy libraries are
-imported where they are used.
+It loads every module in the folders `datasets`, `models` and `probes`, so there is no list to edit, and plug-ins from
+outside vlprobe (`plugins`). A module in `datasets` or `models` defines PREFIX, `names()` (the forms that can be typed
+without a lookup) and `load(name, ...)`. It may define `check_name(name)`, which raises an error for a wrong name before
+anything is loaded, `named_capabilities(name)` and, for models, `suggestion(path)`, which returns the name to use
+instead of a path. Alternatively, it defines FAMILIES, a sequence of objects with these members. A name is a prefix,
+or a prefix, a colon and a text that the family parses. A module in `probes` defines PROBE. Modules are cheap to import,
+because heavy libraries are imported where they are used.
 """
 
 import functools
@@ -28,22 +28,20 @@ from vlprobe.types import Capabilities, Dataset, Model, Probe
 
 
 class Family(Protocol):
-    """Datasets or models whose names begin with one prefix: a module, or one of a module's
-    FAMILIES.
-    """
+    """A family of datasets or models whose names share a prefix: a module, or one of a module's FAMILIES."""
 
     @property
     def PREFIX(self) -> str:
-        """Prefix of their names."""
+        """The prefix of all names in the family."""
         ...
 
     def names(self) -> list[str]:
-        """Forms that can be typed without a lookup."""
+        """Return the forms of names that can be typed without a lookup."""
         ...
 
     @property
     def load(self) -> Callable[..., Any]:
-        """Load the dataset or the model of a name."""
+        """The function that loads a dataset or model by name."""
         ...
 
 
@@ -57,7 +55,7 @@ def _modules(folder: str) -> tuple[ModuleType, ...]:
 
 
 def families(folder: str) -> dict[str, Family]:
-    """Load the families of `models` or `datasets`, by prefix and in its order."""
+    """Return the families in the folder `models` or `datasets`, keyed and sorted by prefix."""
     defined = [
         family
         for module in _modules(folder)
@@ -66,7 +64,7 @@ def families(folder: str) -> dict[str, Family]:
     return {family.PREFIX: family for family in sorted(defined, key=lambda family: family.PREFIX)}
 
 
-SHIPPED_MODELS = (  # the published model that most people know, then in the order in which they were made
+SHIPPED_MODELS = (  # the best-known published model, then the others in the order in which they were made
     "published:GPT-4V",
     *("demo:softmax", "demo:sigmoid", "demo:weak", "demo:plain", "demo:eqsim", "demo:scvc"),
 )
@@ -78,24 +76,24 @@ NOUNS = {"models": "model", "datasets": "dataset", "probes": "probe", "rules": "
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """The name of a model or a dataset with its family, permitted once by `parse_name`.
+    """The name of a model or dataset and the family that loads it. `parse_name` has checked that the name may be used.
 
     The family parses the text after its prefix, including options such as `+chat`.
     """
 
-    text: str  # name of the stored results: as typed, a plug-in's file with its full path
+    text: str  # the name in stored results: as typed, but with the full path of a plug-in's file
     family: Family
 
     def __str__(self) -> str:
         return self.text
 
     def check(self) -> None:
-        """Raise an error for a wrong name before anything is loaded: paths and the headers of files are checked,
-        without a download or an import.
+        """Raise an error for a wrong name before anything is loaded. Paths and file headers are checked, without a
+        download or an import.
 
         Raises:
-            NotFound: the family has nothing of that name.
-            InvalidInput: a path does not exist, has the wrong type, or may not be read.
+            NotFound: The family has no model or dataset with this name.
+            InvalidInput: A path does not exist, has the wrong type, or may not be read.
         """
         try:
             if check := getattr(self.family, "check_name", None):
@@ -108,18 +106,18 @@ class ModelName:
 
     @property
     def capabilities(self) -> Capabilities | None:
-        """Capabilities of a model, if its name and the headers of its files determine them; None if only loading
-        does."""
+        """The capabilities of a model, or None if its name and file headers do not determine them."""
         tell = getattr(self.family, "named_capabilities", None)
         return tell(self.text) if tell else None
 
 
 def parse_name(folder: str, name: str) -> ModelName:
-    """Return a name of `models` or `datasets`, once it may be used here.
+    """Parse the name of a model or dataset, and check that this process may use it.
 
     Raises:
-        NotFound: no such family.
-        InvalidInput: a path that may not be read, a plug-in or a server that was not named, or not UTF-8.
+        NotFound: No family has the name's prefix.
+        InvalidInput: The name has a path that may not be read, a plug-in or server that was not allowed at the start,
+            or text that is not UTF-8.
     """
     if files.SURROGATE.search(name):
         raise InvalidInput(
@@ -143,7 +141,7 @@ def parse_name(folder: str, name: str) -> ModelName:
 
 
 def check_name(folder: str, name: str) -> None:
-    """Raise the error of a wrong name of `models`, `datasets` or `rules`: see `parse_name` and `ModelName.check`."""
+    """Raise an error if a name in `models`, `datasets` or `rules` is wrong: see `parse_name` and `ModelName.check`."""
     if folder == "rules":
         load_rules(name)
     else:
@@ -151,7 +149,7 @@ def check_name(folder: str, name: str) -> None:
 
 
 def _own_names(folder: str) -> tuple[str, ...]:
-    """Return vlprobe's modules, in the order of files or prefixes."""
+    """Return the names that vlprobe itself defines, in the order of files or prefixes."""
     if folder == "rules":
         from vlprobe.perturb import lgip
 
@@ -162,13 +160,13 @@ def _own_names(folder: str) -> tuple[str, ...]:
 
 
 def _taken(folder: str) -> tuple[str, ...]:
-    """Return names and prefixes that no plug-in can have."""
+    """Return the names and prefixes that are reserved, so no plug-in can have them."""
     return tuple(families(folder)) if folder in ("models", "datasets") else _own_names(folder)
 
 
 def names(folder: str) -> list[str]:
-    """Return the names that a user can type for a `models`, `datasets`, `probes` or `rules` choice, in the order of
-    files or prefixes; then those of plug-ins that may be imported here.
+    """Return the names that a user can type to choose among `models`, `datasets`, `probes` or `rules`. vlprobe's own
+    names come first, in the order of files or prefixes, then names from plug-ins that may be imported here.
     """
     listed = list(_own_names(folder))
     for name in plugins.named():
@@ -185,7 +183,7 @@ def names(folder: str) -> list[str]:
 
 
 def is_form(name: str) -> bool:
-    """Return whether one of `names` is a form with placeholders instead of a name.
+    """Return whether a string returned by `names` is a form with placeholders instead of a real name.
 
     >>> is_form("csv:FILE"), is_form("rococo:FILE@IMAGEDIR"), is_form("py:/mnt/DATA/mine.py")
     (True, True, False)
@@ -194,20 +192,20 @@ def is_form(name: str) -> bool:
 
 
 def _imported(folder: str, name: str) -> plugins.Imported | None:
-    """Import the plug-in that a name begins with; None if there is none. Raises InvalidInput."""
+    """Import the plug-in that a name begins with. Return None if there is no such plug-in. Raises InvalidInput."""
     plugin = plugins.find(folder, name, _taken(folder))
     return plugins.load(plugin) if plugin else None
 
 
 def _required(folder: str, name: str) -> plugins.Imported:
-    """Return the imported plug-in of a name. Raises NotFound or InvalidInput if there is none."""
+    """Import the plug-in that a name begins with. Raises NotFound or InvalidInput if there is none."""
     if imported := _imported(folder, name):
         return imported
     raise _absent(folder, name)
 
 
 def installed_plugins(folder: str) -> tuple[list[Plugin], list[str]]:
-    """Return the plug-ins that are installed, and a line for each that cannot be used; imports nothing."""
+    """Return the installed plug-ins that can be used, and one line for each that cannot. Nothing is imported."""
     reasons = {
         plugin: plugins.problem(plugin, folder, _taken(folder))
         for plugin in plugins.installed(folder)
@@ -217,8 +215,8 @@ def installed_plugins(folder: str) -> tuple[list[Plugin], list[str]]:
 
 
 def allow_typed(*names: str) -> None:
-    """Let this process import the plug-ins, and ask the servers, that a person named on the command line or in a call
-    from Python.
+    """Allow this process to import the plug-ins and query the servers that the user named on the command line or in a
+    Python call.
     """
     for name in names:
         head = name.partition(":")[0]
@@ -231,7 +229,7 @@ def allow_typed(*names: str) -> None:
 
 
 def require_plugin(name: str) -> None:
-    """Let this process import the plug-in of a `--plugin`, and import it.
+    """Import the plug-in that the user named with `--plugin`, and allow this process to use it.
 
     Raises NotFound or InvalidInput if it cannot be used.
     """
@@ -272,8 +270,8 @@ def _absent(folder: str, name: str) -> NotFound | InvalidInput:
 
 
 def _prefix_of_path(name: str) -> str:
-    """Return the prefix with which a path that was typed without one can be read; "" for any other name, and for a path
-    that may not be read. A family of datasets may define `takes(path)`.
+    """Return the dataset prefix that can read a path that was typed without a prefix. Return "" for any other name, or
+    if the path may not be read. A dataset family accepts paths if it defines `takes(path)`.
     """
     for text in (name, name.partition("+")[0], name.rpartition("@")[0]):
         try:
@@ -287,16 +285,16 @@ def _prefix_of_path(name: str) -> str:
 
 
 def load_dataset(name: str | ModelName, cache: Path) -> Dataset:
-    """Return the dataset of that name, read and checked. Raises NotFound or InvalidInput."""
+    """Load and check a dataset by name. Raises NotFound or InvalidInput."""
     parsed = parse_name("datasets", name) if isinstance(name, str) else name
     return parsed.family.load(parsed.text, cache)
 
 
 def redrawn(path: Path) -> bytes | None:
-    """Draw the file of a synthetic picture again; None if the path is not that of such a picture.
+    """Draw a synthetic picture again and return its file contents. Return None if the path is not a synthetic picture.
 
-    Bundled results name their pictures by relative paths without a file: the module of `datasets` that draws them
-    defines `redraw(path)`.
+    Bundled results refer to their pictures by relative paths that have no file. The module in `datasets` that draws
+    these pictures defines `redraw(path)`.
     """
     for module in _modules("datasets"):
         redraw: Callable[[Path], bytes | None] | None = getattr(module, "redraw", None)
@@ -306,13 +304,13 @@ def redrawn(path: Path) -> bytes | None:
 
 
 def load_model(name: str | ModelName, device: str = "auto", precision: str = "fp32") -> Model:
-    """Return the model of that name, its weights loaded and frozen. Raises NotFound or InvalidInput."""
+    """Load a model by name and freeze its weights. Raises NotFound or InvalidInput."""
     parsed = parse_name("models", name) if isinstance(name, str) else name
     return parsed.family.load(parsed.text, device=device, precision=precision)
 
 
 def load_probe(name: str) -> Probe:
-    """Return the probe of that name. Raises NotFound."""
+    """Return a probe by name. Raises NotFound."""
     for module in _modules("probes"):
         if hasattr(module, "PROBE") and module.PROBE.name == name:
             return module.PROBE
@@ -320,7 +318,7 @@ def load_probe(name: str) -> Probe:
 
 
 def has_probe(name: str) -> bool:
-    """Return whether a probe is vlprobe's, or one of a plug-in that may be imported here."""
+    """Return whether a probe is built into vlprobe or provided by a plug-in that may be imported here."""
     if name in _own_names("probes"):
         return True
     try:
@@ -330,12 +328,12 @@ def has_probe(name: str) -> bool:
 
 
 def load_rules(name: str) -> plugins.PluginRules:
-    """Return the edit rules of a plug-in. Raises NotFound or InvalidInput."""
+    """Load the edit rules from a plug-in. Raises NotFound or InvalidInput."""
     return plugins.PluginRules(_required("rules", name))
 
 
 def natural_order(name: str) -> list[str | int]:
-    """A sort key of names with numbers in them.
+    """Return a sort key that orders names by the numbers in them.
 
     >>> sorted(["toy@100", "toy@50", "toy@0"], key=natural_order)
     ['toy@0', 'toy@50', 'toy@100']
@@ -345,13 +343,13 @@ def natural_order(name: str) -> list[str | int]:
 
 
 def model_order(model: str) -> tuple[bool, int, list[str | int]]:
-    """Return the sort key of models in all lists: bundled ones in the order in which they were made, others by name,
-    controls last.
+    """Return the sort key for models in all lists. Bundled models come first, in the order in which they were made,
+    then other models by name, then controls.
     """
     place = SHIPPED_MODELS.index(model) if model in SHIPPED_MODELS else len(SHIPPED_MODELS)
     return is_control(model), place, natural_order(model)
 
 
 def is_control(model: str) -> bool:
-    """Return whether a model is a control, by its name: its scores are those of chance."""
+    """Return whether a model is a control, which should score at chance. Only the name is checked."""
     return model.startswith("control:")

@@ -1,11 +1,11 @@
-"""Servers that may answer for models over HTTP, and the keys for them.
+"""The HTTP servers that vlprobe may query for models, and their API keys.
 
-A model `http:URL#MODEL` costs its owner money, so a name by itself is not enough: its URL must be in VLPROBE_APIS, one
-per line (`URL` for all models of a server, `URL#MODEL` for one). The command line and Python calls add the URL of a
-typed name; `vlprobe dashboard --api URL` adds it for the server, and jobs and workers inherit it. Names from anywhere
-else (a link, a form, the file of a job, a stored run) are rejected.
+Queries to a model `http:URL#MODEL` can cost money, so a name by itself is not enough. The URL must be in VLPROBE_APIS,
+one per line (`URL` for all models on a server, `URL#MODEL` for a single model). The command line and Python calls add
+the URL in a typed name. `vlprobe dashboard --api URL` adds it for the dashboard, and jobs and workers inherit it. Names
+from anywhere else (a link, a form, a job file, a stored run) are rejected.
 
-VLPROBE_API_KEYS holds keys, each after the origin that it belongs to, with blanks between them:
+VLPROBE_API_KEYS holds pairs of an origin and its key, separated by spaces:
 "https://api.example.com KEY http://127.0.0.1:8000 KEY". A key is read when a request is sent, is only sent to its
 origin, and is not kept in any object.
 """
@@ -31,24 +31,24 @@ PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Address of a model's server, from its name."""
+    """The address of a model on a server, parsed from its name."""
 
-    url: str  # without a slash at its end; "/embeddings" is appended
-    model: str  # its id on the server; "" if all models are meant
-    origin: str  # scheme, host and port: the owner of a key
+    url: str  # without a trailing slash; "/embeddings" is appended
+    model: str  # the id of the model on the server; "" for all models
+    origin: str  # scheme, host and port, which the API key belongs to
 
     @property
     def line(self) -> str:
-        """Format as a line of VLPROBE_APIS."""
+        """The address as a line in VLPROBE_APIS."""
         return f"{self.url}#{self.model}" if self.model else self.url
 
 
 def parse(text: str) -> Address:
-    """Parse the address in `URL` or `URL#MODEL`.
+    """Parse an address in the form `URL` or `URL#MODEL`.
 
     Raises:
-        InvalidInput: it is not an http or https URL, or has a password or a query, which would be stored with the
-        results.
+        InvalidInput: The text is not an http or https URL, or it contains a password or a query, which would be stored
+            with the results.
     """
     quoted = f"'{PREFIX}{text}'"
     base, has_model, model = text.partition("#")
@@ -80,25 +80,25 @@ def parse(text: str) -> Address:
 
 
 def of_name(name: str) -> Address:
-    """Return the address in the name of a model with any options. Raises InvalidInput."""
+    """Parse the address in a model name such as `http:URL#MODEL+OPTION`. Raises InvalidInput."""
     return parse(name.removeprefix(PREFIX).partition("+")[0])
 
 
 def named() -> tuple[str, ...]:
-    """Return the lines of VLPROBE_APIS."""
+    """Return the lines in VLPROBE_APIS."""
     return tuple(filter(None, os.environ.get(APIS, "").split("\n")))
 
 
 def allow(address: Address) -> None:
-    """Let this process and those that it starts ask models there.
+    """Allow this process and its child processes to query models at an address.
 
-    For addresses that a person typed, never for those in a link, a form or a file.
+    Call this only for an address that the user typed, never for one in a link, a form or a file.
     """
     os.environ[APIS] = "\n".join(dict.fromkeys([*named(), address.line]))
 
 
 def refuse_unnamed(name: str) -> None:
-    """Raise InvalidInput if the person who started this did not name the server of a model."""
+    """Raise InvalidInput if the user did not allow the server of a model when this process was started."""
     address = of_name(name)
     if not {address.url, address.line} & set(named()):
         raise InvalidInput(
@@ -108,10 +108,10 @@ def refuse_unnamed(name: str) -> None:
 
 
 def key_of(origin: str) -> str:
-    """Return the key of an origin; "" if it has none.
+    """Return the API key for an origin, or "" if it has no key.
 
-    Raises InvalidInput, without repeating it, if VLPROBE_API_KEYS cannot be read, or if the key
-    would be sent unencrypted over a network.
+    Raises InvalidInput if VLPROBE_API_KEYS is malformed, or if the key would be sent unencrypted over a network. The
+    message never contains a key.
     """
     words = os.environ.get(KEYS, "").split()
     if len(words) % 2 or not all(KEY.fullmatch(word) for word in words):
@@ -143,7 +143,7 @@ def key_of(origin: str) -> str:
 
 
 def is_this_machine(host: str) -> bool:
-    """Return whether a host name or address can only be this machine."""
+    """Return whether a host name or IP address always refers to this machine."""
     if host == "localhost":
         return True
     try:

@@ -1,14 +1,14 @@
-"""Cache of the digest of each model by name, from its last load, so that torch is not needed.
+"""A cache for the digests of loaded models, so that a stored run can be found by model name without importing torch.
 
     cache/model-digests.json    by name, precision and environment: the digest, and the stamps of
                                 every file that the model was loaded from
 
-It is valid for the same code of vlprobe, the same versions of the libraries that build models, the same machine,
-working folder and folders of the hub, and while every file has its stamp (`storage.memo` describes the protection). A
-name of the hub means the local files: a newer version on the hub is only looked for when a model is loaded, and so by
+An entry is valid for the same vlprobe code, the same versions of the libraries that build models, and the same machine,
+working folder and hub folders, as long as every file keeps its stamp (`storage.memo` describes the protection). A
+hub name refers to the local files. A newer version on the hub is only looked for when a model is loaded, for example by
 `vlprobe run --verify`. Plug-ins are not cached, nor are models that do not list their files (`sources`).
 
-Measured on two demo models: a stored run is found in 1.1 s, and in 4.3 s if torch must load the models.
+Measured on two demo models, a stored run is found in 1.1 s, compared to 4.3 s if torch must load the models.
 """
 
 import functools
@@ -30,8 +30,8 @@ from vlprobe.storage import access, memo
 from vlprobe.types import Model
 
 MEMO = "model-digests.json"
-MOST = 256  # names that are remembered, those loaded last
-LIBRARIES = (  # that change what a name builds
+MOST = 256  # how many names are remembered, the most recently loaded ones
+LIBRARIES = (  # a new version of these can change the model that a name builds
     *("torch", "torchvision", "open_clip_torch", "timm", "transformers", "tokenizers"),
     *("sentence-transformers", "safetensors", "huggingface_hub", "numpy", "pillow"),
 )
@@ -40,15 +40,15 @@ CODE = (".py", ".toml", ".json")
 
 
 class ModelIdentity(NamedTuple):
-    """Identity of the model of a run."""
+    """The name and digest that identify the model in a run."""
 
-    name: str  # of a preset, that of its weights
+    name: str  # for a preset, the name of its weights
     digest: str
 
 
 def look_up(name: ModelName, precision: str, cache: Path) -> ModelIdentity | None:
-    """Return the identity of a checked name, if nothing that it depends on has changed; None if the model must be
-    loaded, as on a server whose files are confined.
+    """Return the cached identity of a model if nothing that it depends on has changed. Return None if the model must
+    be loaded, as on a server with restricted file access.
     """
     if not memo.is_used() or access.ROOTS in os.environ:
         return None
@@ -64,7 +64,7 @@ def look_up(name: ModelName, precision: str, cache: Path) -> ModelIdentity | Non
 
 
 def load(name: ModelName, device: str, precision: str, cache: Path) -> Model:
-    """Return the model of that name, as `registry.load_model` does, and cache its identity."""
+    """Load a model like `registry.load_model`, and cache its identity."""
     began = time.time_ns()
     model = registry.load_model(name, device, precision)
     remember(model, name, precision, cache, began)
@@ -72,14 +72,14 @@ def load(name: ModelName, device: str, precision: str, cache: Path) -> Model:
 
 
 def remember(model: Model, name: ModelName, precision: str, cache: Path, began: int) -> None:
-    """Store the identity of a name, if the model lists the files that it was loaded from.
+    """Cache the identity of a loaded model, if the model lists the files that it was loaded from.
 
     Args:
         model: The return value of `registry.load_model` for the name.
         name: The name of the model.
         precision: The precision of the loaded model.
-        cache: The folder of the memo.
-        began: The start of loading, in ns since 1970: files that changed since are not trusted.
+        cache: The cache folder.
+        began: When loading began, in ns since 1970. Files that changed later are not trusted.
     """
     if isinstance(name.family, PluginFamily) or model.sources is None:
         return
@@ -95,7 +95,7 @@ def remember(model: Model, name: ModelName, precision: str, cache: Path, began: 
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Return a folder, the folders in it and all of their files: the paths that change when any of these does.
+    """Return a folder, all folders below it, and all of their files.
 
     >>> [path.name for path in files_below(Path(__file__).parent.parent / "models" / "demo_weights")][0]
     'demo_weights'
@@ -118,7 +118,7 @@ def _key(name: ModelName, precision: str) -> str:
 
 @functools.cache  # takes 150 ms, and each model of a command needs it
 def _code_and_libraries() -> Sequence[str]:
-    """Return the machine, Python, vlprobe's own code by its stamps, and the libraries by their versions."""
+    """Return strings that identify the machine, Python, the vlprobe code (by stamps) and the library versions."""
     blake = hashlib.blake2b(digest_size=16)
     root = Path(__file__).parent.parent
     for path in files_below(root):

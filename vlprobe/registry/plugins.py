@@ -1,14 +1,14 @@
-"""Plug-ins: models, datasets, probes and edit rules from outside vlprobe.
+"""Plug-ins, which add models, datasets, probes and edit rules from outside vlprobe.
 
-A plug-in is an entry point of an installed distribution, in the group `vlprobe.models`, `vlprobe.datasets`,
-`vlprobe.probes` or `vlprobe.rules`, and has the entry point's name; or it is code by its path or module: `py:FILE.py`,
-`py:FOLDER` or `py:MODULE`. The plug-in parses the text after its name and a colon.
+A plug-in is either an entry point of an installed distribution, in the group `vlprobe.models`, `vlprobe.datasets`,
+`vlprobe.probes` or `vlprobe.rules`, with the name of the entry point, or code that is named by its path or module:
+`py:FILE.py`, `py:FOLDER` or `py:MODULE`. The plug-in parses the text after its name and a colon.
 
-Its code runs only if its name is in VLPROBE_PLUGINS, one name per line. Typing a name on the command line or calling
-vlprobe from Python adds it, as does `--plugin NAME`; jobs and workers inherit it. Names from anywhere else (a
-link, a form, the file of a job, a stored run) are rejected before anything is imported or opened.
+The code runs only if the name is in VLPROBE_PLUGINS, one name per line. Typing a name on the command line or calling
+vlprobe from Python adds it, as does `--plugin NAME`. Jobs and workers inherit it. Names from anywhere else (a
+link, a form, a job file, a stored run) are rejected before anything is imported or opened.
 
-Errors of its code become one line: here while it is imported and loads, later through `errors.plugin_errors`.
+Errors in plug-in code are reported in one line, here during import and loading, and later by `errors.plugin_errors`.
 """
 
 import copy
@@ -47,7 +47,7 @@ EXPECTED = {
     "probes": "PROBE, an instance of a subclass of vlprobe.types.Probe",
     "rules": "edits(captions, item_id, seed)",
 }
-METHODS = {  # of a model that declares the capability
+METHODS = {  # methods that a model needs for each capability that it declares
     "embeds_texts": ("tokenize", "encode_texts"),
     "embeds_images": ("preprocess", "encode_images"),
     "scores_pairs": ("tokenize", "preprocess", "encode_pictures", "match"),
@@ -58,39 +58,39 @@ METHODS = {  # of a model that declares the capability
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """Location of a plug-in's code, which is not imported yet."""
+    """The location of a plug-in's code, which is not imported yet."""
 
-    name: str  # name of its entry point, or py: and a full path or a module
-    module: str  # or the path of a file, or of a package's folder
-    attribute: str  # of the module; "": the module itself
+    name: str  # name of the entry point, or py: with a full path or a module
+    module: str  # a module name, or the path of a file or a package folder
+    attribute: str  # an attribute of the module; "": the module itself
     provider: str  # the distribution and its version, or the file
 
     @property
     def title(self) -> str:
-        """The name of the plug-in in an error."""
+        """The name of the plug-in in error messages."""
         return f"Plug-in '{self.name}' ({self.provider})"
 
     def refused(self, reason: str) -> InvalidInput:
-        """Return the error that the plug-in is not usable."""
+        """Build the error raised when the plug-in cannot be used."""
         return InvalidInput(f"{self.title} {reason}")
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A plug-in's object, and the digest of its code."""
+    """An imported plug-in object and the digest of its code."""
 
     plugin: Plugin
     target: Any
     digest: str
 
     def combined(self, digest: str) -> str:
-        """Return a digest that changes with the one that the plug-in gives and with its code."""
+        """Combine a digest that the plug-in returned with the digest of the plug-in's code."""
         return hashlib.blake2b(f"{digest}\0{self.digest}".encode(), digest_size=16).hexdigest()
 
 
-@functools.cache  # scanning all distributions takes 11 ms, and each name that is not ours needs it
+@functools.cache  # scanning all distributions takes 11 ms, and each name from outside vlprobe needs it
 def installed(folder: str) -> tuple[Plugin, ...]:
-    """Return the entry points of a key of EXPECTED, sorted by name; read metadata without imports."""
+    """Return the installed plug-ins for a key of EXPECTED, sorted by name. Only metadata is read, without imports."""
     plugins = [
         Plugin(
             point.name,
@@ -104,12 +104,12 @@ def installed(folder: str) -> tuple[Plugin, ...]:
 
 
 def problem(plugin: Plugin, folder: str, taken: Collection[str]) -> str:
-    """Return why an entry point cannot be used, in one line; "" if it can.
+    """Return a one-line reason why an installed plug-in cannot be used, or "" if it can be used.
 
     Args:
-        plugin: One of `installed`.
+        plugin: A plug-in returned by `installed`.
         folder: A key of EXPECTED.
-        taken: Names that vlprobe itself has there.
+        taken: The names that vlprobe itself uses in this folder.
     """
     if not NAME.fullmatch(plugin.name):
         return f"{plugin.title} has an invalid name. Expected letters, digits, dots and dashes."
@@ -128,14 +128,14 @@ def problem(plugin: Plugin, folder: str, taken: Collection[str]) -> str:
 
 
 def named() -> tuple[str, ...]:
-    """Return the plug-ins that may be imported here, as in VLPROBE_PLUGINS."""
+    """Return the names in VLPROBE_PLUGINS, which are the plug-ins that may be imported here."""
     return tuple(split(name)[0] for name in os.environ.get(PLUGINS, "").split("\n") if name)
 
 
 def allow(name: str) -> None:
-    """Let this process and those that it starts import the plug-in of a name.
+    """Allow this process and its child processes to import the plug-in that a name begins with.
 
-    For names that a person typed, never for names in a link, a form or a file.
+    Call this only for a name that the user typed, never for one in a link, a form or a file.
     """
     plugin_name, _ = split(name)
     if plugin_name.startswith(PREFIX) or NAME.fullmatch(plugin_name):
@@ -143,7 +143,7 @@ def allow(name: str) -> None:
 
 
 def split(name: str) -> tuple[str, str]:
-    """Return the plug-in that a name begins with, with its whole path, and the text after its colon.
+    """Split a name into the plug-in's name, with its full path, and the text after the colon.
 
     >>> split("mine:large"), split("py:/a/b.py:large"), split("py:a.b")
     (('mine', 'large'), ('py:/a/b.py', 'large'), ('py:a.b', ''))
@@ -168,9 +168,9 @@ def split(name: str) -> tuple[str, str]:
 
 
 def find(folder: str, name: str, taken: Collection[str]) -> Plugin | None:
-    """Return the plug-in that a name begins with; None if there is none of that name.
+    """Return the plug-in that a name begins with, or None if no plug-in has this name.
 
-    Raises InvalidInput if it may not be imported here, or cannot be used.
+    Raises InvalidInput if the plug-in may not be imported here, or cannot be used.
     """
     is_code = name.startswith(PREFIX)
     plugin, subject, allowed_name = None, f"'{name}' is code", "py:FILE.py"
@@ -194,14 +194,14 @@ def find(folder: str, name: str, taken: Collection[str]) -> Plugin | None:
 
 
 def of_code(plugin_name: str) -> Plugin:
-    """Return the plug-in of py:FILE.py, py:FOLDER or py:MODULE."""
+    """Return the plug-in for a name such as py:FILE.py, py:FOLDER or py:MODULE."""
     text = plugin_name.removeprefix(PREFIX)
     return Plugin(plugin_name, text, "", Path(text).name if text.startswith("/") else "a module")
 
 
 @functools.cache
 def load(plugin: Plugin) -> Imported:
-    """Import a plug-in, once a process. Raises InvalidInput if that fails."""
+    """Import a plug-in once per process. Raises InvalidInput if the import fails."""
     with plugin_errors(plugin.title, "while it was imported"):
         run = _run_file if plugin.module.startswith("/") else _import_module
         target, digest = run(plugin)
@@ -211,7 +211,7 @@ def load(plugin: Plugin) -> Imported:
 
 
 def _import_module(plugin: Plugin) -> tuple[ModuleType, str]:
-    """Return an installed module, and the digest of the outermost package with an `__init__.py` that it is in."""
+    """Import an installed module, and return it with the digest of the outermost regular package that contains it."""
     try:
         module = importlib.import_module(plugin.module)
     except ModuleNotFoundError as error:
@@ -236,9 +236,9 @@ def _import_module(plugin: Plugin) -> tuple[ModuleType, str]:
 
 
 def _run_file(plugin: Plugin) -> tuple[ModuleType, str]:
-    """Run a file, or a package's folder, as a module with a unique name, and return it with the digest of its code.
+    """Run a file or a package folder as a module with a unique name, and return it with the digest of its code.
 
-    No bytecode of an earlier text is read.
+    The source is always compiled again, so stale bytecode is never used.
     """
     path = Path(plugin.module)
     file = path / "__init__.py" if path.is_dir() else path
@@ -262,17 +262,17 @@ def _run_file(plugin: Plugin) -> tuple[ModuleType, str]:
 
 
 def code_digest(root: Path, version: str = "") -> str:
-    """Return 32 hex digits that change with the version and with any file that Python could import.
+    """Compute a digest (32 hex digits) that changes with the version and with any file that Python could import.
 
     Args:
-        root: A file, or the folder of a package, whose files are known by their paths in it.
-        version: Of the distribution; "" if there is none.
+        root: A file, or the folder of a package. Files in a folder are identified by their relative paths.
+        version: The version of the distribution, or "" if there is none.
 
     Raises:
-        InvalidInput: a file cannot be read.
+        InvalidInput: A file cannot be read.
     """
     code_files = [] if root.is_dir() else [root]
-    for folder, folders, names in os.walk(root):  # enters no folder by a link
+    for folder, folders, names in os.walk(root):  # does not follow links to folders
         folders[:] = sorted(set(folders) - {"__pycache__"})
         code_files += [Path(folder, name) for name in sorted(names) if name.endswith(CODE)]
     blake = hashlib.blake2b(version.encode(), digest_size=16)
@@ -290,9 +290,9 @@ def code_digest(root: Path, version: str = "") -> str:
 
 
 def offers(folder: str, target: object) -> bool:
-    """Return whether a plug-in's object is as EXPECTED of a folder.
+    """Return whether a plug-in object has the member that EXPECTED lists for a folder.
 
-    A `load` that takes a `cache` loads datasets, any other loads models.
+    A `load` function that takes `cache` loads datasets. Any other `load` function loads models.
     """
     if folder == "probes":
         return isinstance(getattr(target, "PROBE", target), Probe)
@@ -306,7 +306,7 @@ def offers(folder: str, target: object) -> bool:
 
 
 class PluginFamily:
-    """The models or the datasets of one plug-in, as a family of the registry."""
+    """A registry family for the models or datasets from one plug-in."""
 
     def __init__(self, folder: str, imported: Imported) -> None:
         self.PREFIX, self._folder, self._imported = imported.plugin.name, folder, imported
@@ -323,7 +323,7 @@ class PluginFamily:
             )
 
     def names(self) -> list[str]:
-        """Return the names that can be typed; only the prefix if the plug-in does not list any."""
+        """Return the names that can be typed, or only the prefix if the plug-in does not list any names."""
         list_names = getattr(self._imported.target, "names", None)
         if not callable(list_names):
             return [self.PREFIX]
@@ -334,26 +334,26 @@ class PluginFamily:
             ]
 
     def check_name(self, name: str) -> None:
-        """Raise the plug-in's error about a wrong name, in one line."""
+        """Let the plug-in check a name. Its error is raised for a wrong name."""
         if callable(check := getattr(self._imported.target, "check_name", None)):
             check(self._inner_name(name))
 
     def load(self, name: str, *arguments: Path, **settings: str) -> "PluginModel | PluginDataset":
-        """Return the model, or the dataset, of that name, checked."""
+        """Load and check a model or dataset by name."""
         with plugin_errors(self._imported.plugin.title, "in load"):
             loaded = self._imported.target.load(self._inner_name(name), *arguments, **settings)
             kind = PluginModel if self._folder == "models" else PluginDataset
             return kind(loaded, name, self._imported)
 
     def _inner_name(self, name: str) -> str:
-        """Return the name as the plug-in knows it: with its own prefix."""
+        """Return the name with the prefix that the plug-in itself uses."""
         reference = name.removeprefix(self.PREFIX)
         refuse_name(f"py{reference}")
         return f"{self._inner_prefix}{reference}"
 
 
 class PluginDataset:
-    """A dataset of a plug-in, checked; its digest covers the plug-in's code."""
+    """A checked dataset from a plug-in. Its digest covers the plug-in's code."""
 
     def __init__(self, dataset: Any, name: str, imported: Imported) -> None:
         digest, items = dataset.digest, tuple(dataset.items)
@@ -370,7 +370,7 @@ class PluginDataset:
 
 
 class PluginModel:
-    """A model of a plug-in under the name that was typed; its digest covers the plug-in's code."""
+    """A checked model from a plug-in, under the name that was typed. Its digest covers the plug-in's code."""
 
     def __init__(self, model: Any, name: str, imported: Imported) -> None:
         self._model, self._imported = model, imported
@@ -394,12 +394,12 @@ class PluginModel:
         self.name, self.digest = name, imported.combined(digest)
 
     def facts(self) -> Mapping[str, str]:
-        """Describe what was built, as reported by the model, and the origin of its code."""
+        """Return the facts that the model reports about itself, and the provider of the plug-in."""
         facts = self._model.facts() if hasattr(self._model, "facts") else {}
         return {**facts, "plug-in": self._imported.plugin.provider}
 
     def published(self) -> Mapping[str, str]:
-        """Return the facts that its publisher states."""
+        """Return the facts that the model's publisher states."""
         return self._model.published() if hasattr(self._model, "published") else {}
 
     def __getattr__(self, name: str) -> Any:
@@ -409,9 +409,9 @@ class PluginModel:
 
 
 def probe_of(imported: Imported) -> Probe:
-    """Return the probe of a plug-in under the plug-in's name; runs pin its `code_digest` among their options.
+    """Return the probe from a plug-in under the plug-in's name. Runs store its `code_digest` with their options.
 
-    Raises InvalidInput if it is not a probe, or a probe without presentation or metrics.
+    Raises InvalidInput if the plug-in is not a probe, or its probe has no presentation or no metrics.
     """
     plugin = imported.plugin
     if not offers("probes", imported.target):
@@ -427,7 +427,7 @@ def probe_of(imported: Imported) -> Probe:
 
 
 class PluginRules:
-    """A set of edit rules of a plug-in."""
+    """A set of edit rules from a plug-in."""
 
     def __init__(self, imported: Imported) -> None:
         if not offers("rules", imported.target):
@@ -439,7 +439,7 @@ class PluginRules:
     def edits(
         self, captions: Sequence[str], item_id: str, seed: int, **limits: Any
     ) -> "CaptionEdits":
-        """Return the edits of one image's captions, checked and capped: see `perturb.outside.kept`."""
+        """Return the edits for the captions of one image, checked and capped by `perturb.outside.kept`."""
         from vlprobe.perturb import outside
 
         edits = self._imported.target.edits(tuple(captions), item_id, seed)

@@ -1,1 +1,1 @@
-"""Scoring of cases: embeddings of pictures and texts, and gallery search."""
+"""Scoring of cases, with embeddings for pictures and texts, and gallery search."""

@@ -1,4 +1,4 @@
-"""Batches padded to a multiple, and prepared in advance, so that device and CPU do not wait for each other."""
+"""Batches that are padded to a multiple and prepared in advance, so device and CPU do not wait for each other."""
 
 import itertools
 from collections import deque
@@ -8,27 +8,27 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-# Batch sizes are multiples of these; found by trial, held by a test
+# Batch sizes are multiples of these numbers, which were found by trial and are checked by a test
 BATCH_MULTIPLES = {"texts": 8, "images": 16}
 Row = TypeVar("Row")
 
 
 class OpenedPicture(NamedTuple):
-    """A picture that was read: its content key and, if it has no embedding yet, its preprocessed pixels."""
+    """The content key of a picture that was read, and its preprocessed pixels if it has no embedding yet."""
 
     key: bytes
     pixels: np.ndarray | None
 
 
 def fill_up(rows: list[Row], multiple: int, batch_size: int) -> list[Row]:
-    """Return the rows of a batch, with the last one repeated until their number is a multiple of
-    `multiple`, or of `batch_size` if that is smaller.
+    """Pad a batch by repeating its last row until the number of rows is a multiple of `multiple`, or of
+    `batch_size` if that is smaller.
     """
     return rows + rows[-1:] * (-len(rows) % min(multiple, batch_size))
 
 
 def stacked(pixels: Sequence[np.ndarray]) -> np.ndarray:
-    """Stack preprocessed pictures: one array of shape (n, ...), or n arrays of different shapes.
+    """Stack preprocessed pictures into one array with shape (n, ...), or an object array if their shapes differ.
 
     >>> stacked([np.ones(2), np.ones(2)]).shape, stacked([np.ones(2), np.ones(3)]).dtype
     ((2, 2), dtype('O'))
@@ -52,9 +52,9 @@ def pipelined(
     """Process labeled batches in order while the caller makes the next one and stores the previous one.
 
     Args:
-        process: Function that is called with one batch at a time, in one worker thread.
-        batches: Labels and batches; at most two are made before the first is processed. No
-            reference to a processed batch is kept.
+        process: A function that is called with one batch at a time, in one worker thread.
+        batches: Pairs of a label and a batch. At most two are made before the first is processed, and
+            no reference to a processed batch is kept.
         overlap: Whether to use the worker thread; without it, and for a single batch, the caller's
             thread does all the work.
 
@@ -89,14 +89,14 @@ def prefetched(
     workers: int,
     depth: Callable[[Output | None], int],
 ) -> Generator[Output, None, None]:
-    """Yield the outputs of a function, in order, computed ahead by threads; close it to cancel the others.
+    """Yield the outputs of a function in order, computed ahead by threads. Closing the generator cancels the rest.
 
     Args:
-        process: Function that computes an output.
-        sources: The inputs of the function.
-        workers: Number of threads.
-        depth: Function that returns how many outputs may be computed ahead; called with the latest
-            output, or None at first.
+        process: A function that computes one output.
+        sources: The inputs for the function.
+        workers: The number of threads.
+        depth: A function that returns how many outputs may be computed ahead. It is called with the
+            latest output, or with None at first.
     """
     pool, remaining = ThreadPoolExecutor(workers), iter(sources)
     waiting: deque[Future[Output]] = deque()

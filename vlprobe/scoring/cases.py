@@ -1,4 +1,4 @@
-"""Scoring of cases: from a slice of the case table to a slice of the score table."""
+"""Functions that score cases: they turn a slice of the case table into a slice of the score table."""
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -15,14 +15,14 @@ Scorer = Callable[[pa.Table], pa.Table]
 def pair_matcher(
     encoder: Encoder, images: Sequence[Picture], texts: Sequence[str], query_side: str
 ) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
-    """Return a function that computes the logit of a query and a candidate, for a PairScorer that short-lists by
-    cosine; None for other models.
+    """Return a function that computes the logit for a query and a candidate, if the model is a PairScorer that
+    short-lists by cosine. Return None for other models.
 
     Args:
         encoder: The model.
-        images: The queries or the candidates.
-        texts: The other side.
-        query_side: The side of the queries: "images" or "texts".
+        images: The pictures, which are either the queries or the candidates.
+        texts: The texts, which are the other side.
+        query_side: Which side holds the queries, "images" or "texts".
     """
     if not (encoder.scores_pairs and encoder.embeds_images):
         return None
@@ -37,19 +37,19 @@ def pair_matcher(
 def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray]) -> Scorer:
     """Return a function that scores cases by comparing their pictures and texts with each other.
 
-    Unsupported scores are NaN: scores of pictures without image input, text cosines without text
-        embeddings, and margins that need them.
+    Scores that the model cannot compute are NaN: scores of pictures if it has no image input, text
+        cosines if it has no text embeddings, and margins that need such scores.
 
     Args:
         encoder: The model.
-        margins: Function from rows with `kind`, `subtype`, `rule` and the columns of `score_columns`
-            (image by image, texts within an image) to the score of the expected winner minus the
-            score of the expected loser.
+        margins: A function that takes rows with `kind`, `subtype`, `rule` and the columns from
+            `score_columns` (image by image, texts within an image). It returns the score of the
+            expected winner minus the score of the expected loser.
 
     Returns:
-        A function from cases to a table with `scores` (float32 of length n_images * n_texts), `text_scores` (cosines
-        of the texts, pair by pair in the order 01, 02, 12), `erased` (whether the first two texts are identical to the
-        model, so that it cannot see the edit) and `margin`.
+        A function that takes cases and returns a table with `scores` (float32, n_images * n_texts per case),
+        `text_scores` (cosines between the texts, in the order 01, 02, 12), `erased` (whether the first two texts are
+        identical to the model, so that it cannot see the edit) and `margin`.
     """
 
     def score(cases: pa.Table) -> pa.Table:
@@ -114,10 +114,10 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
 
 
 def score_columns(table: pa.Table) -> dict[str, np.ndarray]:
-    """Flatten the scores to one column per number: `score_0`, `score_1`..., `text_01`, `text_02`..., then the columns
-    that are already flat.
+    """Flatten the lists in a score table into numbered columns (`score_0`, `score_1`..., `text_01`, `text_02`...).
+    Columns that are already flat are kept.
 
-    If a case has fewer texts than the widest one, its remaining columns are NaN. Columns of text cosines are named
+    If a case has fewer texts than the widest one, its remaining columns are NaN. Columns with text cosines are named
     after their two texts if the cases in the table have at most three texts, or if all have the same number of texts.
     """
     columns = {}
@@ -144,7 +144,7 @@ def score_columns(table: pa.Table) -> dict[str, np.ndarray]:
 
 
 def distinct_strings(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return the distinct strings of a list column, the code of each entry, and the number of
+    """Return the distinct strings in a list column, an index into them for each entry, and the number of
     entries per row.
     """
     lists = column.combine_chunks()
@@ -159,8 +159,8 @@ def distinct_strings(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np
 def cosines(
     left: np.ndarray, left_row: np.ndarray, right: np.ndarray, right_row: np.ndarray
 ) -> np.ndarray:
-    """Compute row-wise products, summed in an order that does not depend on neighboring rows, so that equal vectors
-    give bitwise equal scores.
+    """Compute the dot product of each pair of rows. The order of summation does not depend on neighboring rows, so
+    equal vectors give bitwise equal scores.
     """
     products = np.empty(len(left_row), dtype=np.float32)
     for start in range(0, len(left_row), 8192):

@@ -1,4 +1,4 @@
-"""Model calls that handle out-of-memory errors by halving the batch."""
+"""Model calls that halve the batch if the device runs out of memory."""
 
 import logging
 import sys
@@ -16,7 +16,7 @@ Output = TypeVar("Output")
 
 
 class _Clock:
-    """Seconds spent in model calls, over all threads of this process."""
+    """A counter of the seconds spent in model calls by all threads in this process."""
 
     def __init__(self) -> None:
         self.seconds, self._lock = 0.0, threading.Lock()
@@ -30,34 +30,34 @@ _clock = _Clock()
 
 
 def model_seconds() -> float:
-    """Return the total time that this process has spent in model calls (seconds)."""
+    """Return the total time in seconds that this process has spent in model calls."""
     return _clock.seconds
 
 
 class DeviceBatches:
-    """Calls to a model in batches, split into pieces that fit in the memory of its device.
+    """A caller for a model that splits batches into pieces small enough for the memory of the device.
 
     Args:
-        model_name: Name of the model in error messages.
+        model_name: The name of the model in error messages.
     """
 
     def __init__(self, model_name: str) -> None:
         self._model_name = model_name
-        # Largest batch of a stage after a failure for want of memory
+        # The largest batch for a stage, known after an out-of-memory error
         self._oom_batch_caps: dict[str, int] = {}
 
     def run(
         self, stage: str, call: Callable[..., Output], *batch: Sequence | np.ndarray
     ) -> list[Output]:
-        """Return the outputs of the pieces, in order.
+        """Call the model on a batch, in as many pieces as needed, and return the outputs of the pieces in order.
 
         Args:
-            stage: "texts", "images", "pictures" or "pairs"; each stage runs out of memory at its own batch size.
-            call: Function that is called with slices of each sequence in `batch`.
+            stage: "texts", "images", "pictures" or "pairs". Each stage runs out of memory at its own batch size.
+            call: A function that is called with slices of each sequence in `batch`.
             batch: Sequences of equal length.
 
         Raises:
-            InvalidInput: Not even a single row fits.
+            InvalidInput: Not even a single row fits into memory.
         """
         outputs: list[Output] = []
         start, n_rows = 0, len(batch[0])
@@ -90,7 +90,7 @@ class DeviceBatches:
         shape: tuple[int, ...],
         *batch: Sequence | np.ndarray,
     ) -> np.ndarray:
-        """Return the outputs as one array. Raises InvalidInput if it is not a finite float32 array of this shape."""
+        """Call the model and return one array. Raises InvalidInput unless it is finite float32 with the given shape."""
         output = np.concatenate(self.run(stage, call, *batch))
         noun = "scores" if stage == "pairs" else stage
         if output.shape != shape or output.dtype != np.float32:
@@ -108,7 +108,7 @@ class DeviceBatches:
 
 
 def _call_or_none(call: Callable[..., Output], *batch: Sequence | np.ndarray) -> Output | None:
-    """Return the model's output, or None if its device runs out of memory."""
+    """Call the model and return its output, or None if its device runs out of memory."""
     try:
         return call(*batch)
     except (MemoryError, RuntimeError) as error:

@@ -1,11 +1,11 @@
-"""Encoding of each distinct picture and text once, in batches sized for the model.
+"""An encoder that embeds each distinct picture and text once, in batches sized for the model.
 
-A text is identified by its tokens, a picture by its bytes and its edit. Inputs that are identical to
-the model share one embedding, so an edit that the tokenizer undoes is an exact tie. The rest of
-a batch changes an embedding by less than a millionth, and not at all on a CPU with AVX-512 and one
-thread: texts are batched by length, and batches are padded to a multiple of BATCH_MULTIPLES,
-because CPUs sum small batches in a different order than large ones. Texts with the same beginning
-are consecutive, because OpenCLIP's towers compute a shared beginning once per batch. Embeddings that
+A text is identified by its tokens, and a picture by its bytes and its edit. Inputs that are identical
+to the model share one embedding, so an edit that the tokenizer undoes is an exact tie. The other rows
+in a batch change an embedding by less than a millionth, and not at all on a CPU with AVX-512 and one
+thread, because texts are batched by length and batches are padded to a multiple of BATCH_MULTIPLES
+(CPUs sum small batches in a different order than large ones). Texts with the same beginning are
+consecutive, because OpenCLIP's towers compute a shared beginning once per batch. Embeddings that
 are needed again (`keep`) are stored in `cache/embeddings/<model digest>/`.
 """
 
@@ -35,19 +35,19 @@ from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import DualEncoder, Model, PairScorer, Picture, TextEncoder
 from vlprobe.types.protocols import looks_up, scores_pairs
 
-PAD = -1  # in a row of tokens: after the end of the text
+PAD = -1  # fills a row of tokens after the end of its text
 
 
 def token_counts(tokens: np.ndarray, pad: np.ndarray | int = PAD) -> np.ndarray:
-    """Count the columns of each row before the trailing ones that equal `pad`, shape (n,); for a row with only
-    `pad`, count all columns.
+    """Count the tokens in each row, without the trailing columns that equal `pad`, shape (n,). All columns count in a
+    row that contains only `pad`.
     """
     return tokens.shape[1] - np.argmax(tokens[:, ::-1] != pad, axis=1)
 
 
 def text_keys(tokens: np.ndarray, counts: np.ndarray) -> list[bytes]:
-    """Return a 16-byte key per row, which does not depend on the number of PAD columns; `counts` are the
-    `token_counts` of the rows.
+    """Return a 16-byte key for each row of tokens, which does not depend on the number of PAD columns. `counts`
+    holds the `token_counts` of the rows.
     """
     width = tokens.shape[1] * tokens.itemsize
     content = np.ascontiguousarray(tokens).data.cast("B")
@@ -60,9 +60,9 @@ def text_keys(tokens: np.ndarray, counts: np.ndarray) -> list[bytes]:
 
 
 def content_lengths(tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Compute each row's token count, and its count without the model's own padding (repeats of its final token).
+    """Compute the token count of each row, with and without the model's own padding (repeats of the final token).
 
-    Returns int64 of shape (n, 2); texts with equal rows can share a batch.
+    Returns int64 with shape (n, 2). Texts with equal rows in it can share a batch.
     """
     final = tokens[np.arange(len(tokens)), np.maximum(counts - 1, 0), None]
     has_pad = counts.min(initial=tokens.shape[1]) < tokens.shape[1]
@@ -71,10 +71,10 @@ def content_lengths(tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def alphabetical_ranks(texts: Sequence[str], rows: np.ndarray) -> np.ndarray:
-    """Return the position of each row in the case-insensitive alphabetical order of the texts, int64 of
+    """Return the position of each row if the texts are sorted alphabetically without regard to case, int64 with
     shape (rows,).
 
-    In this order, texts with the same beginning are consecutive, so a model can compute the beginning once.
+    Texts with the same beginning are then consecutive, so a model can compute the beginning once.
 
     >>> alphabetical_ranks(["a red car", "two dogs", "A red bus"], np.array([0, 1, 2])).tolist()
     [1, 2, 0]
@@ -88,7 +88,7 @@ def alphabetical_ranks(texts: Sequence[str], rows: np.ndarray) -> np.ndarray:
 def equal_length_batches(
     rows: np.ndarray, lengths: np.ndarray, max_rows: int
 ) -> Iterator[np.ndarray]:
-    """Yield the rows in order, in batches of at most `max_rows` consecutive rows of equal length."""
+    """Yield the rows in order, in batches with at most `max_rows` consecutive rows of equal length."""
     for group in np.split(rows, 1 + np.flatnonzero(np.diff(lengths[rows], axis=0).any(axis=1))):
         yield from (group[start : start + max_rows] for start in range(0, len(group), max_rows))
 
@@ -98,11 +98,12 @@ TOKENIZE_CHUNK = 65_536  # texts whose tokens are in memory at once
 
 
 class PairAddresses:
-    """Pictures and texts of a model that scores pairs and has no embeddings, so that it can search a gallery.
+    """Stand-in vectors for a model that scores pairs and has no embeddings, so that it can search a gallery.
 
-    The vector of a picture or a text is its side and its number, which only `similarity` can compare: by the logit of
-    each pair. Inputs that are identical to the model share a number. Logits are kept, because the galleries of RoCOCO
-    repeat the pairs of the clean one: four policies would take four times as many forward passes.
+    The vector for a picture or a text holds its side and its number. Only `similarity` can compare such vectors, by
+    computing the logit of each pair. Inputs that are identical to the model share a number. Logits are cached, because
+    the RoCOCO galleries repeat the pairs in the clean gallery, and four policies would need four times as many forward
+    passes.
     """
 
     DIM = 2  # numbers of a vector
@@ -115,12 +116,12 @@ class PairAddresses:
         self._logits: dict[tuple[int, int], float] = {}
 
     def vectors(self, side: str, inputs: Sequence, keys: Sequence[bytes]) -> np.ndarray:
-        """Return the side and the number of each input, float32 of shape (n, DIM).
+        """Return a vector with the side and the number of each input, float32 with shape (n, DIM).
 
         Args:
             side: "images" or "texts".
-            inputs: Pictures or texts.
-            keys: Their keys, equal for inputs that are identical to the model.
+            inputs: The pictures or texts.
+            keys: One key per input, equal for inputs that are identical to the model.
         """
         numbers = self._number_of[side]
         for content, key in zip(inputs, keys, strict=True):
@@ -131,7 +132,7 @@ class PairAddresses:
         return np.array(rows, dtype=np.float32).reshape(-1, self.DIM)
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return the logits of all of one side with all of the other, float32 of shape (n, m)."""
+        """Return the logits for every pair of a vector in `left` and one in `right`, float32 with shape (n, m)."""
         if len(left) and self.SIDES[int(left[0, 0])] == "texts":
             return self.similarity(right, left).T
         rows, columns = (side[:, 1].astype(int).tolist() for side in (left, right))
@@ -146,20 +147,20 @@ class PairAddresses:
 
 
 class CachedEncoder:
-    """A model with its batches, its worker threads and its memory.
+    """A model wrapped with batching, worker threads, and a store for its embeddings.
 
     Args:
         model: The model that encodes.
-        folder: The folder of stored embeddings; None: a temporary file that is deleted with this encoder.
-        batch_size: The number of images per batch; batches of texts have four times as many. It affects the speed, and
-            scores by less than 1e-6. Image batches are smaller if four of them do not fit in `memory`, and batches of
-            any stage are halved if the device runs out of memory.
-        workers: Number of threads that read and preprocess pictures.
-        progress: Function that is called with (stage, done, total) after each batch; it may raise to stop.
-        memory: Bytes for pictures and tokens that wait for the model, in addition to the returned
+        folder: The folder for stored embeddings, or None for a temporary file that is deleted with this encoder.
+        batch_size: The number of images per batch; text batches have four times as many rows. It affects the speed,
+            and scores by less than 1e-6. Image batches are smaller if four of them do not fit in `memory`, and batches
+            in any stage are halved if the device runs out of memory.
+        workers: The number of threads that read and preprocess pictures.
+        progress: A function that is called with (stage, done, total) after each batch; it may raise to stop.
+        memory: The bytes for pictures and tokens that wait for the model, in addition to the returned
             arrays.
-        on_read: Function that is called in a worker thread with each picture that is read and the bytes of its files.
-        recurs: Function that marks texts that are needed again later, bool of shape (n,); their
+        on_read: A function that is called in a worker thread with each picture and the bytes of its files.
+        recurs: A function that marks the texts that are needed again later, bool with shape (n,). Their
             embeddings are stored.
     """
 
@@ -195,17 +196,19 @@ class CachedEncoder:
         self._texts = VectorStore(
             capabilities.dim, model_folder / "texts" if model_folder else None
         )
-        # The pairs of a picture span several batches and probes; it is encoded once for all of them.
+        # Pairs with the same picture span several batches and probes; the picture is encoded once for all.
         self._encoded_pictures = SingleFlightCache(memory // 2, lambda encoded: encoded.nbytes)
         self._content_keys: dict[Picture, bytes] = {}
-        self._pixel_bytes = 0  # of one preprocessed picture; 0 until the first one is
+        self._pixel_bytes = (
+            0  # size of one preprocessed picture; 0 until the first one is preprocessed
+        )
         # On a CPU the model and the worker thread would compete
         self._overlap = capabilities.device != "cpu"
         self._device = DeviceBatches(model.name)
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
-        """Return the embeddings of the texts, float32 of shape (len(texts), dim), rows
-        L2-normalized.
+        """Return the L2-normalized embeddings of the texts, float32 with shape (len(texts), dim). They are stored
+        if `keep` is true or the texts recur.
         """
         if looks_up(self.model):
             return self.model.text_vectors(texts)
@@ -266,7 +269,7 @@ class CachedEncoder:
     def _token_batches(
         self, texts: Sequence[str], tokens: np.ndarray | None, rows: np.ndarray, lengths: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield rows and their padded tokens; texts are tokenized again if all tokens do not fit in memory."""
+        """Yield batches of row numbers with their padded tokens. Texts are tokenized again if `tokens` is None."""
         for batch_rows in equal_length_batches(rows, lengths, 4 * self.batch_size):
             filled: list[int] = fill_up(
                 batch_rows.tolist(), BATCH_MULTIPLES["texts"], self.batch_size
@@ -281,8 +284,8 @@ class CachedEncoder:
         return self._device.run_checked("texts", encode, (len(tokens), self.dim), tokens)
 
     def images(self, images: Sequence[Picture]) -> np.ndarray:
-        """Return the embeddings of the pictures, float32 of shape (len(images), image_dim), rows
-        L2-normalized. They are always stored.
+        """Return the L2-normalized embeddings of the pictures, float32 with shape (len(images), image_dim). They are
+        always stored.
         """
         if looks_up(self.model):
             return self.model.image_vectors(images)
@@ -313,9 +316,9 @@ class CachedEncoder:
         opened: Iterable[OpenedPicture],
         keys_of: dict[Picture, bytes],
     ) -> Iterator[tuple[tuple[list[bytes], int], np.ndarray]]:
-        """Yield the keys of each batch and the number of pictures read by then, with the padded pixels.
+        """Yield the padded pixels of each batch, with its keys and the number of pictures read so far.
 
-        Pictures that have an embedding are left out; `keys_of` receives the content key of each picture.
+        Pictures that already have an embedding are skipped. `keys_of` receives the content key of each picture.
         """
         batched: set[bytes] = set()
         pairs = zip(images, opened, strict=True)
@@ -338,7 +341,7 @@ class CachedEncoder:
             yield (keys, len(keys_of)), pixels
 
     def stored_images(self, images: Sequence[Picture]) -> np.ndarray | None:
-        """Return the result of `images` if every picture already has an embedding, else None."""
+        """Return the embeddings of the pictures if all of them are stored already, else None."""
         keys = self._keys_of(images)
         return self._images.get(keys) if all(map(self.stores_image, keys)) else None
 
@@ -347,7 +350,7 @@ class CachedEncoder:
         return self._device.run_checked("images", encode, (len(pixels), self.image_dim), pixels)
 
     def _prefetch_depth(self, latest: OpenedPicture | None) -> int:
-        """Return the pictures of two batches, or that fit in memory; at first, the number of workers."""
+        """Return how many pictures to read ahead: two batches if they fit in memory, and one per worker at first."""
         if latest is not None and latest.pixels is not None:
             self._pixel_bytes = latest.pixels.nbytes
         if not self._pixel_bytes:
@@ -357,7 +360,7 @@ class CachedEncoder:
 
     @property
     def image_batch_size(self) -> int:
-        """Number of pictures in a batch. The batch being gathered, its stacked copy and the previous batch
+        """The number of pictures in a batch. The batch being gathered, its stacked copy and the previous batch
         must fit in memory.
         """
         multiple = BATCH_MULTIPLES["images"]
@@ -388,17 +391,17 @@ class CachedEncoder:
         right: np.ndarray,
         logits: bool = False,
     ) -> np.ndarray:
-        """Score images[left] with texts[right] using a PairScorer, each distinct pair once.
+        """Score images[left] with texts[right] using a PairScorer. Each distinct pair is scored once.
 
         Args:
-            images: Pictures.
-            texts: Texts.
-            left: Index of the picture of each pair, shape (n,).
-            right: Index of the text of each pair, shape (n,).
+            images: The pictures.
+            texts: The texts.
+            left: The index of the picture in each pair, shape (n,).
+            right: The index of the text in each pair, shape (n,).
             logits: Whether to return the logit of the matching head instead of the model's score.
 
         Returns:
-            float32 of shape (n,).
+            The scores, float32 with shape (n,).
         """
         model = self.model
         if not scores_pairs(model):
@@ -434,7 +437,7 @@ class CachedEncoder:
     def _keys_of(self, images: Sequence[Picture]) -> list[bytes]:
         """Return the content key of each picture; each picture is read only once."""
         unread = [image for image in dict.fromkeys(images) if image not in self._content_keys]
-        # Files are read and hashed side by side: 150 photographs in 36 instead of 85 ms.
+        # Files are read and hashed in parallel: 150 photographs take 36 ms instead of 85 ms.
         with ThreadPoolExecutor(self.workers) as pool:
             for image, contents in zip(unread, pool.map(self._read, unread), strict=True):
                 self._content_keys[image] = pictures.content_key(image, contents)
@@ -458,15 +461,15 @@ class CachedEncoder:
         return dict(zip(keys, self._encoded_pictures.get_many(keys, encode), strict=True))
 
     def stores_image(self, key: bytes) -> bool:
-        """Return whether the picture with this content key has an embedding."""
+        """Return whether an embedding is stored for the picture with the given content key."""
         return key in self._images
 
     def flush(self) -> None:
-        """Write all embeddings that have not been stored yet."""
+        """Write all new embeddings to disk."""
         self._images.flush()
         self._texts.flush()
 
     def close(self) -> None:
-        """Write all embeddings that have not been stored yet; the encoder cannot be used afterward."""
+        """Write all new embeddings to disk and close the encoder, which cannot be used afterward."""
         self._images.close()
         self._texts.close()

@@ -1,12 +1,12 @@
-"""Exact similarities of queries to the candidates of a gallery, in bounded memory on one machine.
+"""Exact similarities between queries and the candidates in a gallery, computed in bounded memory on one machine.
 
-Similarities are matrix products of fixed shape: PRODUCT_BYTES of candidates by a few hundred
-queries. The candidates of a product do not depend on the available memory, so similarities are
-bitwise reproducible. Candidates with equal embeddings share one column of a product, so candidates
+Similarities are matrix products with a fixed shape: PRODUCT_BYTES of candidates by a few hundred
+queries. The candidates in a product do not depend on the available memory, so similarities are
+bitwise reproducible. Candidates with equal embeddings share one column in a product, so candidates
 that the model cannot distinguish tie exactly. A gallery larger than its share of the memory, and
 rows of similarities that span several products, are memory-mapped from an unnamed file.
 
-A model that scores pairs re-ranks the short list of a query, that is, its best candidates by cosine.
+A model that scores pairs re-ranks the short list for each query, which holds its best candidates by cosine.
 """
 
 import hashlib
@@ -15,27 +15,26 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-SHORT_LIST = 256  # candidates a query that a matching head looks at: BLIP's released k
+SHORT_LIST = 256  # candidates per query that a matching head scores, the k in BLIP's released code
 
-# Numbers of queries and of candidates, each of shape (n,), to the logit of each pair
+# Takes the numbers of queries and of candidates, each with shape (n,), and returns the logit of each pair
 Match = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def reranked(cosines: np.ndarray, match: Match) -> np.ndarray:
-    """Re-rank a query's SHORT_LIST best candidates by the head's logit plus the cosine; all others
-    rank below them.
+    """Re-rank the SHORT_LIST best candidates for each query by the logit of the matching head plus the cosine.
 
-    Candidates that tie with the last one of the short list are included. The others keep the order
-    of their cosines.
+    Candidates that tie with the last one on the short list are included. All other candidates rank
+    below the short list, in the order of their cosines.
 
     Args:
-        cosines: Shape (queries, candidates).
-        match: Function that returns the logit of a query and a candidate.
+        cosines: The cosines, shape (queries, candidates).
+        match: A function that returns the logit for a query and a candidate.
 
     Returns:
-        Scores, float64 of the same shape.
+        The scores, float64 with the same shape.
 
-    Source: BLIP's released retrieval code, which RoCOCO follows; there, all others score -100.
+    Source: BLIP's released retrieval code, which RoCOCO follows. It scores all other candidates -100.
     """
     listed = short_listed(cosines)
     logits = np.zeros_like(cosines)
@@ -44,14 +43,14 @@ def reranked(cosines: np.ndarray, match: Match) -> np.ndarray:
 
 
 def short_listed(cosines: np.ndarray) -> np.ndarray:
-    """Mark the SHORT_LIST best candidates of each query, including ties with the last one; the same shape."""
+    """Return a mask, in the shape of `cosines`, of each query's SHORT_LIST best candidates and ties with the last."""
     k = min(SHORT_LIST, cosines.shape[1])
     return cosines >= np.partition(cosines, -k, axis=1)[:, -k, None]
 
 
 def raised(cosines: np.ndarray, listed: np.ndarray, logits: np.ndarray) -> np.ndarray:
-    """Return cosine plus logit for the short list, float64; all others score lower, in the order of their
-    cosines.
+    """Return the cosine plus the logit for candidates on the short list, float64. All others score lower, in the
+    order of their cosines.
     """
     scores = cosines.astype(np.float64)
     scores[listed] += logits[listed]
@@ -59,9 +58,9 @@ def raised(cosines: np.ndarray, listed: np.ndarray, logits: np.ndarray) -> np.nd
     return np.where(listed, scores, scores + lowest - 3)  # cosines differ by 2 at most
 
 
-BLOCK_BYTES = 64 << 20  # of similarities at once
-PRODUCT_BYTES = 64 << 20  # of the candidates of one product
-PRODUCT_CANDIDATES = 32_768  # more candidates do not reduce the queries of a product
+BLOCK_BYTES = 64 << 20  # similarities that are in memory at once
+PRODUCT_BYTES = 64 << 20  # candidates in one product
+PRODUCT_CANDIDATES = 32_768  # more candidates do not reduce the number of queries in a product
 ENCODE_CHUNK = 8192  # candidates that are encoded at once for a gallery in a file
 MEMORY_SHARES = 32  # 1 / MEMORY_SHARES of the memory is for one gallery
 
@@ -69,11 +68,11 @@ Similarity = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Gallery:
-    """Candidates as embeddings, float32 of shape (n, width).
+    """The candidates of a search, stored as embeddings.
 
     Args:
-        vectors: The embeddings.
-        similarity: Function that compares queries with candidates; None: the matrix product.
+        vectors: The embeddings, float32 with shape (n, width).
+        similarity: A function that compares queries with candidates, or None for the matrix product.
     """
 
     def __init__(self, vectors: np.ndarray, similarity: Similarity | None = None) -> None:
@@ -92,16 +91,16 @@ class Gallery:
         memory: int,
         similarity: Similarity | None = None,
     ) -> "Gallery":
-        """Encode candidates and return their gallery.
+        """Encode candidates and build a gallery from them.
 
         Args:
-            encode: Function from candidate numbers to embeddings, float32 of shape (len, width);
-                results must not depend on the slice.
+            encode: A function that takes candidate numbers and returns embeddings, float32 with shape
+                (len, width). Results must not depend on the slice.
             n: The number of candidates.
-            width: Embedding dimension.
-            memory: Memory limit of the entire run (bytes); a gallery larger than 1 / MEMORY_SHARES
+            width: The embedding dimension.
+            memory: The memory limit for the entire run, in bytes. A gallery larger than 1 / MEMORY_SHARES
                 of this limit is written to a file.
-            similarity: As in the constructor.
+            similarity: The comparison function, as in the constructor.
         """
         if 4 * n * width <= memory // MEMORY_SHARES:
             return cls(encode(slice(0, n)), similarity)
@@ -110,26 +109,26 @@ class Gallery:
 
     @property
     def n_products(self) -> int:
-        """Number of fixed-shape products per query."""
+        """The number of fixed-shape products per query."""
         return max(1, -(-len(self.representatives) // self._room))
 
     @property
     def block(self) -> int:
-        """Number of complete rows of similarities that fit in BLOCK_BYTES."""
+        """The number of complete rows of similarities that fit in BLOCK_BYTES."""
         return max(1, BLOCK_BYTES // (4 * max(self.n, 1)))
 
     @property
     def product_queries(self) -> int:
-        """Number of queries per product."""
+        """The number of queries per product."""
         n_columns = max(1, min(self.n, max(PRODUCT_CANDIDATES, self._room)))
         return max(1, BLOCK_BYTES // (4 * n_columns))
 
     def similarities(
         self, queries: np.ndarray, match: Match | None = None
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield blocks of queries and their similarities to every candidate, of shape (block, n).
+        """Yield blocks of queries and their similarities to every candidate, shape (block, n).
 
-        The similarities are float32 cosines, or with `match`, the scores of `reranked`.
+        The similarities are float32 cosines, or the scores from `reranked` if `match` is given.
         """
         for block, cosines in self._cosines(queries):
             if match:
@@ -139,21 +138,21 @@ class Gallery:
     def similarities_within(
         self, queries: np.ndarray, among: np.ndarray, match: Match | None = None
     ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Yield the blocks of `similarities`, together with the similarities in a smaller gallery with only
+        """Yield the same blocks as `similarities`, together with the similarities in a smaller gallery that has only
         some of the candidates.
 
         Args:
-            queries: Embeddings of the queries, shape (q, width).
-            among: Mask of the candidates in the smaller gallery, bool of shape (n,), at least one.
-            match: Function that returns the logit of a query and a candidate. Each gallery has its own short list; a
-                pair on both lists is matched once. The score of a candidate in the smaller gallery does not depend on
-                candidates outside of it.
+            queries: The embeddings of the queries, shape (q, width).
+            among: A mask of the candidates in the smaller gallery, bool with shape (n,), at least one of them True.
+            match: A function that returns the logit for a query and a candidate. Each gallery has its own short list,
+                and a pair on both lists is matched once. The score of a candidate in the smaller gallery does not
+                depend on candidates outside that gallery.
 
         Yields:
-            Queries, similarities, and similarities in the smaller gallery. In the last array, only the columns of its
-            candidates are valid; without `match`, both arrays are the same.
+            The queries, their similarities, and their similarities in the smaller gallery. In the last array, only the
+            columns for candidates in the smaller gallery are valid. Without `match`, both arrays are the same.
         """
-        # A column is matched as the lowest number of the smaller gallery that it has, if any
+        # A column stands for the lowest candidate number in the smaller gallery that it contains, if any
         smaller = np.flatnonzero(among)[::-1]
         columns = np.arange(len(self.representatives))[self.column_of][smaller]
         inside = np.zeros(len(self.representatives), dtype=bool)
@@ -199,7 +198,7 @@ class Gallery:
                 yield slice(start + first, start + first + len(rows)), cosines
 
     def _products(self) -> Iterator[np.ndarray]:
-        """Yield the embeddings of the distinct candidates of each product."""
+        """Yield the embeddings of the distinct candidates in each product."""
         for start in range(0, len(self.representatives), self._room):
             columns = slice(start, start + self._room)
             if isinstance(self.column_of, slice):
@@ -209,8 +208,8 @@ class Gallery:
 
 
 def distinct_rows(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
-    """Return the index of the first occurrence of each distinct row, and the number of each row's distinct
-    row; slice(None) if no two rows are bitwise equal.
+    """Return the first index of each distinct row, and for every row the number of the distinct row that it equals.
+    The second value is slice(None) if no two rows are bitwise equal.
     """
     width = vectors.shape[1] * vectors.itemsize
     return _distinct(np.ascontiguousarray(vectors).view(np.dtype((np.void, width))).ravel())
@@ -224,8 +223,8 @@ def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
 
 
 def _columns(vectors: np.ndarray, one_product: bool) -> tuple[np.ndarray, np.ndarray | slice]:
-    """Find distinct rows like `distinct_rows`. For several products, they are in the order of the candidates and found
-    by digests of the rows, so that only one product is in memory.
+    """Find distinct rows like `distinct_rows`. For several products, rows stay in the order of the candidates and are
+    compared by digest, so that only one product is in memory.
     """
     if one_product:
         return distinct_rows(vectors)
@@ -247,12 +246,12 @@ def _on_disk(arrays: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def _numbered(match: Match, block: slice, candidate_of: np.ndarray) -> Match:
-    """Return `match` for the rows of a block and the columns of distinct candidates."""
+    """Return a version of `match` that takes row numbers in a block and column numbers of distinct candidates."""
     return lambda query, column: match(block.start + query, candidate_of[column])
 
 
 def similarity_matrix(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Compute the similarity of all pairs of rows; if a row consists of several vectors, the best one.
+    """Compute the similarity between all pairs of rows. If a row consists of several vectors, the best one counts.
 
     >>> two_in_a_row, one = np.array([[1.0, 0.0, 0.6, 0.8]]), np.array([[0.0, 1.0], [1.0, 0.0]])
     >>> similarity_matrix(two_in_a_row, one).tolist(), similarity_matrix(one, two_in_a_row).tolist()

@@ -1,5 +1,5 @@
-"""Distinct pictures and texts that a run shows to a model, in the order in which `vlprobe ask` writes
-them, with the keys that each can have in an imported file.
+"""The distinct pictures and texts that a run shows to a model, in the order in which `vlprobe ask` writes
+them, and the keys that an imported file can use for them.
 
     p-16 hex digits         a picture, by its content and edit; t-16 hex digits: a text, by its letters
     ITEM_i0 ITEM_c0         the pictures and texts (captions, then foils) of an item, numbered from 0
@@ -18,7 +18,7 @@ from vlprobe.types import Item, Picture, Reader
 
 
 def text_id(text: str) -> str:
-    """Compute the id of a text, which is the same in every run.
+    """Compute the id for a text, which is the same in every run.
 
     >>> text_id("a red dog")
     't-74a0998d2d47fc91'
@@ -27,8 +27,8 @@ def text_id(text: str) -> str:
 
 
 def picture_id(picture: Picture, digest_of: Mapping[Path, str]) -> str:
-    """Compute the id of a picture from the digest of its file and, if it is edited, the digest of its partner's file;
-    for a missing picture, from its identifying fields.
+    """Compute the id for a picture from the digest of its file, and for an edited picture also from the edit and the
+    digest of its partner's file. For a missing picture, `digest_of` holds its identifying fields.
     """
     files = " ".join(digest_of[path] for path in picture.paths)
     content = f"{files} {picture.edit_key}" if picture.edit_key else files
@@ -36,14 +36,14 @@ def picture_id(picture: Picture, digest_of: Mapping[Path, str]) -> str:
 
 
 class RunInputs:
-    """Implementation of `types.Inputs` for a run.
+    """The `types.Inputs` implementation for a run.
 
     Args:
-        items: The items of the run; all of their pictures and captions are inputs.
-        cases: Function that reads the cases of the run; their additional texts and changed pictures
+        items: The items in the run. All of their pictures and captions are inputs.
+        cases: A function that reads the cases in the run. Their additional texts and changed pictures
             come next.
         candidates: Additional pictures and texts from galleries.
-        cache: The folder with stored digests of pictures.
+        cache: The folder with stored picture digests.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class RunInputs:
         self._items, self._cases, self._candidates, self._cache = items, cases, candidates, cache
 
     def pictures(self) -> Iterator[tuple[Picture, Sequence[str]]]:
-        """Yield the distinct pictures, by path and edit, with the keys of each."""
+        """Yield the pictures, distinct by path and edit, each with its possible keys."""
         item_pictures = [
             (picture, f"{item.id}_i{number}", item.id if number == 0 else "")
             for item in self._items
@@ -79,7 +79,7 @@ class RunInputs:
                 yield picture, _keys(picture, (), digests, n_of_name)
 
     def _changed_pictures(self) -> list[Picture]:
-        """Return the distinct pictures of cases that are changed versions of a file."""
+        """Return the distinct pictures in the cases that are changed versions of a file."""
         names: dict[str, None] = {}
         for block in self._cases(["images"]):
             in_block = block["images"].combine_chunks().flatten().unique().to_pylist()
@@ -87,7 +87,7 @@ class RunInputs:
         return [picture for picture in map(Picture.from_name, names) if picture.change]
 
     def _digests(self, images: Iterable[Picture]) -> dict[Path, str]:
-        """Return the digest of each picture's file and of its partner's file; for a missing file, its name."""
+        """Return digests for the files of all pictures and of their partners. A missing file gets its name instead."""
         digests: dict[Path, str] = {}
         paths: dict[Path, None] = {}
         for picture in images:
@@ -103,7 +103,7 @@ class RunInputs:
         )
 
     def texts(self) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield the distinct texts, with the keys of each."""
+        """Yield the distinct texts, each with its possible keys."""
         yielded: set[str] = set()
         for text, label in self._all_texts():
             key = text_id(text)
@@ -128,21 +128,21 @@ class RunInputs:
 
 
 class TextInputs(NamedTuple):
-    """Implementation of `types.Inputs` for some texts without a run."""
+    """The `types.Inputs` implementation for a list of texts without a run."""
 
     all_texts: Sequence[str]
 
     def pictures(self) -> Iterator[tuple[Picture, Sequence[str]]]:
-        """Yield nothing: there are no pictures."""
+        """Return an empty iterator, because there are no pictures."""
         return iter(())
 
     def texts(self) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield the texts, with the keys of each."""
+        """Yield the texts, each with its possible keys."""
         return ((text, (text_id(text), text)) for text in self.all_texts)
 
 
 def of_items(items: Sequence[Item], cache: Path) -> RunInputs:
-    """Collect only the pictures and captions of a dataset, for model checks."""
+    """Create inputs for model checks with only the pictures and captions in a dataset."""
 
     def no_cases(columns: Sequence[str]) -> Iterator:
         return iter(())
@@ -156,7 +156,7 @@ def _keys(
     digests: Mapping[Path, str],
     n_of_name: Mapping[str, int],
 ) -> tuple[str, ...]:
-    """Return the possible keys of a picture, most reliable first."""
+    """Return the possible keys for a picture, with the most reliable key first."""
     key = picture_id(picture, digests)
     if picture.edit_key:
         return (key,)

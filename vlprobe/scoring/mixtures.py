@@ -1,6 +1,6 @@
-"""Mixtures of one picture with its partner at every share, and a model's scores for them.
+"""Mixtures of one picture with its partner at every share, and a model's scores for the mixtures.
 
-The mixtures are identical to the ones in a run, pixel by pixel, unless a picture has a side above
+The mixtures are pixel for pixel identical to the ones in a run, unless a picture has a side above
 MAX_SIDE and is shrunk first. All shares are scored in one batch.
 """
 
@@ -18,34 +18,34 @@ from vlprobe.scoring.gallery import similarity_matrix
 from vlprobe.types import Model, PictureEdit
 from vlprobe.types.protocols import embeds_images
 
-SHARES = tuple(range(100, 49, -2))  # percent of the picture that stays: the grid of shares
-WHOLE = SHARES[0]  # no part of the partner: the picture itself
-MAX_SIDE = 1024  # pixels, of a picture that is mixed at every share
+SHARES = tuple(range(100, 49, -2))  # the shares that are tried: percent of the picture that stays
+WHOLE = SHARES[0]  # the picture itself, without any part of the partner
+MAX_SIDE = 1024  # largest side in pixels of a picture that is mixed at every share
 
 
 @dataclass(frozen=True, slots=True)
 class ShareScores:
-    """Scores of a picture and its mixtures for one caption."""
+    """Scores for one caption with a picture and with its mixtures."""
 
     right: float  # similarity of the caption and the unchanged picture
-    mixtures: tuple[float, ...]  # of each mixture, in the order of SHARES
+    mixtures: tuple[float, ...]  # similarity for each mixture, in the order of SHARES
 
     @property
     def wins(self) -> tuple[bool, ...]:
-        """Return whether the picture scores higher than its mixture, by share; a tie is not a win."""
+        """Whether the picture scores higher than its mixture, for each share. A tie is not a win."""
         return tuple(self.right > mixture for mixture in self.mixtures)
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Share at which a model begins to prefer the right picture."""
+    """The share at which a model begins to prefer the right picture."""
 
-    share: int  # the highest share from which the right picture wins down to the last; 0: never
-    n_changes: int  # how often the winner changes on the way; 0 or 1, or more than once
+    share: int  # the right picture wins from this share down to the last one; 0: never
+    n_changes: int  # how often the winner changes between the first and the last share
 
     @property
     def is_never(self) -> bool:
-        """Return whether the mixture still wins at the lowest share."""
+        """Whether the mixture still wins at the lowest share."""
         return self.share == 0
 
 
@@ -53,7 +53,7 @@ def turn(wins: Sequence[bool], shares: Sequence[int] = SHARES) -> Turn:
     """Find the share at which the right picture begins to win.
 
     Args:
-        wins: The result at each share, True if the right picture wins.
+        wins: One value per share, True if the right picture wins.
         shares: The shares, in descending order.
 
     >>> turn([False, False, True, True], [100, 98, 96, 94])
@@ -73,8 +73,8 @@ def turn(wins: Sequence[bool], shares: Sequence[int] = SHARES) -> Turn:
 
 
 def can_ask(model: Model) -> bool:
-    """Return whether a model scores pictures only by their embeddings, so that each share takes a single
-    forward pass.
+    """Return whether a model scores pictures only by their embeddings, so that all shares need only a single
+    batch.
     """
     return embeds_images(model) and not model.capabilities.scores_pairs
 
@@ -85,7 +85,7 @@ def share_scores(model: Model, caption: str, pictures: Sequence[Image.Image]) ->
     Args:
         model: A model for which `can_ask` is true.
         caption: The query.
-        pictures: The picture at every share, as returned by `pictures_by_share`.
+        pictures: One picture per share, as returned by `pictures_by_share`.
 
     Raises:
         InvalidInput: The model scores pairs, or has no image embeddings.
@@ -103,16 +103,15 @@ def share_scores(model: Model, caption: str, pictures: Sequence[Image.Image]) ->
 def pictures_by_share(
     image: Image.Image, partner: Image.Image, edit: PictureEdit
 ) -> list[Image.Image]:
-    """Make a picture's mixtures at every share, starting with the picture itself, identical to the results of
-    `mix.apply`.
+    """Return a picture and its mixtures at every lower share, identical to the results from `mix.apply`.
 
-    Blends are looked up by the values of both pictures, because the rounded blend of two bytes depends only on them.
-    This is several times as fast as arithmetic on every pixel.
+    Blends are looked up in a table by the values of both pictures, because the rounded blend of two bytes depends only
+    on these bytes. This is several times as fast as arithmetic on every pixel.
 
     Args:
-        image: RGB image; if a side is above MAX_SIDE it is shrunk, so that many mixtures are made at once.
-        partner: RGB image of any size.
-        edit: Kind and seed of the mixture; its own share is ignored.
+        image: An RGB image. If a side is above MAX_SIDE, it is shrunk, because many mixtures are made at once.
+        partner: An RGB image of any size.
+        edit: The kind and seed of the mixture; its own share is ignored.
     """
     if max(image.size) > MAX_SIDE:
         image = image.copy()
@@ -130,7 +129,7 @@ def pictures_by_share(
 
 def boxes(size: tuple[int, int], edit: PictureEdit) -> list[tuple[float, float, float, float]]:
     """Compute the position of a patch at every share: left, top, right and bottom as fractions of the width and
-    height; for WHOLE, a box with zero area.
+    height. The box for WHOLE has zero area.
     """
     width, height = size
     bounds = [mix.box(width, height, share / WHOLE, edit.seed) for share in SHARES[1:]]

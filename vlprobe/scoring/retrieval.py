@@ -1,4 +1,4 @@
-"""Ranks of the right candidates of queries in a gallery, and the top candidates for display.
+"""Ranks of the right candidates for queries in a gallery, and the top candidates for display.
 
 A tie is a failure: every other candidate that is at least as similar as the best correct one ranks
 before it.
@@ -12,22 +12,22 @@ import numpy as np
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring.gallery import Gallery, Match
 
-FIRST = 6  # of a gallery: five that are shown, and the one that moves up when another leaves
-_CHUNK = 32  # candidates whose highest similarity decides whether one of them can be among the best
+FIRST = 6  # top candidates: five that are shown, and one that moves up if another is removed
+_CHUNK = 32  # candidates in a chunk; its highest similarity decides if any can be among the best
 
 
 class FirstFew(NamedTuple):
-    """First few candidates of some queries, best first."""
+    """The first few candidates for each query, best first."""
 
-    numbers: np.ndarray  # int64 of shape (n_queries, FIRST); -1: there are no more
-    scores: np.ndarray  # float32 of the same shape; NaN: there are no more
+    numbers: np.ndarray  # int64 with shape (n_queries, FIRST); -1: there are no more
+    scores: np.ndarray  # float32 with the same shape; NaN: there are no more
 
 
 def best_first(
     numbers: np.ndarray, scores: np.ndarray, is_own: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the candidates of queries and their similarities, best first, shape (n_queries, k).
-    Among ties, the query's own candidates come last; otherwise, lower numbers come first.
+    """Sort the candidates for each query and their similarities, best first, shape (n_queries, k).
+    Among ties, the query's own candidates come last, and otherwise lower numbers come first.
     """
     own_last = (is_own,) if is_own is not None else ()
     order = np.lexsort((numbers, *own_last, -scores))
@@ -35,7 +35,7 @@ def best_first(
 
 
 def padded(numbers: np.ndarray, scores: np.ndarray) -> FirstFew:
-    """Pad or cut the candidates of queries, shape (n_queries, k), best first, to FIRST columns."""
+    """Pad or cut a sorted array of candidates with shape (n_queries, k) to FIRST columns."""
     missing = ((0, 0), (0, max(0, FIRST - numbers.shape[1])))
     return FirstFew(
         np.pad(numbers[:, :FIRST].astype(np.int64), missing, constant_values=-1),
@@ -44,7 +44,7 @@ def padded(numbers: np.ndarray, scores: np.ndarray) -> FirstFew:
 
 
 def best_columns(scores: np.ndarray, k: int) -> np.ndarray:
-    """Find the k best columns of each row, with the lower index first for ties; shape (n_queries, k).
+    """Find the k best columns in each row, shape (n_queries, k). Ties are ordered by index.
 
     The k best columns are in the k chunks with the highest maxima, so the matrix is read only once.
     """
@@ -61,8 +61,8 @@ def best_columns(scores: np.ndarray, k: int) -> np.ndarray:
 
 
 def _highest(values: np.ndarray, k: int) -> np.ndarray:
-    """Find the positions of the k highest values of each row, best first; among equal values, the lower position comes
-    first. k searches are faster than sorting.
+    """Find the positions of the k highest values in each row, best first. The lower position comes first among equal
+    values. Searching k times is faster than sorting.
     """
     remaining = np.where(np.isnan(values), np.finfo(values.dtype).min, values)
     rows, order = np.arange(len(values)), np.empty((len(values), k), dtype=np.int64)
@@ -74,22 +74,22 @@ def _highest(values: np.ndarray, k: int) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRanks:
-    """Retrieval results per query: arrays of shape (n_queries,). Arrays of the first few candidates have
+    """Retrieval results for each query, as arrays with shape (n_queries,). Arrays with the first few candidates have
     shape (n_queries, FIRST), as in `FirstFew`.
     """
 
-    best_own: np.ndarray  # similarity of the query's own best candidate, among all
+    best_own: np.ndarray  # similarity of the query's own best candidate in the full gallery
     best_altered: np.ndarray  # similarity of the best altered candidate
-    top_altered: np.ndarray  # 1 where no original is strictly above it
-    which_altered: np.ndarray  # its number in the gallery
+    top_altered: np.ndarray  # 1 if no original scores strictly above the best altered candidate
+    which_altered: np.ndarray  # number of the best altered candidate in the gallery
     rank_clean: np.ndarray  # rank of the best own candidate among originals
     rank: np.ndarray  # the same with the altered candidates in the gallery
     least_rank_clean: np.ndarray  # rank_clean if no tie counted against the own candidate
-    least_rank: np.ndarray  # the same of rank
-    top_tied: np.ndarray  # 1 where the best original and the best altered candidate are equal
+    least_rank: np.ndarray  # rank if no tie counted against the own candidate
+    top_tied: np.ndarray  # 1 if the best original and the best altered candidate are equal
     first_clean: np.ndarray  # numbers of the best originals, best first
     first_clean_scores: np.ndarray  # their similarities among originals
-    first: np.ndarray  # the same of all candidates
+    first: np.ndarray  # numbers of the best candidates in the full gallery, best first
     first_scores: np.ndarray
     own_altered: np.ndarray  # similarity of the best altered candidate of the query's item, or NaN
     own_altered_rank: np.ndarray  # its rank if no tie counted against it; NaN: there is none
@@ -107,22 +107,22 @@ def retrieve(
     candidates.
 
     Args:
-        queries: Embeddings of the queries, shape (q, dim).
-        query_item: The item of each query, shape (q,); every item has an original in the gallery.
-        gallery: The n candidates.
-        owner: The item of each candidate, shape (n,).
-        altered: Mask of altered candidates, shape (n,), at least one; None: a gallery without
-            altered candidates, in which both ranks are the clean rank.
-        match: Function that returns the logit of a query and a candidate, for models that score
+        queries: The embeddings of the queries, shape (q, dim).
+        query_item: The item that each query belongs to, shape (q,). Every item has an original in the gallery.
+        gallery: A gallery with n candidates.
+        owner: The item that each candidate belongs to, shape (n,).
+        altered: A mask of the altered candidates, shape (n,), at least one of them True. None means that
+            the gallery has no altered candidates, and both ranks are the clean rank.
+        match: A function that returns the logit for a query and a candidate, for models that score
             pairs.
 
     Returns:
-        Ranks from 1; every other candidate that is at least as similar as the query's best own one
-        ranks before it. The clean rank does not depend on the altered candidates: with `match`, each
-        of the two galleries has a separate short list.
+        Ranks from 1. Every other candidate that is at least as similar as the query's best own candidate
+        ranks before it. The clean rank does not depend on the altered candidates, because with `match`,
+        each of the two galleries has a separate short list.
 
     Raises:
-        InvalidInput: no candidate is altered, or without altered candidates, all belong to one item.
+        InvalidInput: The mask marks no candidate, or there is no mask and all candidates belong to one item.
     """
     if altered is None:
         if (owner == owner[0]).all():
@@ -144,7 +144,7 @@ def retrieve(
 def _block_ranks(
     scores: np.ndarray, clean: np.ndarray, items: np.ndarray, owner: np.ndarray, altered: np.ndarray
 ) -> RetrievalRanks:
-    """Rank in complete rows of similarities, shape (queries, n); `clean` has the similarities among originals."""
+    """Rank one block of queries from complete rows of similarities, shape (queries, n). `clean` is for originals."""
     is_own = owner == items[:, None]
     own_cells = np.nonzero(is_own & ~altered)
     best, best_clean = _best(scores, own_cells), _best(clean, own_cells)
@@ -157,7 +157,7 @@ def _block_ranks(
         false, original = scores[:, altered], scores[:, ~altered].max(axis=1)
         numbers, originals = np.flatnonzero(altered), np.flatnonzero(~altered)
         clean, rivals_clean = clean[:, originals], rivals_clean[:, originals]
-    place = false.argmax(axis=1)  # of equal ones the lowest number
+    place = false.argmax(axis=1)  # the lowest number among equal values
     against = false[np.arange(len(false)), place]
     own_altered = _best(scores, np.nonzero(is_own & altered))
     has_none = np.isneginf(own_altered)
@@ -190,12 +190,12 @@ def _block_ranks(
 
 
 def _best(scores: np.ndarray, pairs: tuple[np.ndarray, ...]) -> np.ndarray:
-    """Return the highest similarity of each query among these (row, column) pairs; -inf if it has no pair."""
+    """Return the highest similarity for each query among the given (row, column) pairs, or -inf if it has no pair."""
     best = np.full(len(scores), -np.inf, scores.dtype)
     np.maximum.at(best, pairs[0], scores[pairs])
     return best
 
 
 def _count(mask: np.ndarray) -> np.ndarray:
-    """Count the true values in each row; faster than a sum."""
+    """Count the true values in each row, which is faster than summing."""
     return np.fromiter(map(np.count_nonzero, mask), np.int64, len(mask))

@@ -1,4 +1,4 @@
-"""Spread of a model's similarities over mismatched pictures and captions."""
+"""The spread of a model's similarities over mismatched pictures and captions."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def similarity_spread(
     Args:
         encoder: The model.
         images: One picture per item.
-        captions: The captions of each item, in the same order.
+        captions: The captions for each item, in the same order as the pictures.
 
     Returns:
         The population standard deviation over every pair of a picture and another picture's

@@ -1,7 +1,7 @@
-"""Thumbnails of pictures for pages: complete, never cropped, without camera metadata.
+"""Thumbnails of pictures for the dashboard pages. They are never cropped and have no camera metadata.
 
-They are stored (`storage.thumbnails`) under the digest of the file's bytes or, for a mixed picture, the digests of
-both files and the edit. Pictures are opened with the same checks as for a model.
+Thumbnails are stored (`storage.thumbnails`) under the digest of the file or, for a mixed picture, a digest of both
+files and the edit. Pictures are opened with the same checks as for a model.
 """
 
 import base64
@@ -22,12 +22,12 @@ from vlprobe.storage import thumbnails as thumbnail_store
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Picture
 
-QUALITIES = (75, 60, 45, 30, 15, 5, 0)  # of WebP, until one fits
+QUALITIES = (75, 60, 45, 30, 15, 5, 0)  # WebP qualities, tried in this order until one fits
 MEMORY = 48 << 20  # bytes of thumbnails in a process: about 6,000
 
-# Where the cache is read-only, 48 pictures of a wall would be made again with each click: 1.5 s.
+# With a read-only cache, the 48 pictures on a page would be made again with each click, which takes 1.5 s.
 _memory = SingleFlightCache(MEMORY, len)
-# Pillow decodes outside of the interpreter's lock; each of those 48 takes 30 ms.
+# Pillow decodes without holding the interpreter's lock; each of the 48 pictures takes 30 ms.
 _makers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))
 
 
@@ -37,7 +37,7 @@ def encode(
     max_bytes: int = thumbnail_store.MAX_BYTES,
     qualities: Sequence[int] = QUALITIES,
 ) -> bytes:
-    """Encode a picture as WebP within a maximum side and file size, keeping its proportions; smaller
+    """Encode a picture as WebP within a maximum side and file size, and keep its proportions. Smaller
     pictures keep their size. The defaults are the limits for thumbnails.
     """
     small = image.copy()
@@ -52,7 +52,7 @@ def encode(
 
 
 def make(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
-    """Make the thumbnail of a picture from the return value of `pictures.read`. Raises InvalidInput."""
+    """Make the thumbnail of a picture from the contents that `pictures.read` returns. Raises InvalidInput."""
     if not picture.edit_key:
         name = str(picture.path)
         return encode(pictures.decode(contents[0], name, least_side=2 * thumbnail_store.SIDE))
@@ -60,8 +60,8 @@ def make(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
 
 
 def keep(root: Path, picture: Picture, contents: tuple[bytes, ...]) -> None:
-    """Make and store the thumbnail of a picture that a run has read, unless it is already stored, the
-    picture is mixed, or it cannot be opened.
+    """Make and store the thumbnail of a picture that a run has read. Mixed pictures, pictures that cannot be
+    opened, and pictures that already have a thumbnail are skipped.
     """
     if picture.edit_key:
         return
@@ -72,11 +72,11 @@ def keep(root: Path, picture: Picture, contents: tuple[bytes, ...]) -> None:
 
 
 def thumbnail(root: Path, name: str) -> bytes:
-    """Return the thumbnail of a picture as WebP from the store, or make it and store it if possible.
+    """Return the thumbnail of a picture as WebP. A new thumbnail is stored if possible.
 
     Args:
-        root: The folder of the store.
-        name: The name of the picture in the tables of cases and answers.
+        root: The cache folder.
+        name: The name of the picture in the case and answer tables.
 
     Raises:
         InvalidInput: The picture is missing, damaged or outside the readable folders.
@@ -85,7 +85,7 @@ def thumbnail(root: Path, name: str) -> bytes:
     paths = picture.paths
     if (root, name) in _memory or not any(
         path.is_absolute() or containers.is_file(path) for path in paths
-    ):  # drawn: the file does not exist
+    ):  # a drawn scene, which has no file
         key = name_key(picture)
         return _memory.get(
             (root, name),
@@ -98,7 +98,7 @@ def thumbnail(root: Path, name: str) -> bytes:
 
 
 def address(root: Path, name: str) -> str:
-    """Return the thumbnail as a data URL for an <img>. Raises InvalidInput like `thumbnail`."""
+    """Return the thumbnail of a picture as a data URL for an <img>. Raises InvalidInput like `thumbnail`."""
     return data_address(thumbnail(root, name))
 
 
@@ -108,18 +108,18 @@ def data_address(content: bytes) -> str:
 
 
 def addresses(root: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the data URL of each picture by name; "" if it cannot be read."""
+    """Return the thumbnails of pictures as data URLs, by name. The URL is "" if a picture cannot be read."""
     distinct = list(dict.fromkeys(names))
     with contextlib.suppress(InvalidInput, OSError):  # reported for each picture below
         readable = [Picture.from_name(name).path for name in distinct]
         files = [path for path in readable if path.is_absolute() and containers.is_file(path)]
-        digests_of(root, files)  # read side by side what is new
+        digests_of(root, files)  # reads new files in parallel
     sources = _makers.map(functools.partial(_address_or_none, root), distinct)
     return dict(zip(distinct, sources, strict=True))
 
 
 def digests_of(root: Path, paths: Sequence[Path]) -> list[str]:
-    """Return the digest of each file's bytes; only new or changed files are read. Raises InvalidInput."""
+    """Return a digest of the bytes in each file. Only new or changed files are read. Raises InvalidInput."""
     for path in paths:
         try:
             containers.status(path)
@@ -145,7 +145,7 @@ def _stored_or_made(root: Path, picture: Picture, key: str) -> bytes:
 
 
 def name_key(picture: Picture) -> str:
-    """Return the key of the thumbnail of a drawn scene in bundled results, without reading a file."""
+    """Return the thumbnail key for a drawn scene in the bundled results, without reading a file."""
     return pictures.digest(picture.name.encode()) + (
         thumbnail_store.MIXED if picture.edit_key else ""
     )

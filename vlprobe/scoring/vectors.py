@@ -1,6 +1,6 @@
-"""Storage of embeddings: a bounded number in memory, the rest in immutable files.
+"""Storage for embeddings. A bounded number is kept in memory, and the rest in immutable files.
 
-The name of a file is the digest of its bytes. Small files are merged when an encoder is closed: the
+The name of a file is the digest of its bytes. Small files are merged when an encoder is closed. The
 merged file is written before the small ones are deleted, and a process that has them open can
 continue to read. If the folder mirrors an object store, every file is uploaded when it is written,
 all files are fetched when the folder is opened, and none are merged.
@@ -26,22 +26,22 @@ from vlprobe.storage import access
 from vlprobe.storage.files import write_bytes
 from vlprobe.storage.mirror import Mirror, mirror_of
 
-# Of embeddings that wait in memory to be written, and of a file that is not small
+# Embeddings are written once this many bytes wait in memory; a smaller file counts as small
 FILE_BYTES = 32 << 20
-FLUSH_SECONDS = 20.0  # the most that is lost when a process is killed
-SMALL_FILES = 16  # more than these are merged
+FLUSH_SECONDS = 20.0  # at most this much work is lost when a process is killed
+SMALL_FILES = 16  # small files are merged if there are more of them
 FETCH_THREADS = 8
 
 _digest = functools.partial(hashlib.blake2b, digest_size=16)
 
 
 def is_intact(file: Path) -> bool:
-    """Return whether a file of embeddings is intact."""
+    """Return whether the bytes in an embedding file match the digest in its name."""
     return has_digest(file, file.stem)
 
 
 def has_digest(file: Path, digest: str) -> bool:
-    """Return whether these bytes match the digest in the name of an embedding file."""
+    """Return whether the bytes in a file match a digest."""
     with file.open("rb") as handle:
         return hashlib.file_digest(handle, _digest).hexdigest() == digest
 
@@ -55,14 +55,14 @@ def _refuse_damaged(file: Path) -> None:
 
 
 class _Rows(NamedTuple):
-    """Rows on disk, starting at an offset in an open file."""
+    """Rows of embeddings on disk, starting at an offset in an open file."""
 
     handle: BinaryIO
     offset: int
 
 
 class VectorStore:
-    """Embeddings by 16-byte key, stored in a folder or in an unnamed temporary file.
+    """A store that maps 16-byte keys to embeddings, in a folder or in an unnamed temporary file.
 
     At most FILE_BYTES of embeddings are in memory, along with all keys and their row numbers.
     """
@@ -71,9 +71,9 @@ class VectorStore:
         self.dim, self.folder = dim, folder
         self._row = np.dtype([("key", "V16"), ("vector", "<f4", (dim,))])
         self._number: dict[bytes, int] = {}
-        self._offsets: list[int] = []  # of each source, the number of its row 0
+        self._offsets: list[int] = []  # the number of the first row in each source
         self._sources: list[np.ndarray | _Rows] = []
-        self._written, self._next = 0, 0  # sources that are on disk; the number of the next row
+        self._written, self._next = 0, 0  # how many sources are on disk; the number of the next row
         self._flushed = time.monotonic()
         self._handles = contextlib.ExitStack()
         weakref.finalize(self, self._handles.close)
@@ -81,7 +81,7 @@ class VectorStore:
         if self._mirror and folder:
             _exchange(self._mirror, folder)
         for file in sorted(folder.glob(f"{'?' * 32}.npy")) if folder and folder.is_dir() else []:
-            # Merged by another process since the folder was listed
+            # Another process may have merged the file since the folder was listed
             with contextlib.suppress(FileNotFoundError):
                 self._open(file)
 
@@ -114,7 +114,7 @@ class VectorStore:
         return key in self._number
 
     def get(self, keys: Sequence[bytes]) -> np.ndarray:
-        """Return the embeddings for these keys, float32 of shape (len(keys), dim)."""
+        """Return the embeddings for a list of keys, float32 with shape (len(keys), dim)."""
         out = np.empty((len(keys), self.dim), dtype=np.float32)
         numbers = np.fromiter(map(self._number.__getitem__, keys), np.int64, len(keys))
         order = np.argsort(numbers, kind="stable")
@@ -132,7 +132,7 @@ class VectorStore:
         return out
 
     def _read(self, source: _Rows, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Read rows of a file, given in ascending order; adjacent rows are read at once if memory allows."""
+        """Read rows from a file, in ascending order. Adjacent rows are read at once if memory allows."""
         size = max(1, FILE_BYTES // self._row.itemsize)
         breaks = np.flatnonzero(np.diff(rows) > 1) + 1
         for run_start, run_stop in zip([0, *breaks], [*breaks, len(rows)], strict=True):
@@ -144,7 +144,7 @@ class VectorStore:
                 yield block, content["vector"][rows[block] - lowest]
 
     def put(self, keys: Sequence[bytes], vectors: np.ndarray) -> None:
-        """Add embeddings; they are written to disk after FLUSH_SECONDS or FILE_BYTES, or by `flush`."""
+        """Add embeddings, which are written to disk after FLUSH_SECONDS or FILE_BYTES, or by `flush`."""
         if not keys:
             return
         block = np.empty(len(keys), dtype=self._row)
@@ -156,7 +156,7 @@ class VectorStore:
             self.flush()
 
     def flush(self) -> None:
-        """Write the embeddings in memory that are not on disk yet; the write is atomic."""
+        """Write all new embeddings to disk, atomically."""
         blocks = [
             source for source in self._sources[self._written :] if isinstance(source, np.ndarray)
         ]
@@ -179,12 +179,12 @@ class VectorStore:
             self._mirror.put(self._mirror.name(file), file)
         return self._opened(file)[0]
 
-    @functools.cached_property  # one file, made for the first flush
+    @functools.cached_property  # the file is created by the first flush
     def _unnamed(self) -> BinaryIO:
         return self._handles.enter_context(tempfile.TemporaryFile())
 
     def close(self) -> None:
-        """Write the embeddings that are not on disk yet, close the files, and merge small ones if there are many."""
+        """Write all new embeddings to disk, close the files, and merge small files if there are many."""
         self.flush()
         self._handles.close()
         if self.folder and self.folder.is_dir() and not self._mirror:
@@ -193,7 +193,7 @@ class VectorStore:
 
 
 def _exchange(mirror: Mirror, folder: Path) -> None:
-    """Fetch files that the folder lacks, and upload files that the mirror lacks, as after a failure."""
+    """Fetch files that the folder lacks, and upload files that the mirror lacks, such as after a failed upload."""
     object_names = mirror.names(mirror.name(folder))
     uploaded = {
         Path(name).name: name
@@ -209,7 +209,7 @@ def _exchange(mirror: Mirror, folder: Path) -> None:
         _refuse_damaged(local[name])
         mirror.put(mirror.name(local[name]), local[name])
 
-    with ThreadPoolExecutor(FETCH_THREADS) as pool:  # waits for the network side by side
+    with ThreadPoolExecutor(FETCH_THREADS) as pool:  # the threads wait for the network in parallel
         list(pool.map(fetch, sorted(set(uploaded) - set(local))))
         if not access.read_only():
             list(pool.map(send, sorted(set(local) - set(uploaded))))
@@ -240,7 +240,7 @@ def _merge(folder: Path) -> None:
             )
             for member in group:
                 if member.name != merged:
-                    # Open in another process, on Windows
+                    # On Windows, the file may be open in another process
                     with contextlib.suppress(PermissionError):
                         member.unlink()
             group = []

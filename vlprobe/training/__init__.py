@@ -1,1 +1,1 @@
-"""Training: fine-tuning with the losses that the papers propose."""
+"""Fine-tuning of models with the losses that the papers propose."""

@@ -1,10 +1,10 @@
-"""Training data: rows of a picture and its captions, and batches of rows.
+"""Training data: rows that each hold a picture and its captions, and batches made from these rows.
 
-A batch depends only on the seed, its number and the data, so that a resumed training sees the same batches. The
-held-out items depend only on the items: all trainings on the same data hold out the same ones.
+A batch depends only on the seed, its number and the data, so a resumed training run sees the same batches. The
+held-out items depend only on the items, so all training runs on the same data hold out the same items.
 
-Captions and pictures are corrupted for SC and VC, or varied slightly; every draw depends only on the number that is
-passed.
+Captions and pictures are corrupted for SC and VC, or varied slightly. Every random choice depends only on the number
+that is passed in.
 """
 
 import functools
@@ -36,9 +36,9 @@ _LIGHT = 0.15  # share by which a picture may get brighter or darker
 
 
 def vocabulary(captions: Iterable[str]) -> tuple[str, ...]:
-    """Return every word of the captions, in lower case, sorted: the vocabulary of corrupted captions.
+    """Return every word in the captions, in lowercase and sorted. Corrupted captions draw their new words from it.
 
-    The paper takes BERT's vocabulary; words of the data are words that the model can have met.
+    The paper uses BERT's vocabulary. Words from the data are words that the model may have seen.
     """
     return tuple(
         sorted({caption[a:b].lower() for caption in captions for a, b in word_spans(caption)})
@@ -46,15 +46,15 @@ def vocabulary(captions: Iterable[str]) -> tuple[str, ...]:
 
 
 def corrupt_caption(caption: str, words: Sequence[str], number: int) -> str:
-    """Replace some words of a caption with random ones, or delete them; at least one, never all.
+    """Replace or delete random words in a caption. At least one word changes, and the words are never all deleted.
 
-    If the draw alters no word, one is chosen: an unchanged caption would be pushed away from itself.
+    If no word is drawn, one is picked, because an unchanged caption would be pushed away from itself.
     As in the paper, an altered caption can still be true, for example without its "a" or "the".
 
     Args:
-        caption: With one word or more.
-        words: From `vocabulary`, two or more.
-        number: Seed of all draws.
+        caption: A caption with at least one word.
+        words: At least two words from `vocabulary`.
+        number: The seed for all random choices.
 
     Source: RoCOCO, section 5.
     """
@@ -78,19 +78,19 @@ def corrupt_caption(caption: str, words: Sequence[str], number: int) -> str:
 
 
 def mixed_pictures(pixels: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Blend some pictures of a batch with another one of the batch, or with a patch of it (mixup, CutMix).
+    """Mix some pictures in a batch with another picture from the batch: blend them (mixup) or paste a patch (CutMix).
 
-    The share that stays is drawn between LAMBDAS, because the paper gives none. The partner is the
-    picture a fixed number of rows away, never the picture itself.
+    The share of the original that stays is drawn between the two LAMBDAS, because the paper gives no
+    value. The partner is the picture a fixed number of rows away, never the picture itself.
 
     Args:
-        pixels: Preprocessed pictures, float32 of shape (n, channels, height, width), n of 2 or
-            more. Mixing commutes with the scaling of channels.
-        number: Seed of all draws.
+        pixels: Preprocessed pictures, float32 with shape (n, channels, height, width), where n is at
+            least 2. Mixing commutes with the scaling of channels.
+        number: The seed for all random choices.
 
     Returns:
-        The altered pictures, shape (m, channels, height, width), and the source row of each, int64,
-        shape (m,).
+        The altered pictures, with shape (m, channels, height, width), and the source row for each, int64
+        with shape (m,).
 
     Source: RoCOCO, section 5 and section 3.3.
     """
@@ -111,12 +111,13 @@ def mixed_pictures(pixels: np.ndarray, number: int) -> tuple[np.ndarray, np.ndar
 
 
 def vary_picture(pixels: np.ndarray, mean: np.ndarray, std: np.ndarray, number: int) -> np.ndarray:
-    """Shift a picture and change its brightness slightly, without changing sides or hues, which captions name.
+    """Shift a picture slightly and change its brightness. Left, right and hues stay, because captions mention them.
 
     Args:
-        pixels: One preprocessed picture, float32 of shape (3, height, width).
-        mean, std: Of the preprocessing, shape (3, 1, 1), which is undone to change the brightness.
-        number: Seed of all draws.
+        pixels: One preprocessed picture, float32 with shape (3, height, width).
+        mean, std: The mean and standard deviation used in preprocessing, shape (3, 1, 1). The
+            normalization is undone to change the brightness.
+        number: The seed for all random choices.
 
     Returns:
         A new array like `pixels`; uncovered pixels are filled with the edge.
@@ -138,7 +139,7 @@ _MEMORY = 400_000_000  # bytes of preprocessed pictures that are kept
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A picture and its captions. The two pictures of a minimal pair are two rows of one item."""
+    """A picture and its captions. The two pictures in a minimal pair are two rows that share one item."""
 
     key: str
     picture: Picture
@@ -147,9 +148,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """n pictures with a caption each, followed by altered ones if a loss needs them.
+    """A batch with n pictures and one caption for each, followed by altered inputs if a loss needs them.
 
-    `mixed`, `corrupted`, `reworded` and `flipped` are the source rows: int64, 0 to n - 1.
+    `mixed`, `corrupted`, `reworded` and `flipped` give the source row of each altered input: int64, 0 to n - 1.
     """
 
     n: int
@@ -159,16 +160,16 @@ class Batch:
     corrupted: np.ndarray
     reworded: np.ndarray
     flipped: np.ndarray
-    kinds: np.ndarray  # of each flip: color, number or object
+    kinds: np.ndarray  # the kind of each flip: color, number or object
 
 
 def split(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
-    """Split items into training items and held-out items, by hash, whatever the order of the data.
+    """Split items into training items and held-out items by hash, independently of the order of the data.
 
     Items that share a picture (by the tag `picture`) are in the same part.
 
     Raises:
-        InvalidInput: an item without a picture, or fewer than four pictures.
+        InvalidInput: An item has no picture, or there are fewer than four pictures.
     """
     blind = [item.id for item in items if item.image is None]
     if blind:
@@ -188,7 +189,7 @@ def split(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
 
 
 def rows(item: Item) -> list[Row]:
-    """Return the item's picture with its captions and, of a minimal pair, the other picture with the foils."""
+    """Return a row with the item's picture and captions, and for a minimal pair also one with the foil picture."""
     of_item = [Row(item.id, item.image, item.captions)] if item.image else []
     if item.foil_image and item.foils:
         of_item.append(Row(f"{item.id}/other", item.foil_image, item.foils))
@@ -196,22 +197,22 @@ def rows(item: Item) -> list[Row]:
 
 
 class Batches:
-    """Batches of some items for one model.
+    """Training batches for one model.
 
     Args:
-        items: With pictures.
-        model: Preprocesses pictures and tokenizes texts.
-        size: Rows of a batch.
-        seed: Seed of all draws.
-        makes: The altered inputs to make: of "sc", "vc", "consistency" and "flip".
-        words: Vocabulary of corrupted captions.
-        normal: Mean and standard deviation of the preprocessing, shape (3, 1, 1), if pictures are
+        items: Items with pictures.
+        model: The model that preprocesses pictures and tokenizes texts.
+        size: The number of rows in a batch.
+        seed: The seed for all random choices.
+        makes: Which altered inputs to create: any of "sc", "vc", "consistency" and "flip".
+        words: The vocabulary for corrupted captions.
+        normal: The mean and standard deviation used in preprocessing, shape (3, 1, 1), if pictures are
             to be varied slightly.
-        workers: Threads that read pictures.
+        workers: The number of threads that read pictures.
         foreign: Captions that are not in English, which are neither reworded nor flipped.
 
     Raises:
-        InvalidInput: fewer rows than a batch takes.
+        InvalidInput: There are fewer rows than a batch needs.
     """
 
     def __init__(
@@ -236,18 +237,18 @@ class Batches:
         self._model, self._size, self._seed, self._makes = model, size, seed, makes
         self._words, self._normal, self._workers = words, normal, workers
         self._foreign = foreign
-        # Each epoch needs them again: the edits of a photograph's captions take 20 ms, its pixels
-        # 140 ms, and the order of 10,000 rows, which every batch of an epoch needs, 25 ms.
+        # Each epoch needs these again. The edits for a photograph's captions take 20 ms and its pixels
+        # 140 ms. The order of 10,000 rows, which every batch in an epoch needs, takes 25 ms.
         self._order = functools.lru_cache(maxsize=2)(self._ordered)
         self._edits = functools.lru_cache(maxsize=None)(self._edited)
         self._pixels: dict[Picture, np.ndarray] = {}
 
     def __len__(self) -> int:
-        # Of an epoch, without an incomplete last batch
+        # The batches in an epoch, without an incomplete last one
         return self.n_rows // self._size
 
     def batch(self, number: int) -> Batch:
-        """Return the batch of that number, 0 and up; no row occurs twice in an epoch."""
+        """Return the batch with the given number, counted from 0. No row occurs twice in an epoch."""
         epoch, index = divmod(number, len(self))
         rows = self._order(epoch)[index * self._size : (index + 1) * self._size]
         caption_numbers = [self._draw(row, epoch, "caption") % len(row.captions) for row in rows]
@@ -294,7 +295,7 @@ class Batches:
         )
 
     def epoch(self) -> Iterator[Batch]:
-        """Yield all batches of the first epoch."""
+        """Yield all batches in the first epoch."""
         return map(self.batch, range(len(self)))
 
     def _draw(self, row: Row, epoch: int, purpose: str) -> int:
@@ -307,7 +308,7 @@ class Batches:
         return [row for unit in units for row in unit]
 
     def _edited(self, row: Row) -> list[tuple[list[str], list[tuple[str, str]]]]:
-        """Return the paraphrases of each caption, and its flips with their kind."""
+        """Return the paraphrases for each caption in a row, and its flips with their kinds."""
         caption_edits = lgip.edits(
             row.captions, row.key, seed=self._seed, kinds=("paraphrase", "flip")
         )

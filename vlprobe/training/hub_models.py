@@ -1,4 +1,4 @@
-"""Models of transformers as a `Learner` trains them: their towers, or a matching head on every pair of a batch."""
+"""Adapter that lets a `Learner` train transformers models, either their towers or a matching head on all pairs."""
 
 import math
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ FIRST_SCALE = 1 / 0.07  # CLIP's and BLIP's first logit scale, for a model that 
 
 
 class Trainable(torch.nn.Module):
-    """A loaded model with gradients.
+    """A loaded transformers model that can be fine-tuned.
 
     Args:
         encoder: The model, as `registry.load_model` returns it.
 
     Raises:
-        InvalidInput: it has no towers with one vector per input, and no head with two classes.
+        InvalidInput: The model has neither towers with one vector per input nor a head with two classes.
     """
 
     def __init__(self, encoder: HubModel) -> None:
@@ -45,20 +45,20 @@ class Trainable(torch.nn.Module):
         self.logit_scale, self.logit_bias = scale, getattr(self.model, "logit_bias", None)
 
     def encode_image(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Pixels of shape (n, 3, height, width) to embeddings of shape (n, dim)."""
+        """Convert pixels with shape (n, 3, height, width) to embeddings with shape (n, dim)."""
         return self._encoder.image_features(pixels)
 
     def encode_text(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Token ids of shape (n, columns) to embeddings of shape (n, dim)."""
+        """Convert token ids with shape (n, columns) to embeddings with shape (n, dim)."""
         return self._encoder.text_features(tokens)
 
     def match(self, pixels: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-        """Compute the log-odds of a match of n pictures with m texts, shape (n, m)."""
+        """Compute the log-odds that each of n pictures matches each of m texts, shape (n, m)."""
         return self._encoder.match_logits(pixels, tokens)
 
     @property
     def normal(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Mean and standard deviation of the preprocessing, shape (3, 1, 1); None if it has none."""
+        """The mean and standard deviation used in preprocessing, shape (3, 1, 1), or None if the model has none."""
         settings = self._encoder.processor_settings()
         mean, std = settings.get("image_mean"), settings.get("image_std")
         if mean is None or std is None:

@@ -1,4 +1,4 @@
-"""One training step: embed a batch, compute the parts of the loss, and update the weights."""
+"""A single training step: embed a batch, compute the terms of the loss, and update the weights."""
 
 import math
 from collections.abc import Mapping, Sequence, Set
@@ -13,14 +13,14 @@ from vlprobe.training.objective import Settings
 if TYPE_CHECKING:
     import torch
 
-# CLIP keeps its logit scale below; a model that starts above may stay where it is
+# CLIP keeps its logit scale below this value; a model that starts above it may keep its own
 HIGHEST_SCALE = 100
 PICTURE_WORDS = ("visual", "vision", "image")  # in the names of a picture tower's parameters
 _BETAS = (0.9, 0.98)
 
 
 def tower_of(parameter: str) -> str:
-    """Return the tower that a parameter belongs to: image or text, or "" for the logit scale and bias.
+    """Return the tower that a parameter belongs to: "image", "text", or "" for the logit scale and bias.
 
     >>> tower_of("visual.conv1.weight"), tower_of("model.text_proj.bias"), tower_of("logit_scale")
     ('image', 'text', '')
@@ -31,7 +31,7 @@ def tower_of(parameter: str) -> str:
 
 
 def optimizer(model: TorchModel, rate: float, decay: float) -> "torch.optim.AdamW":
-    """Return AdamW for the parameters that are not frozen; biases, gains and the logit scale do not decay."""
+    """Create an AdamW optimizer for the trainable parameters. Biases, gains and the logit scale do not decay."""
     import torch
 
     learned = [value for value in model.parameters() if value.requires_grad]
@@ -43,14 +43,14 @@ def optimizer(model: TorchModel, rate: float, decay: float) -> "torch.optim.Adam
 
 
 def schedule(step: int, of: int, warm_up: int) -> float:
-    """Return the share of the learning rate at a step, 0 and up: linear warm-up, then half a cosine to zero."""
+    """Return the learning rate factor at a step, counted from 0: a linear warm-up, then a cosine decay to zero."""
     if step < warm_up:
         return (step + 1) / warm_up
     return 0.5 * (1 + math.cos(math.pi * (step - warm_up) / max(1, of - warm_up)))
 
 
 def keep_scale(scale: "torch.Tensor", highest: float) -> None:
-    """Clamp a logit scale, learned as its logarithm, between 1 and the highest, as in CLIP's paper."""
+    """Clamp a logit scale, which is stored as its logarithm, to between 1 and `highest`, as in the CLIP paper."""
     import torch
 
     with torch.no_grad():
@@ -58,23 +58,23 @@ def keep_scale(scale: "torch.Tensor", highest: float) -> None:
 
 
 class Learner:
-    """A model in training.
+    """A model in training, with its optimizer and loss.
 
     Args:
-        model: A model of OpenCLIP, or a `hub_models.Trainable`, on its device. It learns in place; a
-            matching head learns from the log-odds of each picture with each text of a batch.
-        weights: Weight of each part of the loss.
-        settings: Settings of the parts.
+        model: An OpenCLIP model or a `hub_models.Trainable`, on its device. It is trained in place. A
+            matching head learns from the log-odds of every picture and text in a batch.
+        weights: The weight of each loss term.
+        settings: The settings of the loss terms.
         rate: The highest learning rate.
-        decay: Weight decay.
-        warm_up, steps: Length of the warm-up and of the training, in steps.
-        freeze: image or text: the frozen tower; "": none.
-        precision: fp32, or fp16 or bf16 for autocast; losses are computed in float32.
-        piece: Pictures or texts that go through a tower at once; 0: all.
+        decay: The weight decay.
+        warm_up, steps: The length of the warm-up and of the whole training run, in steps.
+        freeze: The tower to freeze, "image" or "text", or "" for none.
+        precision: "fp32", or "fp16" or "bf16" for autocast. Losses are computed in float32.
+        piece: How many pictures or texts go through a tower at once; 0 means all.
 
     Raises:
-        InvalidInput: the sigmoid loss for a model without a logit bias; for a matching head, a loss
-            that compares embeddings, a frozen tower, or pieces.
+        InvalidInput: The sigmoid loss was requested for a model without a logit bias, or a matching
+            head was combined with a loss that compares embeddings, a frozen tower, or pieces.
     """
 
     def __init__(
@@ -116,17 +116,17 @@ class Learner:
         self._highest = max(HIGHEST_SCALE, float(self.model.logit_scale.detach().exp()))
 
     def learn(self, batch: Batch, step: int) -> dict[str, float]:
-        """Update the weights by one step, 0 and up.
+        """Run one training step, counted from 0, and update the weights.
 
-        With pieces, both towers run twice: first without gradients, for the embeddings of the whole
-        batch and the gradient of each; then piece by piece, to propagate it. The result is the same
-        as without pieces.
+        With pieces, both towers run twice. The first pass runs without gradients, to get the embeddings
+        of the whole batch and their gradients. The second pass propagates these gradients piece by piece.
+        The result is the same as without pieces.
 
         Returns:
-            The loss, each part of it before its weight, and the rate.
+            The loss, each loss term before weighting, and the learning rate.
 
         Raises:
-            InvalidInput: the loss is not finite.
+            InvalidInput: The loss is not finite.
         """
         import torch
 
@@ -159,7 +159,7 @@ class Learner:
                     side.split(piece), embeddings.grad.split(piece), strict=True
                 ):
                     recomputed = self._embed(rows, piece)
-                    if recomputed.requires_grad:  # not where the tower is frozen
+                    if recomputed.requires_grad:  # False if the tower is frozen
                         recomputed.backward(gradient)
         self.scaler.step(self.optimizer)
         self.scaler.update()
@@ -171,7 +171,7 @@ class Learner:
         }
 
     def judge(self, batch: Batch, names: Set[str]) -> dict[str, float]:
-        """Compute the parts of the loss on a held-out batch; all flips count."""
+        """Compute the loss terms on a held-out batch, without the curriculum, so all flips count."""
         import torch
 
         with torch.no_grad():
@@ -185,7 +185,7 @@ class Learner:
     def _inputs(self, batch: Batch) -> list["torch.Tensor"]:
         import torch
 
-        # Channels last: convolutions on a CPU take two thirds of the time.
+        # With channels last, convolutions on a CPU take two thirds of the time.
         pixels = torch.from_numpy(batch.pixels).to(self._device, memory_format=torch.channels_last)
         return [pixels, torch.from_numpy(batch.tokens).to(self._device)]
 

@@ -1,8 +1,8 @@
-"""Losses of the papers, as functions of embeddings or of their similarities.
+"""Loss functions from the papers, which take embeddings or their similarities.
 
-Inputs are float32 unit vectors or their cosines: half precision rounds by more than some of these losses move a
-cosine, so embed in autocast and normalize in float32. Each returns a mean of shape (), independent of the batch size.
-Batches are not empty: the caller leaves out a loss without rows instead of counting it as 0.
+Inputs are float32 unit vectors or their cosines. Half precision rounds by more than some of these losses move a
+cosine, so embed in autocast and normalize in float32. Each loss returns a mean with shape (), which does not depend on
+the batch size. Batches must not be empty: the caller leaves out a loss without rows instead of counting it as 0.
 """
 
 from typing import TYPE_CHECKING
@@ -14,19 +14,19 @@ from vlprobe.metrics import pairwise
 if TYPE_CHECKING:
     import torch
 
-# Hybrid: v2-close and v1 on the rest
+# "hybrid" is v2 on the close pairs and v1 on the rest
 EQSIM_VARIANTS = ("hybrid", "v1", "v2", "v2-close", "v1+v2-close")
-FIRST_FLIPS = 0.25  # share of a batch's flips, the weakest, that the curriculum begins with
-ALL_FLIPS_AT = 0.5  # share of the training after which all count
+FIRST_FLIPS = 0.25  # the curriculum begins with this share of a batch's flips, the weakest ones
+ALL_FLIPS_AT = 0.5  # share of the training after which all flips count
 
 
 def contrastive(logits: "torch.Tensor") -> "torch.Tensor":
-    """Compute the mean cross-entropy of picking the text of each picture from the batch, and the
-    picture of each text.
+    """Compute the mean cross-entropy for picking the right text for each picture in the batch, and the right picture
+    for each text.
 
     Args:
-        logits: Shape (n, n), picture i with text j: the model's scale times the cosine. Matches are
-            on the diagonal; two rows of one picture would count as mismatches.
+        logits: The logits for picture i and text j, shape (n, n): the model's scale times the cosine.
+            Matches are on the diagonal; two rows with the same picture would count as mismatches.
 
     Source: CLIP; in the papers, the retrieval objective ("ITC") that the other losses are added to.
     """
@@ -38,14 +38,14 @@ def contrastive(logits: "torch.Tensor") -> "torch.Tensor":
 
 
 def sigmoid(logits: "torch.Tensor") -> "torch.Tensor":
-    """Classify each picture and text as match or mismatch: -log sigmoid(+-logit), summed over the texts.
+    """Compute the loss for classifying every picture-text pair as a match or mismatch: -log sigmoid(+-logit).
 
     Args:
-        logits: Shape (n, n), scale times cosine plus the model's bias, without which all pairs
-            would start as a match.
+        logits: The model's scale times the cosine, plus its bias, shape (n, n). Without the bias, all
+            pairs would start as a match.
 
     Returns:
-        The mean over pictures of the sum over texts, as in the paper: 1 match and n - 1 mismatches.
+        The sum over texts (1 match and n - 1 mismatches), averaged over pictures, as in the paper.
 
     Source: SigLIP.
     """
@@ -57,17 +57,17 @@ def sigmoid(logits: "torch.Tensor") -> "torch.Tensor":
 
 
 def close_pairs(scores: "torch.Tensor", k: int) -> "torch.Tensor":
-    """Select the semantically close pairs of a batch: for each row, the k other rows that score highest with it.
+    """Select the semantically close pairs in a batch: for each row, the k other rows that score highest with it.
 
-    Half of the k are the texts nearest to its picture, half the pictures nearest to its text, as in
-    the released code; with an odd k, one more of the texts. No gradient flows through the choice.
+    As in the released code, half of the k rows have the texts nearest to the row's picture, and half have
+    the pictures nearest to its text. An odd k takes one more text. No gradient flows through the choice.
 
     Args:
-        scores: Shape (n, n), picture i beside text j.
-        k: 0 to 2 * (n - 1); more are all. The paper takes 8.
+        scores: The scores for picture i and text j, shape (n, n).
+        k: A number from 0 to 2 * (n - 1); a larger number selects all pairs. The paper uses 8.
 
     Returns:
-        bool of shape (n, n), symmetric: a pair is close if either of the two chose the other. The
+        A symmetric bool array with shape (n, n). A pair is close if either row chose the other. The
         diagonal is False.
 
     Source: EqBen, section 3 and appendix C.
@@ -82,16 +82,15 @@ def close_pairs(scores: "torch.Tensor", k: int) -> "torch.Tensor":
 
 
 def eqsim_v1(scores: "torch.Tensor", margin: float = 0.0) -> "torch.Tensor":
-    """Compute how unequal the two mismatches of each two pairs are: [(s_12 - s_21)^2 - margin]+.
+    """Compute how much the two mismatch scores differ for every two pairs: [(s_12 - s_21)^2 - margin]+.
 
     Args:
-        scores: Shape (n, n), picture i beside text j.
-        margin: The paper's alpha, in squared units of the scores; so much inequality is forgiven,
-            to each two pairs by itself as the formula reads. The released code forgives it to the
-            mean of a batch.
+        scores: The scores for picture i and text j, shape (n, n).
+        margin: The paper's alpha, in squared units of the scores. It is subtracted for every two pairs
+            separately, as in the formula. The released code subtracts it from the mean over a batch.
 
     Returns:
-        Shape (n, n), symmetric, 0 on the diagonal.
+        A symmetric array with shape (n, n) and a diagonal of 0.
 
     Source: EqBen, equation 6.
     """
@@ -99,13 +98,13 @@ def eqsim_v1(scores: "torch.Tensor", margin: float = 0.0) -> "torch.Tensor":
 
 
 def eqsim_v2(scores: "torch.Tensor", margin: float = 0.0) -> "torch.Tensor":
-    """Compute how unevenly the score drops when the text or the picture of either pair changes.
+    """Compute how unevenly the score drops when the text or the picture changes in either of two pairs.
 
     [((s_11 - s_12) - (s_22 - s_21))^2 - margin]+ + [((s_11 - s_21) - (s_22 - s_12))^2 - margin]+.
-    Both are zero only where s_12 = s_21 and s_11 = s_22: more than v1 asks for, and too much for
+    Both terms are zero only if s_12 = s_21 and s_11 = s_22. This is stricter than v1, and too strict for
     pairs that have little in common.
 
-    Args and Returns as in `eqsim_v1`.
+    The arguments and the return value are the same as for `eqsim_v1`.
 
     Source: EqBen, equation 6.
     """
@@ -116,15 +115,16 @@ def eqsim_v2(scores: "torch.Tensor", margin: float = 0.0) -> "torch.Tensor":
 
 
 def hard_negatives(logits: "torch.Tensor", k: int) -> "torch.Tensor":
-    """Compute the contrastive loss over each pair and its k highest-scoring mismatches, both ways.
+    """Compute the contrastive loss over each pair and its k highest-scoring mismatches, in both directions.
 
     Args:
-        logits: Shape (n, n), picture i beside text j: the model's scale times the cosine.
-        k: 0 or more; more than n - 1 are all, which is `contrastive`. With 0 the loss is 0.
+        logits: The logits for picture i and text j, shape (n, n): the model's scale times the cosine.
+        k: A number of at least 0. Any k above n - 1 uses all mismatches, which equals `contrastive`.
+            With 0 the loss is 0.
 
-    Source: EqBen, table 6, names "fine-tuning with hard negative sampling" (HardNeg) beside the
-        plain fine-tuning and gives no formula; k is EqSim's, whose close pairs are hard negatives
-        in appendix C.
+    Source: EqBen, table 6, lists "fine-tuning with hard negative sampling" (HardNeg) next to plain
+        fine-tuning and gives no formula. The value of k is that of EqSim, because appendix C calls
+        its close pairs hard negatives.
     """
     import torch
     from torch.nn.functional import cross_entropy
@@ -145,22 +145,22 @@ def hard_negatives(logits: "torch.Tensor", k: int) -> "torch.Tensor":
 def eqsim(
     scores: "torch.Tensor", k: int, margin: float = 0.0, variant: str = "hybrid"
 ) -> "torch.Tensor":
-    """Compute EqSim, which keeps similarity proportional to meaning: v2 on the close pairs, v1 on all others.
+    """Compute the EqSim loss, which keeps similarity proportional to meaning: v2 on close pairs, v1 on all others.
 
-    The loss is the sum of two means, one over the close pairs and one over the others. Its unit is
-    that of the scores, squared, so a margin or weight depends on the kind of score. This is the rule
-    of section 3, the variant "hybrid"; the ablation (table 6) and appendix A.3 describe v1 on all
-    pairs and v2 on the close ones: "v1+v2-close".
+    The loss is the sum of two means, one over the close pairs and one over the others. Its unit is the
+    squared unit of the scores, so a margin or weight depends on the kind of score. Section 3 describes
+    this rule, the variant "hybrid". The ablation (table 6) and appendix A.3 describe v1 on all pairs and
+    v2 on the close ones, the variant "v1+v2-close".
 
     Args:
-        scores: Shape (n, n), n of 2 or more: cosines (section 3), or a softmax of the logits over
-            the texts (appendix C).
-        k: See `close_pairs`; 0 is v1 on all.
-        margin: The paper's alpha: 0, .04 or .1, of scores that a softmax made.
-        variant: Of EQSIM_VARIANTS; "v1" and "v2" are of all pairs, "v2-close" of the close ones
-            alone (0 where k is 0).
+        scores: Scores with shape (n, n), where n is at least 2: cosines (section 3), or a softmax of the
+            logits over the texts (appendix C).
+        k: See `close_pairs`; 0 applies v1 to all pairs.
+        margin: The paper's alpha: 0, .04 or .1, for softmax scores.
+        variant: One of EQSIM_VARIANTS. "v1" and "v2" use all pairs, and "v2-close" uses only the close
+            ones (the loss is 0 if k is 0).
 
-    Source: EqBen, section 3, equation 6, appendix C; the variants, table 6.
+    Source: EqBen, section 3, equation 6 and appendix C; table 6 for the variants.
     """
     import torch
 
@@ -187,16 +187,16 @@ def eqsim(
 def corrupted(
     altered: "torch.Tensor", images: "torch.Tensor", texts: "torch.Tensor"
 ) -> "torch.Tensor":
-    """Compute the similarity of an altered caption (SC) or picture (VC) to the true picture and the true caption.
+    """Compute the similarity between an altered caption (SC) or picture (VC) and the true picture and caption.
 
-    (cos(altered, image) + cos(altered, text)) / 2, to be minimized. It has no margin, so a large weight
-    costs retrieval.
+    (cos(altered, image) + cos(altered, text)) / 2, to be minimized. The loss has no margin, so a large
+    weight hurts retrieval.
 
     Args:
-        altered: Embeddings of the altered captions or pictures, shape (m, dim), all of which differ
-            from their source.
-        images: Embeddings of their pictures, shape (m, dim).
-        texts: Embeddings of their captions, shape (m, dim).
+        altered: Embeddings of the altered captions or pictures, shape (m, dim). Each must differ from
+            its source.
+        images: Embeddings of the source pictures, shape (m, dim).
+        texts: Embeddings of the source captions, shape (m, dim).
 
     Source: RoCOCO, equation 2 (SC) and equation 3 (VC).
     """
@@ -206,15 +206,15 @@ def corrupted(
 def consistency(
     images: "torch.Tensor", texts: "torch.Tensor", paraphrases: "torch.Tensor"
 ) -> "torch.Tensor":
-    """Compute how far rewording shifts the score: |s(I, c) - s(I, c')|, the invariance
-    error itself.
+    """Compute how far rewording a caption shifts its score: |s(I, c) - s(I, c')|, the invariance error.
 
-    It is zero if all captions are the same to the model: combine it with a loss that separates them.
+    The loss is zero if the model embeds all captions alike, so combine it with a loss that separates
+    captions.
 
     Args:
-        images, texts, paraphrases: Each of shape (m, dim), row by row.
+        images, texts, paraphrases: Embeddings with shape (m, dim), matched row by row.
 
-    Source: LGIP, section 5 names such a loss and gives no formula; this is its equation 2.
+    Source: LGIP, section 5, mentions an invariance loss without a formula; this one is equation 2.
     """
     return ((images * texts).sum(dim=-1) - (images * paraphrases).sum(dim=-1)).abs().mean()
 
@@ -226,16 +226,16 @@ def discrimination(
     scale: "torch.Tensor",
     weight: "torch.Tensor",
 ) -> "torch.Tensor":
-    """Compute the contrastive loss of each caption against its flip: log(1 + exp(-scale * gap)).
+    """Compute the contrastive loss between each caption and its flip: log(1 + exp(-scale * gap)).
 
-    The gap is s(I, c) - s(I, c_flip); a gap of 0 costs log 2.
+    The gap is s(I, c) - s(I, c_flip). A gap of 0 costs log 2.
 
     Args:
-        images, texts, flips: Each of shape (m, dim), row by row.
+        images, texts, flips: Embeddings with shape (m, dim), matched row by row.
         scale: The model's logit scale, shape (); this loss does not train it.
-        weight: Weight of each row, shape (m,), 0 or more, not all 0; see `curriculum`.
+        weight: A weight of at least 0 for each row, shape (m,), not all 0; see `curriculum`.
 
-    Source: LGIP, section 5 names such a loss and gives no formula.
+    Source: LGIP, section 5, mentions a discrimination loss without a formula.
     """
     from torch.nn.functional import softplus
 
@@ -244,29 +244,29 @@ def discrimination(
 
 
 def strengths(kinds: np.ndarray, texts: "torch.Tensor", flips: "torch.Tensor") -> np.ndarray:
-    """Compute how strongly each flip contradicts its caption for the model in training, 0 to 1, shape (m,).
+    """Compute how strongly each flip contradicts its caption according to the model in training, 0 to 1, shape (m,).
 
     Args:
-        kinds: color, number or object, shape (m,).
-        texts, flips: Embeddings of the captions and of the flips, each of shape (m, dim).
+        kinds: The kind of each flip ("color", "number" or "object"), shape (m,).
+        texts, flips: Embeddings of the captions and of their flips, each with shape (m, dim).
 
-    Source: LGIP, section 4.3, by `metrics.pairwise.strength`.
+    Source: LGIP, section 4.3, as implemented in `metrics.pairwise.strength`.
     """
     return pairwise.strength(kinds, (texts * flips).sum(dim=-1).detach().cpu().numpy())
 
 
 def curriculum(strength: np.ndarray, done: float) -> np.ndarray:
-    """Select the flips that count: the weakest quarter of a batch at first, all of them from half of the training on.
+    """Select the flips that count: the weakest quarter of a batch at first, and all flips after half of the training.
 
     Args:
-        strength: Of the batch's flips, shape (m,), m of 1 or more.
-        done: Share of the training that is done, 0 to 1.
+        strength: The strengths of the flips in the batch, shape (m,), where m is at least 1.
+        done: The share of the training that is done, 0 to 1.
 
     Returns:
-        float32 of shape (m,), 1 or 0, never all 0.
+        A float32 array with shape (m,) that holds 1 or 0, never all 0.
 
-    Source: LGIP, section 5: a "curriculum that progressively increases semantic conflict"; the pace
-        is ours.
+    Source: LGIP, section 5: a "curriculum that progressively increases semantic conflict". The paper
+        gives no pace.
     """
     share = FIRST_FLIPS + (1 - FIRST_FLIPS) * min(done / ALL_FLIPS_AT, 1.0)
     return (strength <= np.quantile(strength, share)).astype(np.float32)

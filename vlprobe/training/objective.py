@@ -1,4 +1,4 @@
-"""Losses by formula, such as "clip+0.5*eqsim": its parts, their settings, and their values for a batch."""
+"""Loss formulas such as "clip+0.5*eqsim": parse the terms, check their settings, and compute them for a batch."""
 
 import math
 import re
@@ -13,8 +13,8 @@ from vlprobe.training.batches import Batch
 if TYPE_CHECKING:
     import torch
 
-RETRIEVAL = ("clip", "sigmoid")  # one of them is always there
-MATCHING = ("clip", "hardneg", "eqsim")  # parts that only need the scores of all pairs of a batch
+RETRIEVAL = ("clip", "sigmoid")  # every loss has exactly one of these terms
+MATCHING = ("clip", "hardneg", "eqsim")  # terms that only need the scores of all pairs in a batch
 PARTS = {
     "clip": "symmetric contrastive loss",
     "sigmoid": "SigLIP's loss",
@@ -31,21 +31,21 @@ _TERM = re.compile(r"(?:([0-9]*\.?[0-9]+)\s*\*\s*)?([a-z]+)")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of the parts of a loss."""
+    """Settings for the terms of a loss."""
 
-    close: int = 8  # EqSim's k; of hardneg, the mismatches of each picture and of each text
+    close: int = 8  # EqSim's k; for hardneg, how many mismatches per picture and per text
     margin: float = 0.0  # EqSim's alpha, in squared units of its scores
-    eqsim: str = "hybrid"  # of losses.EQSIM_VARIANTS
+    eqsim: str = "hybrid"  # one of losses.EQSIM_VARIANTS
     scores: str = "cosine"  # what EqSim compares: cosine or softmax
-    curriculum: bool = False  # flips: the weakest first
+    curriculum: bool = False  # train on the weakest flips first
 
 
 def weights(formula: str) -> dict[str, float]:
-    """Parse the weight of each part of a loss such as "clip+0.5*eqsim".
+    """Parse a loss formula such as "clip+0.5*eqsim" into the weight of each term.
 
     Raises:
-        InvalidInput: a part that is not known or named twice, a weight of 0, or not exactly one of
-            RETRIEVAL.
+        InvalidInput: A term is unknown or named twice, a weight is 0, or the formula does not have
+            exactly one of the RETRIEVAL terms.
 
     >>> weights("clip + 0.5*eqsim")
     {'clip': 1.0, 'eqsim': 0.5}
@@ -69,7 +69,7 @@ def weights(formula: str) -> dict[str, float]:
 
 
 def check(settings: Settings) -> None:
-    """Raise InvalidInput for an invalid setting."""
+    """Raise InvalidInput if a setting is not valid."""
     if settings.scores not in SCORES:
         raise InvalidInput(
             f"Unknown scores '{settings.scores}'. Expected one of: {', '.join(SCORES)}."
@@ -92,14 +92,14 @@ def matching_parts(
     settings: Settings,
     bias: "torch.Tensor | None" = None,
 ) -> "dict[str, torch.Tensor]":
-    """Compute the parts of the loss that only need the scores of all pairs of a batch, each of shape ().
+    """Compute the loss terms that only need the scores of all pairs in a batch, each with shape ().
 
     Args:
-        names: Names of PARTS; others are ignored.
-        logits: Shape (n, n), picture i with text j.
-        scores: What EqSim compares, shape (n, n).
-        settings: Settings of the parts.
-        bias: The model's logit bias, shape (); without one, "sigmoid" is absent.
+        names: Names from PARTS; terms that need more than scores are ignored.
+        logits: The logits for picture i and text j, shape (n, n).
+        scores: The scores that EqSim compares, shape (n, n).
+        settings: The settings of the loss terms.
+        bias: The model's logit bias, shape (). Without a bias, "sigmoid" is absent from the result.
     """
     terms = {}
     if "clip" in names:
@@ -123,17 +123,17 @@ def loss_parts(
     settings: Settings,
     done: float,
 ) -> "Mapping[str, torch.Tensor]":
-    """Compute the parts of the loss, each of shape (); a part without rows in the batch is absent, not 0.
+    """Compute the loss terms, each with shape (). A term without rows in the batch is absent rather than 0.
 
     Args:
-        batch: The embedded batch.
-        names: Of PARTS.
-        images: Embeddings of `batch.pixels`, float32, unit length.
-        texts: Embeddings of `batch.tokens`, float32, unit length.
+        batch: The batch that was embedded.
+        names: Names from PARTS.
+        images: Embeddings of `batch.pixels`, float32 with unit length.
+        texts: Embeddings of `batch.tokens`, float32 with unit length.
         scale: The model's logit scale, shape ().
-        bias: The model's logit bias, shape (); None if it has none; "sigmoid" is then absent.
-        settings: Settings of the parts.
-        done: Share of the training that is done, for the curriculum.
+        bias: The model's logit bias, shape (), or None if it has none; "sigmoid" is then absent.
+        settings: The settings of the loss terms.
+        done: The share of the training that is done, which the curriculum uses.
     """
     import torch
 

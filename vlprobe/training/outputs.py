@@ -1,8 +1,8 @@
-"""Output files of a training run, and what is read from them when the same run is started again.
+"""Output files of a training run, which are also read when the same run is started again.
 
-FILE.safetensors    the weights; START@FILE is the model's name, with START the model it was tuned from
+FILE.safetensors    the weights; the model's name is START@FILE, where START is the model it was tuned from
 FILE.json           the card: request, data and losses
-FILE.jsonl          a line for each step: its loss and the parts of it; lines with `held_out` for validations
+FILE.jsonl          one line per step with the loss and its terms; validations add lines with `held_out`
 FILE.state.pt       the state from which the same request continues after a stop; deleted at the end
 """
 
@@ -18,7 +18,7 @@ _COMPANIONS = (".json", ".jsonl", ".state.pt")  # suffixes of the files next to 
 
 
 def prepare_folder(path: Path) -> None:
-    """Create the folder of the weights. Raises InvalidInput if a file of the training cannot be written."""
+    """Create the folder for the weights. Raises InvalidInput if one of the output files cannot be written."""
     access.refuse_writing()
     for file in (path, *(path.with_suffix(suffix) for suffix in _COMPANIONS)):
         access.refuse_outside(file)
@@ -32,9 +32,9 @@ def prepare_folder(path: Path) -> None:
 
 
 def finished_card(path: Path, pinned: str) -> dict | None:
-    """Return the card of the same training if it is finished, None if its files can be written.
+    """Return the card if the same training run has finished, or None if its files are free to be written.
 
-    Raises InvalidInput if a file of another training would be overwritten, or cannot be read.
+    Raises InvalidInput if a file from another training run would be overwritten, or if a file cannot be read.
     """
     card_file, log_file = path.with_suffix(".json"), path.with_suffix(".jsonl")
     is_stopped = path.with_suffix(".state.pt").exists()  # killed before the card was written
@@ -59,7 +59,7 @@ def finished_card(path: Path, pinned: str) -> dict | None:
 
 
 def _object(text: str) -> dict:
-    """Parse a JSON object; any other text is an empty one."""
+    """Parse a JSON object. Return an empty dictionary if the text is anything else."""
     try:
         content = json.loads(text)
     except ValueError:
@@ -80,9 +80,7 @@ def _text(file: Path) -> str:
 
 
 def read_log(path: Path) -> list[dict]:
-    """Return the complete lines of the log next to the file of weights; empty if the log does
-    not exist yet.
-    """
+    """Return the complete lines in the log next to the weights, or an empty list if there is no log yet."""
     try:
         lines = path.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Fine-tune a model, resumably, and write a checkpoint that can be probed like any other model.
+"""Fine-tune a model in a resumable way, and write a checkpoint that can be probed like any other model.
 
-The model is in evaluation mode, without dropout and with fixed BatchNorm statistics, so altered pictures do not move
-them and a batch gives the same result in pieces.
+The model stays in evaluation mode, without dropout and with fixed BatchNorm statistics. Altered pictures therefore do
+not change the statistics, and a batch gives the same result when it is processed in pieces.
 """
 
 import contextlib
@@ -36,35 +36,37 @@ from vlprobe.types import Dataset, Item
 # Label, done and total; may raise to stop
 Progress = Callable[[str, float, float], None]
 Normal = tuple[np.ndarray, np.ndarray]  # mean and standard deviation of each channel
-_SAVERS = {  # of the families whose models can be tuned
+_SAVERS = {  # for the model families that can be tuned
     "demo": demo.save_tuned,
     **dict.fromkeys(("openclip", "hf", "hf-itm"), open_clip.save_tuned),
 }
-MOST_MATCHED = 64  # rows of a batch for a matching head, which takes the square of it
+MOST_MATCHED = 64  # rows in a batch for a matching head, which scores the square of this number
 EXPECTED = "a demo:, openclip:, hf: or hf-itm: model"
-_SAVE_EVERY = 30.0  # seconds between two states on disk: what is lost when a training is killed
-_SAVE_SHARE = 0.05  # of the time that saving may take; a large model is saved less often
+_SAVE_EVERY = (
+    30.0  # seconds between two states on disk, which is the work lost when a run is killed
+)
+_SAVE_SHARE = 0.05  # share of the time that saving may take; a large model is saved less often
 
 
 def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: None) -> dict:
-    """Fine-tune a model; the same request again continues after a stop, or returns the finished card.
+    """Fine-tune a model. Repeating a request continues a stopped run, or returns the card of a finished one.
 
     Args:
-        request: On one CPU thread the same request gives the same weights, however often it was
-            stopped.
-        cache: Folder for drawn pictures and the digests of files.
-        progress: Called before the work and after every step. If it raises, the state is saved
-            first.
+        request: What to train. On one CPU thread, the same request gives the same weights, no matter how
+            often it was stopped.
+        cache: The folder for drawn pictures and file digests.
+        progress: A function called before the work and after every step. If it raises, the state is
+            saved first.
 
     Returns:
         The card: the request, `tuned` (the name to probe), `digest` (of the tuned model),
-        `start_digest`, `data` (name, digest and number of items of each dataset), `held_out` (number of
-        items, and their losses before and after), `seconds`.
+        `start_digest`, `data` (the name, digest and number of items for each dataset), `held_out` (the
+        number of items, and their losses before and after), `seconds`.
 
     Raises:
-        InvalidInput: the request is not valid, the file belongs to another training, or a loss is
+        InvalidInput: The request is not valid, the file belongs to another training run, or a loss is
             not finite.
-        NotFound: no such model or dataset.
+        NotFound: The model or dataset does not exist.
     """
     _check(request)
     outputs.prepare_folder(request.path)
@@ -107,7 +109,7 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
 
 
 def _trainable(encoder: OpenClipEncoder | HubModel, batch_size: int) -> tuple[Any, Normal | None]:
-    """Return the module to train, and mean and standard deviation of the preprocessing, shape (3, 1, 1)."""
+    """Return the module to train, and the mean and standard deviation used in preprocessing, shape (3, 1, 1)."""
     if isinstance(encoder, HubModel):
         from vlprobe.training.hub_models import Trainable
 
@@ -126,10 +128,10 @@ def _trainable(encoder: OpenClipEncoder | HubModel, batch_size: int) -> tuple[An
 def _sources(
     datasets: Sequence[Dataset], request: TrainRequest, cache: Path
 ) -> tuple[list[dict], frozenset[str]]:
-    """Describe the data, and count captions that are not in English, which `consistency` and `flip` leave unedited.
+    """Describe each dataset, and collect the captions not in English, which `consistency` and `flip` leave unedited.
 
     Raises:
-        InvalidInput: the request uses one of these losses, and no caption is in English.
+        InvalidInput: The loss uses `consistency` or `flip`, and no caption is in English.
     """
     sources: list[dict] = []
     foreign: frozenset[str] = frozenset()
@@ -155,12 +157,12 @@ def _sources(
 
 
 def settings(request: TrainRequest) -> Settings:
-    """Return the settings of the parts of the loss."""
+    """Return the settings for the loss terms in a training request."""
     return Settings(**{field.name: getattr(request, field.name) for field in fields(Settings)})
 
 
 class _Training:
-    """Fine-tuning of one model: the held-out split, the steps, the log, and the state after a stop."""
+    """A training run for one model, with its held-out split, steps, log, and the state saved for resuming."""
 
     def __init__(
         self,
@@ -194,7 +196,7 @@ class _Training:
             foreign,
         )
         n = sum(len(rows(item)) for item in held_out)
-        # Batches as even as possible: rows of an incomplete batch are not judged
+        # Batches are as even as possible, because rows in an incomplete batch are not evaluated
         size = n // math.ceil(n / request.batch_size)
         self._held_out = list(
             Batches(held_out, encoder, size, 0, PARTS.keys(), words, foreign=foreign).epoch()
@@ -205,7 +207,7 @@ class _Training:
         self._learner = Learner(module, weights, settings(request), **options)
 
     def run(self) -> dict:
-        """Run the remaining steps and return the held-out losses and the time for the card."""
+        """Run the remaining steps. Return the held-out losses and the training time for the card."""
         request = self._request
         done, spent = self._resume()
         started = saved = time.monotonic()
@@ -239,7 +241,7 @@ class _Training:
         return {"held_out": held_out, "seconds": round(spent + time.monotonic() - started, 1)}
 
     def _validate(self, step: int) -> None:
-        """Log the mean of every part of the loss over the held-out items, whichever parts are trained."""
+        """Log the mean of every loss term over the held-out items, including terms that are not trained."""
         losses = [self._learner.judge(batch, PARTS.keys()) for batch in self._held_out]
         by_part = {name: [loss[name] for loss in losses if name in loss] for name in PARTS}
         line = {
@@ -248,7 +250,7 @@ class _Training:
                 name: float(np.mean(values)) for name, values in by_part.items() if values
             },
         }
-        # The first line identifies the training
+        # The first line identifies the training run
         self._note(line if step else line | {"pinned": self._pinned})
 
     def _note(self, line: dict) -> None:
@@ -271,7 +273,7 @@ class _Training:
         write_bytes(self._state, buffer.getvalue())
 
     def _resume(self) -> tuple[int, float]:
-        """Restore a stopped training of the same request and return its steps and seconds; 0 and 0 for a new one."""
+        """Restore a stopped run of the same request. Return its finished steps and seconds, both 0 for a new run."""
         import torch
 
         if not self._state.exists():
@@ -300,7 +302,7 @@ class _Training:
 
 
 def _pinned(request: TrainRequest, encoder: OpenClipEncoder | HubModel, sources: list[dict]) -> str:
-    """Return a digest of everything that can change the weights."""
+    """Return a digest of everything in the request, model and data that can change the weights."""
     request_fields = request.recipe()
     for name in ("model", "datasets", "output", "device", "workers", "validate_every"):
         del request_fields[name]
