@@ -1,4 +1,4 @@
-"""Estimates of stored runs, overall and in slices."""
+"""Estimates from stored runs, overall and in slices."""
 
 import numpy as np
 import pandas as pd
@@ -52,14 +52,14 @@ def estimates(
     averaging: str = POOLED,
     unit: str = "cosine",
 ) -> pd.DataFrame:
-    """Return the mean and interval of each metric and model on one question set, overall or in
+    """Return the mean and interval for each metric and model on one question set, overall or in
     slices.
 
     Args:
         breakdown: "all", "subtype", "rule", "strength_bin", "comparison", "slice",
             "caption_length", "word_frequency", "text_alone" or "tag:NAME".
         averaging: "micro" (all cases pooled) or "macro" (mean of each caption's mean, as the papers
-            average); metrics with only one kind of average are returned with that one.
+            average); a metric that has only one kind of average is returned with that one.
         unit: "cosine", or "spread": cosines divided by the model's similarity spread, comparable
             between models.
 
@@ -129,7 +129,7 @@ def _stored(store: Store, question_set: QuestionSet, breakdown: str) -> pd.DataF
 
 
 def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
-    """Return whether macro and micro means differ; they are equal if each group is one case."""
+    """Return whether macro and micro means differ; they are equal if each group has only one case."""
     of_both = [name for name, metric in question_set.metrics.items() if len(metric.averaging) > 1]
     table = _stored(store, question_set, "all")
     table = table.loc[table["metric"].isin(of_both)]
@@ -141,7 +141,7 @@ def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
 
 
 def slices(store: Store, question_set: QuestionSet) -> list[str]:
-    """List the breakdowns available for the estimates of a question set."""
+    """List the breakdowns that are available for the estimates on a question set."""
     with store.cursor() as cursor:
         files = store.files([question_set.runs[0].key], "estimates")
         rows = cursor.execute(
@@ -160,7 +160,7 @@ def slices(store: Store, question_set: QuestionSet) -> list[str]:
 
 
 def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Return the kinds, subtypes and rules of a question set, with their numbers of cases."""
+    """Return the kinds, subtypes and rules in a question set, with the number of cases for each combination."""
     with store.cursor() as cursor:
         return cursor.execute(
             "SELECT kind, subtype, rule, count(*) AS n_cases FROM read_parquet(?) GROUP BY ALL ORDER BY ALL",
@@ -169,19 +169,19 @@ def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def count_values(store: Store, question_set: QuestionSet, kind: str, column: str) -> dict[str, int]:
-    """Count the cases of a kind by their value of "subtype" or "rule"; unnamed ones are ""."""
+    """Count the cases of one kind by "subtype" or "rule"; cases without a value are counted under ""."""
     table = choices(store, question_set).fillna({column: ""})
     return table.loc[table["kind"] == kind].groupby(column)["n_cases"].sum().to_dict()
 
 
 def mixed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
-    """List the kinds with edits besides those of the LGIP paper, whose totals it does not print."""
+    """Return the kinds that include edits that the LGIP paper does not have, so that its totals do not apply."""
     asked = choices(store, question_set)
     return frozenset(asked.loc[asked["subtype"].isin(list(kind_edits.NAMES)), "kind"])
 
 
 def tag_values_by_name(store: Store, question_set: QuestionSet, kind: str) -> dict[str, list[str]]:
-    """Return all values of each tag of the cases of a kind, sorted."""
+    """Return all values of each tag on the cases of one kind, sorted."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT entry.key, list(DISTINCT entry.value ORDER BY entry.value) "
@@ -193,7 +193,7 @@ def tag_values_by_name(store: Store, question_set: QuestionSet, kind: str) -> di
 
 
 def tag_values(store: Store, question_set: QuestionSet) -> list[str]:
-    """List the tags of a question set as `name=value`, for tags with at most 60 values."""
+    """List the tags in a question set as `name=value`, for tags with at most 60 values."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             'SELECT DISTINCT "by", slice FROM read_parquet(?) WHERE starts_with("by", \'tag:\') ORDER BY ALL',
@@ -210,17 +210,17 @@ def has_comparisons(store: Store, question_set: QuestionSet) -> bool:
 
 
 def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.DataFrame:
-    """Compute the mean and interval of every comparison in the question set, for each model.
+    """Compute the mean and interval for every comparison of query versions in the question set, for each model.
 
-    Each query counts once, regardless of its number of versions; queries of one unit are resampled
-    together.
+    Each query counts once, regardless of its number of versions. Queries that belong to the same
+    resampling unit are resampled together.
 
     Args:
         tag: "", or NAME=VALUE to use only queries whose item has this tag.
 
     Returns:
-        The columns of `views.estimates.estimates`, where `slice` is the comparison; runs that did
-        not store comparisons have no row.
+        The columns of `views.estimates.estimates`, where `slice` is the comparison; a run that did
+        not store comparisons has no row.
     """
     units = CaseTable(store, question_set.key).unit_codes
     counted = np.ones(len(units), dtype=bool)
@@ -238,7 +238,7 @@ def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.Da
 def _of_run(
     store: Store, key: str, model: str, units: np.ndarray, counted: np.ndarray
 ) -> list[tuple]:
-    """The rows of one run; `units` are codes by case number, `counted` the cases that count."""
+    """Return the rows for one run; `units` are codes by case number, `counted` marks the cases that count."""
     columns = ["case", "comparison", *(f"comparison_{measure}" for measure in MEASURES)]
     lists = pq.read_table(store.files([key], TABLE)[0], columns=columns).to_pandas()
     flat = lists.dropna(subset=["comparison"]).explode(columns[1:]).dropna(subset=["comparison"])
@@ -261,17 +261,17 @@ def _of_run(
 
 
 def grouped_by(store: Store, question_set: QuestionSet) -> str:
-    """Return the tag whose groups each query is restricted to; "" if queries rank all pictures."""
+    """Return the tag that limits each query to pictures of its group; "" if queries rank all pictures."""
     run = store.run(question_set.runs[0].key).manifest()["run"]
     return str(run["options"].get("group", ""))
 
 
 def best_guess(store: Store, question_set: QuestionSet, kind: str) -> BlindAccuracy | None:
-    """Compute the accuracy of the best method of `metrics.blind` on the stored texts.
+    """Compute the accuracy of the best method in `metrics.blind`, which guesses from the stored texts only.
 
     Returns:
-        None if cases are not one picture with a true and a wrong caption, or if there are too few
-        pictures.
+        None if the cases do not have one picture with a true and a wrong caption, or if there are too
+        few pictures.
     """
     pairs = caption_bins.caption_pairs(CaseTable(store, question_set.key))
     pairs = pairs.loc[pairs["kind"] == kind]

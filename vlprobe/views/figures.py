@@ -1,4 +1,4 @@
-"""Data for the papers' figures from a user's runs: severity curves, edit distances, word overlap,
+"""Data for the papers' figures from a user's runs: severity curves, edit distances, word overlap, and
 overlap by depth.
 """
 
@@ -52,7 +52,7 @@ _ESTIMATE_COLUMNS = ["model", "slice", "value", "low", "high", "n_items", "n_cas
 
 
 def severity_steps(edit: str) -> dict[str, str]:
-    """Return the slices of a RoCOCO edit from weak to strong, with labels for their strength.
+    """Return the slices for a RoCOCO edit from weak to strong, each with a label for its strength.
 
     >>> severity_steps("danger")["danger:2"], severity_steps("mix")["mix:0.9"]
     ('2', '10 %')
@@ -63,7 +63,7 @@ def severity_steps(edit: str) -> dict[str, str]:
 
 
 def request_fields(store: Store, question_set: QuestionSet) -> dict:
-    """Return the dataset, options, seed and limit of a question set, as fields of a request."""
+    """Return the dataset, options, seed and limit of a question set as the fields of a run request."""
     run = _run_description(store, question_set)
     defaults = registry.load_probe(run["probe"]).defaults
     options = {name: value for name, value in run["options"].items() if name in defaults}
@@ -77,13 +77,13 @@ def request_fields(store: Store, question_set: QuestionSet) -> dict:
 
 
 def severity(store: Store, question_set: QuestionSet, metric: str) -> pd.DataFrame:
-    """Return a RoCOCO metric by alteration, from all question sets that differ only in the
-    alteration.
+    """Return the estimates of a RoCOCO metric by alteration, from all question sets that differ only
+    in the alteration.
 
     Returns:
-        model, slice, value, low, high, n_items, n_cases, for the models of the question set. Each
-        slice appears once: slices of this question set first, then slices of the others, newest
-        first.
+        model, slice, value, low, high, n_items, n_cases, for the models in the question set. Each
+        slice appears once: slices from this question set first, then slices from the others,
+        newest first.
     """
     conditions = _fixed_conditions(_run_description(store, question_set))
     run_keys = {  # of one run of each such question set, the newest first
@@ -104,12 +104,12 @@ def severity(store: Store, question_set: QuestionSet, metric: str) -> pd.DataFra
 
 
 def _run_description(store: Store, question_set: QuestionSet) -> dict:
-    """The `run` of the manifest of the newest run."""
+    """Return the `run` entry from the manifest of the newest run."""
     return store.run(question_set.runs[0].key).manifest()["run"]
 
 
 def _fixed_conditions(run: Mapping) -> tuple:
-    """The inputs of a question set other than the alteration, and the versions of its metrics."""
+    """Return everything that defines a question set except the alteration, and the versions of the metrics."""
     options = {name: value for name, value in run["options"].items() if name not in EDIT_OPTIONS}
     names = ("dataset_digest", "probe", "probe_version", "seed", "limit")
     selected = sorted(run.get("selection", {}).items(), key=str)
@@ -139,7 +139,7 @@ def published_severity(edit: str, metric: str) -> pd.DataFrame:
 
 
 def published_depths(setting: str) -> pd.DataFrame:
-    """Return the values of PRSM for CLIP and all versions of a query: model, slice (depth), value."""
+    """Return PRSM's values for CLIP over all versions of a query: model, slice (depth), value."""
     splits = {name: f"{name.lower()}/{versions}" for name, versions in PRSM_VERSIONS.items()}
     names = (
         {f"{group}/{splits[setting]}": words for group, words in GROUPS.items()}
@@ -158,8 +158,8 @@ def published_depths(setting: str) -> pd.DataFrame:
 
 
 def published_comparisons(metric: str) -> pd.DataFrame:
-    """Return the values of PRSM's table 1 for CLIP and one overlap metric: model, slice (a
-    comparison, or P1, P2, P3 for all versions), value; empty for other metrics.
+    """Return the values in PRSM's table 1 for CLIP and one overlap metric: model, slice (a comparison,
+    or P1, P2, P3 for all versions), value; empty for other metrics.
     """
     measure = metric.removeprefix("prsm_")
     if measure not in [f"local_{depth}" for depth in DEPTHS[1:]]:
@@ -188,7 +188,7 @@ def depths(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def published_boundaries() -> pd.DataFrame:
-    """Return the values of EqBen's table 12: model, slice (threshold in seconds), value."""
+    """Return the values in EqBen's table 12: model, slice (threshold in seconds), value."""
     cells = tradeoff.published_values("eqben", 12, "boundary_accuracy")
     slices = [f"{float(split.removesuffix('s')):g}" for split in cells["slice"]]
     columns = {"model": cells["model"].tolist(), "slice": slices, "value": cells["value"].tolist()}
@@ -196,7 +196,7 @@ def published_boundaries() -> pd.DataFrame:
 
 
 def boundaries(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Return the share of boundaries within a tolerance: model, slice (seconds), value and interval."""
+    """Return the share of boundaries found within each tolerance: model, slice (seconds), value and interval."""
     table = estimates.estimates(store, question_set, "all").dropna(subset=["value"])
     names = {f"boundary_within_{seconds:g}": f"{seconds:g}" for seconds in BOUNDARY_THRESHOLDS}
     table = table.loc[table["metric"].isin(list(names))]
@@ -205,8 +205,8 @@ def boundaries(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def edited_orders(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Compute how far an edit moves the order of candidates: model, moved (mean of shares, 0 to 1), people
-    (the same for human orders; NaN if unknown), n_cases.
+    """Compute how much an edit changes the order of candidates: model, moved (mean share, 0 to 1), people
+    (the same for orders by people; NaN if unknown), n_cases.
     """
     table = estimates.estimates(store, question_set, "all")
     rows = []
@@ -221,7 +221,7 @@ def edited_orders(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 def captions(
     store: Store, question_set: QuestionSet, page: int, size: int
 ) -> tuple[list[str], int]:
-    """Return one page of the distinct first texts of a question set, in order, and the total."""
+    """Return one page of the distinct first texts in a question set, in case order, and their total number."""
     with store.cursor() as cursor:
         distinct = cursor.execute(
             'SELECT texts[1] AS caption FROM read_parquet(?) GROUP BY caption ORDER BY min("case")',
@@ -234,7 +234,7 @@ def captions(
 def item_captions(
     store: Store, question_set: QuestionSet, most_items: int
 ) -> dict[str, tuple[str, ...]]:
-    """Return the captions of the first pictures of a RoCOCO question set, by item id."""
+    """Return the captions of the first `most_items` pictures in a RoCOCO question set, by item id."""
     captions: dict[str, dict[str, None]] = {}
     with store.cursor() as cursor:
         rows = cursor.execute(
@@ -252,7 +252,7 @@ def item_captions(
 
 
 def _triplets(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """The triplets of texts of a VISLA question set: case, unit (of resampling), subtype, texts."""
+    """Return the text triplets in a VISLA question set: case, unit (of resampling), subtype, texts."""
     with store.cursor() as cursor:
         return cursor.execute(
             f'SELECT "case", {CaseTable(store, question_set.key).unit} AS unit, subtype, texts '
@@ -264,7 +264,7 @@ def _triplets(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 def edit_distances(
     store: Store, question_set: QuestionSet, subset: str = "", bins: int = 30
 ) -> pd.DataFrame:
-    """Return the distribution of edit distances between the captions of triplets.
+    """Compute the distribution of edit distances between the captions in a triplet.
 
     Returns:
         model (the pair of captions), left, right, share; the last bin includes all larger values.
@@ -287,10 +287,10 @@ def edit_distances(
 
 
 def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Return the text-to-text accuracy by lure, the excess word overlap of the wrong caption.
+    """Compute the text-to-text accuracy by lure, which is the excess word overlap of the wrong caption.
 
     The lure is the larger Jaccard index of N with a true caption minus the Jaccard index of the two
-    true captions, -1 to 1. From 0 up, counting shared words gives the wrong answer.
+    true captions, -1 to 1. If it is 0 or more, counting shared words gives the wrong answer.
 
     Returns:
         model, slice (a bin of `lure_bins`, including its lower edge), value, low, high, n_items,
@@ -326,8 +326,8 @@ def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> pd.DataFrame:
-    """Return an accuracy on a subset for the runs of a question set and for VISLA's published
-    models.
+    """Return one accuracy on one subset, for the runs on a question set and for the models that the
+    VISLA paper reports.
 
     Args:
         metric: One of ACCURACIES.
@@ -358,7 +358,7 @@ def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> 
 
 
 def all_sizes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Return `sizes` of every accuracy and subset, with the columns metric and slice."""
+    """Return the results of `sizes` for every accuracy and subset, with the columns metric and slice added."""
     tables = [
         sizes(store, question_set, metric, subset).assign(metric=metric, slice=subset)
         for metric in ACCURACIES
@@ -368,7 +368,7 @@ def all_sizes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def _published_sizes(metric: str, subset: str) -> list[tuple]:
-    """The printed cells of an accuracy, with what the same tables print of the models' size and data."""
+    """Return the printed cells for an accuracy, with the size and data of each model from the same tables."""
     cells = published.load("visla")
     rows = []
     for number in SIZE_TABLES[subset]:
@@ -390,7 +390,7 @@ def _published_sizes(metric: str, subset: str) -> list[tuple]:
 
 
 def _fact(of_model: pd.DataFrame, name: str) -> float:
-    """A printed fact in millions; NaN if the tables have none."""
+    """Return a printed fact about a model in millions; NaN if the tables do not have it."""
     cells = of_model.loc[(of_model["metric"] == name) & (of_model["split"] == "all")]
     for cell in cells.to_dict("records"):
         return cell["value"] * papers.MILLIONS.get(cell["unit"], math.nan)
@@ -398,7 +398,7 @@ def _fact(of_model: pd.DataFrame, name: str) -> float:
 
 
 def _samples(model: str) -> float:
-    """Millions of pairs that VISLA prints of a model of the same weights; NaN if it prints none."""
+    """Return the pre-training pairs in millions that VISLA prints for a model with the same weights; NaN if none."""
     names = papers.printed_names("visla", model)
     cells = published.load("visla")
     facts = cells.loc[[papers.plain(name) in names for name in cells["model"]]]
@@ -407,8 +407,8 @@ def _samples(model: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class FirstLists:
-    """A caption and the first five pictures that two models retrieve from the gallery without
-    altered pictures, such as before and after fine-tuning (EqBen, figure 9).
+    """A caption and the first five pictures that two models retrieve for it, for example before and after
+    fine-tuning (EqBen, figure 9). The gallery has no altered pictures.
     """
 
     caption: str
@@ -422,11 +422,11 @@ class FirstLists:
 def first_lists(
     store: Store, question_set: QuestionSet, before: str, after: str, count: int
 ) -> list[FirstLists]:
-    """Return captions whose first five pictures differ between two models, largest rank gain of the
-    caption's own picture first.
+    """Return captions whose first five pictures differ between two models. Captions whose own picture
+    gains the most ranks come first.
 
     Args:
-        question_set: A question set of `rococo` that both models answered.
+        question_set: A `rococo` question set that both models answered.
 
     Returns:
         An empty list if a run did not store its first candidates.
@@ -458,7 +458,7 @@ def first_lists(
 
 
 def gallery_pictures(store: Store, question_set: QuestionSet) -> dict[str, str]:
-    """Return the names of the gallery's pictures by item."""
+    """Return the names of the pictures in the gallery, by item."""
     return {item: entry.name for item, entry in item_pictures(store, question_set).items()}
 
 
@@ -466,7 +466,7 @@ def gallery_pictures(store: Store, question_set: QuestionSet) -> dict[str, str]:
 
 
 class Crossing(NamedTuple):
-    """Paired case numbers of two kinds for the same triplets: int64 of shape (n,) each."""
+    """Case numbers of the text side and the picture side of the same triplets: int64 of shape (n,) each."""
 
     texts: np.ndarray
     pictures: np.ndarray
@@ -474,7 +474,7 @@ class Crossing(NamedTuple):
 
 
 def crossing(store: Store, question_set: QuestionSet) -> Crossing:
-    """Return the triplets of a question set that have both sides, in the order of the question set."""
+    """Return the triplets in a question set that have both sides, in case order."""
     with store.cursor() as cursor:
         table = cursor.execute(
             'SELECT left_."case" AS texts, right_."case" AS pictures, left_.subtype AS subtype '
@@ -488,7 +488,7 @@ def crossing(store: Store, question_set: QuestionSet) -> Crossing:
 
 
 def crossed_outcomes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Count how many triplets each model gets right on both sides, on one side and on neither.
+    """Count how many triplets each model gets right on both sides, on one side and on neither side.
 
     Returns:
         model, slice (a subset; "": all), texts and pictures ("held" or "fooled", a tie is a

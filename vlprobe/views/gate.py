@@ -1,4 +1,4 @@
-"""Regression checks of a run against another one, for training pipelines and CI."""
+"""Regression checks that compare a run with a baseline run, for training pipelines and CI."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -17,7 +17,7 @@ from vlprobe.views.runs import QuestionSet
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A limit on the regression of a metric; unknown numbers are NaN."""
+    """A limit on the regression of a metric, and the result of checking it; unknown numbers are NaN."""
 
     metric: str
     max_drop: float  # in the metric's unit
@@ -31,7 +31,7 @@ class Promise:
 
     @property
     def outcome(self) -> str:
-        """Outcome: "kept", "broken", "unknown", or "open" if the interval includes the limit."""
+        """The outcome: "kept", "broken", "unknown", or "open" if the interval includes the limit."""
         if math.isnan(self.drop) or math.isnan(self.low) or math.isnan(self.high):
             return "unknown"
         if self.low > self.max_drop:
@@ -40,12 +40,12 @@ class Promise:
 
     @property
     def is_broken(self) -> bool:
-        """Return whether the limit counts as broken; unknown counts as broken."""
+        """Return whether the limit counts as broken; an unknown outcome counts as broken."""
         return self.outcome in ("broken", "unknown") or (self.is_strict and self.outcome == "open")
 
     @property
     def sentence(self) -> str:
-        """Result as one line of text."""
+        """The result in one line of text."""
         if self.outcome == "unknown":
             reason = "" if math.isnan(self.drop) else f" on fewer than {FEWEST_ITEMS} pictures"
             return (
@@ -67,12 +67,12 @@ def promises(
     is_strict: bool = False,
     named_slice: str = "",
 ) -> list[Promise]:
-    """Evaluate each limit, in order.
+    """Check a run against a baseline: evaluate each limit, in the given order.
 
     Args:
         question_set: Two runs: the baseline, then the run to check.
         max_drops: Maximum regression by metric, 0 or more.
-        is_strict: Whether an inconclusive limit counts as broken.
+        is_strict: Whether a limit with an inconclusive result counts as broken.
         named_slice: Name of a slice whose cases are used; "": all cases.
 
     Raises:
@@ -109,7 +109,7 @@ def promises(
 
 
 def _promise(row: DifferenceRow, up_is_better: bool, limit: float, is_strict: bool) -> Promise:
-    """One difference: the run minus the other one."""
+    """Build a Promise from a difference, which is the run's value minus the baseline's."""
     drop, low, high = (
         (-row.difference, -row.high, -row.low)
         if up_is_better
@@ -119,7 +119,7 @@ def _promise(row: DifferenceRow, up_is_better: bool, limit: float, is_strict: bo
 
 
 def probes_with(names: Collection[str]) -> list[str]:
-    """Return the probes that have all of these metrics. Raises NotFound for an unknown metric, and
+    """Return the probes that have all of the given metrics. Raises NotFound for an unknown metric, and
     InvalidInput if no probe has all of them.
     """
     by_probe = {probe: runs.metrics(probe) for probe in registry.names("probes")}

@@ -1,5 +1,5 @@
-"""Power of comparisons: the smallest difference that a question set can detect, and the pictures
-needed for another difference.
+"""Power of comparisons: the smallest difference that a question set can detect, and the number of
+pictures needed to detect another difference.
 """
 
 import math
@@ -26,20 +26,20 @@ def plan(
     n_tests: int = 0,
     averaging: str = POOLED,
 ) -> pd.DataFrame:
-    """Compute the power of each metric's comparison of the first model with each of the others.
+    """Compute, for each metric, the power of comparing the first model with each of the others.
 
-    The standard error is computed from the paired differences by picture. For a single model, it
-    assumes another model with the same variance and independent errors, which gives an upper bound
+    The standard error is computed from the paired differences by picture. For a single model, a
+    second model with the same variance and independent errors is assumed, which gives an upper bound
     for models that find the same pictures hard.
 
     Args:
         models: The baseline, then the models to compare with it, if any.
-        detect: The difference to find, in the unit of each metric; NaN: none.
+        detect: The difference to detect, in the unit of each metric; NaN: none.
         n_tests: Number of tests to correct for; 0: the number of rows of the table.
 
     Returns:
-        The columns COLUMNS, one row per metric and model with a known error; `pictures` only with
-        `detect`.
+        The columns COLUMNS, one row per metric and model with a known error; `pictures` is present
+        only if `detect` is given.
     """
     metrics = question_set.metrics
     if len(models) > 1:

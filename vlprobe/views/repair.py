@@ -1,7 +1,7 @@
 """Effects of fine-tuning on all probes, comparing the original model, a control trained without the
-loss, and the repaired model; also its losses.
+loss, and the repaired model; also the logged losses.
 
-Training also changes a model without the loss, so the effect of the loss is measured against the
+Training changes a model even without the loss, so the effect of the loss is measured against the
 control.
 """
 
@@ -42,7 +42,7 @@ MOVES = [
 
 
 def repair_sets(store: Store, models: tuple[str, ...]) -> dict[str, str]:
-    """Return, by probe, the most complete question set that all these models answered."""
+    """Return the key of the most complete question set that all the given models answered, by probe."""
     keys: dict[str, str] = {}
     for row in question_set_rows(store):
         if set(models) <= set(row.models):
@@ -53,7 +53,7 @@ def repair_sets(store: Store, models: tuple[str, ...]) -> dict[str, str]:
 def repair_levels(
     store: Store, models: tuple[str, ...], numbers: Numbers, unit: str = "spread"
 ) -> pd.DataFrame:
-    """Return the means of these metrics for each model, with their 95 % intervals.
+    """Return the means of the given metrics for each model, with 95 % intervals.
 
     Args:
         models: The models; only questions that all of them answered are used.
@@ -78,13 +78,13 @@ def repair_levels(
 def repair_moves(
     store: Store, before: str, control: str, after: str, numbers: Numbers, unit: str = "spread"
 ) -> pd.DataFrame:
-    """Compute paired differences of the three models: the effect of the loss and the effect of
-    training.
+    """Compute paired differences between the three models: the effect of the loss and the effect of
+    training without it.
 
     Args:
         before: The model from which the others were fine-tuned.
-        control: The model trained without the loss in question.
-        after: The model trained with it.
+        control: The model trained without the loss.
+        after: The model trained with the loss.
         unit: As in `repair_levels`.
 
     Returns:
@@ -128,7 +128,7 @@ def repair_moves(
 
 
 def _swapped(table: pd.DataFrame) -> pd.DataFrame:
-    """The same differences with the baseline as the model."""
+    """Return the same differences with the baseline and the model swapped."""
     sides = {"base": table["value"], "value": table["base"], "difference": -table["difference"]}
     return table.assign(**sides, low=-table["high"], high=-table["low"])
 
@@ -140,7 +140,7 @@ def _in_order(
     minor: str,
     minor_order: tuple[str, ...],
 ) -> pd.DataFrame:
-    """The tables as one, by probe and metric as `numbers` has them, then by the column `minor`."""
+    """Concatenate tables, sorted by probe and metric in the order of `numbers`, then by the column `minor`."""
     if not tables:
         return pd.DataFrame(columns=pd.Index(columns))
     table = pd.concat(tables, ignore_index=True)
@@ -153,8 +153,8 @@ def _in_order(
 
 
 def training_differences(before: str, control: str, after: str) -> list[str]:
-    """Return the differences between the training runs of the control and the repaired model,
-    except the loss, from their cards.
+    """Compare how the control and the repaired model were trained, according to their model cards, and
+    return the differences in settings other than the loss.
 
     Returns:
         Lines such as "steps: 240 in the control, 200 after"; empty if there is no difference or a
@@ -178,7 +178,7 @@ def training_differences(before: str, control: str, after: str) -> list[str]:
 
 
 def _training_card(model: str) -> dict:
-    """Return the training settings of a demo model or a checkpoint; empty if none are recorded."""
+    """Return the training settings recorded for a demo model or a checkpoint; empty if none are recorded."""
     name, _, checkpoint = model.partition("@")
     path = Path(checkpoint) if checkpoint else FOLDER / f"{name.removeprefix('demo:')}.safetensors"
     try:
@@ -192,7 +192,8 @@ def loss_curves(path: Path) -> pd.DataFrame:
     """Return the unweighted loss terms logged so far; empty before the first step.
 
     Returns:
-        step, side ("training": on the batch of the step; "held out": after the step), part, value.
+        step, side ("training": measured on the batch of the step; "held out": measured after the
+        step), part, value.
     """
     rows = []
     for line in outputs.read_log(path):
@@ -208,7 +209,7 @@ def loss_curves(path: Path) -> pd.DataFrame:
 
 
 def seconds_per_step(path: Path) -> float:
-    """Compute the seconds per training step so far; NaN before the first step."""
+    """Return the average seconds per training step so far; NaN before the first step."""
     newest = next((line for line in reversed(outputs.read_log(path)) if "seconds" in line), None)
     return newest["seconds"] / newest["step"] if newest else math.nan
 
@@ -216,7 +217,7 @@ def seconds_per_step(path: Path) -> float:
 def repair_seeds(
     store: Store, pairs: tuple[tuple[str, str], ...], numbers: Numbers, unit: str = "spread"
 ) -> pd.DataFrame:
-    """Return the effect of the loss over training seeds: mean and spread.
+    """Compute the mean effect of the loss over training seeds, and its spread.
 
     Args:
         pairs: For each seed, the control and the repaired model; only questions that all of them
@@ -224,7 +225,8 @@ def repair_seeds(
 
     Returns:
         One row per metric: probe, metric, differences (a tuple, after minus control, in the order
-        of the pairs), mean, sd (of one training, over the seeds; NaN with fewer than two).
+        of the pairs), mean, sd (of a single training, over the seeds; NaN with fewer than
+        two).
     """
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair))
     levels = repair_levels(store, models, numbers, unit)

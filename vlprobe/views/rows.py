@@ -1,7 +1,7 @@
-"""Cases and answers of a question set, and their pictures. A few rows, or one column of millions,
-are read once and then kept decoded in memory while there is room.
+"""Cases and answers in a question set, and their pictures. A few rows, or one column with millions
+of values, are read once and then kept decoded in memory while there is room.
 
-A case's number is its row in every table of its question set, so only the row groups with the rows
+A case's number is its row in every table of the question set, so only the row groups with the rows
 of a page are read.
 """
 
@@ -62,8 +62,8 @@ FileVersion = tuple[str, int, int]
 
 
 def remember(key: tuple[Hashable, ...], compute: Callable[[], Value]) -> Value:
-    """Return the value of `compute`, kept in memory while there is room; callers must not change
-    it.
+    """Return the result of `compute`, kept in memory while there is room; callers must not change the
+    result.
 
     Args:
         key: A name for the kind of value, and everything that the value depends on: file versions
@@ -73,7 +73,7 @@ def remember(key: tuple[Hashable, ...], compute: Callable[[], Value]) -> Value:
 
 
 def remembered(compute: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
-    """Cache the results of a function of tables and hashable values, as `remember` does."""
+    """Cache the results of a function whose arguments are tables and hashable values, as `remember` does."""
 
     @functools.wraps(compute)
     def recall(*arguments: Arguments.args, **options: Arguments.kwargs) -> Value:
@@ -94,17 +94,17 @@ def readable() -> Iterator[None]:
 
 
 class TableFile:
-    """A table of a complete entry; located and checked once.
+    """A table in a complete cache entry; the file is located and checked once.
 
     Args:
         name: Name of the table, as in `Store.files`.
 
     Attributes:
-        path: The file.
+        path: Path to the file.
         version: A value that changes with the file.
 
     Raises:
-        InvalidInput: The checksum differs, or the file cannot be read; all methods raise this too.
+        InvalidInput: The checksum differs, or the file cannot be read; all methods raise it too.
     """
 
     @readable()
@@ -122,7 +122,7 @@ class TableFile:
 
     @readable()
     def codes(self, column: str) -> tuple[np.ndarray, list[str]]:
-        """Return a column of texts as codes, int32 of shape (n,), and the text of each code."""
+        """Return a text column as integer codes, int32 of shape (n,), and the text for each code."""
         with pq.ParquetFile(self.path, read_dictionary=[column]) as file:
             texts = file.read([column], use_threads=False).unify_dictionaries()[column]
         codes = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in texts.iterchunks()]
@@ -131,11 +131,11 @@ class TableFile:
 
     @readable()
     def rows(self, numbers: Sequence[int], excluded: tuple[str, ...]) -> pd.DataFrame:
-        """Return rows in the order of `numbers`; numbers that are not in the table are omitted.
+        """Return the rows with the given numbers, in that order; numbers that are not in the table are omitted.
 
         Args:
-            numbers: Row numbers, which are the numbers of cases.
-            excluded: Columns to omit; they need not exist.
+            numbers: Row numbers, which are also case numbers.
+            excluded: Names of columns to omit; they need not exist.
         """
         footer, group_starts, text_columns = _footer(self.version)
         row_numbers = np.asarray(numbers, dtype=np.int64)
@@ -170,7 +170,7 @@ class TableFile:
 
 
 class AnswerTable(TableFile):
-    """The answers of one run, one row per case."""
+    """The answers from one run, one row per case."""
 
     def __init__(self, store: Store, key: str) -> None:
         super().__init__(store, key, "scores")
@@ -192,7 +192,7 @@ class AnswerTable(TableFile):
         return table["margin"].to_numpy()
 
     def margins_of(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the margins of these cases: float32 of shape (n,)."""
+        """Return the margins of the given cases: float32 of shape (n,)."""
         margins = self.margins
         if len(numbers) and np.max(numbers) >= len(margins):
             raise StoredDamage(
@@ -202,7 +202,7 @@ class AnswerTable(TableFile):
 
 
 class CaseTable(TableFile):
-    """The cases of one question set."""
+    """The cases in one question set."""
 
     def __init__(self, store: Store, key: str) -> None:
         super().__init__(store, key, "cases")
@@ -211,8 +211,8 @@ class CaseTable(TableFile):
     def numbers(
         self, condition: str, values: Sequence[object], answers: AnswerTable | None = None
     ) -> np.ndarray:
-        """Return the numbers of the cases that meet an SQL condition: int32 of shape (n,),
-        ascending.
+        """Return the numbers of the cases that meet an SQL condition: int32 of shape (n,), in ascending
+        order.
 
         Args:
             condition: A condition on the table `cases` and, with answers, on the table `scores`.
@@ -252,29 +252,29 @@ class CaseTable(TableFile):
 
     @property
     def unit(self) -> str:
-        """Return the resampling unit of the cases as an SQL expression on the table.
+        """Return an SQL expression for the resampling unit of each case in the table.
 
-        In question sets without the column `cluster`, which older versions wrote, only triplets
-        have units of several items, given by the tag `picture`.
+        Older versions wrote no column `cluster`. In their question sets, only triplets have units that
+        span several items, given by the tag `picture`.
         """
         return "cluster" if "cluster" in self.columns else "coalesce(tags['picture'], item)"
 
     @property
     @remembered
     def unit_codes(self) -> np.ndarray:
-        """The resampling unit of each case, such as its picture: int32 of shape (n_cases,)."""
+        """Return the code of each case's resampling unit, such as its picture: int32 of shape (n_cases,)."""
         return self._unit_names(self.unit)[0]
 
     @remembered
     def unit_ranks(self, by_item: bool) -> np.ndarray:
-        """The place of each case's unit, or item, among the sorted names: int32 of shape (n_cases,)."""
+        """Return the rank of each case's unit or item among the sorted names: int32 of shape (n_cases,)."""
         codes, names = self._unit_names("item" if by_item else self.unit)
         _, place = np.unique(np.array(names, dtype=object), return_inverse=True)
         return place.astype(np.int32)[codes]
 
     @readable()
     def _unit_names(self, unit: str) -> tuple[np.ndarray, Sequence[str]]:
-        """The unit of each case: codes, int32 of shape (n_cases,), and the names they stand for."""
+        """Return the code of each case's unit, int32 of shape (n_cases,), and the unit name for each code."""
         if unit in ("item", "cluster"):
             return self.codes(unit)
         with self.store.cursor() as cursor:
@@ -284,8 +284,8 @@ class CaseTable(TableFile):
 
     @readable()
     def first_texts(self) -> tuple[np.ndarray, list[str]]:
-        """Return the first text of each case: codes, int32 of shape (n_cases,), by case number, and
-        the text of each code; a case without a text has "".
+        """Return the code of each case's first text, int32 of shape (n_cases,), by case number, and the
+        text for each code; a case without texts has "".
         """
         codes, code_of = [np.empty(0, np.int32)], {"": 0}
         with pq.ParquetFile(self.path) as file:
@@ -304,8 +304,8 @@ class CaseTable(TableFile):
 
     @readable()
     def judged_blocks(self, answers: AnswerTable, block_cases: int) -> Iterator[pa.Table]:
-        """Yield the answers of a run with the `group` of each case, in the order of cases, in
-        blocks of complete groups with at least `block_cases` cases.
+        """Yield a run's answers with the `group` of each case, in case order. Each block consists of
+        complete groups and has at least `block_cases` cases, except for the last block.
         """
         with self.store.cursor() as cursor:
             starts = cursor.execute(
@@ -325,7 +325,7 @@ class CaseTable(TableFile):
 
 
 def _image_batches(path: str, footer: pq.FileMetaData) -> Iterator[pa.RecordBatch]:
-    """The columns `images` and `item`, as dictionaries if Arrow can: that takes a third of the time."""
+    """Yield the columns `images` and `item`, dictionary-encoded if Arrow can: that takes a third of the time."""
     columns = ["images", "item"]
     coded = pq.ParquetFile(path, metadata=footer, read_dictionary=["images.list.element", "item"])
     with coded, pq.ParquetFile(path, metadata=footer) as plain:
@@ -340,7 +340,7 @@ def _image_batches(path: str, footer: pq.FileMetaData) -> Iterator[pa.RecordBatc
 def _picture_codes(
     images: pa.ListArray, items: pa.Array, code_of: dict[tuple[str, str], int]
 ) -> np.ndarray:
-    """Codes of rows by their one picture, else by their item; `code_of` grows by new ones."""
+    """Encode each row by its picture if it has exactly one, else by its item; new codes are added to `code_of`."""
     offsets = images.offsets.to_numpy()
     is_single = np.diff(offsets) == 1
     codes = np.empty(len(items), dtype=np.int32)
@@ -357,7 +357,7 @@ def _picture_codes(
 
 
 def _footer(version: FileVersion) -> tuple[pq.FileMetaData, np.ndarray, list[str]]:
-    """The footer of a file, the first row of each row group, and the columns of texts."""
+    """Return the footer of a Parquet file, the first row of each row group, and the names of the text columns."""
     footer = pq.read_metadata(version[0])
     sizes = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
     columns = [footer.schema.column(index) for index in range(len(footer.schema))]
@@ -370,7 +370,7 @@ def _footer(version: FileVersion) -> tuple[pq.FileMetaData, np.ndarray, list[str
 
 
 def questions(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> pd.DataFrame:
-    """Return the cases with these numbers, in this order: the columns of `CaseRow`."""
+    """Return the cases with the given numbers, in that order, with the columns of `CaseRow`."""
     table = CaseTable(store, question_set.key).rows(numbers, excluded=INTERNAL_COLUMNS)
     table["images"] = [_located(store, names) for names in table["images"]]
     return table
@@ -379,11 +379,11 @@ def questions(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -
 def answers(
     store: Store, question_set: QuestionSet, numbers: Sequence[int], models: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Return the stored answers of models to these cases: case, margin, scores, the other columns
-    of the probe, the model, and whether its answers have scores.
+    """Return the stored answers of models to the given cases: case, margin, scores, the other columns
+    of the probe, the model, and whether the model's answers have scores.
 
     Args:
-        models: Models to read; empty: all.
+        models: Names of the models to read; empty: all.
     """
     tables = [
         AnswerTable(store, run.key)
@@ -397,7 +397,7 @@ def answers(
 def answer_rows(
     store: Store, question_set: QuestionSet, numbers: Sequence[int], models: Sequence[str] = ()
 ) -> dict[int, dict[str, AnswerRow]]:
-    """Return `answers` by case and model; empty without cases."""
+    """Return the result of `answers` by case and model; empty if no cases are given."""
     by_case: dict[int, dict[str, AnswerRow]] = {}
     table = answers(store, question_set, numbers, models) if len(numbers) else pd.DataFrame()
     for columns in table.to_dict("records"):
@@ -412,14 +412,14 @@ def answer_rows(
 def margins(
     store: Store, question_set: QuestionSet, models: Sequence[str], numbers: np.ndarray
 ) -> np.ndarray:
-    """Return the margins of models on these cases: float32 of shape (n_models, n_cases)."""
+    """Return the margins of models on the given cases: float32 of shape (n_models, n_cases)."""
     tables = [AnswerTable(store, question_set.run(model).key) for model in models]
     of_models = [table.margins_of(numbers) for table in tables]
     return np.array(of_models, dtype=np.float32).reshape(len(models), len(numbers))
 
 
 def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
-    """Return the correctness of each answer: float64 from 0 to 1, shape (n,).
+    """Convert margins to the correctness of each answer: float64 from 0 to 1, shape (n,).
 
     A tie counts as wrong. For a model tested with both orders of the captions, a margin of 0 means
     that the answer changes with the order, which counts as half right.
@@ -439,9 +439,9 @@ def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | 
 
 
 def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[int, int]:
-    """Count the cases of a kind that have all their pictures on this machine, and all its cases.
+    """Count the cases of one kind whose pictures are all on this machine, and all cases of that kind.
 
-    Both are 0 if the cases have more than MOST_FILES pictures, which are not checked.
+    Both counts are 0 if the cases have more than MOST_FILES pictures, which are not checked.
     """
     rows = _cases_of_pictures(store, question_set, kind)
     n_pictured = len(pictured(store, question_set, kind))
@@ -449,7 +449,7 @@ def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[i
 
 
 def count_pictures(store: Store, question_set: QuestionSet) -> tuple[int, int]:
-    """Count the pictures of a question set, and how many are on this machine."""
+    """Count the pictures in a question set, and how many of them are on this machine."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT unnest(images) FROM read_parquet(?)",
@@ -459,13 +459,13 @@ def count_pictures(store: Store, question_set: QuestionSet) -> tuple[int, int]:
 
 
 def keeps_unpictured(question_set: QuestionSet) -> bool:
-    """Return whether the dataset can have questions without pictures."""
+    """Return whether the question set's dataset can have questions whose pictures are missing."""
     dataset = question_set.runs[0].dataset
     return f"+{UNPICTURED}" in dataset or dataset.startswith(f"{bundled.PREFIX}:")
 
 
 def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
-    """Return the numbers of the cases of a kind with all pictures on this machine, ascending."""
+    """Return the numbers of the cases of one kind whose pictures are all on this machine, in ascending order."""
 
     def find() -> np.ndarray:
         rows = _cases_of_pictures(store, question_set, kind)
@@ -478,7 +478,7 @@ def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
 def are_pictured(
     store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
 ) -> np.ndarray | None:
-    """Return whether each case has its pictures on this machine, shape (n,); None if all or none do."""
+    """Return whether each case has its pictures on this machine, shape (n,); None if all cases do or none does."""
     if not keeps_unpictured(question_set):
         return None
     is_pictured = np.isin(numbers, pictured(store, question_set, kind))
@@ -488,7 +488,7 @@ def are_pictured(
 def pictured_first(
     store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray, keys: np.ndarray
 ) -> np.ndarray:
-    """Return sort keys with pictured cases first, else in the order of `keys`, shape (n,)."""
+    """Return sort keys, shape (n,), that put cases with pictures first and otherwise keep the order of `keys`."""
     is_pictured = are_pictured(store, question_set, kind, numbers)
     if is_pictured is None:
         return keys
@@ -499,7 +499,7 @@ def pictured_first(
 def _cases_of_pictures(
     store: Store, question_set: QuestionSet, kind: str
 ) -> list[tuple[tuple[str, ...], list[int]]]:
-    """The cases of each list of pictures; nothing if there are more than MOST_FILES."""
+    """Return each distinct list of pictures with its cases; an empty list if there are more than MOST_FILES."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             'SELECT images, list("case") FROM read_parquet(?) WHERE kind = ? GROUP BY images LIMIT ?',
@@ -511,12 +511,12 @@ def _cases_of_pictures(
 
 
 def _located(store: Store, names: Sequence[str]) -> tuple[str, ...]:
-    """Names of pictures; those that were downloaded into the cache as paths of their files."""
+    """Replace the names of pictures that were downloaded into the cache with the paths to their files."""
     return tuple(bundled.located(name, store.root) for name in names)
 
 
 def are_here(names: Sequence[str]) -> bool:
-    """Return whether each picture can be shown: its file exists, it is bundled, or it is drawn."""
+    """Return whether all given pictures can be shown: the file exists, or the picture is bundled or drawn."""
     paths = [Picture.from_name(name).path for name in names]
     return bool(paths) and all(
         bundled.is_bundled(path) or containers.is_file(path) or drawn.scene_of(path)

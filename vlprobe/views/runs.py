@@ -1,4 +1,4 @@
-"""Stored runs and question sets, and the question set that all other views use."""
+"""Stored runs and question sets, including the QuestionSet object that all other views use."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -28,7 +28,7 @@ KEY_LETTERS = 8  # of a run's key, that tell it from others of its model
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """Models that answered the same questions with the same version of probe and metrics.
+    """A question set, with one run per model, all with the same version of the probe and the metrics.
 
     Created once by `question_set` and passed on, so that all views use the same runs.
     """
@@ -45,12 +45,12 @@ class QuestionSet:
 
     @property
     def ordered_models(self) -> tuple[str, ...]:
-        """Names of the models in page order: bundled models, then by name, controls last."""
+        """Names of the models in the order of the pages: bundled models, then others by name, controls last."""
         return tuple(sorted(self.models, key=registry.model_order))
 
     @property
     def rated_models(self) -> tuple[str, ...]:
-        """Models without controls, in order; all models if there are only controls."""
+        """Names of the models that are not controls, in page order; all models if there are only controls."""
         models = self.ordered_models
         return tuple(name for name in models if not registry.is_control(name)) or models
 
@@ -72,7 +72,7 @@ class QuestionSet:
 
     @property
     def shipped(self) -> bool:
-        """Return whether all runs are bundled."""
+        """Return whether all runs are bundled with vlprobe."""
         return all(run.shipped for run in self.runs)
 
     @property
@@ -90,7 +90,7 @@ class QuestionSet:
         return f"{SHIPPED} · {label}" if self.shipped else label
 
     def run(self, model: str) -> RunRow:
-        """Return the run of this model. Raises NotFound."""
+        """Return the run of the given model. Raises NotFound if the question set has none."""
         for run in self.runs:
             if run.model == model:
                 return run
@@ -98,21 +98,21 @@ class QuestionSet:
 
 
 def metrics(probe: str) -> dict[str, Metric]:
-    """Return the probe's metrics by name, including option-dependent ones."""
+    """Return a probe's metrics by name, including metrics that only some options add."""
     loaded = registry.load_probe(probe)
     return {metric.name: metric for metric in (*loaded.metrics, *loaded.optional_metrics)}
 
 
 def kinds(probe: str) -> dict[str, str]:
-    """Return the labels of the probe's kinds of cases, in display order."""
+    """Return the labels for a probe's kinds of cases, by kind in display order."""
     return dict(registry.load_probe(probe).kinds)
 
 
 def known_manifests(store: Store) -> list[dict]:
     """Return the manifests of stored runs with a known probe, oldest first.
 
-    Stored runs never cause a plug-in to be imported; runs of plug-ins that are not allowed are in
-    `unread`.
+    Reading stored runs never imports a plug-in. Runs that need a plug-in that is not allowed are
+    reported by `unread`.
     """
 
     def find() -> list[dict]:
@@ -125,7 +125,7 @@ def known_manifests(store: Store) -> list[dict]:
 
 
 def _manifests_by_case_key(store: Store) -> dict[str, list[dict]]:
-    """The manifests of each question set, oldest first."""
+    """Return the manifests by question set key, oldest first."""
     manifests_by_key: dict[str, list[dict]] = {}
     for manifest in known_manifests(store):
         manifests_by_key.setdefault(manifest["case_key"], []).append(manifest)
@@ -133,7 +133,7 @@ def _manifests_by_case_key(store: Store) -> dict[str, list[dict]]:
 
 
 def _of_unknown_probes(store: Store) -> dict[str, VlprobeError]:
-    """Return the reasons why runs are left out of all views, by the name of their probe."""
+    """Return the errors that explain why runs are left out of all views, by the name of their probe."""
     errors: dict[str, VlprobeError] = {}
     for probe in dict.fromkeys(str(manifest["run"]["probe"]) for manifest in store.runs()):
         if not registry.has_probe(probe):
@@ -145,12 +145,12 @@ def _of_unknown_probes(store: Store) -> dict[str, VlprobeError]:
 
 
 def run_rows(store: Store) -> list[RunRow]:
-    """Return all stored runs, newest first."""
+    """Return all stored runs as rows, newest first."""
     return _run_rows(store, known_manifests(store))
 
 
 def runs(store: Store) -> pd.DataFrame:
-    """Return the stored runs, newest first, as a table with the RUN_COLUMNS of `RunRow`."""
+    """Return the stored runs, newest first, as a table with the columns RUN_COLUMNS."""
     rows = run_rows(store)
     return pd.DataFrame(
         [[getattr(row, name) for name in RUN_COLUMNS] for row in rows],
@@ -159,7 +159,7 @@ def runs(store: Store) -> pd.DataFrame:
 
 
 def n_cases_by_model(store: Store) -> dict[str, int]:
-    """Count the cases of each model over all question sets, using its newest run on each."""
+    """Count the cases that each model answered over all question sets, using its newest run on each set."""
     counts: dict[str, int] = {}
     newest = {(run["case_key"], run["run"]["model"]): run for run in known_manifests(store)}
     for (_, model), manifest in newest.items():
@@ -168,7 +168,7 @@ def n_cases_by_model(store: Store) -> dict[str, int]:
 
 
 def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
-    """Manifests, oldest first, as rows, newest first."""
+    """Convert manifests, given oldest first, to rows, newest first."""
     warnings = store.listing_fact("warnings", lambda: examine.warnings(store))
     rows = []
     for manifest in reversed(manifests):
@@ -203,13 +203,13 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
 
 
 def unread(store: Store) -> list[VlprobeError]:
-    """Return the errors of unreadable runs, examinations and probes, which other views omit."""
+    """Return the errors for unreadable runs, examinations and probes, which other views omit."""
     unknown = _of_unknown_probes(store).values()
     return [*store.read_runs()[1].values(), *examine.read_errors(store), *unknown]
 
 
 def models(store: Store) -> dict[str, str]:
-    """Return the names of all models with results, oldest first, with their digests."""
+    """Return the digests of all models that have results, by model name, oldest first."""
     digests: dict[str, str] = {}
     for manifest in known_manifests(store):
         digests.setdefault(manifest["run"]["model"], manifest["run"]["model_digest"])
@@ -217,13 +217,13 @@ def models(store: Store) -> dict[str, str]:
 
 
 def question_set_rows(store: Store) -> list[QuestionSetRow]:
-    """Return the question sets, most complete comparison first; the first is the default
-    everywhere.
+    """Return the question sets, most complete comparison first; the first one is the default everywhere.
 
-    Sets are ranked by pictures times models, without controls and models that failed a check on
-    these pictures; ties are sorted newest first. Bundled sets follow: published answers of real
-    models, then drawn scenes, both in the order of probes. Sets with only controls are last. The
-    models are the same as in `question_set`; the label marks answers of an older version.
+    Question sets are ranked by the number of pictures times the number of models, not counting
+    controls and models that failed a check on these pictures; ties are sorted newest first. Bundled
+    sets follow: published answers of real models, then drawn scenes, both in the order of the probes.
+    Sets with only controls are last. The models are the same as in `question_set`, and the label
+    marks answers from an older version.
     """
 
     def find() -> list[QuestionSetRow]:
@@ -279,7 +279,7 @@ def extent(n_items: int, n_units: int) -> str:
 
 
 def _describe_options(run: dict) -> str:
-    """Options and seed that are not the defaults, as " · name value"."""
+    """Return the options and the seed that differ from the defaults, as " · name value"."""
     defaults = registry.load_probe(run["probe"]).defaults
     changed = [
         f"{name} {value}"
@@ -293,13 +293,13 @@ def _describe_options(run: dict) -> str:
 
 
 def question_set(store: Store, key: str, version_of: str = "", model: str = "") -> QuestionSet:
-    """Return the newest run of each model on one question set, all of the same version (see
+    """Return a question set with the newest run of each model; all runs have the same version (see
     `same_version`).
 
     Args:
         version_of: Key of a run whose version to use.
-        model: A model that must be included; if the version lacks it, the newest version with it is
-            used.
+        model: A model that must be included; if it has no run of that version, the newest version
+            for which it has one is used.
 
     Raises:
         NotFound: no run has this key.
@@ -320,7 +320,7 @@ def _question_set(store: Store, key: str, manifests: Sequence[dict]) -> Question
 
 
 def _manifests(store: Store, key: str) -> list[dict]:
-    """The manifests of all runs over one question set, oldest first. Raises NotFound."""
+    """Return the manifests of all runs on one question set, oldest first. Raises NotFound."""
     store.cases(key)  # rejects a text that is not a key
     by_key = store.listing_fact("manifests_by_case_key", lambda: _manifests_by_case_key(store))
     manifests = by_key.get(key, [])
@@ -334,14 +334,14 @@ def _manifests(store: Store, key: str) -> list[dict]:
 
 
 def older_runs(store: Store, question_set: QuestionSet) -> list[RunRow]:
-    """Return runs on the same questions with a different version, newest first."""
+    """Return the runs on the same questions that have a different version, newest first."""
     manifests = _manifests(store, question_set.key)
     current = same_version(manifests, question_set.runs[0].key)
     return _run_rows(store, [manifest for manifest in manifests if manifest not in current])
 
 
 def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
-    """Return notes on versions: whether these runs are older, and which runs are hidden."""
+    """Return notes about versions: which of the shown runs are older, and which runs are hidden."""
     notes = [
         f"{run.model} was asked by an {run.older}. Run it again for current numbers."
         for run in question_set.runs
@@ -359,7 +359,7 @@ def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
 
 
 class Defect(TypedDict):
-    """A defect of a dataset and its count."""
+    """A defect found in a dataset, and how often it occurs."""
 
     meaning: str
     count: int
@@ -367,7 +367,7 @@ class Defect(TypedDict):
 
 
 class QuestionFacts(TypedDict):
-    """Description of a question set in a manifest."""
+    """The description of a question set, as stored in its manifest."""
 
     n_items: int
     n_cases: int
@@ -377,7 +377,7 @@ class QuestionFacts(TypedDict):
 
 
 def facts(store: Store, question_set: QuestionSet) -> QuestionFacts:
-    """Return the sizes, dropped items with reasons, data defects and notes of a question set."""
+    """Return the sizes, dropped items with reasons, data defects and notes for a question set."""
     return cast(QuestionFacts, store.cases(question_set.key).manifest())
 
 
@@ -399,7 +399,7 @@ def version(run: Mapping) -> tuple[int, frozenset[str]]:
 
 
 def _current(run: Mapping) -> tuple[int, frozenset[str]]:
-    """The version of a run with these options by today's code."""
+    """Return the version that the current code would give a run with the same options."""
     probe = registry.load_probe(run["probe"])
     return probe.version, _named(probe.metrics_of(run.get("options", {})))
 
@@ -426,10 +426,10 @@ def describe_older(run: Mapping) -> str:
 
 
 def same_version(manifests: Sequence[dict], version_of: str = "") -> list[dict]:
-    """Return the runs of one question set with the same version, in the given order.
+    """Select the runs on one question set that have the same version, in the given order.
 
     Args:
-        manifests: Oldest first.
+        manifests: Manifests of the runs, oldest first.
         version_of: Key of a run whose version to use; by default the current version, or else the
             version of the newest run.
     """
@@ -449,15 +449,15 @@ def same_version(manifests: Sequence[dict], version_of: str = "") -> list[dict]:
 def select(
     store: Store, names: Sequence[str], probes: Collection[str] | None = None
 ) -> QuestionSet:
-    """Return the given runs as one question set, in order.
+    """Combine the given runs into one question set, in the given order.
 
-    Two runs of one model, such as two training states, are distinguished by a key prefix after the
+    If two runs are of one model, such as two training states, a key prefix is added to the model
     name.
 
     Args:
         names: Run keys, key prefixes or model names. A model name selects its newest run on the
             questions of the first key or, without a key, on the newest question set that all of
-            these models answered.
+            the named models answered.
         probes: Probes to search for models; None: all.
 
     Raises:
@@ -521,7 +521,7 @@ def _run_key(store: Store, name: str, by_key: dict[str, RunRow]) -> str:
 def _common_questions(
     rows: Sequence[RunRow], of_version: dict, names: Sequence[str], keyed: dict[str, RunRow]
 ) -> list[RunRow]:
-    """The runs, newest first, of the one question set and version that models are looked up in."""
+    """Return the runs on the question set and version in which all named models are looked up, newest first."""
     models = {name for name in names if name not in keyed}
     if not models:
         return []
@@ -557,8 +557,8 @@ def stored_kinds(store: Store, case_key: str, probe: str) -> list[str]:
 
 
 def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] = ()) -> str:
-    """Return the first kind with a case that every model answered, or else the first kind with
-    cases.
+    """Return the first kind with a case that every model answered; if there is none, the first kind that
+    has cases.
 
     Args:
         models: Models that must have answers; by default, all.
@@ -576,7 +576,7 @@ def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] 
 def choose_kind(
     store: Store, question_set: QuestionSet, kind: str = "", models: Sequence[str] = ()
 ) -> str:
-    """Return the given kind, or the `default_kind` if none is given.
+    """Return the given kind after checking that it has cases, or the `default_kind` if none is given.
 
     Raises:
         NotFound: The question set has no cases of the given kind.
@@ -590,7 +590,7 @@ def choose_kind(
 
 
 def _is_answered(store: Store, run_keys: Sequence[str], kind: str) -> bool:
-    """Return whether every run knows the margin of some case of this kind; each stops at its first."""
+    """Return whether every run has a known margin for some case of the given kind."""
     with store.cursor() as cursor:  # isfinite, not isnan: see `showcase.lie_counts`
         return all(
             cursor.execute(

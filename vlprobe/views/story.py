@@ -1,4 +1,4 @@
-"""Content of a talk about stored results: an opening case, the better model, and a mixture."""
+"""Content for a talk about stored results: an opening case, the better model, and a mixed picture."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ MOST_OPENERS = 200
 
 @dataclass(frozen=True, slots=True)
 class Opener:
-    """The first case of the slides and its rank among candidates."""
+    """The first case in the slides and its rank among the candidates."""
 
     card: WallCard
     place: int  # from 1; 0: it was chosen, and is not among them
@@ -39,7 +39,7 @@ class Opener:
 
 @dataclass(frozen=True, slots=True)
 class MixedStory:
-    """A search that was lost to its own mixture."""
+    """A search that was lost to a mixture of the right picture."""
 
     case: MixedCase
     dataset: str  # of the pictures
@@ -52,7 +52,7 @@ class MixedStory:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The content of the slides."""
+    """The content of the slides for one kind of cases."""
 
     probe: str
     dataset: str
@@ -67,10 +67,10 @@ class Story:
 
 
 def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
-    """Return the content of slides on one kind of question.
+    """Collect the content of slides about one kind of cases.
 
     Args:
-        case_id: Id of the first case; "": the worst case that fools the most models.
+        case_id: Id of the first case; "": the worst case among those that fool the most models.
     """
     is_search = stored_body(question_set.probe, kind).ranks == "pictures"
     newest = question_set.runs[0]
@@ -88,12 +88,13 @@ def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "")
 
 
 def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarray, int]:
-    """Return candidates for the first case of the slides, most fooled headline models first.
+    """Return candidates for the first case in the slides, most fooled headline models first.
 
-    Among equals, each pair of words appears once before any repeats, largest margin first; no
-    picture appears twice. If some pictures are not on this machine, only cases with pictures are
-    used, if there are any. Margins are in each model's own spread over the kind. For published
-    questions, suspect labels are excluded, and cases that fool the first model come first.
+    Among equals, each pair of replaced words appears once before any repeats, and the clearest
+    failures (lowest mean margin) come first; no picture appears twice. If some pictures are not on this
+    machine, only cases with pictures are used, if there are any. Margins are divided by each model's
+    standard deviation over the kind. For published questions, cases with suspect labels are excluded,
+    and cases that fool the first model come first.
 
     Returns:
         Case numbers, and the number of cases that fool every headline model.
@@ -134,7 +135,7 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
 
 
 def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Opener | None:
-    """Return the case with this id, or else the first of `order`; None if the kind has no cases."""
+    """Return the case with the given id, or else the first candidate in `order`; None if the kind has no cases."""
     numbers, n_fooling_all = order(store, question_set, kind)
     body = stored_body(question_set.probe, kind)
     if body.ranks == "pictures":
@@ -158,7 +159,10 @@ def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = ""
 
 
 def _lost_to_own(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:
-    """Searches that a model loses to their own mixture, if there are any: they are easiest to grasp."""
+    """Replace the candidates with searches lost to a mixture of the right picture, which are easiest to understand.
+
+    If there are none, the candidates are returned unchanged.
+    """
     best = _best_search(store, question_set)
     if best is None:
         return numbers
@@ -168,15 +172,14 @@ def _lost_to_own(store: Store, question_set: QuestionSet, numbers: np.ndarray) -
 
 
 def _fooled_model(store: Store, question_set: QuestionSet, number: int) -> str:
-    """The first model that the case fools; without any, the first: a search shows what it found."""
+    """Return the first headline model that the case fools; if it fools none, the first headline model."""
     models = headline_models(store, question_set)
     margins = views_rows.margins(store, question_set, models, np.array([number]))[:, 0]
     return models[int(np.argmax(margins <= 0))]
 
 
 def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory | None:
-    """Return a search among mixed pictures that fools most models.
-
+    """Find a search in a gallery with mixed pictures that fools as many models as possible.
 
     Returns:
         None if no such search is stored or no model loses one.
@@ -194,7 +197,11 @@ def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory |
 
 
 def _best_search(store: Store, searched: QuestionSet) -> tuple[str, int, str] | None:
-    """The mildest strength that loses a search to its mixture, how many models lose it, the first."""
+    """Find the weakest mixture that makes a model lose a search.
+
+    Returns:
+        The subtype of the mixture, the number of models that lose the search, and the first such model.
+    """
     models = headline_models(store, searched)
     for subtype in mixed_searches.strengths(store, searched):
         best: tuple[str, int, str] | None = None
@@ -210,7 +217,7 @@ def _best_search(store: Store, searched: QuestionSet) -> tuple[str, int, str] | 
 def _lost_search(
     store: Store, searched: QuestionSet, subtype: str, n_fooled: int, model: str
 ) -> MixedStory | None:
-    """The search that most models lose; of several models that lose it, the first gives the ranks."""
+    """Describe the search that most models lose; the ranks are those of the given model."""
     models = headline_models(store, searched)
     number = int(mixed_searches.order(store, searched, model, subtype, models)[0][0])
     case = mixed_case(store, searched, number, model)
