@@ -1,5 +1,5 @@
-"""Behavior of the case views for each body of a kind. `case.card.CARDS` draws each body; no other
-module depends on the body.
+"""How the views of a case behave for each card body (`CardBody`). `case.card.CARDS` draws each body; no
+other module depends on the body.
 """
 
 import difflib
@@ -18,19 +18,19 @@ Texts = Callable[[CaseRow, str], tuple[str, str]]
 
 
 def _labeled_texts(row: CaseRow, top: str) -> tuple[str, str]:
-    """The first text, and the first one that is labeled different, else the second."""
+    """Return the first text and the first text labeled "different", or else the second text."""
     texts, roles = list(row.texts), list(row.roles)
     wrong = roles.index("different") if "different" in roles else min(1, len(texts) - 1)
     return texts[0], texts[wrong] if wrong else ""
 
 
 def _query(row: CaseRow, top: str) -> tuple[str, str]:
-    """The text only: a picture should lose."""
+    """Return the query and no second text, because a picture should lose."""
     return row.texts[0], ""
 
 
 def _first_caption(row: CaseRow, top: str) -> tuple[str, str]:
-    """The altered caption that the model ranks first, and the true one that is most like it."""
+    """Return the most similar true caption and the altered caption that the model ranks first."""
     if top not in row.texts:
         return row.texts[0], top
     words = top.split()
@@ -44,7 +44,7 @@ def _first_caption(row: CaseRow, top: str) -> tuple[str, str]:
 
 
 def _farthest_wording(row: CaseRow, top: str) -> tuple[str, str]:
-    """The query, and the wording that shares the fewest of its first pictures."""
+    """Return the query and the wording whose first pictures overlap least with the query's."""
     ranked: list[list[str]] = json.loads(top)
     overlaps = [len(set(ranked[0]) & set(names)) for names in ranked]
     return row.texts[0], row.texts[overlaps.index(min(overlaps[1:]), 1)]
@@ -52,12 +52,12 @@ def _farthest_wording(row: CaseRow, top: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class CaseBody:
-    """How the views handle cases whose cards have this body (see `CardBody`).
+    """How the views handle cases whose cards have a given body (see `CardBody`).
 
     Attributes:
         texts: Function that selects the two texts to compare.
         uses_answer: Whether the wrong side comes from the model's answer instead of the question.
-        ranks: The candidates that the model ranks in a search; "" for comparisons.
+        ranks: What the model ranks in a search: "captions" or "pictures"; "" for comparisons.
         is_picture_optional: Whether slides can show a case without its picture.
         is_for_people: Whether a case has one picture and two captions, so that people can answer it.
     """
@@ -83,10 +83,10 @@ BODIES: Mapping[CardBody, CaseBody] = {
 
 
 def body_of(kind: KindPresentation) -> CaseBody:
-    """Return the body of the cases of a kind."""
+    """Return the view behavior for a kind of cases."""
     return BODIES[kind.body]
 
 
 def stored_body(probe: str, kind: str) -> CaseBody:
-    """Return the body of the cases of a kind, given the names of the probe and the kind."""
+    """Return the view behavior for a kind of cases, given the names of the probe and the kind."""
     return body_of(registry.load_probe(probe).presentation.kind(kind))

@@ -35,13 +35,13 @@ PICTURE_COLUMNS = ("image", "first_image", "first_partner")
 
 
 class Matches(NamedTuple):
-    """Cases that pass a filter; arrays of shape (n,).
+    """The cases that pass a filter, as arrays of shape (n,).
 
     Attributes:
         numbers: Numbers of the cases, int32, ascending.
         margins: Margins of the filter's model, float32.
-        second_margins: Margins of its second model, float32; None unless the filter is `paired`.
-        sort_keys: Sort keys, see `Filter.sort_keys`.
+        second_margins: Margins of the filter's second model, float32; None unless the filter is `paired`.
+        sort_keys: Sort keys for the filter's order, smallest first; see `SORTS`.
     """
 
     numbers: np.ndarray
@@ -50,8 +50,8 @@ class Matches(NamedTuple):
     sort_keys: np.ndarray
 
     def order(self, start: int, stop: int, positions: np.ndarray | None = None) -> np.ndarray:
-        """Return the indices of cases `start` to `stop` (exclusive) in the filter's order; ties
-        keep the order of cases.
+        """Return the indices of cases `start` to `stop` (exclusive) in the filter's order; cases with
+        equal keys stay in case order.
 
         Args:
             positions: The cases to include, which the returned indices refer to; None: all.
@@ -79,12 +79,12 @@ def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Ma
 def passing(
     store: Store, question_set: QuestionSet, case_filter: Filter
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return the cases of `matching` without their order: looking for pictures takes 0.3 s for
-    SugarCrepe.
+    """Return the cases that pass a filter, without sort keys, because checking for picture files takes
+    0.3 s for SugarCrepe.
 
     Returns:
-        Numbers of the cases, int32, ascending; margins of the filter's model; and margins of its
-        second model, None unless the filter is `paired`. All have shape (n,).
+        Numbers of the cases, int32, ascending; margins of the filter's model; and margins of the
+        filter's second model, None unless the filter is `paired`. All have shape (n,).
     """
     cases = CaseTable(store, question_set.key)
     models = filter(None, (case_filter.model, case_filter.other))
@@ -134,8 +134,8 @@ def passing(
 
 
 def _inside(corners: tuple[tuple[float, float], ...], x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return whether points are inside the polygon: a ray from the point crosses its sides an odd number of
-    times.
+    """Return whether points are inside a polygon, which is the case if a ray from the point crosses the polygon's
+    sides an odd number of times.
     """
     sides = list(zip(corners, (*corners[1:], corners[0]), strict=True))
     xs, ys = zip(*corners, strict=True)
@@ -153,10 +153,10 @@ def _inside(corners: tuple[tuple[float, float], ...], x: np.ndarray, y: np.ndarr
 def failures(
     store: Store, question_set: QuestionSet, case_filter: Filter, page: int = 1, size: int = 12
 ) -> tuple[pd.DataFrame, int]:
-    """Return one page of the cases that pass a filter, and the total; ties count as failures.
+    """Return one page of the cases that pass a filter, and their total number; ties count as failures.
 
     Returns:
-        The columns of `FailureRow`; and the total.
+        A table with the columns of `FailureRow`; and the total.
     """
     matches = matching(store, question_set, case_filter)
     start = max(page - 1, 0) * size
@@ -170,7 +170,7 @@ def failures(
 
 
 def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
-    """Count the cases of a filter by outcome, ignoring its own; ties also count as fooled."""
+    """Count the cases of a filter by outcome, ignoring the filter's own outcome; ties also count as fooled."""
     _, of_model, _ = passing(store, question_set, replace(case_filter, outcome="all"))
     return {
         name: int(np.count_nonzero(has_outcome(of_model))) for name, has_outcome in OUTCOMES.items()
@@ -180,14 +180,13 @@ def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> di
 def failure_table(
     store: Store, question_set: QuestionSet, case_filter: Filter, page: int = 1, size: int = 20
 ) -> tuple[pd.DataFrame, int]:
-    """Return one page of the cases that pass a filter, and the total.
-
+    """Return one page of the cases that pass a filter, with the texts to compare, and the total number.
 
     Returns:
-        COLUMNS: `original` is the true text, `edited` the wrong one ("" if the wrong side is a
-            picture). A search for a picture also has FIRST_COLUMNS: the item ranked first, "A + B"
-        if it is a mixture, and the paths of A and B; "" if the run did not store it. Also the
-        total.
+        A table with COLUMNS, where `original` is the true text and `edited` the wrong one ("" if the
+        wrong side is a picture). For a picture search, the table also has FIRST_COLUMNS: the item
+        ranked first, "A + B" if it is a mixture, and the paths to A and B; "" if the run did not
+        store it. Also the total.
 
     Raises:
         NotFound: The filter names a subtype, rule or tag that no case of its kind has.
@@ -218,7 +217,7 @@ def failure_table(
 
 
 def shortened_pictures(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with the file names of pictures instead of their paths."""
+    """Return a copy of the table with the file names of pictures instead of their paths."""
     shown = [name for name in PICTURE_COLUMNS if name in table]
     return table.assign(
         **{
@@ -229,7 +228,7 @@ def shortened_pictures(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_values(store: Store, question_set: QuestionSet, case_filter: Filter) -> None:
-    """Raise NotFound if a filter names a subtype, rule or tag that no case of its kind has."""
+    """Raise NotFound if a filter has a subtype, rule or tag that no case of the filter's kind has."""
     counts = estimates.choices(store, question_set)
     counts = counts.loc[counts["kind"] == case_filter.kind]
     for name in ("subtype", "rule"):

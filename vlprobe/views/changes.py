@@ -1,4 +1,4 @@
-"""Differences between two captions, word by word."""
+"""Word-by-word differences between two captions."""
 
 import difflib
 import re
@@ -13,9 +13,9 @@ COMPARED = 400  # words of a caption; the comparison is quadratic, and no one re
 
 
 def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
-    """Align two captions by runs of words, and yield for each run both texts and whether they differ.
+    """Align two captions in runs of words, and yield the text in both captions and whether it differs for each run.
 
-    Upper and lower case are not distinguished. Punctuation counts only if no word differs:
+    Case is ignored. Punctuation counts only if no word differs:
     SugarCrepe's wrong captions often add a period.
 
     >>> [run for run in in_step("a red dog", "A blue dog.") if run[2]]
@@ -41,7 +41,7 @@ def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
 
 
 def word_runs(before: str, after: str, is_after: bool) -> list[tuple[str, bool]]:
-    """Split a caption into runs of words, and mark the runs that differ from the other caption.
+    """Split one of two captions into runs of words, and mark the runs that differ from the other caption.
 
     Spaces before differing words form a separate run.
 
@@ -60,9 +60,9 @@ def word_runs(before: str, after: str, is_after: bool) -> list[tuple[str, bool]]
 
 
 def changed_words(before: str, after: str) -> tuple[str, str]:
-    """Return the removed and the inserted words; several runs are joined by commas.
+    """Return the words removed from a caption and the words inserted; several runs are joined by commas.
 
-    An article that becomes "a" or "an" because of the word after it is not a change.
+    A switch between "a" and "an" that only follows from the next word is not a change.
 
     >>> changed_words("A dog and a blue bus by trees", "An owl and a red bus by two trees")
     ('dog, blue', 'owl, red, two')
@@ -80,8 +80,8 @@ def changed_words(before: str, after: str) -> tuple[str, str]:
 
 
 def single_change(before: str, after: str, longest: int = 3) -> tuple[str, str] | None:
-    """Return the words of a single replaced run, in lower case; None if nothing or more than
-    `longest` words differ.
+    """Return the old and the new words of a single replaced run, in lowercase; None if nothing or more
+    than `longest` words differ.
 
     >>> single_change("A dog by two trees.", "An owl by two trees.")
     ('dog', 'owl')

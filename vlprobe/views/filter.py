@@ -1,4 +1,4 @@
-"""Filters for cases: a WHERE clause for the questions, and a condition on the margins in memory."""
+"""Filters for cases: an SQL condition on the questions, and conditions on the margins in memory."""
 
 import itertools
 import math
@@ -43,7 +43,7 @@ MOST_PAIRS = 100
 
 
 def lure_bins() -> dict[str, str]:
-    """Return the bins of lures from left to right, including their lower edges, and their labels."""
+    """Return the names of the lure bins from left to right, with their labels; a bin includes its lower edge."""
     return {
         f"{low:.2f} to {high:.2f}": f"{low:g} to {high:g}"
         for low, high in itertools.pairwise(LURE_EDGES)
@@ -51,7 +51,7 @@ def lure_bins() -> dict[str, str]:
 
 
 class Slice(NamedTuple):
-    """Cases with one value of a property, written NAME=VALUE in links and options."""
+    """The cases that have one value of a property, written NAME=VALUE in links and options."""
 
     name: str
     value: str
@@ -74,15 +74,15 @@ AGREEMENTS = ("", "one", "split")
 
 @dataclass(frozen=True)
 class Filter:
-    """A filter for the cases of one model, valid by construction. Empty means any.
+    """A filter for cases by one model's answers, valid by construction. An empty field allows any value.
 
-    A case passes a field with several values if it has one of them; for slices, it needs one of
-    each name.
+    If a field has several values, a case passes if it has one of them. If the values are slices with
+    several names, the case needs one value for each name.
 
     Raises:
         NotFound: A field has a value that does not exist.
-        InvalidInput: A comparison lacks the second model, or there are too many corners or
-            patterns.
+        InvalidInput: The filter compares two models but the second one is missing, or it has too many
+            corners or patterns.
 
     Attributes:
         model: Model whose answers the filter uses.
@@ -93,21 +93,21 @@ class Filter:
         contains: Words in a text of the case.
         outcome: One of OUTCOMES.
         sort: One of SORTS.
-        other: Another model with the same questions.
-        other_outcome: One of OTHER_OUTCOMES, of the other model.
-        within: Corners of a polygon: margin of the model, margin of the other.
-        tagged: Tag of the case.
-        pair: Keys of patterns (`views.pattern_groups`); the case is a member of at least one.
+        other: A second model that answered the same questions.
+        other_outcome: One of OTHER_OUTCOMES, for the second model.
+        within: Corners of a polygon, each with the model's margin and the second model's margin.
+        tagged: A tag that people gave the case.
+        pair: Keys of patterns (`views.pattern_groups`); the case is a member of at least one pattern.
         lost_to: Only picture searches that succeed without mixtures but lose to the picture's own
             mixture.
         bin: Bins of the model's answer: STRENGTH or LURE.
         caption: Bins of the caption (`views.caption_bins`).
         pictured: Only cases with all their pictures on this machine.
-        crossed: Kind and outcome of the model's answer to the same triplet on its other side.
+        crossed: Kind and outcome of the model's answer to the other side of the same triplet.
         fooled: Other models that are fooled.
         held: Other models that are not fooled.
-        agreement: Among all models except controls, "one": exactly one is fooled; "split": some are
-            fooled and some are not.
+        agreement: "one": exactly one model is fooled; "split": some models are fooled and some are
+            not. Controls do not count.
         named_slice: Name of a saved slice (`views.named_slices`).
     """
 
@@ -174,10 +174,10 @@ class Filter:
 
     @classmethod
     def parse(cls, model: str, kind: str = "flip", **words: Any) -> "Filter":
-        """Parse a filter from links or options.
+        """Create a filter from the text values used in links and options.
 
         Args:
-            words: The other fields by name: slices as NAME=VALUE, switches as "own" and "here", ""
+            words: The other fields by name: slices as NAME=VALUE, switches as "own" or "here", and ""
                 for any value; fields in SEVERAL accept one string or a sequence.
 
         Raises:
@@ -198,7 +198,7 @@ class Filter:
         return cls(model, kind, **values)
 
     def words(self) -> dict[str, Any]:
-        """Return the fields in the form of `parse`, in order; several values as a list."""
+        """Return the fields in the form that `parse` accepts, in order; several values are returned as a list."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name in (*SEVERAL, *SLICES):
             texts = [str(slice_) for field, slice_ in self._slices() if field == name]
@@ -210,17 +210,17 @@ class Filter:
 
     @property
     def paired(self) -> bool:
-        """Return whether the filter or its order depends on the other model's margins."""
+        """Return whether the filter or its sort order depends on the second model's margins."""
         return bool(self.other_outcome or self.within or self.sort == "difference")
 
     def any_outcome(self) -> "Filter":
-        """Return the filter without conditions on answers."""
+        """Return a copy of the filter without conditions on answers."""
         return replace(
             self, outcome="all", other_outcome="", within=(), fooled=(), held=(), agreement=""
         )
 
     def where(self, tagged_cases: Sequence[int], answer_columns: Collection[str]) -> "Where":
-        """Return the SQL condition on `cases` and, for `bin` and `crossed`, on `scores`.
+        """Build the SQL condition on the tables `cases` and, for `bin` and `crossed`, `scores`.
 
         It covers all fields except those computed from texts and files: `pair`, `lost_to`,
         `caption`, `pictured` and `named_slice`.
@@ -257,7 +257,7 @@ class Filter:
 
 
 def values_by_name(slices: Iterable[Slice]) -> dict[str, tuple[str, ...]]:
-    """Return the values of slices by their name."""
+    """Group the values of slices by slice name."""
     by_name: dict[str, tuple[str, ...]] = {}
     for name, value in slices:
         by_name[name] = (*by_name.get(name, ()), value)
@@ -291,7 +291,7 @@ class Where(NamedTuple):
 
 
 def _in_lure_bin(name: str) -> tuple[str, list[object]]:
-    """Return the condition that a triplet is in a bin of lures. The first and last bins are open."""
+    """Build the condition that a triplet is in the given lure bin. The first and last bins are open-ended."""
     position = list(lure_bins()).index(name)
     terms, edges = [f"NOT isnan({LURE_VALUE})"], []  # NaN is larger than all numbers
     if position:
@@ -304,7 +304,7 @@ def _in_lure_bin(name: str) -> tuple[str, list[object]]:
 
 
 def _answered_on_other_side(side: Slice) -> tuple[str, list[object]]:
-    """The condition on the other side of a triplet, whose id differs only in the kind at its end."""
+    """Build the condition on the other side of a triplet, whose case id differs only in the kind at its end."""
     passes = "margin <= 0" if side.value == "fooled" else "margin > 0"
     kind = PICTURES if side.name == TEXTS else TEXTS
     return (
@@ -316,7 +316,7 @@ def _answered_on_other_side(side: Slice) -> tuple[str, list[object]]:
 
 
 def parse_corners(text: str) -> tuple[tuple[float, float], ...]:
-    """Parse the corners of an area in a link, x,y;x,y;...; empty if invalid.
+    """Parse the corners of a polygon from a link, x,y;x,y;...; empty if the text is invalid.
 
     >>> parse_corners("0,0;1,0;1,1"), parse_corners("0,0;nan,1;1,1")
     (((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)), ())

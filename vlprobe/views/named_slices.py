@@ -1,8 +1,8 @@
-"""Named slices: cases that people saved under a name, and the numbers of models on them.
+"""Named slices: cases that people saved under a name, and the models' metrics on these cases.
 
-A slice has the id of each of its cases and a digest of its texts. It applies to every question set
-with all of these cases, whatever the probe's version, the limit or the other questions. Where some
-cases are missing or have other texts, it is refused.
+A slice stores the id of each case and a digest of the case's texts. It applies to every question set
+that has all of these cases, whatever the probe's version, the limit or the other questions. If some
+cases are missing or have other texts, the slice is refused.
 """
 
 import hashlib
@@ -30,15 +30,15 @@ MOST_CASES = 100_000
 
 @dataclass(frozen=True)
 class NamedSlice:
-    """Cases under a name.
+    """Cases that were saved under a name.
 
     Attributes:
-        name: The name.
+        name: Name of the slice.
         kind: Kind of the cases.
-        case_key: Key of the question set in which it was saved.
-        questions: Label of that set.
-        filter: The conditions that selected the cases then, as `Filter.words`.
-        digests: Digest of each case's kind and texts, by its id.
+        case_key: Key of the question set in which the slice was saved.
+        questions: Label of that question set.
+        filter: Conditions that selected the cases when the slice was saved, as `Filter.words`.
+        digests: Digest of each case's kind and texts, by case id.
     """
 
     name: str
@@ -56,13 +56,13 @@ def save(
     words: Mapping[str, Any],
     numbers: np.ndarray,
 ) -> None:
-    """Save the cases with these numbers under a name, replacing a slice of that name.
+    """Save the cases with the given numbers under a name, replacing an earlier slice with that name.
 
     Args:
-        words: The filter that selected them, as `Filter.words`.
+        words: The filter that selected the cases, as `Filter.words`.
 
     Raises:
-        InvalidInput: No case, too many cases, an invalid name, or the cache is read-only.
+        InvalidInput: There are no cases or too many, the name is invalid, or the cache is read-only.
     """
     if not 0 < len(numbers) <= MOST_CASES:
         raise InvalidInput(
@@ -81,7 +81,7 @@ def save(
 
 
 def read(store: Store) -> dict[str, NamedSlice]:
-    """Return all slices by name. Raises InvalidInput if one is damaged."""
+    """Return all slices by name. Raises InvalidInput if a slice is damaged."""
     slices = {}
     for name, text in SLICES.read(store).items():
         try:
@@ -96,11 +96,11 @@ def read(store: Store) -> dict[str, NamedSlice]:
 
 
 def members(store: Store, case_key: str, name: str) -> np.ndarray:
-    """Return the numbers of a slice's cases: int32 of shape (n,), ascending.
+    """Return the numbers of the cases in a slice: int32 of shape (n,), ascending.
 
     Raises:
-        NotFound: There is no slice of this name.
-        InvalidInput: Cases are missing in the question set, or have other texts.
+        NotFound: There is no slice with this name.
+        InvalidInput: Some cases are missing from the question set or have other texts.
     """
     slices = read(store)
     if name not in slices:
@@ -124,9 +124,9 @@ def members(store: Store, case_key: str, name: str) -> np.ndarray:
 
 
 def applicable(store: Store, case_key: str) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
-    """Return the cases of each slice of these questions by name, and why other slices are refused.
+    """Return the cases in each slice that applies to a question set, by name, and why other slices are refused.
 
-    Slices with none of these cases are about other questions, and are left out.
+    A slice that has no case in the question set is about other questions and is left out.
     """
     by_name: dict[str, np.ndarray] = {}
     refusals = []
@@ -140,7 +140,7 @@ def applicable(store: Store, case_key: str) -> tuple[dict[str, np.ndarray], tupl
 
 
 def estimates(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Compute the estimates of every run in every slice, in the form of `caption_bins.estimates`."""
+    """Compute the estimates for every run in every slice, in the form of `caption_bins.estimates`."""
     tables = []
     for name, numbers in applicable(store, question_set.key)[0].items():
         for run in question_set.runs:
@@ -157,7 +157,7 @@ def measures(
     name: str,
     wanted: Collection[tuple[str, str]],
 ) -> dict[tuple[str, str], Measure]:
-    """Compute the measures of a run in a slice, one row per item, by metric and averaging."""
+    """Compute a run's measures in a slice, one row per item, by metric and averaging."""
     numbers = members(store, question_set.key, name)
     sums = caption_bins.judge_run(store, question_set, run, numbers=numbers).sums()
     by_pair = {}
@@ -171,7 +171,7 @@ def measures(
 
 
 def rows(store: Store, case_keys: Collection[str]) -> list[dict[str, object]]:
-    """Return the rows of the table `slices` of an export: one per slice and case."""
+    """Return the rows for the table `slices` in an export: one per slice and case."""
     slices = read(store)
     return [
         {
@@ -188,7 +188,7 @@ def rows(store: Store, case_keys: Collection[str]) -> list[dict[str, object]]:
 
 
 def _questions(store: Store, case_key: str, column: str, values: list[Any]) -> pd.DataFrame:
-    """The columns case, id, kind and texts of the cases with these values in a column."""
+    """Return the columns case, id, kind and texts for the cases that have one of the values in a column."""
     with store.cursor() as cursor:
         return cursor.execute(
             f'SELECT "case", id, kind, texts FROM read_parquet(?) '
@@ -198,6 +198,6 @@ def _questions(store: Store, case_key: str, column: str, values: list[Any]) -> p
 
 
 def _digest(kind: str, texts: Collection[str]) -> str:
-    """A digest of a question, 12 hexadecimal digits."""
+    """Return a digest of a question's kind and texts, 12 hexadecimal digits."""
     text = json.dumps([kind, *texts], ensure_ascii=False)
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=6).hexdigest()

@@ -16,7 +16,7 @@ POINTS = 3000  # of a scatter: more take long to send and cover each other
 
 
 def bucket(case_filter: Filter, name: str) -> Filter:
-    """Return the filter of one of BUCKETS or "all"; if one model is fooled, it is the first."""
+    """Return the filter for one of BUCKETS or for "all"; if only one model is fooled, it becomes the first model."""
     if name == "all":
         return replace(case_filter, outcome="all", other_outcome="")
     if name not in BUCKETS:
@@ -35,7 +35,7 @@ def bucket(case_filter: Filter, name: str) -> Filter:
 
 
 def buckets(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
-    """Count the cases of a filter in each of BUCKETS and in "all", ignoring its outcomes."""
+    """Count a filter's cases in each of BUCKETS and in "all", ignoring the filter's outcomes."""
     counts = {
         second_outcome: outcomes(
             store, question_set, replace(case_filter, other_outcome=second_outcome)
@@ -59,8 +59,8 @@ def scatter(
     """Return the margins of two models on the cases of one kind, and the number of cases with both
     margins.
 
-    With more cases than `limit`, a reproducible uniform sample (smallest hash of the case number)
-    is returned.
+    If there are more cases than `limit`, a reproducible uniform sample (smallest hash of the case
+    number) is returned.
 
     Returns:
         case, margin, other_margin, subtype, source, target, sorted by case; and the total.

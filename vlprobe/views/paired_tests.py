@@ -1,5 +1,5 @@
-"""Paired tests of models on the items that both answered: the better model, the difference, and
-ties.
+"""Paired tests of models on the items that both models answered: which model is better, by how much,
+and which models are tied.
 
 Every claim that one model is better than another comes from this file. Two kinds of numbers are
 tested in the same way: the share of wrong captions that a model prefers (or its mean movement),
@@ -7,8 +7,9 @@ from the margins of each case, and metrics, from the sums that a run stores for 
 caption is preferred if it scores at least as high as the true one, so ties count as preferred;
 cases that a model could not answer are not counted. Intervals come from resampled items. p comes
 from a randomization test by item (McNemar's exact test if each item has one answer) and is adjusted
-for all tests of a table (Holm); two models are tied if it is SIGNIFICANCE or higher. Controls, and
-models that failed a chance check on the same pictures, are never better than another model.
+for all tests in a table (Holm). Two models are tied if the adjusted p is SIGNIFICANCE or higher.
+Controls, and models that failed a chance check on the same pictures, are never better than another
+model.
 """
 
 import functools
@@ -59,7 +60,7 @@ AtChance = Collection[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class ModelShare:
-    """Result of one model on all cases of a kind that it answered; unknown numbers are NaN."""
+    """A model's result on all cases of a kind that it answered; unknown numbers are NaN."""
 
     model: str
     n_lies: int  # answers: two per case if the model ran in both orders
@@ -74,12 +75,12 @@ class ModelShare:
 
     @property
     def is_fit(self) -> bool:
-        """Return whether the model can be called better: it is not a control and failed no check."""
+        """Return whether the model can be called better: it is not a control and failed no chance check."""
         return not self.is_control and not self.is_unfit
 
     @property
     def may_win(self) -> bool:
-        """Return whether the model passed its checks and is above guessing, if that is known."""
+        """Return whether the model is fit and beats guessing; True if it cannot be compared with guessing."""
         return self.is_fit and self.standing in ("above", "unknown")
 
 
@@ -113,7 +114,7 @@ class PairedTest:
 
 @dataclass(frozen=True, slots=True)
 class SubtypeShare:
-    """Results for one type of edit over all models that passed their checks; unknown numbers are NaN."""
+    """The result for one type of edit over all models that passed their checks; unknown numbers are NaN."""
 
     subtype: str
     n_answers: int
@@ -125,7 +126,7 @@ class SubtypeShare:
 
 @dataclass(frozen=True)
 class PairedTests:
-    """Shares of models on the cases of one kind, and the tests between them, corrected together."""
+    """Each model's share on the cases of one kind, and the tests between models, corrected together."""
 
     kind: str
     unit: str  # of shares and differences: "rate", or of movements "cosine" or "spread"
@@ -140,7 +141,7 @@ class PairedTests:
 
     @property
     def baseline(self) -> ModelShare:
-        """Name of the first model."""
+        """The first model, with which the others are compared."""
         return self.contestants[0]
 
     @property
@@ -150,12 +151,12 @@ class PairedTests:
 
     @property
     def subtypes(self) -> tuple[str, ...]:
-        """Subtypes of the rows, in order, "" first."""
+        """Subtypes of the rows, in order, starting with ""."""
         return tuple(dict.fromkeys(row.subtype for row in self.rows))
 
     @property
     def fit(self) -> tuple[ModelShare, ...]:
-        """Comparable models, lowest share first, unknown last."""
+        """Models that can be called better than another, lowest share first, unknown shares last."""
         return tuple(
             sorted(
                 (each for each in self.contestants if each.is_fit),
@@ -164,19 +165,19 @@ class PairedTests:
         )
 
     def row(self, model: str, subtype: str = "") -> PairedTest:
-        """Return the first row of this model. Raises KeyError."""
+        """Return the first row for a model and a subtype. Raises KeyError if there is none."""
         for row in self.rows:
             if (row.model, row.subtype) == (model, subtype):
                 return row
         raise KeyError(model, subtype)
 
     def verdict(self, model: str, baseline: str) -> RowVerdict:
-        """Return the verdict on a model against another; "unknown" for a pair that was not tested."""
+        """Return the verdict on a model compared with another; "unknown" if the pair was not tested."""
         return self._verdicts.get((model, baseline), "unknown")
 
     @functools.cached_property
     def _verdicts(self) -> dict[tuple[str, str], RowVerdict]:
-        """The verdict on each model against each other one on all cases: 200 models have 19,900 rows."""
+        """Verdicts on all cases by (model, other model), cached because 200 models have 19,900 rows."""
         verdicts: dict[tuple[str, str], RowVerdict] = {}
         for row in self.rows:
             if not row.subtype:
@@ -186,16 +187,16 @@ class PairedTests:
 
     @property
     def tie_groups(self) -> list[tuple[str, ...]]:
-        """Groups of comparable models that are all tied with each other, lowest share first; see
-        `metrics.tie_groups`. Two models that could not be tested against each other are never in
-        the same group.
+        """Groups of fit models that are all tied with each other, lowest share first; see
+        `metrics.tie_groups`. Two models that could not be tested against each other are never in the
+        same group.
         """
         models = [each.model for each in self.fit if not math.isnan(each.share)]
         tied = {frozenset(pair) for pair, word in self._verdicts.items() if word == "tied"}
         return tie_groups(models, tied)
 
     def _among_all(self, models: Iterable[str], verdict: RowVerdict) -> str:
-        """The first of these models with this verdict against every other fit model, or ""."""
+        """Return the first of the given models that has this verdict against every other fit model, or ""."""
         fit = [each.model for each in self.fit]
         for model in models if len(fit) > 1 else ():
             if all(self.verdict(model, rival) == verdict for rival in fit if rival != model):
@@ -204,17 +205,17 @@ class PairedTests:
 
     @property
     def best(self) -> str:
-        """The model with a significantly lower share than every other that passed its checks, or ""."""
+        """The model with a significantly lower share than all other models that passed their checks, or ""."""
         return self._among_all((each.model for each in self.fit if each.may_win), "fewer")
 
     @property
     def worst(self) -> str:
-        """The model with a significantly higher share than every other that passed its checks, or ""."""
+        """The model with a significantly higher share than all other models that passed their checks, or ""."""
         return self._among_all((each.model for each in self.fit), "more")
 
     @property
     def unbeaten(self) -> list[str]:
-        """Models above chance that no other model significantly beats."""
+        """Names of the models that may win and that no other fit model significantly beats."""
         return [
             each.model
             for each in self.fit
@@ -223,12 +224,12 @@ class PairedTests:
         ]
 
     def table(self) -> pd.DataFrame:
-        """Return the rows as a table, without `baseline`."""
+        """Return the rows as a table, without the column `baseline`."""
         return pd.DataFrame([asdict(row) for row in self.rows]).drop(columns="baseline")
 
 
 def select_runs(question_set: QuestionSet, models: tuple[str, ...]) -> list[RunRow]:
-    """Return the distinct runs of these models, in order. Raises NotFound, or InvalidInput below two."""
+    """Return the distinct runs of the given models, in order. Raises NotFound, or InvalidInput for fewer than two."""
     runs = [question_set.run(name) for name in dict.fromkeys(models)]
     if len(runs) < 2:
         raise InvalidInput(f"A comparison needs two models. Given: {', '.join(models) or 'none'}.")
@@ -251,7 +252,7 @@ def fit_models(store: Store, question_set: QuestionSet) -> set[str]:
 
 
 def row_verdict(difference: float, p: float) -> RowVerdict:
-    """Return the verdict on a difference from the baseline with this adjusted p."""
+    """Return the verdict on a difference from the baseline, given the adjusted p."""
     if np.isnan(p) or np.isnan(difference):
         return "unknown"
     if p >= SIGNIFICANCE:
@@ -260,13 +261,17 @@ def row_verdict(difference: float, p: float) -> RowVerdict:
 
 
 def verdict(metric: Metric, difference: float, p: float) -> str:
-    """Return "better", "worse", "differs" (no direction is better), "tied", or "" if unknown."""
+    """Return the verdict on a difference in a metric.
+
+    Returns:
+        "better", "worse", "differs" (if the metric has no better direction), "tied", or "" if unknown.
+    """
     word = row_verdict(difference, p)
     return {"tied": "tied", "unknown": "", **VERDICTS[metric.direction]}[word]
 
 
 def standing(share: Estimate, guess: float) -> Standing:
-    """Compare the interval of the share of wrong captions preferred with the share of guessing."""
+    """Compare the interval for the share of wrong captions preferred with the share that guessing would give."""
     if np.isnan([share.low, share.high, guess]).any():
         return "unknown"
     if share.high < guess:
@@ -281,14 +286,14 @@ def compare_models(
     kind: str,
     unit: str = "cosine",
 ) -> PairedTests:
-    """Test the first model's share of wrong captions preferred against each other model's, overall,
-    by type, and in each named slice.
+    """Test the share of wrong captions that the first model prefers against each other model's share,
+    overall, by type, and in each named slice.
 
-    Rows of slices have the subtype "slice:NAME", and their p is corrected over these rows.
+    Rows for slices have the subtype "slice:NAME", and their p is corrected only over rows for slices.
 
     Args:
         models: The baseline, then one or more others.
-        unit: Unit of movements that are cosines: "cosine", or "spread" for each model's own spread.
+        unit: Unit of movements that are cosines: "cosine", or "spread" to divide by each model's own spread.
 
     Raises:
         NotFound: a model is not in the question set.
@@ -328,12 +333,13 @@ def from_counts(
     unit: str,
     at_chance: AtChance,
 ) -> PairedTests:
-    """Compute the result of `compare_models` from the counts of each subtype and unit of resampling.
+    """Compute the result of `compare_models` from counts per subtype and resampling unit.
 
     Args:
-        presented: Presentation of the kind: whether it measures movements, and the result of
-            guessing.
-        at_chance: Digests of models, with the datasets on which they failed a check.
+        presented: Presentation of the kind, which says whether it measures movements and what guessing
+            gives.
+        at_chance: Digests of models, each with the digest of a dataset on which it failed a chance
+            check.
     """
     cells = PairedCells(counts, runs, presented, unit)
     subtypes, n_more_subtypes = cells.subtypes()
@@ -342,7 +348,7 @@ def from_counts(
 
 
 def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTests:
-    """Test every pair of models that passed their checks; list all models by name, controls last."""
+    """Test every pair of models that passed their checks; the result lists all models by name, controls last."""
     runs = [question_set.run(model) for model in question_set.ordered_models]
     presented = question_set.presentation.kind(kind)
     at_chance = examine.models_at_chance(store)
@@ -369,12 +375,12 @@ def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTes
 
 
 class PairedCells:
-    """Counts of answers as arrays over units of resampling, per subtype.
+    """Counts of answers as arrays over resampling units, per subtype.
 
     Args:
-        presented: Whether the values of the kind are movements instead of shares of wrong captions
-            preferred.
-        unit: "spread": movements in units of each model's own spread.
+        presented: Presentation of the kind, which says whether its values are movements instead of shares
+            of wrong captions preferred.
+        unit: "spread" divides movements by each model's own spread.
     """
 
     def __init__(
@@ -397,7 +403,7 @@ class PairedCells:
         self.n_units = len(units)
 
     def subtypes(self) -> tuple[list[str], int]:
-        """Return the subtypes with a row, "" first, and the number of other subtypes."""
+        """Return the subtypes that get a row, "" first, and the number of other subtypes."""
         listable = [code for code, name in enumerate(self._subtypes) if name]
         if len(self._subtypes) < 2:
             return [""], 0
@@ -411,7 +417,7 @@ class PairedCells:
         return ["", *(str(self._subtypes[code]) for code in ordered)], len(listable) - len(listed)
 
     def total(self, name: str, subtype: str = "") -> int:
-        """Return the sum of a column."""
+        """Return the sum of a column over all units."""
         return int(self._columns[name][self._rows[subtype]].sum())
 
     def by_unit(self, subtype: str, values: np.ndarray) -> np.ndarray:
@@ -420,7 +426,7 @@ class PairedCells:
         return np.bincount(self._unit_codes[rows], values[rows], self.n_units)
 
     def mean(self, side: int, subtype: str, count: str, answered: str) -> Measure:
-        """Return the mean of a model's count over answers, one row per unit with answers."""
+        """Return the mean of a count over a model's answers, with one row per unit that has answers."""
         scale = (self.runs[side].spread or np.nan) if self.unit == "spread" else 1.0
         counted = self.by_unit(subtype, self._columns[count])
         n_answers = self.by_unit(subtype, self._columns[answered])
@@ -428,18 +434,18 @@ class PairedCells:
         return Measure(counted[units] / n_answers[units] / scale, n_answers[units], units)
 
     def share(self, side: int) -> Measure:
-        """Return a model's values on all cases that it answered."""
+        """Return a model's values on all cases that the model answered."""
         count = "moved" if self.is_movement else "fooled"
         return self.mean(side, "", f"{count}_{side}", f"answered_{side}")
 
     def pair(self, subtype: str, side: int) -> tuple[Measure, Measure]:
-        """Return the values of a model and the baseline on cases that both answered."""
+        """Return the values of a model and of the baseline on the cases that both answered."""
         count = "moved" if self.is_movement else "believes"
         model = self.mean(side, subtype, f"model_{count}_{side}", f"both_{side}")
         return model, self.mean(0, subtype, f"base_{count}_{side}", f"both_{side}")
 
     def subtype_shares(self, sides: Sequence[int]) -> tuple[SubtypeShare, ...]:
-        """Compute the share of each subtype over all these models, resampled by unit."""
+        """Compute the share for each subtype over all the given models, with units resampled."""
         if not sides:
             return ()
         answered, fooled = (
@@ -474,10 +480,10 @@ TestKey = tuple[PairedCells, str, int]  # counts, subtype, and the model by its 
 def _tested(
     cells: PairedCells, kind: str, chunks: Iterable[Sequence[TestKey]], at_chance: AtChance
 ) -> PairedTests:
-    """Shares of all models, and the tests of a model against the first one of its counts, corrected together.
+    """Compute the shares of all models, and test models against the first one in their counts, corrected together.
 
     Args:
-        chunks: The tests, so many at a time as fit in memory.
+        chunks: The tests, in chunks that fit in memory.
     """
     measures = [cells.share(side) for side in range(len(cells.runs))]
     shares = estimate_cache.estimates(measures, cells.n_units, cells.unit == "rate")
@@ -524,7 +530,7 @@ def _tested(
 
 
 def _test_rows(keys: Sequence[TestKey]) -> list[PairedTest]:
-    """The rows of these tests, without correction and verdict."""
+    """Run the tests and return their rows, without correction and verdict."""
     if not keys:
         return []
     n_units, is_rate = keys[0][0].n_units, keys[0][0].unit == "rate"
@@ -576,7 +582,7 @@ def _test_rows(keys: Sequence[TestKey]) -> list[PairedTest]:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceRow:
-    """A model's difference from the baseline in one metric, as `compare_metrics` returns it."""
+    """A model's difference from the baseline in one metric, in the form that `compare_metrics` returns."""
 
     metric: str
     averaging: str
@@ -609,22 +615,22 @@ def compare_metrics(
     only: tuple[str, ...] = (),
     named_slice: str = "",
 ) -> pd.DataFrame:
-    """Test every metric of each model against the baseline, on the items for which both answered
+    """Test every metric for each model against the baseline, on the items for which both answered
     the same cases.
 
     Both values use the same items. An item is left out if the two models answered different numbers
     of its cases, if only one of them could answer it, or if it counts for only one of them (a drop
-    rate counts the items that a model finds in the clean gallery). Otherwise, a model that does not
-    answer the harder half would look better than itself. If both answered the same number of an
-    item's cases, these are assumed to be the same cases.
+    rate counts the items that a model finds in the clean gallery). Otherwise, a model could look
+    better by not answering the harder cases. If both answered the same number of an item's cases,
+    they are assumed to have answered the same cases.
 
     Args:
         models: The baseline, then the models to compare with it.
-        averaging: One of AVERAGINGS; metrics with only one kind of average are returned with that
-            one.
-        unit: "cosine" or "spread": each model's cosines divided by its own spread, which is treated
-            as known exactly; with a spread of 0, values are unknown.
-        only: Metrics to compare; if empty, all.
+        averaging: One of AVERAGINGS; a metric that has only one kind of average is returned with
+            that one.
+        unit: "cosine", or "spread" to divide each model's cosines by its own spread, which is treated
+            as known exactly; if a spread is 0, values are unknown.
+        only: Names of the metrics to compare; if empty, all.
         named_slice: Name of a slice whose cases are used; "": all cases.
 
     Returns:
@@ -669,7 +675,7 @@ def compare_metrics(
 def read_measures(
     store: Store, run_key: str, wanted: Collection[Averaged]
 ) -> dict[Averaged, Measure]:
-    """Read the measures of one run, one row per item; empty if the run lacks the metric.
+    """Read the measures of one run, with one row per item; a measure is empty if the run lacks the metric.
 
     Row groups are read one by one and filtered, because DuckDB takes five times as long for files
     of this size.
@@ -690,7 +696,7 @@ def read_measures(
 
 
 def _codes(texts: pa.ChunkedArray) -> tuple[np.ndarray, dict[str, int]]:
-    """A column of texts as codes, and the code of each text."""
+    """Return a text column as codes, and the code for each text."""
     encoded = texts.unify_dictionaries().combine_chunks()
     names = encoded.dictionary.to_pylist()
     return encoded.indices.to_numpy(), {name: code for code, name in enumerate(names)}
@@ -704,7 +710,7 @@ def _measure(pieces: list[tuple[np.ndarray, ...]]) -> Measure:
 
 
 class _MetricSums:
-    """The sums of runs by metric and item, and the items on which two runs are compared."""
+    """The sums of runs by metric and item, used to select the items on which two runs are compared."""
 
     def __init__(
         self,
@@ -750,18 +756,18 @@ class _MetricSums:
         }
 
     def measure(self, name: str, run: RunRow) -> Measure:
-        """Return the sums of a run."""
+        """Return a run's measure for a metric."""
         return self._measures[run.key][name, self.averagings[name]]
 
     def _answers(self, run: RunRow, name: str, averaged: str) -> np.ndarray:
-        """Count how many cases of each item were answered, shape (n_items,)."""
+        """Count how many cases of each item a run answered, shape (n_items,)."""
         measure = self._measures[run.key][name, averaged]
         return np.bincount(measure.item, measure.weight, self.n_items)
 
     def pair(
         self, name: str, run: RunRow, baseline: RunRow
     ) -> tuple[Measure, Measure, tuple[int, float, int]]:
-        """Return the values of a run and the baseline on the items for which both answered the same cases.
+        """Return the values of a run and of the baseline on the items for which both answered the same cases.
 
         Also returns the number of items left out, and the baseline's value and items regardless of the
         run's answers.
@@ -793,15 +799,15 @@ def metric_tie_groups(
     unit: str = "cosine",
     only: Collection[str] = (),
 ) -> dict[str, list[tuple[str, ...]]]:
-    """Group the comparable models that are tied on each metric, or `only` on these: see `metrics.tie_groups`.
+    """Group the fit models that are tied on each metric, or on each metric in `only`; see `metrics.tie_groups`.
 
     Every pair is tested on the items for which both answered the same cases, as in
-    `compare_metrics`; p is adjusted for all pairs of a metric (Holm). Two models with fewer than
+    `compare_metrics`; p is adjusted for all pairs tested on a metric (Holm). Two models with fewer than
     two items in common are never in the same group.
 
     Returns:
-        The groups, best first, by metric name, for metrics with a better direction and values of at
-        least two models.
+        The groups, best first, by metric name, for metrics that have a better direction and values for
+        at least two models.
     """
     fit = fit_models(store, question_set)
     runs = [question_set.run(model) for model in question_set.ordered_models if model in fit]
@@ -836,7 +842,7 @@ def metric_tie_groups(
 
 
 def _select_items(measure: Measure, selected: np.ndarray, scale: float) -> Measure:
-    """One row per item with `selected`, shape (n_items,), in units of `scale`; none if that is NaN."""
+    """Return one row per item in `selected`, shape (n_items,), divided by `scale`; no rows if `scale` is NaN."""
     items = np.flatnonzero(selected & ~np.isnan(scale))
     value, weight = np.zeros((2, len(selected)))
     value[measure.item], weight[measure.item] = measure.value / scale, measure.weight
@@ -853,14 +859,14 @@ def _mean(measure: Measure) -> float:
 
 @dataclass(frozen=True)
 class Leader:
-    """The best model on one metric, if there is one.
+    """The best model on one metric, if the paired tests find one.
 
     Possible values of `state`:
 
-    - "leads": `models` is one model that is better than every other comparable model in a paired test.
+    - "leads": `models` is one model that is better than every other fit model in a paired test.
     - "tied": `models` are the best model and the models that may be as good.
     - "chance": no value is above the result of guessing; `models` is the best model.
-    - "alone": only one model is comparable.
+    - "alone": only one model can be compared.
     - "unknown": no value is known, or no interval that could be compared with guessing.
     """
 
@@ -868,7 +874,7 @@ class Leader:
     models: tuple[str, ...] = ()
 
     def after(self, beaten: Collection[str]) -> "Leader":
-        """Return the leader once the paired tests show which rivals a tied best model beats."""
+        """Return the leader after the paired tests have shown which rivals a tied best model beats."""
         if self.state != "tied":
             return self
         rivals = [rival for rival in self.models[1:] if rival not in beaten]
@@ -876,10 +882,10 @@ class Leader:
 
 
 def leader(values: Sequence[EstimateRow], direction: str, chance: float) -> Leader:
-    """Find the best of these models before any test; all others count as tied with it.
+    """Find the best of the given models before any test; all others count as tied with it.
 
     Args:
-        values: Model, value and interval of each comparable model.
+        values: Model, value and interval of each fit model.
         chance: The value of a model that guesses; NaN if not defined. A model can lead only if its
             whole interval is better than this value.
     """
@@ -898,17 +904,17 @@ def leader(values: Sequence[EstimateRow], direction: str, chance: float) -> Lead
 
 
 def _is_above(chance: float, sign: float, low: float, high: float) -> bool:
-    """Return whether the whole interval is better than guessing; not if it is unknown."""
+    """Return whether the whole interval is better than guessing; False if the interval is unknown."""
     return math.isnan(chance) or (low > chance if sign > 0 else high < chance)
 
 
 def leaders(
     store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
 ) -> dict[str, Leader]:
-    """Find the leader on each metric of a question set, by metric name.
+    """Find the leader on each metric in a question set, by metric name.
 
-    The paired tests of the best model against every other comparable model on the same items decide
-    (Holm's p over all tests against the same model).
+    The leader is decided by paired tests of the best model against every other fit model on the same
+    items (Holm's p over all tests of the same best model).
     """
     metrics, levels = question_set.metrics, chances(store, question_set)
     fit = fit_models(store, question_set)
@@ -950,7 +956,7 @@ def wins(
     items.
 
     Returns:
-        Metric, model and rival of each significant test (Holm's p over all of these tests).
+        The metric, model and rival for each significant test (Holm's p over all tests in the call).
     """
     if not rivals:
         return set()
@@ -971,14 +977,14 @@ def pareto_front(
 ) -> pd.Series:
     """Find the models whose trade-off is not significantly beaten by any other model.
 
-    Such a model passes the checks, is above chance on y, and is better than every other comparable
+    A model on the front passes the checks, is above chance on y, and is better than every other fit
     model on x or on y in the paired test, so no other model beats it on both.
 
     Args:
         points: The columns of `PointRow`; lower is better on x, higher on y.
         chance: The value of a model that guesses on y; NaN if not defined.
-        lower: The paired test of two models on x: returns whether the first is better.
-        higher: The paired test of two models on y.
+        lower: The paired test of two models on x; returns whether the first model is better.
+        higher: The paired test of two models on y; returns whether the first model is better.
 
     Returns:
         bool, with the index of `points`.

@@ -1,11 +1,11 @@
-"""Counts of answered, fooled, tied and moved cases of models, by type and resampling unit.
+"""How many cases each model answered, was fooled by, tied or moved on, by type and resampling unit.
 
-Margins are in memory (`views.rows`), so another choice of models needs no reading.
+Margins are kept in memory (`views.rows`), so choosing other models does not read files again.
 
-A model that ran with both orders of the captions has two answers per case: `answered` and
-`fooled` count answers, and a case in which the order decides adds one to each side. Its share of
-wrong answers is the mean of both orders, with the same chance level as for a model that ran once.
-The BUCKETS count cases; one wrong answer is enough for a case to count as fooled.
+A model that ran with both orders of the captions has two answers per case. `answered` and `fooled`
+count answers, so a case in which the order decides adds one right and one wrong answer. The share
+of wrong answers is the mean over both orders and has the same chance level as for a model that ran
+once. The BUCKETS count cases; one wrong answer is enough for a case to count as fooled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ STATES = {"fooled": [1, 2], "held": [3], "answered": [1, 2, 3]}
 
 @dataclass(frozen=True)
 class UnitCells:
-    """The cases of one kind by their subtype and unit."""
+    """The cases of one kind, assigned to cells by subtype and resampling unit."""
 
     cases: np.ndarray  # numbers, int32 of shape (n,)
     cell: np.ndarray  # int32 of shape (n,): the row of each case in the table that is returned
@@ -40,7 +40,7 @@ class UnitCells:
 
     @property
     def nbytes(self) -> int:
-        """Size of the per-case arrays (bytes)."""
+        """Size of the arrays with one entry per case (bytes)."""
         return self.cases.nbytes + self.cell.nbytes
 
 
@@ -50,7 +50,7 @@ Counts = Mapping[str, np.ndarray | pd.Categorical]  # what `unit_counts` returns
 
 @dataclass(frozen=True)
 class KindAnswers:
-    """The answers of a model to the cases of one kind, in their order."""
+    """A model's answers to the cases of one kind, in the same order as the cases."""
 
     states: np.ndarray  # int8 of shape (n,)
     movements: np.ndarray | None  # float64 of shape (n,); None if not requested
@@ -58,7 +58,7 @@ class KindAnswers:
 
     @property
     def believed(self) -> np.ndarray:
-        """Numbers of wrong answers to a case in each of N_STATES."""
+        """How many answers to a case are wrong in each of the N_STATES states."""
         return np.array([0, 2, 1, 0] if self.n_orders == 2 else [0, 1, 1, 0])
 
 
@@ -71,19 +71,19 @@ def unit_counts(
     with_movements: bool = False,
     numbers: np.ndarray | None = None,
 ) -> Counts:
-    """Count the answers of each model, and of each model against the first, per subtype and
+    """Count the answers of each model, and compare each model with the first one, per subtype and
     resampling unit.
 
     Args:
         runs: Runs of the models; the first one is compared with each of the others.
-        with_movements: Whether to sum movements: the columns with `moved`.
-        numbers: Numbers of the cases of the kind to count; None: all.
+        with_movements: Whether to sum movements in columns whose names contain `moved`.
+        numbers: Numbers of the cases to count; None: all cases of the kind.
 
     Returns:
         Columns of equal length: subtype, unit (the index of its name among all names), n_cases. For
         model i: `answered_i`, `fooled_i`, `tied_i` and `moved_i` (the sum of its movements). For
         model i compared with the first model: the BUCKETS with the suffix `_i`, and for the cases
-        that both answered, `both_i` and the wrong answers and movements of the first model and
+        that both answered, their number `both_i` and the wrong answers and movements of the first model and
         model i, where one of two answers counts as half a case. Sorted by subtype, then by number
         of cases per unit, then by unit.
     """
@@ -108,7 +108,7 @@ def unit_counts(
 
 
 def _of_model(cells: UnitCells, answers: KindAnswers) -> Columns:
-    """Count how many answers of each cell a model gave, believed and tied; and how far it moved."""
+    """Count a model's answered, wrong and tied answers in each cell, and sum the movements if there are any."""
     counts = _counted(cells, [answers.states])
     columns = {
         "answered": answers.n_orders * counts[STATES["answered"]].sum(axis=0),
@@ -121,7 +121,7 @@ def _of_model(cells: UnitCells, answers: KindAnswers) -> Columns:
 
 
 def _of_pair(cells: UnitCells, base: KindAnswers, model: KindAnswers) -> Columns:
-    """The BUCKETS of two models, and how far each moved where both answered."""
+    """Count the cases of two models in each of BUCKETS, and their wrong answers and movements where both answered."""
     counts = _counted(cells, [base.states, model.states]).reshape(N_STATES, N_STATES, -1)
     columns = {
         name: counts[np.ix_(STATES[of_base], STATES[of_model])].sum(axis=(0, 1))
@@ -138,24 +138,24 @@ def _of_pair(cells: UnitCells, base: KindAnswers, model: KindAnswers) -> Columns
 
 
 def _believed(answers: KindAnswers, counts: np.ndarray) -> np.ndarray:
-    """Cases of each cell that a model believes; of two answers to a case each is half a case.
+    """Count the cases in each cell that fool a model; if a case has two answers, each counts as half a case.
 
     Args:
-        counts: Counts of the states from 1 on, shape (N_STATES - 1, n_cells).
+        counts: Number of cases in each state except 0, shape (N_STATES - 1, n_cells).
     """
     believed = answers.believed[1:] @ counts
     return believed if answers.n_orders == 1 else believed / answers.n_orders
 
 
 def _states(margin: np.ndarray) -> np.ndarray:
-    """Return the outcome of each margin, int8."""
+    """Return the state for each margin: int8, one of N_STATES."""
     state = np.zeros(len(margin), dtype=np.int8)
     state[margin < 0], state[margin == 0], state[margin > 0] = 1, 2, 3
     return state
 
 
 def _counted(cells: UnitCells, states: Sequence[np.ndarray]) -> np.ndarray:
-    """Count the cases of each cell by state, or pair of states: (N_STATES or its square, n_cells)."""
+    """Count the cases in each cell by state or pair of states: shape (N_STATES or its square, n_cells)."""
     state, n_cells = np.zeros(len(cells.cell), dtype=np.int64), len(cells.units)
     for of_model in states:
         state = state * N_STATES + of_model
@@ -165,14 +165,14 @@ def _counted(cells: UnitCells, states: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _summed(cells: UnitCells, movement: np.ndarray, is_counted: np.ndarray) -> np.ndarray:
-    """The sum of movements in each cell, in the order of the cases."""
+    """Sum the movements in each cell; cases are added in their stored order."""
     rows = cells.cell[is_counted]
     return np.bincount(rows, movement[is_counted], len(cells.units))
 
 
 @remembered
 def _cells(table: CaseTable, kind: str, by_item: bool) -> UnitCells:
-    """The cells of a kind: they are the same for all models."""
+    """Return the cells of a kind, cached because they are the same for all models."""
     return _cells_of(table, table.numbers("kind = ?", [kind]), by_item)
 
 

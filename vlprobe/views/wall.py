@@ -1,7 +1,7 @@
-"""Cards of Explore: cases that pass a filter, one card per picture, with every model's verdict.
+"""Cards for Explore: cases that pass a filter, one card per picture, with every model's verdict.
 
-A question set's margins are in memory, so a changed filter only needs a few passes over arrays.
-Texts are read only for the cards of one page.
+A question set's margins are kept in memory, so a changed filter needs only a few passes over arrays.
+Texts are read only for the cards on one page.
 """
 
 import math
@@ -28,7 +28,7 @@ SAME_PICTURE = 24  # other cases of a picture that the drawer lists
 
 @dataclass(frozen=True, slots=True)
 class ModelVerdict:
-    """Verdict of one model on one case."""
+    """The verdict on one model's answer to one case."""
 
     model: str
     margin: float  # NaN: unknown
@@ -39,7 +39,7 @@ class ModelVerdict:
 
 @dataclass(frozen=True, slots=True)
 class WallCard(CaseRow):
-    """A case on the wall; `source` and `target` are as in its texts, `images` are its own pictures."""
+    """A case on the wall; `source` and `target` are words in its texts, `images` are the question's own pictures."""
 
     true_text: str
     wrong_text: str  # the text that should lose, or a rewording; "" if a picture should lose
@@ -54,13 +54,13 @@ class WallCard(CaseRow):
 
     @property
     def n_believed(self) -> int:
-        """Count the models that score the wrong side at least as high as the true one."""
+        """Count the models that score the wrong side at least as high as the true side."""
         return sum(verdict.verdict in ("fooled", "tied") for verdict in self.verdicts)
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Position of a case on the wall, with the ids of its neighbors, "" if there is none."""
+    """The position of a case on the wall, with the ids of the neighboring cards, "" if there is none."""
 
     place: int  # of its picture, from 1; 0: the case does not pass the filter
     total_pictures: int
@@ -73,7 +73,7 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class Disagreements:
-    """Cases that fool only one of two models, largest difference first."""
+    """Cases that fool one of two models but not the other, largest difference first."""
 
     only_base: tuple[WallCard, ...]
     only_other: tuple[WallCard, ...]
@@ -83,7 +83,7 @@ class Disagreements:
 
 
 def verdict_of(margin: float) -> Verdict:
-    """Return the outcome of a margin; ties are a separate outcome here."""
+    """Return the verdict for a margin; a tie is a verdict of its own here."""
     if math.isnan(margin):
         return "unknown"
     return "tied" if margin == 0 else "fooled" if margin < 0 else "held"
@@ -92,13 +92,13 @@ def verdict_of(margin: float) -> Verdict:
 def model_verdict(
     model: str, margin: float, is_scored: bool = True, spread: float = math.nan
 ) -> ModelVerdict:
-    """Return a model's verdict on a case from its margin."""
+    """Return the verdict on a model's answer to a case, from the margin."""
     return ModelVerdict(model, margin, verdict_of(margin), is_scored, spread)
 
 
 @dataclass(frozen=True, slots=True)
 class _Passing:
-    """The cases that pass a filter, and of each picture the first in the filter's order."""
+    """The cases that pass a filter, grouped by picture, and the first case of each picture in the filter's order."""
 
     matches: Matches
     groups: np.ndarray  # of each case the position of its picture in `heads`, shape (n,)
@@ -118,12 +118,12 @@ def wall(
     """Return one page of cards in the filter's order; ties count as fooled.
 
     Args:
-        grouped: One card per picture (its first case in the filter's order) instead of one per
-            case.
+        grouped: Whether to return one card per picture (the first case in the filter's order)
+            instead of one per case.
 
     Returns:
-        The cards; the number of pictures that pass, which is the number of cards on all pages
-        unless every case has its own card; and the number of cases that pass.
+        The cards; the number of pictures that pass, which is the number of cards on all pages if
+        `grouped`; and the number of cases that pass.
     """
     passing = _passing(store, question_set, case_filter, grouped)
     start = max(page - 1, 0) * size
@@ -142,11 +142,11 @@ def neighbors(
     grouped: bool = True,
     n_same: int = SAME_PICTURE,
 ) -> Neighbours:
-    """Return the neighbors of a case's card, and the other cases of its picture.
+    """Return the neighbors of a case's card, and the other cases about the same picture.
 
     Args:
-        case: The number of any case; a case that does not pass the filter has no position.
-        n_same: Maximum number of other cases of the picture.
+        case: Number of any case; a case that does not pass the filter has no position.
+        n_same: Maximum number of other cases about the picture to return.
     """
     passing = _passing(store, question_set, case_filter, grouped)
     position = int(np.searchsorted(passing.matches.numbers, case))
@@ -170,7 +170,7 @@ def neighbors(
 def disagreements(
     store: Store, question_set: QuestionSet, base: str, other: str, case_filter: Filter, n: int = 24
 ) -> Disagreements:
-    """Return the cases that fool only `base` and only `other`, whatever the models of the filter."""
+    """Return the cases that fool only `base` and those that fool only `other`; the filter's models are ignored."""
     any_outcome = replace(
         case_filter, model=base, other=other, outcome="all", other_outcome="", sort="difference"
     )
@@ -199,11 +199,11 @@ def cards(
     numbers: Sequence[int],
     n_more: Sequence[int] = (),
 ) -> tuple[WallCard, ...]:
-    """Return cards of the cases with these numbers, in this order.
+    """Return cards for the cases with the given numbers, in that order.
 
     Args:
-        case_filter: The filter; cards have the margin and answer of its model.
-        n_more: Number of other cases of the picture for each; 0 if there are none.
+        case_filter: The filter; cards show the margin and the answer of the filter's model.
+        n_more: For each case, the number of other cases about the same picture; empty: 0.
     """
     if not numbers:
         return ()
@@ -276,14 +276,14 @@ def _passing(
 def first_of_each(
     codes: np.ndarray, sort_keys: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the row with the smallest key for each code, the earliest if there are several.
+    """Find the row with the smallest key for each code, the earliest one if keys are equal.
 
     Args:
         codes: Integers from 0, shape (n,).
         sort_keys: Shape (n,); NaN comes last.
 
     Returns:
-        Positions of these rows, ascending, shape (n_groups,); the group of each row, shape (n,);
+        Positions of the found rows, ascending, shape (n_groups,); the group of every row, shape (n,);
         and the number of rows in each group, shape (n_groups,).
     """
     counts = np.bincount(codes)
