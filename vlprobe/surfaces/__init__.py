@@ -1,1 +1,1 @@
-"""Surfaces besides the dashboard: the static site, the report, and notebooks."""
+"""Interfaces other than the dashboard: static site, report, notebooks, figures for papers, and MCP server."""

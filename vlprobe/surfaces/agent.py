@@ -1,7 +1,7 @@
-"""Stored results as tools of the Model Context Protocol, for agents: the package `mcp`, an optional one.
+"""An MCP server that gives agents access to stored results. It requires the optional package `mcp`.
 
-Tools return what the commands print with `--format json`. All of them only read, except `run`, which exists only if the
-person who started the server allowed it.
+The tools return what the commands print with `--format json`. All of them only read, except `run`, which exists only if
+the person who started the server allowed it.
 """
 
 import base64
@@ -48,7 +48,7 @@ def _rows(table: pd.DataFrame) -> Rows:
 
 
 class _Tools:
-    """The tools; the docstring of each is what an agent reads."""
+    """The tools of the server. An agent reads the docstring of each."""
 
     def __init__(self, cache: str) -> None:
         self._cache = cache
@@ -58,7 +58,7 @@ class _Tools:
         return shipped.opened(self._cache)
 
     def _subject(self, key: str, kind: str) -> tuple[shipped.Store, QuestionSet, str, str]:
-        """Return the store, and the question set, the model and the kind of cases that a run's key and a kind name."""
+        """Return the store, question set, model and kind of cases for the key of a run and an optional kind."""
         store = self._store
         manifest = find_run(store, key)
         model = manifest["run"]["model"]
@@ -71,18 +71,18 @@ class _Tools:
         )
 
     def question_sets(self) -> Rows:
-        """List the question sets: key, dataset, probe, models, number of cases, and whether they ship with vlprobe."""
+        """List the question sets: key, dataset, probe, models, number of cases, and whether they are bundled."""
         return [asdict(row) for row in views.runs.question_set_rows(self._store)]
 
     def models(self) -> Rows:
-        """List the models that have results, with the key of each run, its probe and dataset."""
+        """List the models that have results, with the key, probe and dataset of each run."""
         names = ["model", "key", "case_key", "probe", "dataset", "n_items", "n_cases", "note"]
         return _rows(views.runs.runs(self._store).loc[:, names])
 
     def numbers(self, key: str, slice_by: str = "all", averaging: str = POOLED) -> Rows:
-        """Return every metric of every model on the questions of a run, with 95 % intervals; null: unknown.
+        """Return every metric of every model on the questions of a run, with 95 % intervals. Unknown values are null.
 
-        key: of a run, or the name of a model. slice_by: all, subtype, rule, caption_length or tag:NAME. averaging:
+        key: key of a run, or name of a model. slice_by: all, subtype, rule, caption_length or tag:NAME. averaging:
         micro (all cases pooled) or macro.
         """
         store = self._store
@@ -103,7 +103,7 @@ class _Tools:
     ) -> list[Any]:
         """List the cases that fool a model, worst first, each with its texts, margin and a small picture.
 
-        key: of a run, or the name of a model. outcome: fooled, tied, held or all. size: at most 20.
+        key: key of a run, or name of a model. outcome: fooled, tied, held or all. size: at most 20.
         """
         from mcp.server.mcpserver import Image
 
@@ -122,8 +122,9 @@ class _Tools:
         return content
 
     def compare(self, models: list[str], probe: str = "", kind: str = "") -> dict[str, Any]:
-        """Compare two to four models on the same questions: the finding in words, and paired differences by type of
-        edit with p adjusted by Holm. The first model is the baseline.
+        """Compare two to four models on the same questions. The first model is the baseline.
+
+        Return the finding in words, and paired differences by type of edit with p-values adjusted by Holm.
         """
         if not 2 <= len(models) <= MOST_COMPARED:
             raise InvalidInput(f"{len(models)} models are named. Name two to four.")
@@ -144,7 +145,7 @@ class _Tools:
         return _rows(views.sql.query(self._store, sql).head(MOST_ROWS))
 
     def link(self, key: str, kind: str = "", subtype: str = "") -> str:
-        """Return the address of the failures of a run in the dashboard that `vlprobe dashboard` starts."""
+        """Return the address of a run's failures in the dashboard that `vlprobe dashboard` starts."""
         _, question_set, model, kind = self._subject(key, kind)
         words = {"set": question_set.key, "model": model, "kind": kind, "type": subtype}
         return (
@@ -152,9 +153,9 @@ class _Tools:
         )
 
     def run(self, model: str, dataset: str, probe: str = "lgip", limit: int = 0) -> Rows:
-        """Run a probe on a model and return its runs; the same call again returns the stored result.
+        """Run a probe on a model and return its runs. Repeating the call returns the stored result.
 
-        dataset: such as csv:FILE. limit: only the first pictures; 0: all.
+        dataset: a dataset name, such as csv:FILE. limit: use only the first pictures, or all if 0.
         """
         request = Request((model,), dataset, probe, limit=limit)
         keys = [manifest["key"] for manifest in execute(request, self._store, Progress())]
@@ -163,11 +164,12 @@ class _Tools:
 
 
 def server(cache: str, allow_run: bool = False) -> "MCPServer":
-    """Return a server of the tools over a cache. Raises MissingDependency without `mcp`.
+    """Create an MCP server with the tools for a cache. Raises MissingDependency without the package `mcp`.
 
     Args:
         cache: Folder or URL of the results.
-        allow_run: Offer the tool `run`, which computes, writes to the cache and reads files that an agent names.
+        allow_run: Whether to offer the tool `run`, which computes, writes to the cache and reads files that an agent
+            names.
     """
     if find_spec("mcp") is None:
         raise MissingDependency("vlprobe mcp", "mcp", "'vlprobe[agents]'")

@@ -1,7 +1,7 @@
-"""The frame of every page that vlprobe writes as a file. Its policy lets nothing in but what the page names.
+"""The frame of every page that vlprobe writes as a file. Its content security policy admits only what the page names.
 
-A self-contained page has its style, and its script if it runs one, in itself: the policy names both by their
-hashes. Captions and names are markup that was escaped, or values in an element that no browser runs.
+A self-contained page includes its style sheet, and its script if it runs one. The policy names both by their hashes.
+Captions and names are escaped markup, or values in an element that no browser runs.
 """
 
 import base64
@@ -27,10 +27,10 @@ present({ data: values, parentElement: document.getElementById("slides") });
 
 
 def document(title: str, policy: str, head: htpy.Node, body: htpy.Element) -> str:
-    """A whole page.
+    """Return a complete HTML page.
 
     Args:
-        title: Plain text.
+        title: Title of the page as plain text.
     """
     page = htpy.html(lang="en")[
         htpy.head[
@@ -53,13 +53,13 @@ def self_contained(
     values: Mapping[str, object] | None = None,
     scripts_from: str = "",
 ) -> str:
-    """A page that fetches nothing, and runs nothing but `code`.
+    """Return a page that loads no external content and runs no script except `code`.
 
     Args:
-        title: Plain text.
-        code: A module, which finds the values as JSON in the element `values`.
-        values: Values that are finite.
-        scripts_from: Where else scripts may come from, as the policy writes it.
+        title: Title of the page as plain text.
+        code: A script module, which finds the values as JSON in the element `values`.
+        values: Input of the script. All numbers must be finite.
+        scripts_from: Additional sources of scripts, in the syntax of the policy.
     """
     content = embed("".join(htpy.fragment[nodes].iter_chunks()))
     policy = f"{CLOSED}; style-src '{_hash(style)}'"
@@ -79,8 +79,9 @@ def _hash(text: str) -> str:
 
 
 def json_text(values: Mapping[str, object] | Sequence[str]) -> str:
-    """Values as JSON in which nothing ends the element of a script or begins a comment there. Raises ValueError if a
-    number is not finite.
+    """Return values as JSON that is safe inside a script element: nothing in it closes the element or opens a comment.
+
+    Raises ValueError if a number is not finite.
 
     >>> json_text({"a": "</script><!--"})
     '{"a":"\\\\u003c/script\\\\u003e\\\\u003c!--"}'
@@ -92,13 +93,13 @@ def json_text(values: Mapping[str, object] | Sequence[str]) -> str:
 
 
 def slides_file(values: Mapping[str, object], script: str, sheets: str, title: str) -> str:
-    """A talk as one page: it runs the script of the slides and fetches nothing.
+    """Return a talk as one page that runs the script of the slides and loads no external content.
 
     Args:
         values: The input of the component `slides`.
         script: The component's module, whose default export is called `present`.
-        sheets: Its style sheets.
-        title: Plain text.
+        sheets: The component's style sheets.
+        title: Title of the page as plain text.
     """
     nodes, style = htpy.main(id="slides"), f"{SHEET}\n{SLIDES}{sheets}"
     return self_contained(title, style, nodes, script + START, {**values, "whole": True})

@@ -51,7 +51,7 @@ def colored_words(words: Sequence[str], values: Sequence[float]) -> str:
 
 
 def line(words: Sequence[str], values: Sequence[float], scale: float) -> str:
-    """Return colored words without the legend. A score of `scale` has the strongest color."""
+    """Return colored words without the legend. The strongest color stands for `scale`, which captions can share."""
     spans = []
     for word, value in zip(words, values, strict=True):
         tint, exact, short = "", "unknown", "-"

@@ -1,1 +1,1 @@
-"""vlprobe from Python: its functions, their results, and the display of these in a notebook."""
+"""The Python interface of vlprobe: functions, the results they return, and the display of results in a notebook."""

@@ -1,4 +1,4 @@
-"""Probing of a model during training: every N steps, with its weights at that step."""
+"""Probe a model every N steps during training, with its weights at that step."""
 
 import contextlib
 import uuid
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 
 
 class Callback:
-    """Call once per step of a plain torch loop; probes the module every N steps.
+    """Probes a module every N steps of a training. Call it once per step of a plain torch loop.
 
-    The module's weights, gradients, modes (train or eval) and torch's random state are after a call
-    what they were before it, so that a training goes on to the same weights as without.
+    A call leaves the module's weights, gradients and modes (train or eval) and torch's random state unchanged, so the
+    training reaches the same weights as without it.
 
     Args:
         module: The model that is trained.
-        preprocess: A PIL image to a tensor, as in the evaluation of the model.
-        tokenizer: A list of texts to an int64 tensor of shape (n, columns).
-        every: Steps between two probes; step 0 is one of them.
+        preprocess: Converts a PIL image to a tensor, as in the evaluation of the model.
+        tokenizer: Converts a list of texts to an int64 tensor of shape (n, columns).
+        every: Number of steps between two probes. Step 0 is probed.
         probe: The probe to run.
-        dataset: A name, or what `load_dataset` returns; "": the probe's demo data.
-        limit: Only the first so many items; 0: all.
+        dataset: A dataset name, or the result of `load_dataset`. "" stands for the demo data of the probe.
+        limit: Use only the first items, at most this many, or all if 0.
         options: Options of the probe.
-        name: By which results are kept, as NAME@STEP.
-        encode_image: Pictures to embeddings [`module.encode_image`].
-        encode_text: Tokens to embeddings [`module.encode_text`].
-        version: Names preprocess, tokenizer and towers. Equal weights of an equal version are not
-            probed twice, also by a later process; without one, nothing of another process is used.
-        cache: Where results are kept.
-        on_results: Called with the step and its results, such as a logger.
-        strict: Whether a failure of a probe ends the training; else it is a warning.
+        name: Name of the training. Results are stored as NAME@STEP.
+        encode_image: Converts pictures to embeddings [`module.encode_image`].
+        encode_text: Converts tokens to embeddings [`module.encode_text`].
+        version: Identifies preprocess, tokenizer and towers. Equal weights with an equal version are not probed twice,
+            not even by a later process. Without a version, results from other processes are not used.
+        cache: Folder or URL of the results.
+        on_results: Called with the step and its results, for example a logger.
+        strict: Whether a failed probe ends the training. Otherwise it causes a warning.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Callback:
         self.history: dict[int, Results] = {}  # by step
 
     def __call__(self, step: int) -> Results | None:
-        """Probe the module if it is the turn of this step; None if it is not, or failed."""
+        """Probe the module if it is due at this step. Return None if it is not due or the probe failed."""
         if step % self.every:
             return None
         try:
@@ -95,7 +95,7 @@ class Callback:
         return stepped
 
     def now(self, step: int) -> Results:
-        """Probe the module. Raises VlprobeError."""
+        """Probe the module at once and record the results for a step. Raises VlprobeError."""
         with _as_it_was(self.module):
             model = ModuleEncoder(
                 f"{self.name}@{step}",
@@ -123,7 +123,7 @@ class Callback:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per step, one column per metric."""
+        """The results so far, with one row per step and one column per metric."""
         rows = {
             step: {row["metric"]: row["value"] for row in stepped.table.to_dict("records")}
             for step, stepped in sorted(self.history.items())
@@ -160,7 +160,7 @@ def _tower(module: "torch.nn.Module", name: str) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def _as_it_was(module: "torch.nn.Module") -> Iterator[None]:
-    """Put the module into its eval mode; afterwards restore all modes and torch's random state."""
+    """Put the module into eval mode, and afterwards restore all modes and torch's random state."""
     import torch
 
     modes = {layer: layer.training for layer in module.modules()}

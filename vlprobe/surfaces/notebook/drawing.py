@@ -1,5 +1,6 @@
-"""The display of results in a notebook: the HTML of pages with its style in it. All outside text is escaped; nothing is
-fetched and nothing runs.
+"""Display results in a notebook: the HTML of pages with their style sheet included.
+
+All outside text is escaped. The display loads no external content and runs no code.
 """
 
 import math
@@ -35,25 +36,26 @@ table {{ color: inherit; }}
 
 
 def frame(*nodes: htpy.Node) -> str:
-    """The parts with their style, as `_repr_html_` returns them."""
+    """Join parts of HTML with their style sheet, as `_repr_html_` returns them."""
     return "".join(htpy.div(".vp-nb")[htpy.style[embed(STYLE)], *nodes])
 
 
 def heading(text: str, below: str = "") -> htpy.Node:
-    """A sentence, and a quiet one below it."""
+    """Return a heading with an optional gray sentence below it."""
     return [htpy.h4[text], htpy.p(".vp-quiet")[below] if below else None]
 
 
 def grid(cards: Iterable[htpy.Node]) -> htpy.Element:
-    """Cards side by side, as many as fit."""
+    """Lay out cards side by side, as many as fit."""
     return htpy.div(".cards")[(htpy.div[card] for card in cards)]
 
 
 def case_card(
     card: CaseCard, sources: Mapping[str, str], models: Sequence[str] = ()
 ) -> list[htpy.Node]:
-    """A case: its pictures, its texts with their roles, and the models that they fooled; with `models`, the margin of
-    each of these.
+    """Return a case as HTML: its pictures, its texts with their roles, and the models that they fooled.
+
+    If `models` are given, the margin of each is shown instead of the fooled models.
     """
 
     def source(name: str) -> str:
@@ -69,7 +71,7 @@ def case_card(
 
 
 def missing(name: str) -> str:
-    """Return the text in the place of a picture that cannot be shown."""
+    """Return the text that replaces a picture that cannot be shown."""
     return f"No picture here: {Picture.from_name(name).path.name}"
 
 

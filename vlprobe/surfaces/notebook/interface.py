@@ -1,5 +1,6 @@
-"""The functions of `import vlprobe`. A name that is given to them is a name that a person typed: the
-plug-in that it names, if any, is imported.
+"""The functions of `import vlprobe`.
+
+Names passed to them count as typed by a person: if a name belongs to a plug-in, the plug-in is imported.
 """
 
 import warnings
@@ -43,11 +44,11 @@ class _ProgressCallback(Progress):
         self.callback = callback
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Reports that `done` of `total` are finished."""
+        """Report that `done` of `total` are finished."""
         self.callback(label, done, total)
 
     def tell(self, line: str) -> None:
-        """Report the cost of a run."""
+        """Report a line of text, such as the cost of a run."""
         self.callback(line, 0, 1)
 
 
@@ -61,21 +62,21 @@ def edits(
     seed: int = 42,
     item: str = "",
 ) -> Edits:
-    """Reword captions of one picture, and make them wrong.
+    """Reword the captions of one picture, and make wrong captions from them.
 
     Args:
-        captions: One, or all captions of the picture: a flip that another caption makes true is left out.
+        captions: One caption, or all captions of the picture. A flip that another caption makes true is left out.
         rules: "strict", "paper", or the name of a plug-in's rules.
-        kinds: Which of "paraphrase", "flip" and "combined"; of rules of vlprobe also "negation", "relation",
+        kinds: Any of "paraphrase", "flip" and "combined". The rules of vlprobe also know "negation", "relation",
             "attribute-swap", "word-order", "case", "punctuation" and "typo".
         k_same: Maximum number of rewordings per caption.
         k_diff: Maximum number of flips per caption.
-        seed: Seed of the draws, together with `item`.
-        item: The picture's id.
+        seed: Random seed, used together with `item`.
+        item: Id of the picture.
 
     Raises:
-        InvalidInput: no caption is in English, and the rules are vlprobe's own. Where some are, a warning counts those
-            that stay unedited.
+        InvalidInput: No caption is in English, and the rules are vlprobe's own. If only some captions are not in
+            English, a warning counts them, and they stay unedited.
     """
     every = (captions,) if isinstance(captions, str) else tuple(captions)
     registry.allow_typed(rules)
@@ -95,7 +96,7 @@ def edits(
 
 
 def _foreign(captions: Sequence[str]) -> frozenset[str]:
-    """Captions that rules for English do not edit, which are reported. Raises InvalidInput if these are all."""
+    """Return the captions that English rules do not edit, and warn about them. Raises InvalidInput if these are all."""
     foreign = foreign_captions(captions, None)
     if not foreign:
         return foreign
@@ -113,13 +114,13 @@ def _foreign(captions: Sequence[str]) -> frozenset[str]:
 def load_model(
     name: str, device: str = "auto", precision: Literal["fp32", "fp16", "bf16"] = "fp32"
 ) -> LoadedModel:
-    """A model by the name that the command line takes. Raises NotFound or InvalidInput."""
+    """Load a model by the name that the command line takes. Raises NotFound or InvalidInput."""
     registry.allow_typed(name)
     return LoadedModel(registry.load_model(name, device, precision))
 
 
 def load_dataset(name: str, cache: Cache = None) -> LoadedData:
-    """A dataset by the name that the command line takes, read and checked. Raises NotFound or InvalidInput."""
+    """Read and check a dataset by the name that the command line takes. Raises NotFound or InvalidInput."""
     registry.allow_typed(name)
     root = Store(cache or stores.DEFAULT).root
     dataset = registry.load_dataset(name, root)
@@ -137,20 +138,20 @@ def run(
     progress: Callable[[str, float, float], object] | None = None,
     **settings: Any,
 ) -> Results:
-    """Run a probe on models; the same call again resumes the run, or returns the stored results.
+    """Run a probe on models. Repeating the call resumes the run, or returns the stored results.
 
     Args:
-        models: Names, or objects that have what `vlprobe.types.Model` describes; one or several.
-        dataset: A name, or what `load_dataset` returns; "": the probe's own demo data.
-        probe: "lgip", "rococo", "eqben", "visla", "prsm", or a plug-in's.
+        models: One or more model names, or objects that implement the protocol `vlprobe.types.Model`.
+        dataset: A dataset name, or the result of `load_dataset`. "" stands for the probe's own demo data.
+        probe: "lgip", "rococo", "eqben", "visla", "prsm", or the name of a plug-in's probe.
         options: Options of the probe, by name.
-        cache: Where results are kept.
-        progress: Called with a label, the amount done, and the total amount; may raise to stop.
+        cache: Folder or URL of the results.
+        progress: Called with a label, the amount done, and the total amount. It may raise an exception to stop the run.
         settings: `seed`, `limit`, `item`, `where`, `sample`, `device`, `precision`, `batch_size`, `workers`, `memory`,
             `keep_embeddings`, `examine`, `executor`, `ray_address`: see `vlprobe run --help`.
 
     Raises:
-        VlprobeError: one line; finished work is kept.
+        VlprobeError: The run failed. The message is one line, and finished work is kept.
     """
     several = [models] if isinstance(models, str) or hasattr(models, "digest") else models
     loaded: dict[str, Model] = {}
@@ -198,19 +199,19 @@ def score(
     column: str = "score",
     cache: Cache = None,
 ) -> pd.DataFrame:
-    """Return the table with a column of scores: how well the picture and the text of each row fit, by a model.
+    """Return the table with a new column: how well the picture and the text in each row match according to a model.
 
     Args:
-        table: A row per pair.
-        model: A name, or an object; any that compares pictures with texts.
-        image: The column of paths of pictures.
-        caption: The column of texts.
-        folder: What relative paths are relative to.
+        table: One row per pair of picture and text.
+        model: A model name or object. The model must compare pictures with texts.
+        image: Name of the column with paths of pictures.
+        caption: Name of the column with texts.
+        folder: Folder that relative paths start from.
         column: Name of the new column, float32.
-        cache: Where answers of servers are kept.
+        cache: Folder or URL where answers from servers are stored.
 
     Raises:
-        VlprobeError: one line: a column or a picture is missing, or the model takes no pictures.
+        VlprobeError: A column or a picture is missing, or the model takes no pictures. The message is one line.
     """
     if column in table:
         raise InvalidInput(f"The table has a column '{column}'. Pass another name: column=.")
@@ -223,17 +224,17 @@ def score(
 
 
 def results(key: str = "", cache: Cache = None, *, models: str | Sequence[str] = ()) -> Results:
-    """Return stored results: of the most complete comparison, of the question set with this key, or of the run with it.
+    """Return stored results for the question set or run with a given key, by default for the most complete comparison.
 
     Bundled results are included, after your own.
 
     Args:
-        key: Key of a question set or a run, or the beginning of one.
-        cache: The folder of results.
-        models: Only questions that all these models answered, by stored or display name.
+        key: Key of a question set or a run, or a prefix of one.
+        cache: Folder or URL of the results.
+        models: Only use questions that all of these models answered. Stored and display names are accepted.
 
     Raises:
-        NotFound: Nothing is stored, or nothing with this key or these models.
+        NotFound: No results are stored, or none with the given key or models.
     """
     root = cache or stores.DEFAULT
     store = shipped.opened(root)
@@ -264,14 +265,14 @@ def failures(
     cache: Cache = None,
     **conditions: str,
 ) -> Failures:
-    """The cases in which a model is fooled, worst first.
+    """Return the cases in which a model is fooled, worst first.
 
     Args:
-        of: What `run` or `results` returned, or a key.
-        model: One of its models [the first].
-        kind: Such as "flip" or "paraphrase" [the first that the model answered].
-        limit: At most so many.
-        cache: Where a key is looked up.
+        of: The result of `run` or `results`, or a key.
+        model: One of the models in the results [the first].
+        kind: Kind of cases, such as "flip" or "paraphrase" [the first that the model answered].
+        limit: Maximum number of cases.
+        cache: Folder or URL where a key is looked up.
         conditions: `subtype`, `rule`, `tag` (NAME=VALUE), `contains`, `outcome` ("fooled", "tied",
             "held", "all"), `sort` ("worst", "closest", "best", "models", "dataset").
     """
@@ -282,14 +283,14 @@ def failures(
 def compare(
     of: Results | str = "", model: str = "", other: str = "", *, kind: str = "", cache: Cache = None
 ) -> Compared:
-    """Two models on the same questions, with paired tests.
+    """Compare two models on the same questions, with paired tests.
 
     Args:
-        of: What `run` or `results` returned, or a key.
-        model: The one that is compared with [the first].
-        other: The other one [the second].
+        of: The result of `run` or `results`, or a key.
+        model: The baseline [the first model].
+        other: The model that is compared with the baseline [the second model].
         kind: Kind of the cases that are shown [the first that both answered].
-        cache: Where a key is looked up.
+        cache: Folder or URL where a key is looked up.
     """
     question_results = results(of, cache) if isinstance(of, str) else of
     return question_results.compare(model, other, kind)

@@ -1,4 +1,4 @@
-"""Results of the functions of `import vlprobe`: values for further work, which a notebook shows with pictures first."""
+"""Results returned by the functions of `import vlprobe`. A notebook shows them with pictures first."""
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ WORST = 4  # failures above a table of numbers
 
 @dataclass(frozen=True, slots=True)
 class EditedCaption:
-    """A caption, and what became of it."""
+    """A caption, its edited text, and the edit that was made."""
 
     caption: str
     text: str
@@ -53,7 +53,7 @@ class EditedCaption:
 
 @dataclass(frozen=True, slots=True)
 class Edits(Sequence[EditedCaption]):
-    """The edits of some captions, in their order."""
+    """Edits for a list of captions, in the same order as the captions."""
 
     captions: tuple[str, ...]
     entries: tuple[EditedCaption, ...]
@@ -66,7 +66,7 @@ class Edits(Sequence[EditedCaption]):
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row an edit: caption, text, kind, subtype, rule, source, target."""
+        """The edits as a table, one row each: caption, text, kind, subtype, rule, source, target."""
         columns = ["kind", "subtype", "rule", "source", "target"]
         rows = [
             (entry.caption, entry.text, *(getattr(entry.edit, name) for name in columns))
@@ -80,7 +80,7 @@ class Edits(Sequence[EditedCaption]):
         )
 
     def _texts(self, caption: str) -> list[CaseText]:
-        """A caption and its edits, with the words that differ marked."""
+        """Return a caption and its edits, with the words that differ marked."""
         texts = [CaseText(ROLES["true"], caption)]
         for entry in self.entries:
             if entry.caption == caption:
@@ -127,34 +127,34 @@ class LoadedData:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedModel:
-    """A frozen model; `model` is the object that vlprobe asks."""
+    """A frozen model. `model` is the object that vlprobe calls."""
 
     model: Model
 
     @property
     def name(self) -> str:
-        """Key of its stored results."""
+        """The name under which the model's results are stored."""
         return self.model.name
 
     @property
     def digest(self) -> str:
-        """Digest of its weights, preprocessing, tokenizer and precision."""
+        """Digest of the model's weights, preprocessing, tokenizer and precision."""
         return self.model.digest
 
     @property
     def note(self) -> str:
-        """Notes for readers of its scores."""
+        """A note for anyone who reads the model's scores."""
         return self.model.note
 
     @property
     def capabilities(self) -> Capabilities:
-        """The tasks that it supports."""
+        """The tasks that the model supports."""
         return self.model.capabilities
 
     def similarity(self, pictures: Sequence[str | Path], texts: Sequence[str]) -> np.ndarray:
-        """Cosines of picture files with texts, float32 of shape (len(pictures), len(texts)).
+        """Compute the cosine of each picture file with each text, float32 of shape (len(pictures), len(texts)).
 
-        Raises InvalidInput if the model has no embeddings of both.
+        Raises InvalidInput if the model does not embed both pictures and texts.
         """
         if not (self.capabilities.embeds_images and self.capabilities.embeds_texts):
             raise InvalidInput(f"'{self.name}' has no image and text embeddings.")
@@ -178,37 +178,37 @@ class LoadedModel:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The answers of models to the same questions; `question_set` is what `vlprobe.views` takes."""
+    """The answers of models to the same questions. The functions of `vlprobe.views` take `question_set`."""
 
     store: Store
     question_set: QuestionSet
 
     @property
     def key(self) -> str:
-        """Key of the question set; `vlprobe.results(KEY)` loads it again."""
+        """Key of the question set. `vlprobe.results(KEY)` loads the results again."""
         return self.question_set.key
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Names of the models that answered."""
+        """Names of the models that answered the questions."""
         return self.question_set.ordered_models
 
     @property
     def probe(self) -> Probe:
-        """The question set."""
+        """The probe that asked the questions."""
         return registry.load_probe(self.question_set.probe)
 
     @property
     def table(self) -> pd.DataFrame:
-        """Every metric of every model with its 95 % interval: the columns of `vlprobe show`."""
+        """Every metric of every model with its 95 % interval, in the columns of `vlprobe show`."""
         return self.sliced("all")
 
     def sliced(self, slicing: str, averaging: str = POOLED, unit: str = "cosine") -> pd.DataFrame:
-        """The same in slices: by "subtype", "caption_length" or what else `views.estimates.slices` lists."""
+        """Return the metrics by slice: "subtype", "caption_length", or another one from `views.estimates.slices`."""
         return views.estimates.estimates(self.store, self.question_set, slicing, averaging, unit)
 
     def value(self, metric: str, model: str = "") -> float:
-        """One number, of the first model where none is named. Raises NotFound."""
+        """Return the value of one metric, for the first model if none is named. Raises NotFound."""
         table = self.table
         rows = table.loc[(table["metric"] == metric) & (table["model"] == self._model(model))]
         if rows.empty:
@@ -218,7 +218,7 @@ class Results:
     def failures(
         self, model: str = "", kind: str = "", limit: int = 12, **conditions: str
     ) -> "Failures":
-        """The cases in which a model is fooled: see `vlprobe.failures`."""
+        """Return the cases in which a model is fooled. See `vlprobe.failures`."""
         presentation = self.question_set.presentation
         model = self._model(model)
         kind = views.runs.choose_kind(self.store, self.question_set, kind, (model,))
@@ -237,7 +237,7 @@ class Results:
         return Failures(self.store, case_filter, presentation.kind(kind), cards, total, run)
 
     def compare(self, model: str = "", other: str = "", kind: str = "") -> "Compared":
-        """Two models on these questions: see `vlprobe.compare`."""
+        """Compare two models on the questions of these results. See `vlprobe.compare`."""
         named = [self._model(name) for name in (model, other) if name]
         names = list(dict.fromkeys([*named, *self.models]))[:2]
         compared = names[0], names[-1]
@@ -245,7 +245,7 @@ class Results:
         return Compared(self, compared, kind)
 
     def _model(self, name: str) -> str:
-        """Return the stored name of a model by its stored or display name; "" means the first."""
+        """Return the stored name of a model by its stored or display name. "" stands for the first model."""
         return find_model(self.store, name) if name else self.models[0]
 
     def __repr__(self) -> str:
@@ -283,7 +283,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Failures(Sequence[WallCard]):
-    """Cases of one model, and how many there are in all."""
+    """Cases of one model that pass a filter, with the total number of such cases."""
 
     store: Store
     case_filter: Filter
@@ -300,19 +300,19 @@ class Failures(Sequence[WallCard]):
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row a case: id, subtype, rule, margin, the true text, the other one, pictures."""
+        """The cases as a table, one row each: id, subtype, rule, margin, the true text, the wrong text, pictures."""
         columns = ["id", "subtype", "rule", "margin", "true_text", "wrong_text", "images"]
         rows = [[getattr(card, name) for name in columns] for card in self.cards]
         return pd.DataFrame(rows, columns=pd.Index(columns))
 
     def wall(self) -> CaseWall:
-        """Return the cases as a widget that selects and tags them. Raises MissingDependency without `anywidget`."""
+        """Return the cases as a widget to select and tag them. Raises MissingDependency without `anywidget`."""
         cards = [case_card(card, self.kind) for card in self.cards]
         return CaseWall(self.table, cards, self.store.root)
 
     @property
     def cards_html(self) -> htpy.Node:
-        """The cards, without a frame."""
+        """The cards as HTML, without the frame and its style sheet."""
         cards = [case_card(card, self.kind) for card in self.cards]
         names = [name for card in cards for name in json.picture_names(card)]
         sources = thumbnails.addresses(self.store.root, names)
@@ -336,7 +336,7 @@ class Failures(Sequence[WallCard]):
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """Two models on the same questions: who is fooled less often, by how much, and where they differ."""
+    """A comparison of two models on the same questions: which is fooled less often, by how much, and on what."""
 
     results: Results
     models: tuple[str, str]
@@ -344,7 +344,7 @@ class Compared:
 
     @functools.cached_property  # .1 to 2 s, and notebooks show it again
     def table(self) -> pd.DataFrame:
-        """Paired differences of every metric, the second model minus the first: p by Holm, verdicts."""
+        """Paired differences for every metric, second model minus first, with p-values (Holm) and verdicts."""
         return views.paired_tests.compare_metrics(
             self.results.store, self.results.question_set, self.models
         )
@@ -362,12 +362,12 @@ class Compared:
 
     @property
     def sentence(self) -> str:
-        """Return the difference in words, without unsupported claims."""
+        """The finding in words, without unsupported claims."""
         return f"{self._verdict.heading} {self._verdict.detail}"
 
     @property
     def only(self) -> dict[str, tuple[WallCard, ...]]:
-        """Return by model the cases that fool only it, largest difference first."""
+        """The cases that fool only one of the models, by model, largest difference first."""
         disagreements = views.wall.disagreements(
             self.results.store,
             self.results.question_set,
@@ -412,7 +412,7 @@ class Compared:
 
 
 def _picture(item: Item, sources: Mapping[str, str]) -> htpy.Node:
-    """The picture of an item with its credit, or the name of one that cannot be read."""
+    """Return the picture of an item with its credit, or a text with its file name if it cannot be read."""
     if not item.image:
         return None
     name = item.image.name

@@ -1,6 +1,6 @@
-"""The wall of failures as a widget of a notebook, from which selected cases and tags come back as a table.
+"""The wall of failures as a notebook widget that returns selected cases and tags as a table.
 
-The widget is the dashboard's wall; the package `anywidget`, an optional one, connects it to Python.
+The widget is the dashboard's wall. The optional package `anywidget` connects it to Python.
 """
 
 import functools
@@ -27,15 +27,15 @@ SELECTED = """
 
 
 class CaseWall:
-    """Failures as a wall in a notebook. A click selects a case, Enter in the field tags all selected ones.
+    """Failures as a wall in a notebook. A click selects a case, and Enter in the text field tags all selected cases.
 
     Args:
-        cases: `Failures.table`.
-        cards: The same cases, in the same order.
+        cases: The cases as `Failures.table` returns them.
+        cards: The same cases as cards, in the same order.
         root: Folder of the cache, for its thumbnails.
 
     Attributes:
-        widget: Any front end of Jupyter widgets shows it; `selected` and `tags` are its traits.
+        widget: The widget, which any Jupyter front end can show. `selected` and `tags` are its traits.
     """
 
     def __init__(self, cases: pd.DataFrame, cards: Sequence[CaseCard], root: Path) -> None:
@@ -55,7 +55,7 @@ class CaseWall:
 
     @property
     def table(self) -> pd.DataFrame:
-        """`Failures.table` with the columns `selected` (bool) and `tags` (tuple of str)."""
+        """The cases of `Failures.table` with the columns `selected` (bool) and `tags` (tuple of str)."""
         ids, tags = self._cases["id"], self.widget.tags
         return self._cases.assign(
             selected=ids.isin(self.widget.selected),

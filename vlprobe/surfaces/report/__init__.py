@@ -1,1 +1,1 @@
-"""One question set as one HTML file that opens offline."""
+"""A question set as one HTML file that opens offline."""

@@ -1,4 +1,4 @@
-"""One case as a self-contained web page, to send or to keep."""
+"""A single case as a self-contained web page, to send or to keep."""
 
 import functools
 
@@ -24,10 +24,10 @@ LARGE, SMALL = 1000, 280  # pixels a side
 def case_page(
     store: Store, question_set: QuestionSet, model: str, number: int, second_model: str = ""
 ) -> str:
-    """The case with its pictures, texts, every model's scores, tags and note, and how to find it again.
+    """Return a page about one case: pictures, texts, scores of every model, tags, note, and how to find the case again.
 
     Args:
-        model: The one whose verdict comes first.
+        model: The model whose verdict comes first.
         second_model: The model that it is compared with, if any.
     """
     probe, presentation = question_set.probe, question_set.presentation

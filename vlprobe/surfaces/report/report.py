@@ -1,5 +1,7 @@
-"""A whole comparison as one web page: the site of one question set in one file, and a page of all numbers, notes and
-commands, which needs no script and is what a printer gets.
+"""A whole comparison as one web page.
+
+The file contains the site of one question set, and a page with all metrics, notes and commands. That page needs no
+script and is the one that is printed.
 """
 
 import re
@@ -43,7 +45,7 @@ NOTED = 40  # cases with tags or a note
 
 
 def report(store: Store, question_set: QuestionSet) -> str:
-    """The report of one question set. All of it is for the reader: pictures, notes, and names of files, too."""
+    """Return the report on one question set. It includes everything: pictures, notes, and names of files."""
     limits = Limits(CASES, with_notes=True, may_publish=True, n_baselines=1)
     content = bundle.contents(store, [question_set], limits)
     subject = read_subject(store, question_set, Shelf(store.root, may_publish=True), limits)
@@ -76,12 +78,12 @@ def _numbers_page(subject: Subject) -> list[htpy.Node]:
 
 
 def remark(text: str) -> htpy.Element:
-    """A remark in smaller, gray letters."""
+    """Return a remark in small gray text."""
     return htpy.p(".vp-quiet.vp-small")[text]
 
 
 def commands(lines: str) -> list[htpy.Node]:
-    """Commands for a terminal, on lines of their own in the source of the page, too."""
+    """Return terminal commands as a block that is on separate lines in the page's source, too."""
     return ["\n", htpy.pre[lines], "\n"]
 
 
@@ -90,8 +92,9 @@ def _table(name: str, headings: Sequence[str], rows: Sequence[htpy.Element]) -> 
 
 
 def _verdict(subject: Subject) -> list[htpy.Node]:
-    """The verdict on the kind of question that Home shows first, and all models with brackets around those that are
-    tied. A model without others is compared with controls.
+    """Return the verdict on the kind of question that Home shows first, and the scorecard of all models.
+
+    If there is only one model besides controls, it is compared with the controls.
     """
     store, question_set, kind_name = subject.store, subject.question_set, subject.kinds[0]
     kind = subject.presentation.kind(kind_name)
@@ -113,7 +116,7 @@ def _verdict(subject: Subject) -> list[htpy.Node]:
 
 
 def _failures(subject: Subject) -> list[htpy.Node]:
-    """Cases that fool most models, or move the first model most, each of another picture."""
+    """Return the cases that fool most models, or that move the first model most, one per picture."""
     kind_name, kind = subject.kinds[0], subject.presentation.kind(subject.kinds[0])
     model = views.showcase.headline_models(subject.store, subject.question_set)[0]
     showcases = views.showcase.showcases(
@@ -139,7 +142,7 @@ def _failures(subject: Subject) -> list[htpy.Node]:
 def _case(
     subject: Subject, card: WallCard, annotation: Annotation | None = None
 ) -> list[htpy.Node]:
-    """A case as in the drawer, without its details."""
+    """Return a case as in the drawer, without its details."""
     described, address = (
         case_card(card, subject.presentation.kind(card.kind)),
         subject.shelf.address,
@@ -192,7 +195,7 @@ def _numbers(subject: Subject) -> list[htpy.Node]:
 
 
 def _by_type(subject: Subject, breakdown: str = "subtype") -> list[htpy.Node]:
-    """The main metrics by type of case or by named slice: one row each, one column per model."""
+    """Return the main metrics by type of case or by named slice, with one row each and one column per model."""
     if breakdown not in views.estimates.slices(subject.store, subject.question_set):
         return []
     title = "Type" if breakdown == "subtype" else "Slice"
@@ -242,7 +245,7 @@ def _differences(subject: Subject) -> list[htpy.Node]:
 
 
 def _annotated(subject: Subject) -> list[htpy.Node]:
-    """The latest cases with tags or a note."""
+    """Return the latest cases with tags or a note."""
     annotated = annotations.read(subject.store, subject.question_set.key)
     if not annotated.current and not annotated.damaged:
         return []
@@ -262,7 +265,7 @@ def _annotated(subject: Subject) -> list[htpy.Node]:
 
 
 def _published(subject: Subject) -> list[htpy.Node]:
-    """The tables of the probe's paper that have a number of these runs."""
+    """Return those tables of the probe's paper for which the runs have at least one value."""
     probe = subject.question_set.probe
     metrics = tables.metrics(probe)
     nodes: list[htpy.Node] = []
@@ -280,7 +283,7 @@ def _published(subject: Subject) -> list[htpy.Node]:
 
 
 def _reproduction(subject: Subject) -> list[htpy.Node]:
-    """The commands that make these results again, and what the keys stand for."""
+    """Return the commands that reproduce the results, and the keys with what they stand for."""
     question_set = subject.question_set
     runs = [question_set.run(model) for model in subject.models]
     run = subject.store.run(runs[0].key).manifest()["run"]

@@ -1,4 +1,4 @@
-"""The cases that pass a filter as a file: for a spreadsheet, or for a program."""
+"""Export the cases that pass a filter as a file for a spreadsheet or a program."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ PLAIN = ("id", "item", "kind", "subtype", "rule", "source", "target")
 
 
 def as_json(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
-    """The filter, how many cases pass, and the first MOST of them in the filter's order; unknown is null."""
+    """Return the filter, the number of cases that pass it, and the first MOST of them. Unknown values are null."""
     cases, total = _cases(store, question_set, case_filter)
     content = {
         "question_set": question_set.key,
@@ -37,9 +37,9 @@ def as_json(store: Store, question_set: QuestionSet, case_filter: Filter) -> str
 
 
 def as_csv(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
-    """One row per case, the first MOST of those that pass; a field with several values has several columns.
+    """Return the first MOST cases that pass a filter, one per row. A field with several values has several columns.
 
-    Text that a spreadsheet would take for a formula gets an apostrophe in front. Unknown is empty.
+    A text that a spreadsheet would take for a formula is prefixed with an apostrophe. Unknown values are empty.
     """
     cases, _ = _cases(store, question_set, case_filter)
     rows = [_flat(case) for case in cases]
@@ -54,7 +54,7 @@ def as_csv(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
 
 
 def _pictures(names: Sequence[str]) -> list[str]:
-    """Paths of the pictures; the names of the files alone in a dashboard that strangers read."""
+    """Return the paths of pictures, or only their file names if the dashboard is read-only and so may be public."""
     return (
         [Picture.from_name(name).path.name for name in names] if access.read_only() else list(names)
     )
@@ -72,7 +72,7 @@ def _cases(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
 def _case(
     case: FailureRow, answers: dict[str, AnswerRow], annotation: Annotation | None
 ) -> dict[str, object]:
-    """One case as JSON holds it."""
+    """Return one case as a JSON object."""
     return {
         **{name: getattr(case, name) for name in PLAIN},
         "margin": _number(case.margin),
@@ -88,12 +88,12 @@ def _case(
 
 
 def _number(value: float) -> float | None:
-    """None if it is unknown. Margins and scores are float32: as few digits as name them."""
+    """Return None for an unknown value. Margins and scores are float32 and get as few digits as identify them."""
     return None if math.isnan(value) else float(str(np.float32(value)))
 
 
 def _flat(case: dict) -> dict[str, object]:
-    """A case as a row of a spreadsheet: a column an entry of what has several."""
+    """Return a case as a row of a spreadsheet, with one column for each entry of a list or a dict."""
     row: dict[str, object] = {}
     for name, value in case.items():
         if isinstance(value, dict):

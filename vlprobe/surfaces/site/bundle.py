@@ -1,5 +1,7 @@
-"""All files of a site, made in memory, so that their size is known before one is written; and writing them, into a
-temporary folder next to the target that is renamed once it is complete.
+"""Build all files of a site in memory, and write them.
+
+The size of the site is thus known before anything is written. Files are written to a temporary folder next to the
+target, which is renamed once it is complete.
 """
 
 import contextlib
@@ -57,7 +59,7 @@ ALLOWANCE = 4096  # maximum bytes that a file takes on the disk in addition to i
 
 @dataclass(frozen=True)
 class Contents:
-    """The values of a site's pages and its pictures by the names of their scripts, and which pages these are."""
+    """The values of a site's pages and pictures by the names of their scripts, and the list of its pages."""
 
     tables: Mapping[str, Any]
     pages: Sequence[pages.Page]
@@ -65,7 +67,7 @@ class Contents:
 
     @property
     def n_cases(self) -> int:
-        """Count the cases of all kinds and question sets."""
+        """The number of cases of all kinds and question sets."""
         return sum(
             len(values["cases"]) for name, values in self.tables.items() if "-explore-" in name
         )
@@ -73,7 +75,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Site:
-    """The files of a site by their paths, and what they are about."""
+    """The files of a site by path, with counts of its cases and pictures."""
 
     files: Mapping[str, bytes]
     n_cases: int
@@ -82,15 +84,15 @@ class Site:
 
     @property
     def n_bytes(self) -> int:
-        """The size of all files."""
+        """The size of all files in bytes."""
         return sum(map(len, self.files.values()))
 
 
 def contents(store: Store, question_sets: Sequence[QuestionSet], limits: Limits) -> Contents:
-    """The content of a site's pages about some question sets.
+    """Return the content of a site's pages for some question sets.
 
     Args:
-        question_sets: In the order of the site; the first is shown first.
+        question_sets: The question sets in the order of the site. The first one is shown first.
     """
     # Which photographs are here is computed once a kind, not once a list of cases: 91 % of the time
     # of a report on the bundled SugarCrepe.
@@ -122,8 +124,9 @@ def contents(store: Store, question_sets: Sequence[QuestionSet], limits: Limits)
 def site(
     store: Store, question_sets: Sequence[QuestionSet], limits: Limits, is_space: bool = False
 ) -> Site:
-    """The site of some question sets; arguments as in `contents`. With `is_space` it has the settings of a Hugging
-    Face Space and of GitHub Pages.
+    """Build the site for some question sets, with the same arguments as `contents`.
+
+    If `is_space` is true, the site includes the settings of a Hugging Face Space and of GitHub Pages.
     """
     content = contents(store, question_sets, limits)
     texts = {
@@ -141,14 +144,15 @@ def site(
 
 
 def _pages(subject: Subject, kind: str) -> dict[str, str]:
-    """The pages that a kind has, by their names, and what they are called."""
+    """Return the titles, by name, of the pages that exist for a kind of cases."""
     is_there = {"compare": len(subject.models) > 1, "tradeoff": kind == kind_of_lie(subject)}
     return {page.name: page.title for page in pages.PAGES if is_there.get(page.name, True)}
 
 
 def _tables(subject: Subject, kind: str) -> dict[str, Values]:
-    """The values of every page about a kind, by the names of their scripts. Explore has every case that another
-    page leads to.
+    """Return the values of every page about a kind of cases, by the names of their scripts.
+
+    Explore includes every case that another page links to.
     """
     names = _pages(subject, kind)
     values, cases = home_values(subject, kind, names)
@@ -164,7 +168,7 @@ def _tables(subject: Subject, kind: str) -> dict[str, Values]:
 
 
 def _labels(subjects: Sequence[Subject]) -> dict[str, str]:
-    """Return the names of the question sets in the site's pickers, by their keys; no two are the same."""
+    """Return unique names for the question sets in the site's pickers, by key."""
     labels = {}
     for subject in subjects:
         run = subject.question_set.runs[0]
@@ -176,7 +180,7 @@ def _labels(subjects: Sequence[Subject]) -> dict[str, str]:
 
 
 def _index_entry(subject: Subject, label: str) -> Values:
-    """Return the entry of a question set in the site's index."""
+    """Return the entry for a question set in the site's index."""
     run = subject.question_set.runs[0]
     models = counted(len(subject.rated), "model")
     notes = []
@@ -204,7 +208,7 @@ def _index_entry(subject: Subject, label: str) -> Values:
 
 
 def check_output(output: Path) -> None:
-    """Raise InvalidInput if the target already exists, or no folder can hold the site."""
+    """Raise InvalidInput if the output path already exists, or if its parent is not a folder."""
     if os.path.lexists(output):
         raise InvalidInput(
             f"'{output}' already exists and is not overwritten. Delete it or choose another path."
@@ -216,7 +220,7 @@ def check_output(output: Path) -> None:
 
 
 def check_size(contents: Site, output: Path, max_bytes: int) -> None:
-    """Raise InvalidInput where the site is larger than it may be, or than there is space."""
+    """Raise InvalidInput if the site is larger than allowed, or does not fit on the disk."""
     if contents.n_bytes > max_bytes:
         raise InvalidInput(
             f"The site takes {contents.n_bytes / 1e6:,.1f} MB, and {max_bytes / 1e6:,.1f} "

@@ -1,6 +1,6 @@
-"""Cases as the wall and the drawer of a site take them.
+"""Cases as input for the wall and the drawer of a site.
 
-Values that all models share are stored once; a model's answer adds the differences.
+Values that all models share are stored once. For each model, only the differences are added.
 """
 
 import math
@@ -35,11 +35,11 @@ CREDITS = {  # tags of a dataset that say whose a picture is
 
 
 def case_entries(subject: Subject, kind_name: str, numbers: Sequence[int]) -> list[Values]:
-    """Every case with what each model did, in the order of the numbers.
+    """Return every case with the answer of each model, in the order of `numbers`.
 
     Returns:
-        Of each: case (what all models see), models (what differs, by the model's key), margins (in the order of models,
-        None where unknown), outcomes, picture (the number of its picture), type, and texts.
+        One dict per case: case (the values that all models share), models (the values that differ, by the model's
+        key), margins (in the order of models, None if unknown), picture (the number of its picture), type, and texts.
     """
     kind = subject.presentation.kind(kind_name)
     by_model = _cards(subject, kind_name, numbers)
@@ -92,7 +92,7 @@ def case_entries(subject: Subject, kind_name: str, numbers: Sequence[int]) -> li
 def _cards(
     subject: Subject, kind_name: str, numbers: Sequence[int]
 ) -> dict[str, Sequence[WallCard]]:
-    """The cases as each model saw them: its margin, and where it searches its answer."""
+    """Return the cards by model, with the margin of that model and, in kinds that search, its answer."""
     store, question_set = subject.store, subject.question_set
     if body_of(subject.presentation.kind(kind_name)).uses_answer:
         return {
@@ -112,20 +112,21 @@ def _cards(
 
 
 def _distinct_answer(card: WallCard, kind: KindPresentation, model: str) -> object:
-    """Return the part of a model's answer that decides the look of its card: only the verdict, unless the answer is a
-    movement or a search result.
+    """Return the part of a model's answer that decides how its card looks.
+
+    It is only the verdict, unless the answer is a movement or a search result.
     """
     is_told_apart = kind.is_movement or body_of(kind).uses_answer
     return model if is_told_apart else (views.wall.verdict_of(card.margin), card.is_scored)
 
 
 def _number(margin: float) -> float | None:
-    """None if it is unknown. Margins are float32: as few digits as name them."""
+    """Return None for an unknown margin. Margins are float32 and get as few digits as identify them."""
     return None if math.isnan(margin) else float(str(np.float32(margin)))
 
 
 def _shared(subject: Subject, card: CaseCard, annotation: Annotation | None) -> Values:
-    """Describe a case for the drawer, for every model: bars, tags, note, credits and properties."""
+    """Return the parts of a case's drawer that all models share: bars, tags, note, credits and properties."""
     credits, with_notes = (
         credit(card.case.tags, _credits(subject, card.case)),
         subject.limits.with_notes,
@@ -148,7 +149,7 @@ def _shared(subject: Subject, card: CaseCard, annotation: Annotation | None) -> 
 
 
 def _case(subject: Subject, card: CaseCard, annotation: Annotation | None) -> Values:
-    """A case as the wall draws it, with the pictures and texts of its drawer."""
+    """Return a case as input for the wall, with the pictures and texts for its drawer."""
     tags = annotation.tags if annotation else ()
     return {
         **json.wall_card(card, subject.shelf.key, tags=tags, renamed=subject.names, badge=False),
@@ -158,7 +159,7 @@ def _case(subject: Subject, card: CaseCard, annotation: Annotation | None) -> Va
 
 
 def pictures_and_captions(subject: Subject, card: CaseCard) -> dict[str, str]:
-    """The pictures and the texts of a case as markup."""
+    """Return the pictures and the texts of a case as HTML."""
     key = subject.shelf.key
     return {
         "pictures": inert(html.shots(card, key, _absence)),
@@ -171,16 +172,16 @@ def _absence(name: str) -> str:
 
 
 def inert(nodes: htpy.Node) -> str:
-    """HTML whose pictures are keys, which the script of the site replaces."""
+    """Return HTML in which pictures are keys. The script of the site replaces them."""
     return "".join(htpy.fragment[nodes].iter_chunks()).replace(' src="', ' data-src="')
 
 
 def credit(tags: Mapping[str, str], lines: Sequence[str] = ()) -> str:
-    """Return the credits of a case's pictures; "" if none are recorded.
+    """Return the credits for a case's pictures, or "" if none are recorded.
 
     Args:
-        tags: Tags of the case, as its dataset has them.
-        lines: The credits of pictures in the files of the dataset.
+        tags: Tags of the case in its dataset.
+        lines: Picture credits from the dataset's files.
     """
     tagged = [
         f"{CREDITS[name.lower()]}: {value}"
@@ -191,7 +192,7 @@ def credit(tags: Mapping[str, str], lines: Sequence[str] = ()) -> str:
 
 
 def _credits(subject: Subject, card: WallCard) -> list[str]:
-    """Return the credits in the dataset's files for the pictures of a case, and for those mixed into them."""
+    """Return the credits in the dataset's files for the pictures of a case, and for pictures mixed into them."""
     names = [*card.images[:2], *([card.wrong_image] if card.wrong_image else [])]
     paths = []
     for picture in map(Picture.from_name, names):

@@ -1,5 +1,7 @@
-"""Compare on a site: each model with up to three others, the forest of their differences, and the pictures on
-which two of them part.
+"""The Compare page of a site.
+
+Each model is compared with up to three others. The page has the forest plot of their differences, and the pictures on
+which two of them disagree.
 """
 
 import math
@@ -27,7 +29,7 @@ OF_CASES = 0.2  # the share of a model's cases that a column may have
 
 
 def contests(models: Sequence[str], n_baselines: int = MOST_MODELS) -> Iterator[tuple[str, ...]]:
-    """The first models, each with up to three others at once.
+    """Yield each of the first models as a baseline, with the other models in groups of up to three.
 
     >>> list(contests("AB")), list(contests("ABCDE", 1))
     ([('A', 'B'), ('B', 'A')], [('A', 'B', 'C', 'D'), ('A', 'E')])
@@ -39,7 +41,7 @@ def contests(models: Sequence[str], n_baselines: int = MOST_MODELS) -> Iterator[
 
 
 def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]:
-    """Return the data of the page for a kind, and the numbers of the cases that it shows."""
+    """Return the data of the page for a kind of cases, and the numbers of the cases on it."""
     store, question_set = subject.store, subject.question_set
     kind, models = subject.presentation.kind(kind_name), subject.models[:MOST_MODELS]
     n_baselines = subject.limits.n_baselines
@@ -81,7 +83,7 @@ def _drawn_cards(
     wall_cards: Sequence[WallCard],
     numbers: Sequence[int],
 ) -> list[Values]:
-    """Every card with a box for every model, in the order of the models."""
+    """Return every card with a box per model, in the order of the models."""
     answers = {}
     if body_of(kind).uses_answer and numbers:
         answers = views.rows.answer_rows(subject.store, subject.question_set, numbers, models)
@@ -98,7 +100,7 @@ def _drawn_cards(
 def _contest(
     subject: Subject, kind: KindPresentation, comparison: PairedTests, subtypes: Sequence[str]
 ) -> Values:
-    """The verdict, the forest plot, and the texts of each row."""
+    """Return the finding, the forest plot, and the texts for each row."""
     finding = verdict(comparison, kind, subject.names)
     names = {each.model: subject.names[each.model] for each in comparison.contestants}
 
@@ -128,7 +130,7 @@ def _figure(
     comparison: PairedTests,
     choice: Callable[[Sequence[str]], str],
 ) -> Values | None:
-    """The forest plot; None if no difference is known."""
+    """Return the forest plot, or None if no difference is known."""
     if all(math.isnan(row.difference) for row in comparison.rows):
         return None
     baseline = comparison.baseline.model

@@ -1,4 +1,7 @@
-"""Home and Present on a site: failures, rates by type, every model and links; and the story of a kind as slides."""
+"""The Home and Present pages of a site.
+
+Home has failures, rates by type, every model and links. Present tells the story of a kind of cases as slides.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,17 +23,17 @@ SEED = 196  # of the order of failures, as that of shipped ones in the dashboard
 
 
 def page(name: str, **query: str) -> str:
-    """The address of a page of the site; its subject follows the number sign."""
+    """Return the address of a page on the site. The query follows the number sign."""
     return f"{name}.html#{urlencode(query, quote_via=quote)}"
 
 
 def home_values(
     subject: Subject, kind_name: str, pages: Mapping[str, str]
 ) -> tuple[Values, list[int]]:
-    """Failures of a kind, and the figures of it; and the numbers of the cases that it shows.
+    """Return the failures and figures for a kind of cases, and the numbers of the cases that are shown.
 
     Args:
-        pages: The other pages that the site has of this kind, by what they are called.
+        pages: Titles, by name, of the pages that the site has for the kind.
     """
     store, question_set = subject.store, subject.question_set
     kind = subject.presentation.kind(kind_name)
@@ -100,7 +103,7 @@ def home_values(
 
 
 def present_values(subject: Subject, kind_name: str) -> Values:
-    """Return the input of the component, pictures by their keys; without other question sets."""
+    """Return the input of the component `slides`, with keys in place of pictures and without other question sets."""
     talk_story = replace(story(subject.store, subject.question_set, kind_name), mixture=None)
     renamed = {**display_names.read(subject.store), **subject.names}
     slides = deck.slides(talk_story, renamed)

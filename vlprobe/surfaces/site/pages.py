@@ -1,7 +1,7 @@
-"""The pages of a site: frames without a word of data, which their scripts fill; and the same pages in one file.
+"""The pages of a site: frames without data, which their scripts fill. The same pages also exist in one file.
 
-The policy in their head lets only scripts and style sheets of the same folder in, and pictures that are in
-these scripts; nothing is fetched, no form is sent.
+The content security policy in their head admits only scripts and style sheets from the same folder, and pictures
+inside these scripts. The pages load no external content and send no forms.
 """
 
 import base64
@@ -33,7 +33,7 @@ NUMBERS = "numbers"  # the page of a report that needs no script
 
 @dataclass(frozen=True)
 class Page:
-    """A page of a site: its file, its title, and the components that it draws."""
+    """A page of a site: its file name, its title, and the components that it draws."""
 
     name: str
     title: str
@@ -50,11 +50,11 @@ PAGES = (
 
 
 def files(title: str, pages: Sequence[Page]) -> dict[str, str]:
-    """Every page, script and style sheet but the data, by its path in the site.
+    """Return every page, script and style sheet except the data, by path in the site.
 
     Args:
-        title: Title of the site; plain text.
-        pages: Those that it has.
+        title: Title of the site as plain text.
+        pages: The pages of the site.
     """
     written = _scripts(pages) | {"site.css": style()}
     if {"compare", "tradeoff"} & {page.name for page in pages}:
@@ -79,12 +79,12 @@ def one_file(
     tables: Mapping[str, Mapping[str, object] | Sequence[str]],
     numbers: htpy.Node,
 ) -> str:
-    """The same pages as one file, and one page that a browser shows without scripts, too, and prints.
+    """Return the pages of a site as one file, with an additional page that needs no scripts and is used for printing.
 
     Args:
-        title: Plain text.
-        pages: Those that it has.
-        tables: The values of its pages and its pictures, by the names of their scripts.
+        title: Title of the file as plain text.
+        pages: The pages of the site.
+        tables: Values of the pages and their pictures, by the names of their scripts.
         numbers: The page that needs no script.
     """
     links = {page.name: page.title for page in pages} | {NUMBERS: "Numbers"}
@@ -116,13 +116,13 @@ def _footer() -> htpy.Element:
 
 
 def style() -> str:
-    """The style sheet of pages that are files: the dashboard's colors, tables and cases, and the frame."""
+    """Return the style sheet of pages in files: the dashboard's colors, tables and cases, and the frame."""
     sheets = (DASHBOARD / "cases.css", HERE / "site.css")
     return "\n".join([SHEET, *(sheet.read_text(encoding="utf-8") for sheet in sheets)])
 
 
 def _scripts(pages: Sequence[Page]) -> dict[str, str]:
-    """Every script in the order in which one needs the other, by its path in the site."""
+    """Return every script by path in the site, ordered so that each comes after the scripts it needs."""
     components = dict.fromkeys(name for page in pages for name in page.components)
     return {
         "scripts/base.js": _read("base.js"),
@@ -132,8 +132,10 @@ def _scripts(pages: Sequence[Page]) -> dict[str, str]:
 
 
 def component(name: str) -> str:
-    """A component of the dashboard as a script that runs from a file, from where a browser loads no module: a
-    function of `vlprobe.components` with the argument of the module's default export, and its style sheets.
+    """Return a component of the dashboard as a classic script, because browsers load no modules from local files.
+
+    The script defines a function of `vlprobe.components` with the argument of the module's default export, and the
+    component's style sheets.
     """
     key = json.dumps(name)
     script = classic(_read(f"{name}.js"))
@@ -149,7 +151,7 @@ def _read(name: str) -> str:
 
 
 def classic(text: str) -> str:
-    """The body of a function that returns a module's default export.
+    """Convert a module to the body of a function that returns the module's default export.
 
     Raises ValueError if the module imports something, or exports anything else.
 
@@ -165,12 +167,12 @@ def classic(text: str) -> str:
 
 
 def table(name: str, values: Mapping[str, object] | Sequence[str]) -> str:
-    """Values as a plain script: `vlprobe.tables[name] = ...`."""
+    """Return values as a classic script: `vlprobe.tables[name] = ...`."""
     return f"window.vlprobe.tables[{json.dumps(name)}] = {json.dumps(packed(values))};\n"
 
 
 def packed(values: Mapping[str, object] | Sequence[str]) -> str | Sequence[str]:
-    """Values as compressed JSON in base64: a fifth of the size. Lists of pictures do not change."""
+    """Return values as compressed JSON in base64, a fifth of the size. Lists of pictures are returned unchanged."""
     if not isinstance(values, Mapping):
         return values
     return _compressed(json_text(values))

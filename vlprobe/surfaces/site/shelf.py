@@ -1,6 +1,7 @@
-"""The pictures of a site: each once, as small copies in scripts of a bounded size, by short keys.
+"""The pictures of a site. Each is stored once, as a small copy in a script of bounded size, and has a short key.
 
-Drawings of vlprobe are published, and bundled photographs with their credits; all others only if the user allows it.
+Drawings by vlprobe and bundled photographs (with their credits) are always published. Other pictures are published only
+if the user allows it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +17,7 @@ CHUNK = 64  # pictures of one script: about 600 kB
 
 
 class Shelf:
-    """Gives every picture a key, and remembers which pictures are not here and which may not go out."""
+    """Gives every picture a key, and records which pictures are missing and which may not be published."""
 
     def __init__(self, root: Path, may_publish: bool) -> None:
         self._root, self._may_publish = root, may_publish
@@ -26,27 +27,27 @@ class Shelf:
 
     @property
     def n_held_back(self) -> int:
-        """Count the pictures left out because no one allowed their publication."""
+        """The number of pictures left out because no one allowed their publication."""
         return len(self._held_back)
 
     @property
     def folders(self) -> set[str]:
-        """The paths of all pictures that a page names."""
+        """The folders of all pictures that have absolute paths."""
         paths = [Picture.from_name(name).path for name in self._keys]
         return {str(path.parent) for path in paths if path.is_absolute()}
 
     @property
     def n_pictures(self) -> int:
-        """Count how many pictures go out."""
+        """The number of published pictures."""
         return sum(map(len, self._chunks))
 
     @property
     def chunks(self) -> Sequence[Sequence[str]]:
-        """Data addresses, in scripts; a picture's key is the number of its script and its place."""
+        """Data URLs of pictures, grouped by script. A picture's key is the number of its script and its index in it."""
         return self._chunks
 
     def add(self, names: Iterable[str]) -> None:
-        """Add pictures, so that many are read at once."""
+        """Add pictures. Adding many at once is faster because they are read together."""
         new = [name for name in dict.fromkeys(names) if name and name not in self._keys]
         free = [
             name
@@ -68,19 +69,20 @@ class Shelf:
                 self._keys[name] = f"{len(self._chunks) - 1}/{len(self._chunks[-1]) - 1}"
 
     def key(self, name: str) -> str:
-        """The key of a picture; "" of one that is not here or does not go out."""
+        """Return the key of a picture, or "" if the picture is missing or may not be published."""
         if name not in self._keys:
             self.add([name])
         return self._keys.get(name, "")
 
     def address(self, name: str) -> str:
-        """The data address of a picture; "" of one that is not here or does not go out."""
+        """Return the data URL of a picture, or "" if the picture is missing or may not be published."""
         chunk, _, place = self.key(name).partition("/")
         return self._chunks[int(chunk)][int(place)] if place else ""
 
 
 def is_drawn(name: str) -> bool:
-    """Return whether vlprobe drew the picture, and what is mixed into it: their files show the scenes that
-    their names say.
+    """Return whether vlprobe drew the picture and every picture mixed into it.
+
+    In a drawing by vlprobe, the file shows the scene that its name describes.
     """
     return all(map(drawn.is_drawing, Picture.from_name(name).paths))
