@@ -1,10 +1,10 @@
-"""Minimal pairs of two captioned frames of one video (EqBen, appendix B.1 to B.3), and boundaries in
+"""Minimal pairs of two captioned frames from one video (EqBen, appendix B.1 to B.3), and boundaries in
 videos (A.6).
 
     frames:TABLE                pictures next to the table
     frames:TABLE@FOLDER         add +available to use only the pairs whose frames exist
 
-TABLE is .csv, .tsv (tabs, no quotes) or .jsonl with a row for each frame. Columns:
+TABLE is a .csv, .tsv (tabs, no quotes) or .jsonl file with a row for each frame. Columns:
 
     video, frame, time, caption             name of the video, file of the frame, its second in the video, its caption
     object                                  object of the row, if a frame has a row for each object
@@ -13,7 +13,7 @@ TABLE is .csv, .tsv (tabs, no quotes) or .jsonl with a row for each frame. Colum
     faces                                   number of faces in the frame, or true or false
 
 A segment is a run of frames with one caption and one boundary; its middle frame represents it.
-Pairs consist of
+The pairs are:
 
     (no option)   neighboring frames
     +ag           frames with at least 2 of 3 relations different; when a pair is chosen, the frame after its second is
@@ -25,18 +25,18 @@ Pairs consist of
 
 These options can be used with or without one of the above:
 
-    +boundaries   no pairs: an item is a boundary, with all frames of its video, for the probe `series` (A.6)
-    +graph        captions are written from `object`, `spatial` and `contacting` by EqBen's template (4.1, B.1)
+    +boundaries   no pairs: each item is a boundary, with all frames of its video, for the probe `series` (A.6)
+    +graph        captions are written from `object`, `spatial` and `contacting` with EqBen's template (4.1, B.1)
     +video        frames are extracted from the file FOLDER/video, with PyAV (vlprobe[data]), at
-                  the row's `time`; rows without one are segments, cut into 5 frames per second (A.6). The column
+                  the row's `time`; a row without a time is a segment, cut into 5 frames per second (A.6). The column
                   `frame` is not read; frames are stored in the cache.
 
-vlprobe has no face detector: fill in `faces` yourself. The manual screening of B.2 is not
+vlprobe has no face detector: fill in `faces` yourself. The manual screening in B.2 is not
 reproduced. Two frames with the same caption are never a pair. The notes count excluded frames and pairs. An
-item is image I1, captions (T1,), foil_image I2, foils (T2,); pairs that share a frame are one
-cluster, as are the boundaries of a video.
+item is image I1, captions (T1,), foil_image I2, foils (T2,). Pairs that share a frame form one
+cluster, as do the boundaries in one video.
 
-Appendix B.1 prints the template of +graph with the attention relation in the first place, but all captions of figures
+Appendix B.1 prints the template of +graph with the attention relation in the first place, but all captions in figures
 5 and 16 have the contacting relation there, such as "The person is sitting on the sofa which is behind him/her.", and
 so does ours. Frames from video files are stored in the cache as PNG, named by the digest of the video and the time.
 Other versions of FFmpeg may decode other pixels, which changes the digests of the frames and of the dataset.
@@ -68,7 +68,7 @@ FACES_WORDS = {"": None, "false": 0, "no": 0, "true": 1, "yes": 1}
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One row of the table."""
+    """One row of a table of frames."""
 
     key: str  # line number
     video: str
@@ -91,7 +91,7 @@ EXPECTED_GRAPHS = (
 
 
 def captioned(file: Path, frames: Sequence[Frame]) -> list[Frame]:
-    """Write the frames' captions from their relations; the caption is empty if a relation cannot be expressed.
+    """Write the frames' captions from their relations. The caption is empty if a relation cannot be expressed.
 
     Raises:
         InvalidInput: a frame lacks an object, or one of the relations in the template.
@@ -108,7 +108,7 @@ def captioned(file: Path, frames: Sequence[Frame]) -> list[Frame]:
 
 
 def caption(object_name: str, spatial: str, contacting: str) -> str:
-    """Describe one object in a frame; "" if a relation has no meaning.
+    """Describe one object in a frame; return "" if a relation has no meaning.
 
     >>> caption("sofa", "behind", "sitting_on")
     'The person is sitting on the sofa which is behind him/her.'
@@ -133,7 +133,7 @@ EXPECTED_ROWS = (
 
 
 def segments(sequence: list[Frame]) -> list[list[Frame]]:
-    """Group frames into runs with one caption and one boundary; frames without a caption are left out."""
+    """Group frames into runs with the same caption and boundary. Frames without a caption are left out."""
     captioned = [frame for frame in sequence if frame.caption]
     return [
         list(run)
@@ -142,7 +142,7 @@ def segments(sequence: list[Frame]) -> list[list[Frame]]:
 
 
 def sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
-    """Return the frames of each video (and object) by time. Raises InvalidInput for impossible times."""
+    """Group the frames by video (and object), and sort them by time. Raises InvalidInput for impossible times."""
     sequences: dict[tuple[str, str], dict[float, Frame]] = {}
     repeated = []
     for frame in frames:
@@ -170,16 +170,16 @@ def sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
 def read(
     file: Path, choice: str, *, writes_captions: bool, is_video: bool
 ) -> tuple[list[Frame], list[str]]:
-    """Read all frames of a table, and notes.
+    """Read all frames in a table, and notes about ignored columns.
 
     Args:
         file: The table.
         choice: The filter; some filters need certain columns.
-        writes_captions: Write captions from the relations.
-        is_video: Extract frames from videos; a row then has no file, and may lack a time.
+        writes_captions: Whether to write captions from the relations.
+        is_video: Whether to extract frames from videos; a row then has no file, and may lack a time.
 
     Raises:
-        InvalidInput: a row is not a frame, or a column is missing.
+        InvalidInput: a row does not describe a frame, or a column is missing.
     """
     rows = read_rows(file)
     present = {column for _, row in rows for column in row}
@@ -209,7 +209,7 @@ def read(
 
 
 def _refuse_lacks(file: Path, frames: Sequence[Frame], choice: str) -> None:
-    """Raise InvalidInput if a column that the filter needs is missing."""
+    """Raise InvalidInput if a row lacks a value that the filter needs."""
     if choice == "ag":
         faulty = [
             frame.key for frame in frames if len(frame.relations) != 3 or not all(frame.relations)
@@ -226,7 +226,7 @@ def _refuse_lacks(file: Path, frames: Sequence[Frame], choice: str) -> None:
 
 
 def _frame(key: str, row: dict[str, str], is_video: bool) -> Frame | None:
-    """Convert a row to a frame; None if it is not one. A row of a video without a time is a segment."""
+    """Convert a table row to a frame; None if the row is invalid. A row for a video without a time is a segment."""
     video, file = row.get("video", ""), "" if is_video else row.get("frame", "")
     time, boundary = _number(row.get("time", "")), _number(row.get("boundary") or "-inf")
     faces = FACES_WORDS.get(row.get("faces", "").lower(), _number(row.get("faces", "")))
@@ -343,17 +343,17 @@ EXPECTED_VIDEO = "an MP4, MOV, MKV, WebM, AVI or MPEG file with a video stream"
 
 
 def extracted(file: Path, frames: Sequence[Frame], folder: Path, cache: Path) -> list[Frame]:
-    """Extract the frames to files in the cache; rows without a time are segments, cut into FPS frames per second.
+    """Extract the frames to files in the cache. A row without a time is a segment, cut into FPS frames per second.
 
     Args:
         file: The table, for errors.
-        frames: Its rows; `video` is the name of a file.
-        folder: Folder of the videos.
-        cache: Pictures are written to `cache/frames`.
+        frames: The rows of the table; `video` is the name of a file.
+        folder: Folder with the videos.
+        cache: Cache folder; pictures are written to `cache/frames`.
 
     Raises:
         MissingDependency: PyAV is not installed.
-        InvalidInput: a video is missing or cannot be read, or a time is outside of it.
+        InvalidInput: a video is missing or cannot be read, or a time is outside of its video.
     """
     by_video: dict[str, list[Frame]] = {}
     for frame in frames:
@@ -395,7 +395,7 @@ def _of_video(file: Path, path: Path, frames: Sequence[Frame], cache: Path) -> l
 
 
 def _cut(path: Path, segments: Sequence[Frame]) -> list[Frame]:
-    """Return a frame every 1 / FPS s with the values of its segment; segments begin at their boundaries."""
+    """Return a frame every 1 / FPS s, with the values of the segment that contains it. Boundaries begin segments."""
     ordered = sorted(segments, key=lambda segment: segment.boundary)
     final_second = 0.0
     for seconds, _ in _decoded(path):
@@ -417,7 +417,7 @@ def _cut(path: Path, segments: Sequence[Frame]) -> list[Frame]:
 def _write(
     file: Path, path: Path, missing: Sequence[float], file_of_time: dict[float, Path]
 ) -> None:
-    """Write the frames shown at these times, which must be in ascending order."""
+    """Write the frames shown at the missing times, which must be in ascending order."""
     waiting = list(missing)
     final_second, picture_before = 0.0, None
     for seconds, picture in _decoded(path):
@@ -440,7 +440,7 @@ def _save(picture: "av.VideoFrame", path: Path) -> None:
 
 
 def _decoded(path: Path) -> Iterator[tuple[float, "av.VideoFrame"]]:
-    """Yield the second, counted from the first frame, and the picture of each frame. Raises InvalidInput."""
+    """Yield the time (in seconds from the first frame) and picture of each frame. Raises InvalidInput."""
     try:
         import av
         from av.error import FFmpegError
@@ -496,12 +496,12 @@ _Rows = list[tuple[Item, Sequence[str]]]  # items without their pictures, and th
 
 
 def names() -> list[str]:
-    """Return the form of a name; TABLE and FOLDER stand for paths."""
+    """Return the accepted forms of a dataset name; TABLE and FOLDER stand for paths."""
     return ["frames:TABLE@FOLDER", "frames:TABLE@FOLDER+ag", "frames:TABLE@FOLDER+boundaries"]
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load pairs or boundaries in the order of the videos in the table, then by time. Raises InvalidInput."""
+    """Load the pairs or boundaries, sorted by video as in the table, then by time. Raises InvalidInput."""
     source = _source(name)
     choices = sorted(source.options & {*FILTERS, BOUNDARIES})
     if len(choices) > 1:
@@ -564,7 +564,7 @@ def _pairs(file: Path, frames: Sequence[Frame], choice: str) -> tuple[_Rows, lis
 
 
 def _pair(file: Path, earlier: Frame, later: Frame) -> Item:
-    """Return a pair as an item without its pictures."""
+    """Build the item for a pair, without its pictures."""
     tags = {"subset": file.stem, "video": earlier.video} | (
         {"object": earlier.object} if earlier.object else {}
     )
@@ -578,7 +578,7 @@ def _pair(file: Path, earlier: Frame, later: Frame) -> Item:
 
 
 def _boundaries(file: Path, frames: Sequence[Frame], choice: str) -> tuple[_Rows, list[str]]:
-    """Return every boundary of each video, with all frames of the video, including those without a caption."""
+    """Return every boundary in each video, with all frames of the video, including those without a caption."""
     item_rows: _Rows = []
     early = []
     for sequence in sequences(file, frames):

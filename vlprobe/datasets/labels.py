@@ -1,4 +1,4 @@
-"""Column `label` that marks captions as true or false."""
+"""The column `label`, which marks captions as true or false."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ TRUTHS = {
 
 
 def is_true(value: str) -> bool | None:
-    """Return whether a label marks the caption as true; None if it marks neither true nor false.
+    """Return whether a label marks a caption as true; None if the label means neither true nor false.
 
     >>> is_true("1"), is_true("False"), is_true("cat")
     (True, False, None)
@@ -22,12 +22,12 @@ def is_true(value: str) -> bool | None:
 
 
 def check_values(file: Path, counts: Mapping[str, int], name: str) -> None:
-    """Check that no captions are labeled false.
+    """Check that a table does not label some of its captions as false.
 
     Args:
-        file: The table, for an error.
+        file: The table, for the error message.
         counts: Number of captions by label; blank labels are ignored.
-        name: The `table:` name of the file, for an error.
+        name: The `table:` name of the file, for the error message.
 
     Raises:
         InvalidInput: there are two labels, one for true and one for false captions.

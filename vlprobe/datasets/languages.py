@@ -1,4 +1,4 @@
-"""Detect captions that are not in English, once per set of captions: `cache/languages/<digest>.json`."""
+"""Detect captions that are not in English, and cache the result for each set in `cache/languages/<digest>.json`."""
 
 import contextlib
 import hashlib
@@ -20,7 +20,7 @@ def foreign_captions(captions: Collection[str], cache: Path | None) -> frozenset
 
     Args:
         captions: Any texts.
-        cache: Folder in which the results for many captions are cached, if it can be written; None: no caching.
+        cache: Folder in which the results for many captions are cached, if it is writable; None: no caching.
     """
     every = sorted(set(captions))
     if len(every) < REMEMBERED or cache is None:
@@ -38,7 +38,7 @@ def foreign_captions(captions: Collection[str], cache: Path | None) -> frozenset
 
 
 def _remembered(path: Path, captions: Collection[str]) -> frozenset[str] | None:
-    """Return the stored result for these captions; None if there is none or the file has other content."""
+    """Return the cached result for a set of captions; None if there is none or the file has other content."""
     try:
         foreign = files.parse_json_object(files.read(path).decode())["foreign"]
         verdict = frozenset(foreign)

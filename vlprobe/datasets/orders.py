@@ -1,19 +1,19 @@
-"""Candidates as people rank them for a query, before and after an edit of the query (EqBen,
+"""Candidates in the order in which people rank them for a query, before and after an edit of the query (EqBen,
 figures 1 and 7), for the probe `series`.
 
     orders:FILE              pictures next to the file
     orders:FILE@FOLDER       add +available to use only the queries whose candidates all exist
 
-FILE is .csv, .tsv (tabs, no quotes) or .jsonl with a row for each query. Columns:
+FILE is a .csv, .tsv (tabs, no quotes) or .jsonl file with a row for each query. Columns:
 
     query             text of the search
     candidates        names of pictures as people ranked them, best first: a list, or a.jpg|b.jpg|c.jpg
-    edit              the query with one thing changed (if any): "right" for "left"
-    edit_candidates   the same pictures as people ranked them for the edit (if they did)
+    edit              the query with one thing changed (optional): "right" for "left"
+    edit_candidates   the same pictures as people ranked them for the edit (optional)
     id                name of the row (default: its number)
 
-Other columns are tags. The paper's own order (25 pictures of LAION-400M, five people) is printed as
-a figure and not released. Ties are not supported: if several people ranked, write the order
+Other columns are tags. The paper's own order (25 pictures from LAION-400M, five people) is printed as
+a figure and not released. Ties are not supported: if several people ranked the candidates, write the order
 that they agree on.
 
 An item is image (the best candidate), captions (query,), foils (edit,), and the series of candidates.
@@ -40,17 +40,17 @@ _SUFFIXES = (".csv", ".tsv", ".jsonl")
 
 
 def names() -> list[str]:
-    """Return the form of a name; FILE and FOLDER stand for paths."""
+    """Return the accepted forms of a dataset name; FILE and FOLDER stand for paths."""
     return ["orders:FILE", "orders:FILE@FOLDER"]
 
 
 def check_name(name: str) -> None:
-    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a dataset name and the start of its file, without loading it. Raises NotFound or InvalidInput."""
     check_records_head(sources.parse_source(name, [sources.AVAILABLE], _SUFFIXES).files[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load queries in the order of the files. Raises InvalidInput."""
+    """Load the queries in the order of the files. Raises InvalidInput."""
     source = sources.parse_source(name, [sources.AVAILABLE], _SUFFIXES)
     source = source if source.images else replace(source, images=source.files[0].parent)
     rows = []
@@ -78,7 +78,7 @@ def _repeats(names: list[str]) -> bool:
 
 
 def _check_edit(file: Path, key: str, row: Mapping[str, str]) -> None:
-    """Raise InvalidInput if people's order for the edit does not have the same candidates."""
+    """Raise InvalidInput if a row ranks other candidates for the edit than for the query."""
     candidates, edited = _ranked(row), _ranked(row, "edit_candidates")
     if not edited:
         return
@@ -104,7 +104,7 @@ def _check_edit(file: Path, key: str, row: Mapping[str, str]) -> None:
 
 
 def _item(file: Path, key: str, row: Mapping[str, str]) -> Item:
-    """Return a row as an item without its pictures."""
+    """Convert a table row to an item without its pictures."""
     candidates, edited = _ranked(row), _ranked(row, "edit_candidates")
     tags = {column: value for column, value in row.items() if column not in COLUMNS and value}
     return Item(

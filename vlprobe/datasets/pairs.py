@@ -1,23 +1,23 @@
-"""Minimal pairs and foils as released: Winoground, EqBen, EqBen_Mini and VALSE.
+"""Minimal pairs and foils in their released formats: Winoground, EqBen, EqBen_Mini and VALSE.
 
     pairs:FILE               pictures next to the file
     pairs:FILE@IMAGEDIR      add +available to use only the rows whose pictures exist, or
                              +unpictured to keep the others too, for imported scores (scores:)
-    pairs:DIR@IMAGEDIR       all .json and .jsonl files of a folder
+    pairs:DIR@IMAGEDIR       all .json and .jsonl files in a folder
 
 A row is recognized by its fields, at any level of nesting (EqBen's video files nest by video and subject):
 
     image_0, image_1, caption_0, caption_1      Winoground: image names without an ending
-    image0, image1, caption0, caption1          EqBen; of a list of captions the first is used, as EqBen's code does
+    image0, image1, caption0, caption1          EqBen; of a list of captions the first is used, as in EqBen's code
     image_file, caption, foil                   VALSE
 
 In an EqBen list with pictures in several folders (EqBen_Mini), the tag
-`subset` is the folder, else the file. An item of a pair is image I1, captions (T1,), foil_image I2, foils (T2,);
-a VALSE item has no second picture. VALSE foils are used if at least two of three
+`subset` is the folder, otherwise it is the file. The item for a pair is image I1, captions (T1,), foil_image I2,
+foils (T2,); a VALSE item has no second picture. VALSE foils are used if at least two of three
 annotators distinguished them from the caption, or if they have no votes; +unvalidated keeps all foils. Rows that
-share a picture are one cluster: they are resampled together.
+share a picture form one cluster: they are resampled together.
 
-YouCook2's frames are .npy arrays of height x width x 3, 8 bits, blue first: they are written once
+YouCook2's frames are .npy arrays of height x width x 3, with 8 bits per value, in BGR order. They are written once
 as BMP into cache/frames/ (without loss, and with the same bytes under every version of PIL). Any
 other array is rejected.
 """
@@ -52,17 +52,17 @@ VALSE_TAGS = {"linguistic_phenomena": "phenomenon", "dataset": "dataset"}
 
 
 def names() -> list[str]:
-    """Return the form of a name; FILE and IMAGEDIR stand for paths."""
+    """Return the accepted forms of a dataset name; FILE and IMAGEDIR stand for paths."""
     return ["pairs:FILE", "pairs:FILE@IMAGEDIR"]
 
 
 def check_name(name: str) -> None:
-    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a dataset name and the start of its file, without loading it. Raises NotFound or InvalidInput."""
     check_records_head(sources.parse_source(name, OPTIONS, [".json", ".jsonl"]).files[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load rows in the order of the files. Raises InvalidInput."""
+    """Load the rows in the order of the files. Raises InvalidInput."""
     source = sources.parse_source(name, OPTIONS, [".json", ".jsonl"])
     if source.images is None:
         source = replace(source, images=source.files[0].parent)
@@ -120,7 +120,7 @@ def _read(file: Path) -> list[_Row]:
 
 
 def _row(key: str, subset: str, row: dict) -> _Row:
-    """Convert a row to an item without its pictures. Any other text or number of a pair is a tag."""
+    """Convert a row to an item without its pictures. Any other text or number in a pair's row becomes a tag."""
     *images, caption, foil = _texts(row).values()
     further = {field: value for field, value in row.items() if field not in (*_fields(row), "id")}
     if _fields(row) == VALSE:
@@ -144,12 +144,12 @@ def _row(key: str, subset: str, row: dict) -> _Row:
 
 
 def _fields(row: dict) -> tuple[str, ...]:
-    """Return the four or three fields that identify a row's format; empty for an unknown format."""
+    """Return the four or three fields that identify the format of a row; empty for an unknown format."""
     return next((fields for fields in LAYOUTS if set(fields) <= set(row)), ())
 
 
 def _texts(row: dict) -> dict[str, str]:
-    """Return the stripped values of these fields, pictures first: of a list the first; "" if the value is not text."""
+    """Return the stripped values of a row's known fields, pictures first; the first entry of a list, "" if not text."""
     values = {
         field: row[field][0] if isinstance(row[field], list) and row[field] else row[field]
         for field in _fields(row)
@@ -161,7 +161,7 @@ def _texts(row: dict) -> dict[str, str]:
 
 
 def _leaves(content: object, trail: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict]]:
-    """Yield rows with the keys that lead to them; a dict of only lists or dicts is a level of nesting."""
+    """Yield each row with the keys that lead to it. A dict that contains only lists or dicts is a level of nesting."""
     if isinstance(content, list):
         for number, child in enumerate(content):
             row_id = child.get("id") if isinstance(child, dict) else None
@@ -178,7 +178,7 @@ def _leaves(content: object, trail: tuple[str, ...]) -> Iterator[tuple[tuple[str
 
 
 def _opened(items: list[Item], cache: Path) -> list[Item]:
-    """Return the items with frames in place of .npy arrays."""
+    """Return the items with each .npy array replaced by a picture file."""
     arrays = list(
         dict.fromkeys(
             picture.path
@@ -202,7 +202,7 @@ def _opened(items: list[Item], cache: Path) -> list[Item]:
 
 
 def _frame(path: Path, target: Path) -> Path:
-    """Write an array as a picture file, atomically, unless the file exists."""
+    """Write an array as a picture file, atomically, unless the file exists, and return its path."""
     refuse_outside(path)  # anyone may read the picture that is made from it
     if target.is_file():
         return target

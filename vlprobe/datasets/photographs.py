@@ -1,4 +1,4 @@
-"""Find and download COCO photographs that a question set shows and this machine lacks.
+"""Find and download the COCO photographs that a question set shows and that this machine lacks.
 
 Photographs are only downloaded with `vlprobe pictures DATASET`. The licenses of COCO's
 photographs differ; you may view them, but most may not be redistributed.
@@ -21,7 +21,7 @@ SPLITS = ("val2017", "train2017", "val2014", "train2014")
 
 
 def url(path: Path, host: str = HOST) -> str | None:
-    """Return the URL of a photograph, None if it is not one of COCO's.
+    """Return the URL of a COCO photograph, or None for any other picture.
 
     >>> url(Path("pictures/coco/val2017/000000000139.jpg"))
     'http://images.cocodataset.org/val2017/000000000139.jpg'
@@ -35,11 +35,11 @@ def missing(items: Iterable[Item], host: str = HOST) -> tuple[dict[Path, str], i
     """Return the photographs that are not on this machine.
 
     Args:
-        items: Items of a dataset that keeps questions without a picture.
+        items: Items from a dataset that keeps questions without a picture.
         host: Server with COCO's folders.
 
     Returns:
-        The URL of each COCO photograph by file, and the number of other missing pictures.
+        The URL of each missing COCO photograph by file, and the number of other missing pictures.
     """
     absent = {picture.path for item in items for picture in item.pictures if picture.absent}
     addresses = {path: address for path in sorted(absent) if (address := url(path, host))}
@@ -47,7 +47,7 @@ def missing(items: Iterable[Item], host: str = HOST) -> tuple[dict[Path, str], i
 
 
 def page(path: Path) -> str:
-    """Return the public page of a COCO photograph, "" for any other.
+    """Return the public page of a COCO photograph, or "" for any other picture.
 
     >>> page(Path("pictures/coco/val2017/000000000139.jpg"))
     'https://cocodataset.org/#explore?id=139'
@@ -56,10 +56,10 @@ def page(path: Path) -> str:
 
 
 def announcement(addresses: dict[Path, str], host: str = HOST) -> str:
-    """Request the sizes of photographs, and return a sentence with their number and total size.
+    """Ask the server for the sizes of the photographs, and return a sentence with their number and total size.
 
     Raises:
-        InvalidInput: the server gives no size at all.
+        InvalidInput: the server reports no size for any photograph.
     """
     n_bytes, n_unknown = downloads.total_bytes(addresses.values())
     if n_unknown == len(addresses):
@@ -72,14 +72,14 @@ def announcement(addresses: dict[Path, str], host: str = HOST) -> str:
 
 
 def summary(report: DownloadReport) -> str:
-    """Return a sentence with the number and size of the downloaded photographs."""
+    """Return a sentence with the number and total size of the downloaded photographs."""
     return f"{report.n_written:,} photographs downloaded, {report.n_bytes / 1e6:,.1f} MB."
 
 
 def download(
     store: Store, addresses: dict[Path, str], on_progress: Callable[[int, int], None]
 ) -> DownloadReport:
-    """Download photographs, and write only intact images.
+    """Download photographs, and write only those that are intact images.
 
     Args:
         store: Store whose pages show the photographs.

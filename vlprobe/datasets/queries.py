@@ -1,18 +1,18 @@
-"""Versions of a query with the same meaning, for the stability of rankings (PRSM).
+"""Versions of a query that have the same meaning, to measure the stability of rankings (PRSM).
 
     queries:FILE       P1: paraphrases from a table (.csv, .tsv) or .jsonl with columns `query` (an id) and `caption`,
                        a row for each version, two or more per query; a column `version` names them
                        (else o, c1, c2, ...)
     queries:FILE+p2    P2: prefixes, from SocialCounterfactuals' prompts: np (none), p3 (a photo of), p2 (a picture of),
                        p1 (an image of)
-    queries:FILE+p3    P3: synonyms of its attributes: o (as written), a1 and a2 (one replaced), a12 (both)
+    queries:FILE+p3    P3: synonyms for attributes: o (as written), a1 and a2 (one replaced), a12 (both)
 
-An item is a query without a picture; its captions are the versions, and its setting is P1, P2 or
+An item is a query without a picture. Its captions are the versions, and its setting is P1, P2 or
 P3. Tags: `versions`, their names in order, joined by commas; `gender`, `race` and `trait` if the
 prompt has them; and in P1 the table's other columns.
 
 We chose the synonyms, as close in meaning as possible, because PRSM's were written by GPT-5 and
-are not published. No synonym is itself an attribute of the dataset, which would turn the query into
+are not published. No synonym is itself an attribute in the dataset, which would turn the query into
 another query.
 """
 
@@ -69,19 +69,19 @@ PROMPTS_EXPECTED = (
 
 
 def names() -> list[str]:
-    """Return the form of a name; FILE stands for a path."""
+    """Return the accepted forms of a dataset name; FILE stands for a path."""
     return ["queries:FILE", "queries:FILE+p2", "queries:FILE+p3"]
 
 
 def check_name(name: str) -> None:
-    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a dataset name and the start of its file, without loading it. Raises NotFound or InvalidInput."""
     check_records_head(
         sources.parse_source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"]).files[0],
     )
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load queries in the order of the file. Raises InvalidInput."""
+    """Load the queries in the order of the file. Raises InvalidInput."""
     source = sources.parse_source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"])
     if len(source.files) != 1 or source.images or len(source.options) > 1:
         raise InvalidInput(
@@ -197,7 +197,7 @@ def _is_prompts(row: object) -> bool:
 
 
 def _prefixed(text: str) -> Item:
-    """Return a query with each of the four prefixes; `text` has none."""
+    """Build a query from a text without a prefix: one version with each of the four prefixes."""
     inner = text[0].lower() + text[1:] if re.match("An? ", text) else text
     versions = [f"{prefix} {inner}" if prefix else text for prefix in PREFIXES.values()]
     tags = {"versions": ",".join(PREFIXES), **_attributes(text)}
@@ -205,7 +205,7 @@ def _prefixed(text: str) -> Item:
 
 
 def _with_synonyms(prompt: re.Match[str]) -> Item:
-    """Return a prompt with synonyms for its first, second and both attributes; the article agrees."""
+    """Build a query from a prompt, with synonyms for its first, second and both attributes; articles are adapted."""
     text = prompt[0]
     lead, article, first_attribute, second_attribute, head_noun = prompt.groups()
     versions = {

@@ -3,10 +3,10 @@
     rococo:FILE              texts only
     rococo:FILE@IMAGEDIR     with pictures; add +available to use only the images that exist
 
-Ten captions are five originals and five altered, eleven are six originals: altered caption j is
-always made from original j. An item's captions are the originals, its foils the altered ones. A
-file of five to seven captions (the Karpathy test split itself) has no altered ones. The pictures
-are those of COCO val2014.
+Ten captions are five originals and five altered ones; eleven are six originals and five altered ones. Altered
+caption j is always made from original j. An item's captions are the originals, its foils the altered ones. A
+file with five to seven captions per image (the Karpathy test split itself) has no altered ones. The pictures
+are those in COCO val2014.
 """
 
 from pathlib import Path
@@ -23,17 +23,17 @@ EXPECTED = '{"image": "val2014/COCO_val2014_....jpg", "caption": [10 or 11 texts
 
 
 def names() -> list[str]:
-    """Return the form of a name; FILE and IMAGEDIR stand for paths."""
+    """Return the accepted forms of a dataset name; FILE and IMAGEDIR stand for paths."""
     return ["rococo:FILE", "rococo:FILE@IMAGEDIR"]
 
 
 def check_name(name: str) -> None:
-    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a dataset name and the start of its file, without loading it. Raises NotFound or InvalidInput."""
     check_records_head(sources.parse_source(name, [sources.AVAILABLE], [".json"]).files[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load images in the order of the file. Raises InvalidInput."""
+    """Load the images in the order of the file. Raises InvalidInput."""
     source = sources.parse_source(name, [sources.AVAILABLE], [".json"])
     if len(source.files) != 1:
         raise InvalidInput(

@@ -1,9 +1,9 @@
-"""Parse names of published benchmark files (PREFIX:FILE, PREFIX:FILE@IMAGEDIR, options after a plus sign)
+"""Parse the names of published benchmark files (PREFIX:FILE or PREFIX:FILE@IMAGEDIR, with options after a plus sign)
 and find their pictures.
 
 `triplets:swap_obj.json@val2017+available` is the file swap_obj.json with the pictures in val2017;
-only rows with an existing picture are used. FILE may be a folder: all its files of the right
-kind, in the order of their names.
+only rows with an existing picture are used. FILE may be a folder: then all its files of the right
+kind are read, sorted by name.
 """
 
 import re
@@ -24,7 +24,7 @@ COCO_FILE_NAME = re.compile(r"(?:COCO_(?:train|val|test)\d{4}_)?(\d{12})\.jpg")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Parsed name of a dataset."""
+    """Parsed name of a dataset in a published file format."""
 
     name: str
     files: tuple[Path, ...]
@@ -33,11 +33,11 @@ class Source:
 
 
 def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> Source:
-    """Parse a name. An existing path may contain @ and +.
+    """Parse a dataset name. An existing path may contain @ and +.
 
     Raises:
         NotFound: an option is not among `options`.
-        InvalidInput: there is no path, the image folder is missing, or the folder has no files with these
+        InvalidInput: there is no path, the image folder is missing, or the folder has no files with one of the
             suffixes.
     """
     prefix, _, path = name.partition(":")
@@ -77,7 +77,7 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
 
 
 def _files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
-    """Return the file itself, or a folder's files with these suffixes, by name. Raises InvalidInput."""
+    """Return the file itself, or the files in a folder with one of the suffixes, by name. Raises InvalidInput."""
     if not path.is_dir():
         return (path,)
     matching = tuple(sorted(file for file in path.iterdir() if file.suffix in suffixes))
@@ -90,7 +90,7 @@ def _files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
 
 
 def split_unpictured(name: str) -> tuple[Path, bool]:
-    """Return the path in PREFIX:PATH, and whether `+unpictured` follows it."""
+    """Return the path in PREFIX:PATH, and whether the name ends with `+unpictured`."""
     path = name.partition(":")[2]
     option = f"+{UNPICTURED}"
     is_option = path.endswith(option) and not files.parse_path(path).exists()
@@ -102,7 +102,7 @@ def keep_unpictured(items: Sequence[Item], folder: Path) -> tuple[list[Item], li
 
     Args:
         items: Items whose pictures may be missing.
-        folder: Folder in which their pictures were searched.
+        folder: Folder in which the pictures were searched.
     """
     marked, n_missing = [], 0
     for item in items:
@@ -115,13 +115,13 @@ def keep_unpictured(items: Sequence[Item], folder: Path) -> tuple[list[Item], li
 
 
 def absent_name(name: str) -> str:
-    """Return the identifier of a missing picture: for COCO the id, as for an existing picture."""
+    """Return the identifier of a missing picture. For COCO it is the id, as for an existing picture."""
     match = COCO_FILE_NAME.fullmatch(Path(name).name)
     return match[1] if match else name
 
 
 def refuse_rows(file: Path, faulty: Sequence[str], total: int, expected: str) -> None:
-    """Raise InvalidInput if rows are faulty, with their number, the first one and the expected form."""
+    """Raise InvalidInput if rows are faulty, with their number, the first faulty row and the expected form."""
     if faulty:
         raise InvalidInput(
             f"{len(faulty)} of {total} rows of '{file}' are invalid (first: {faulty[0]}). "
@@ -134,13 +134,13 @@ def unread_columns(
     rows: Iterable[Mapping[str, object]],
     read: Iterable[str],
 ) -> list[str]:
-    """Return a note with the columns of a file that are not read, if there are any."""
+    """Return a note that lists the columns in a file that are not read, or no note if all are read."""
     unread = sorted({str(column) for row in rows for column in row} - set(read))
     return [f"Columns of {file.name} that are not read: {', '.join(unread)}."] if unread else []
 
 
 def count_note(keys: Sequence[str], total: int, predicate: str, unit: str = "rows") -> list[str]:
-    """Return a note with the number of rows (or other units) for which a predicate holds, if there are any."""
+    """Return a note with the number of rows (or other units) that match a predicate, or no note if none does."""
     return [f"{len(keys)} of {total} {unit} {predicate} (first: {keys[0]})."] if keys else []
 
 
@@ -149,7 +149,7 @@ def attach_pictures(
     rows: Sequence[tuple[Item, Sequence[str]]],
     knows_unpictured: bool = False,
 ) -> tuple[list[Item], list[str]]:
-    """Attach pictures to items: the first name is the item's image, the second its other image.
+    """Attach pictures to items. The first name becomes the item's image, the second its other image.
 
     A COCO picture is also found under another file name with the same id, because COCO's ids are the
     same in all years.
@@ -157,14 +157,14 @@ def attach_pictures(
     Args:
         source: The parsed name.
         rows: Items without their pictures, and the names of the pictures.
-        knows_unpictured: The dataset supports the option `unpictured`, which keeps rows with a
+        knows_unpictured: Whether the dataset supports the option `unpictured`, which keeps rows with a
             missing picture.
 
     Returns:
         The items, and notes for readers. Without an image folder, the items are returned unchanged.
 
     Raises:
-        InvalidInput: pictures are missing, unless the option `available` leaves their rows out.
+        InvalidInput: pictures are missing, unless `unpictured` keeps their rows or `available` leaves them out.
     """
     if source.images is None:
         return [item for item, _ in rows], []
@@ -198,8 +198,8 @@ def attach_pictures(
 
 
 def _with_pictures(item: Item, pictures: Sequence[Picture]) -> Item:
-    """Return the item with its pictures. The two main pictures of a series of frames are those next to the boundary;
-    the main picture of candidates is the best one.
+    """Return an item with its pictures. For a series of frames, the two main pictures are those next to the boundary;
+    for candidates, the main picture is the best one.
     """
     if item.series is None:
         return replace(item, **dict(zip(("image", "foil_image"), pictures, strict=False)))
@@ -219,7 +219,7 @@ def _lack_of_pictures(
     missing: Sequence[tuple[str, str]],
     knows_unpictured: bool,
 ) -> InvalidInput:
-    """Return the error about rows with a missing picture; `missing` has their ids and pictures."""
+    """Build the error about rows with a missing picture; `missing` contains their ids and picture names."""
     remedies = []
     path, plus, options = source.name.partition("+")
     if "@" not in path:
@@ -245,7 +245,7 @@ def _pictured_note(folder: Path, n_rows: int, n_missing: int) -> str:
 
 
 class _PictureFinder:
-    """Find the pictures of a folder by name; each name is searched once."""
+    """Finder for pictures in a folder; each name is searched only once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -255,7 +255,7 @@ class _PictureFinder:
         self._path_by_id: dict[str, Path] | None = None
 
     def picture(self, name: str) -> Picture:
-        """Return the picture of that name, marked as absent if the file does not exist.
+        """Return the picture with a given name, marked as absent if the file does not exist.
 
         An absent COCO picture is identified by its id, as an existing one would be.
         """
@@ -265,7 +265,7 @@ class _PictureFinder:
         return Picture(self.folder / name, absent=absent_name(name))
 
     def find(self, name: str) -> Path | None:
-        """Return the file of that name, in the folder or in the subfolder in the name."""
+        """Return the file with a given name, in the folder or in the subfolder that the name contains."""
         if name not in self._path_by_name:
             self._path_by_name[name] = self._find(name)
         return self._path_by_name[name]
@@ -283,7 +283,7 @@ class _PictureFinder:
         return same_id
 
     def _coco_files(self) -> dict[str, Path]:
-        """Map COCO ids to the files in the folder with COCO's naming."""
+        """Map COCO ids to the files in the folder that follow COCO's naming scheme."""
         if self._path_by_id is None:
             matches = [
                 (COCO_FILE_NAME.fullmatch(file.name), file)

@@ -1,7 +1,7 @@
-"""Tables of any layout: `table:FILE` in .csv, .tsv, .json, .jsonl, .parquet or a webdataset .tar.
+"""Tables with any layout: `table:FILE` in .csv, .tsv, .json, .jsonl, .parquet or a webdataset .tar.
 
     table:FILE               pictures next to the file, or inside it
-    table:URL                s3://, gs:// or https://, or hf://OWNER/NAME/SPLIT of the hub, downloaded into the cache
+    table:URL                s3://, gs:// or https://, or hf://OWNER/NAME/SPLIT on the hub, downloaded into the cache
     table:FILE@IMAGEDIR      add +available to use only the rows whose pictures exist, or
                              +unpictured to keep the others too, for imported scores (scores:)
     +layout=NAME             one of `tables.layouts`; default: the first that fits the columns
@@ -10,7 +10,7 @@
     +split=VALUE +label=VALUE
                              only the rows with that value in the column `split` or `label`
 
-Pairs, foils and triplets that share a picture are one cluster: they are resampled together.
+Pairs, foils and triplets that share a picture form one cluster: they are resampled together.
 
 Tables whose captions are ids, or are marked as true and false, are rejected with an explanation of how to read them.
 """
@@ -46,7 +46,7 @@ EXPECTED = f"{AVAILABLE}, {UNPICTURED}, layout=NAME, split=VALUE, label=VALUE, "
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """Parsed name of a table."""
+    """Parsed name of a dataset in a table."""
 
     name: str
     file: Path  # the last part of a URL
@@ -62,21 +62,21 @@ class TableName:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Return the columns by role, as set by the options."""
+        """Return the columns that the options assign to roles."""
         return {role: column for role, column in self.values.items() if role in ROLES}
 
     @property
     def chosen(self) -> dict[str, str]:
-        """Return the value of each column that selects rows; empty for all rows."""
+        """Return the required value of each column that selects rows; empty for all rows."""
         return {column: value for column, value in self.values.items() if column in CHOOSING}
 
 
 def parse(name: str) -> TableName:
-    """Parse a name. An existing path may contain @ and +.
+    """Parse a dataset name. An existing path may contain @ and +.
 
     Raises:
-        InvalidInput: the name has no file, the text after a plus sign is not an option, or the folder of
-            pictures is missing.
+        InvalidInput: the name has no file, the text after a plus sign is not an option, or the folder with
+            the pictures is missing.
     """
     prefix, _, path = name.partition(":")
     if not path:
@@ -124,12 +124,12 @@ AN_ID = pc.MatchSubstringOptions(r"^\s*[^\s\d]*\d\S*\s*$")
 
 
 def check_captions(table: Table, layout: Layout, name: str) -> None:
-    """Check that the captions of a table are not ids, and that the table does not mark any as false.
+    """Check that the captions in a table are not ids, and that the table does not mark any as false.
 
     Args:
         table: The table as read.
         layout: Roles of its columns.
-        name: The name of the dataset, for an error.
+        name: The name of the dataset, for the error message.
 
     Raises:
         InvalidInput: a column `label` has two values, one for true and one for false captions, and
@@ -161,12 +161,12 @@ def _are_ids(captions: pa.ChunkedArray) -> bool:
 
 
 def names() -> list[str]:
-    """Return the form of a name; FILE and IMAGEDIR stand for paths."""
+    """Return the accepted forms of a dataset name; FILE and IMAGEDIR stand for paths."""
     return ["table:FILE", "table:FILE@IMAGEDIR", "table:URL"]
 
 
 def check_name(name: str) -> None:
-    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a dataset name and the start of its file, without loading it. Raises NotFound or InvalidInput."""
     parsed = parse(name)
     file = parsed.file
     reader.require_kind(file)
@@ -178,12 +178,12 @@ def check_name(name: str) -> None:
 
 
 def takes(path: Path) -> bool:
-    """Return whether a path that was typed without a prefix can be read here."""
+    """Return whether this reader can read a path that was typed without a dataset prefix."""
     return path.is_file() and path.suffix.lower() in reader.SUFFIXES
 
 
 def lint(name: str, cache: Path) -> list[audit.AuditFinding]:
-    """Find the defects of the texts, as `audit.check` does, without opening pictures; they may be missing.
+    """Find defects in the texts, as `audit.check` does, without opening the pictures, which may be missing.
 
     Raises NotFound or InvalidInput.
     """
@@ -196,7 +196,7 @@ def lint(name: str, cache: Path) -> list[audit.AuditFinding]:
 
 
 def _named(row: cases.Unpictured) -> Item:
-    """Return the item of a row with the names of its pictures only."""
+    """Return the item of a row with pictures that have only a name and are marked as absent."""
     pictures = [Picture(Path(name), absent=name) for name in row.images]
     return replace(row.item, **dict(zip(("image", "foil_image"), pictures, strict=False)))
 
@@ -216,7 +216,7 @@ def _read(name: str, cache: Path) -> tuple[TableName, Table, Layout]:
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load rows in the order of the file. Raises NotFound or InvalidInput."""
+    """Load the rows in the order of the file. Raises NotFound or InvalidInput."""
     parsed, table, layout = _read(name, cache)
     rows = cases.rows_of(table, layout, parsed.chosen)
     items, notes = sources.attach_pictures(
@@ -230,7 +230,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def _cropped(item: Item, box: str) -> Item:
-    """Return the item with its picture cropped to this box."""
+    """Return the item with its picture cropped to a box."""
     if item.image is None:
         return item
     return replace(item, image=Picture(item.image.path / box, absent=item.image.absent))

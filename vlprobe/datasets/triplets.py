@@ -3,10 +3,10 @@
     triplets:FILE              texts only
     triplets:FILE@IMAGEDIR     with pictures; add +available to use only the rows whose picture exists, or
                                +unpictured to keep the others too, for imported scores (scores:)
-    triplets:DIR[@IMAGEDIR]    all .json and .tsv files of a folder; the tag `subset` is the file's name
+    triplets:DIR[@IMAGEDIR]    all .json and .tsv files in a folder; the tag `subset` is the file's name
 
 An item is a row: captions (P1, P2), or (P1,) in SugarCrepe; foils (N,). Rows that share a picture
-are one cluster.
+form one cluster.
 """
 
 from pathlib import Path
@@ -32,17 +32,17 @@ EXPECTED = (
 
 
 def names() -> list[str]:
-    """Return the form of a name; FILE and IMAGEDIR stand for paths."""
+    """Return the accepted forms of a dataset name; FILE and IMAGEDIR stand for paths."""
     return ["triplets:FILE", "triplets:FILE@IMAGEDIR"]
 
 
 def check_name(name: str) -> None:
-    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a dataset name and the start of its file, without loading it. Raises NotFound or InvalidInput."""
     check_records_head(sources.parse_source(name, OPTIONS, [".json", ".tsv"]).files[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load rows in the order of the files. Raises InvalidInput."""
+    """Load the rows in the order of the files. Raises InvalidInput."""
     source = sources.parse_source(name, OPTIONS, [".json", ".tsv"])
     rows, notes, without, total = [], [], [], 0
     for file in source.files:
@@ -101,7 +101,7 @@ def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:
 
 
 def _rows(file: Path) -> list[tuple[str, dict]]:
-    """Return rows with their ids: field `id`, key in a dict, line of a table, else the row's number."""
+    """Return the rows with their ids: the field `id`, the key in a dict, the line in a table, or the row number."""
     if file.suffix == ".tsv":
         return [(str(line), row) for line, row in read_table(file)]
     content = read_records(file)

@@ -1,6 +1,6 @@
-"""Check datasets and compute the digest of their contents.
+"""Check datasets and compute a digest of their contents.
 
-A defect raises an InvalidInput of one line; nothing is dropped silently.
+Every defect raises an InvalidInput whose message is one line; nothing is dropped silently.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ RESERVED = ("picture", "setting")  # names of an item's cluster and its setting 
 
 @dataclass(frozen=True, slots=True)
 class LoadedDataset:
-    """Dataset that has been read and checked."""
+    """A dataset that has been read and checked."""
 
     name: str
     digest: str
@@ -36,13 +36,13 @@ def validated(
     cache: Path,
     notes: Sequence[str] = (),
 ) -> LoadedDataset:
-    """Return the items as a dataset if none of them has a defect.
+    """Check the items, and return them as a dataset if none of them has a defect.
 
     Args:
         name: Name of the dataset, for errors.
-        items: Items in the order of their evaluation.
+        items: Items in the order of evaluation.
         cache: Folder in which the digests of image files are cached.
-        notes: Sentences for readers of its numbers; the error about a dataset without items quotes them.
+        notes: Sentences for people who read the dataset's numbers; the error about a dataset without items quotes them.
 
     Raises:
         InvalidInput: no items, a duplicate id, an item without captions, a text that is empty, longer
@@ -74,7 +74,7 @@ def validated(
 
 
 def _refuse_texts(name: str, item: Item) -> None:
-    """Raise InvalidInput if captions are missing, or a text is empty, too long or not UTF-8."""
+    """Raise InvalidInput if an item has no captions, or a text that is empty, too long or not UTF-8."""
     if not item.captions:
         raise InvalidInput(
             f"Item '{item.id}' of '{name}' has no caption. Add one or remove the image.",
@@ -119,11 +119,11 @@ def _refuse_missing_images(name: str, images: Sequence[Path]) -> None:
 
 
 def dataset_digest(items: Sequence[Item], cache: Path) -> str:
-    """Compute 32 hex digits from ids, captions, foils, tags and the bytes of the images, in order, but not from
+    """Compute 32 hex digits from the ids, captions, foils, tags and image bytes of the items, in order, but not from
     file names.
 
     A cluster and a setting are hashed as tags with the names in RESERVED, because older versions stored them
-    as tags and their digests stay valid. A user's tag with such a name is marked, so that its
+    as tags and their digests stay valid. A user's tag with one of these names is marked, so that its
     digest differs from that of a cluster.
 
     Args:
@@ -149,17 +149,17 @@ def dataset_digest(items: Sequence[Item], cache: Path) -> str:
 
 
 def clustered_by_picture(items: Sequence[Item], cache: Path) -> list[Item]:
-    """Return the items with those that share a picture (byte for byte, as `image` or as `other`) in one
+    """Return the items, with those that share a picture (byte for byte, in any role) assigned to one
     cluster.
 
     Clusters are the connected components of "shares a picture": the finest division in which no
-    picture is in two of them. Pairs (A, B) and (B, C) are one cluster although A and C differ,
-    since B's score is in both. A cluster is named by its first item; an item that shares none has
+    picture occurs in two clusters. Pairs (A, B) and (B, C) form one cluster although A and C differ,
+    since B's score is in both. A cluster is named after its first item; an item that shares no picture has
     no cluster.
 
     Args:
-        items: Whose image files exist.
-        cache: Where the digests of image files are cached.
+        items: Items whose image files exist.
+        cache: Folder in which the digests of image files are cached.
 
     Raises:
         InvalidInput: an image file cannot be read.
@@ -183,7 +183,7 @@ def clustered_by_picture(items: Sequence[Item], cache: Path) -> list[Item]:
 
 
 def _root(parents: list[int], index: int) -> int:
-    """Return the root of the tree that contains the item, and halve the path to it."""
+    """Return the root of the tree that contains an item, and halve the path to it."""
     while parents[index] != index:
         parents[index] = parents[parents[index]]
         index = parents[index]
@@ -201,7 +201,7 @@ def _pictures(items: Sequence[Item]) -> Iterator[Picture]:
 
 
 def image_digests(items: Sequence[Item], cache: Path) -> dict[Path, str]:
-    """Return the digest of the bytes of each image file; of a missing file, its substitute.
+    """Return the digest of each image file's bytes, and for each missing file a substitute made from its name.
 
     Raises InvalidInput if a file cannot be read.
     """

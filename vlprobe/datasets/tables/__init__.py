@@ -1,1 +1,1 @@
-"""Read tables of any layout into columns, recognize the layout, and convert rows to items."""
+"""Read tables with any layout into columns, recognize the layout, and convert rows to items."""

@@ -1,10 +1,10 @@
-"""Convert a table of a known layout to items.
+"""Convert a table with a known layout to items.
 
 A row becomes an item for one of the probes: a minimal pair (two pictures, two captions), foils (a
 picture, a caption, wrong captions), a triplet (two captions with the same meaning and a
 foil), or a picture and its captions.
 
-An unexpected value of a row is reported with its row and column.
+An unexpected value is reported with its row and column.
 """
 
 import ast
@@ -28,7 +28,7 @@ MOST_LITERAL = 200_000  # characters of a list written as text
 
 
 class Fields:
-    """Table with its layout; each column is extracted once."""
+    """A table with its layout. Each column is extracted only once."""
 
     def __init__(self, table: Table, layout: Layout) -> None:
         self.table, self.layout = table, layout
@@ -37,20 +37,20 @@ class Fields:
         self._no_texts = [""] * table.n_rows  # for a role without a column
 
     def values(self, column: str) -> Sequence[Any]:
-        """Return a column: texts, or lists of texts."""
+        """Return the values in a column: texts, or lists of texts."""
         if column not in self._values:
             self._values[column] = self.table.values(column)
         return self._values[column]
 
     def role(self, role: str) -> Sequence[Any]:
-        """Return the values of the column with a role; empty texts if no column has it."""
+        """Return the values in the column with a given role; empty texts if no column has it."""
         column = self.layout.columns.get(role, "")
         if column in self._names:
             return self.values(column)
         return self._no_texts
 
     def chosen_rows(self, chosen: Mapping[str, str]) -> list[int]:
-        """Return the numbers of the rows that have these values, by column. Raises InvalidInput."""
+        """Return the numbers of the rows with the chosen value in each given column. Raises InvalidInput."""
         rows = list(range(self.table.n_rows))
         for column, value in chosen.items():
             if column not in self.table.columns:
@@ -68,7 +68,7 @@ class Fields:
         return rows
 
     def n_values(self, column: str) -> int:
-        """Count the distinct values of a column of texts; for lists, return more than a tag may have."""
+        """Count the distinct texts in a column. For a column of lists, return a number that is too large for a tag."""
         import pyarrow as pa
 
         values = self.table.columns[column]
@@ -77,21 +77,21 @@ class Fields:
         return len(values.unique())
 
     def fault(self, row: int, role: str, expected: str) -> InvalidInput:
-        """Return the error about a value."""
+        """Build the error about an unexpected value."""
         column = self.layout.columns.get(role, role)
         return InvalidInput(
             f"'{self.table.file}', row {row + 1}, column '{column}': expected {expected}."
         )
 
     def text(self, value: object, row: int, role: str) -> str:
-        """Return a value that must be text; of a list the first. Raises InvalidInput."""
+        """Return a value that must be text; from a list, return the first text. Raises InvalidInput."""
         texts = self.texts(value)
         if not texts or not texts[0]:
             raise self.fault(row, role, "text, but the value is empty")
         return texts[0]
 
     def texts(self, value: object) -> list[str]:
-        """Return the texts in a value: a text, a list, or a list in Python notation."""
+        """Return the texts in a value, which is a text, a list, or a list in Python notation."""
         if isinstance(value, str):
             texts = _literal(value) if value.lstrip().startswith("[") else [value]
         else:
@@ -107,7 +107,7 @@ class Fields:
     def image(self, value: object, row: int, role: str) -> str:
         """Return the name of a picture; for a URL, the last part of its path.
 
-        Raises InvalidInput if it is empty.
+        Raises InvalidInput if the name is empty.
         """
         name = value.strip() if isinstance(value, str) else ""
         if "://" in name:
@@ -119,7 +119,7 @@ class Fields:
         return name
 
     def box(self, row: int) -> str:
-        """Return the crop of the picture, as named by `storage.containers`; "" for the whole picture."""
+        """Return the crop of a row's picture, in the notation of `storage.containers`; "" for the whole picture."""
         if not self.layout.box:
             return ""
         sides = []
@@ -132,7 +132,7 @@ class Fields:
 
 
 def _literal(text: str) -> list[str]:
-    """Return the texts of a list in Python or JSON notation; the text itself if it is not a list."""
+    """Return the texts in a list in Python or JSON notation; the text itself if it is not a list."""
     try:
         value = ast.literal_eval(text.strip()) if len(text) <= MOST_LITERAL else None
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
@@ -148,7 +148,7 @@ SPATIAL_FOILS = 3  # candidates for a triplet of VSR
 
 
 class Unpictured(NamedTuple):
-    """Item without its pictures, with their names and crop."""
+    """An item without its pictures, with the pictures' names and crop."""
 
     item: Item
     images: list[str]
@@ -157,14 +157,14 @@ class Unpictured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Content of a table, with notes for readers of its numbers."""
+    """The content of a table, with notes for people who read its numbers."""
 
     rows: list[Unpictured]
     notes: list[str]
 
 
 class TableReading(Fields):
-    """Table that is converted to items row by row."""
+    """A table that is being converted to items, row by row."""
 
     def __init__(self, table: Table, layout: Layout, chosen: Mapping[str, str]) -> None:
         super().__init__(table, layout)
@@ -189,7 +189,7 @@ class TableReading(Fields):
         self.chosen = [row for row in self.chosen if row not in left_out]
 
     def _tag_columns(self) -> tuple[dict[str, Sequence[Any]], list[str]]:
-        """Return the columns for slicing results, and the columns that are not read."""
+        """Return the columns used as tags, and the names of the columns that are not read."""
         used = {*self.layout.columns.values(), *self.layout.needs, *self.layout.box}
         further = [
             name for name in self.table.columns if name not in used and name != self.layout.votes
@@ -202,26 +202,26 @@ class TableReading(Fields):
         return tags, [*unread, *self.table.skipped]
 
     def tags_of(self, row: int) -> dict[str, str]:
-        """Return the tags of a row, the subset first."""
+        """Return the tags of a row, starting with the subset."""
         subset = self.role("subset")[row] or self.table.file.stem
         further = {name: values[row].strip() for name, values in self.tags.items()}
         return {"subset": subset, **{name: value for name, value in further.items() if value}}
 
     def key(self, row: int) -> str:
-        """Return the id of a row's item; its number if the table has no ids, or has duplicates."""
+        """Return the id for a row's item. It uses the row number if the table has no ids, or has duplicates."""
         return f"{self.table.file.stem}/{self.role('id')[row] if self.has_ids else row}"
 
 
 def rows_of(table: Table, layout: Layout, chosen: Mapping[str, str] = MappingProxyType({})) -> Rows:
-    """Return the items of a table.
+    """Convert a table to items.
 
     Args:
         table: The table as read.
         layout: Roles of its columns.
-        chosen: Value of each column that selects rows; empty for all rows.
+        chosen: Required value of each column that selects rows; empty for all rows.
 
     Raises:
-        InvalidInput: a row lacks what its layout needs; the message has the row and the column.
+        InvalidInput: a row lacks a value that its layout needs; the message has the row and the column.
     """
     reading = TableReading(table, layout, chosen)
     rows: list[Unpictured] = []
@@ -282,7 +282,7 @@ def _foils(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _options(reading: TableReading) -> Iterator[Unpictured]:
-    """Read captions to choose from: a list whose first is right, or columns and the number of the right one."""
+    """Read multiple-choice captions: a list whose first is right, or columns and the number of the right one."""
     images = reading.role("image")
     listed = "caption" in reading.layout.columns
     names = [f"caption_{n}" for n in range(100) if f"caption_{n}" in reading.table.names]
@@ -300,7 +300,7 @@ def _options(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _statements(reading: TableReading) -> Iterator[Unpictured]:
-    """Read MMVP-VLM: two consecutive rows are a pair; a picture is TYPE/ID.jpg."""
+    """Read MMVP-VLM: two consecutive rows form a pair, and a picture is TYPE/ID.jpg."""
     numbers, texts, types = map(reading.role, ("image", "caption", "subset"))
     if len(reading.chosen) % 2:
         raise reading.fault(reading.chosen[-1], "image", "a second row to form a pair")
@@ -318,7 +318,7 @@ def _statements(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _questions(reading: TableReading) -> Iterator[Unpictured]:
-    """Read NaturalBench: a question has different answers for the two pictures; question and answer are one text."""
+    """Read NaturalBench: each question has different answers for two pictures. Question and answer form one text."""
     images, foil_images = reading.role("image"), reading.role("image2")
     same = []
     for number in (0, 1):
@@ -352,8 +352,8 @@ def _questions(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _probes_of_verbs(reading: TableReading) -> Iterator[Unpictured]:
-    """Read SVO-Probes: a sentence, a picture that it fits and one that it does not. Two rows with the same two
-    pictures in reverse order are a pair; other rows do not describe their second picture.
+    """Read SVO-Probes: each row has a sentence, a picture that it fits and one that it does not. Two rows with the same
+    pictures in reverse order form a pair. Other rows are left out: no sentence describes their second picture.
     """
     images, foil_images = reading.role("image"), reading.role("image2")
     sentences = reading.role("caption")
@@ -384,7 +384,7 @@ def _probes_of_verbs(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _captions(reading: TableReading) -> Iterator[Unpictured]:
-    """Return one item for each picture; any other column is a tag if all rows of each picture agree on it."""
+    """Yield one item for each picture. Any other column is a tag if all rows of each picture agree on it."""
     images, captions = reading.role("image"), reading.role("caption")
     is_inside = reading.layout.columns["image"] in reading.table.pictures
     texts: dict[str, list[str]] = {}
@@ -428,7 +428,7 @@ def _true_statements(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _true_and_false(reading: TableReading) -> Iterator[Unpictured]:
-    """Read VSR: a true statement, and the false ones about the same picture that differ only in the relation."""
+    """Read VSR: a true statement, and false ones about the same picture that differ only in the relation."""
     images, captions = reading.role("image"), reading.role("caption")
     relations, are_true = reading.role("subset"), _truths(reading)
     groups: dict[tuple[str, ...], list[int]] = {}
@@ -461,8 +461,8 @@ def _true_and_false(reading: TableReading) -> Iterator[Unpictured]:
 
 def _spatial_triplets(reading: TableReading) -> Iterator[Unpictured]:
     """Read VSR as VISLA's spatial triplets: two true statements about a picture that exchange subject and object, and
-    as foils the three statements of the table with the most similar words that are not true of the picture. People
-    then chose and edited the foils, so that these are candidates. Source: VISLA, section 3.3.
+    as foils the three most similar statements in the table (by shared words) that are not true of the picture. In the
+    paper, people then chose and edited the foils, so the foils here are only candidates. Source: VISLA, section 3.3.
     """
     true_rows, true_captions = _true_statements_by_objects(reading)
     captions = {row: reading.role("caption")[row].strip() for row in reading.chosen}
@@ -497,8 +497,8 @@ def _spatial_triplets(reading: TableReading) -> Iterator[Unpictured]:
 def _true_statements_by_objects(
     reading: TableReading,
 ) -> tuple[dict[str, dict[tuple[str, str], int]], dict[str, set[str]]]:
-    """Return the row of the first true statement of VSR by picture and by subject and object, as in "The cat is on the
-    bed.", and all true statements by picture.
+    """Index VSR's true statements: the row of the first one for each picture, subject and object, as in "The cat is on
+    the bed.", and the texts of all of them for each picture.
     """
     images, captions = reading.role("image"), reading.role("caption")
     relations = reading.values("relation")
@@ -518,7 +518,7 @@ def _true_statements_by_objects(
 
 
 def _truths(reading: TableReading) -> dict[int, bool]:
-    """Return whether the caption is labeled true, by row."""
+    """Return, for each chosen row, whether its caption is labeled true."""
     truths: dict[int, bool] = {}
     values = reading.values(labels.LABEL)
     for row in reading.chosen:
@@ -530,8 +530,8 @@ def _truths(reading: TableReading) -> dict[int, bool]:
 
 
 def _people(reading: TableReading) -> Iterator[Unpictured]:
-    """Read pictures of people with the tags that `queries` gives their prompts: gender, race and trait, from
-    the two attributes of a row.
+    """Read pictures of people, and add the tags that `queries` gives to prompts (gender, race and trait), based on
+    the two attributes in each row.
     """
     for unpictured in _captions(reading):
         item = unpictured.item

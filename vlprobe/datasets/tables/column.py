@@ -1,4 +1,4 @@
-"""A copy of a table of a user with one more column of numbers; its other columns are unchanged."""
+"""Copy a user's table and add one column of numbers. All other columns stay unchanged."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ BATCH_ROWS = 1024  # of Parquet: rows may hold pictures
 
 
 def check(table: Table, output: Path, column: str) -> None:
-    """Raise InvalidInput unless the copy can be written: its form, its name and its new column."""
+    """Raise InvalidInput unless the copy can be written: its format, file name and new column must be valid."""
     suffix = table.file.suffix.lower()
     if suffix not in SUFFIXES:
         raise InvalidInput(
@@ -34,7 +34,7 @@ def check(table: Table, output: Path, column: str) -> None:
 
 
 def write(table: Table, output: Path, column: str, numbers: np.ndarray) -> None:
-    """Write the copy, complete or not at all.
+    """Write the copy with its new column, either completely or not at all.
 
     Args:
         table: The table as it was read.

@@ -1,6 +1,6 @@
-"""Layouts of tables that vlprobe recognizes, with the roles of their columns.
+"""Table layouts that vlprobe recognizes, with the roles of their columns.
 
-They follow the released files of each dataset, as of November 2026. Column names are case-insensitive.
+They match the released files of each dataset as of November 2026. Column names are case-insensitive.
 """
 
 from collections.abc import Collection, Mapping
@@ -34,7 +34,7 @@ ROLES = ("image", "image2", "caption", "caption2", "foil", "id", "subset")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Columns by role.
+    """The columns of a table, by role.
 
     `image2` is the picture that the foil fits, `caption2` a second caption with the same meaning.
     """
@@ -166,16 +166,16 @@ NAMES = tuple(dict.fromkeys(layout.name for layout in LAYOUTS))
 
 
 def recognised(file: str, present: Collection[str], name: str, named: Mapping[str, str]) -> Layout:
-    """Return the layout of a table with these columns.
+    """Return the layout of a table, recognized by its columns.
 
     Args:
         file: The table, for errors.
-        present: Its columns, lower-case.
+        present: The table's columns, in lowercase.
         name: Name of the layout from `+layout=`; "" for the first that fits.
         named: Columns by role, from the options; these columns are not searched.
 
     Raises:
-        NotFound: there is no layout of that name.
+        NotFound: there is no layout with that name.
         InvalidInput: no layout fits, or the column in an option does not exist.
     """
     named = {role: column.lower() for role, column in named.items()}
@@ -201,7 +201,7 @@ def recognised(file: str, present: Collection[str], name: str, named: Mapping[st
 
 
 def _plain(file: str, present: Collection[str], named: Mapping[str, str]) -> Layout:
-    """Return a layout of a picture and its captions, with foils if there is a column of foils."""
+    """Return a layout with a picture and its captions, and with foils if there is a column for them."""
     columns = {**_id(present), **named}
     for role, candidates in (("image", IMAGES), ("caption", CAPTIONS), ("foil", FOIL_COLUMNS)):
         column = next((column for column in candidates if column in present), "")

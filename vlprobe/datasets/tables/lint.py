@@ -1,4 +1,4 @@
-"""Read the texts of a table of captions, with or without foils, as columns, without items or pictures."""
+"""Read only the texts of a table, as columns, for a table of captions with or without foils. No items are built."""
 
 from collections.abc import Mapping
 
@@ -16,11 +16,11 @@ ROLES = ("image", "caption", "foil")
 
 
 def text_rows(table: Table, layout: Layout) -> TextColumns | None:
-    """Return the texts that the items of a table have; None unless each row has one picture by name and one caption,
-    and in a table of foils also one foil, is complete, and does not repeat an earlier row.
+    """Return the texts that the table's items would have. Return None unless each row is complete, has one picture by
+    name and one caption (and one foil in a table of foils), and does not repeat an earlier row.
 
     Raises:
-        InvalidInput: a row of a table of captions has no caption, no picture, or a caption that is too long.
+        InvalidInput: a row in a table of captions has no caption, no picture, or a caption that is too long.
     """
     if layout.kind == "captions":
         return _captions(table, layout)
@@ -65,7 +65,7 @@ def _foils(table: Table, layout: Layout) -> TextColumns | None:
 
 
 def _has_plain_texts(image: pa.ChunkedArray, *texts: pa.ChunkedArray) -> bool:
-    """Return whether the names of pictures are not URLs, and no text is a list."""
+    """Return whether no picture name is a URL, and no text is a list."""
     if any(pa.types.is_nested(column.type) for column in (image, *texts)):
         return False
     beginning = pc.MatchSubstringOptions(r"^\s*\[")
@@ -77,7 +77,7 @@ def _has_plain_texts(image: pa.ChunkedArray, *texts: pa.ChunkedArray) -> bool:
 
 
 def _filled(table: Table, layout: Layout, role: str) -> pa.ChunkedArray:
-    """Return the column of a role with trimmed texts. Raises InvalidInput if one is empty or too long."""
+    """Return the trimmed texts of the column with a role. Raises InvalidInput if one is empty or too long."""
     column = layout.columns[role]
     texts = _trimmed(table.columns[column])
     lengths = pc.call_function("utf8_length", [texts]).to_numpy()
@@ -90,13 +90,13 @@ def _filled(table: Table, layout: Layout, role: str) -> pa.ChunkedArray:
 
 
 def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Trim the blanks around texts; return the column itself, not a copy, if there are none."""
+    """Trim the blanks around texts. If there are none, return the column itself instead of a copy."""
     texts = pc.call_function("utf8_trim_whitespace", [column])
     return column if texts.equals(column) else texts
 
 
 def _ids(table: Table, layout: Layout, names: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the name of each row's item, as `cases.TableReading.key` does; `names` if no column has ids."""
+    """Return the id for each row's item, as `cases.TableReading.key` does; `names` if no column has unique ids."""
     column = table.columns.get(layout.columns.get("id", ""))
     if column is None or pa.types.is_nested(column.type):
         return names
@@ -107,7 +107,7 @@ def _ids(table: Table, layout: Layout, names: pa.ChunkedArray) -> pa.ChunkedArra
 
 
 def _complete_texts(table: Table, layout: Layout) -> dict[str, pa.ChunkedArray] | None:
-    """Return the columns of ROLES with trimmed texts; see `text_rows`."""
+    """Return the trimmed texts of the columns in ROLES, or None if they do not fit; see `text_rows`."""
     columns = {role: layout.columns.get(role, "") for role in ROLES}
     further = "caption2" in layout.columns or layout.box or layout.votes in table.columns
     if further or layout.rooted:
@@ -127,7 +127,7 @@ def _complete_texts(table: Table, layout: Layout) -> dict[str, pa.ChunkedArray] 
 
 
 def _has_twins(texts: Mapping[str, pa.ChunkedArray]) -> bool:
-    """Return whether two rows are equal, by 64-bit hashes: a collision is extremely unlikely."""
+    """Return whether two rows are equal, judged by 64-bit hashes. A collision is extremely unlikely."""
     images, captions = codes(texts["image"]), codes(texts["caption"])
     pairs = captions * (int(images.max(initial=-1)) + 1) + images
     order = np.argsort(pairs)

@@ -1,11 +1,11 @@
-"""Read a table of any format into columns of text: .csv, .tsv, .json, .jsonl, .parquet, .tar.
+"""Read a table in any format into columns of text: .csv, .tsv, .json, .jsonl, .parquet, .tar.
 
-A column has texts, or lists of texts, or pictures that stay in the file and are identified by their paths
-(`storage.containers`). Every defect raises an InvalidInput of one line that names the file and the row.
+A column contains texts, lists of texts, or pictures that stay in the file and are identified by their paths
+(`storage.containers`). Every defect raises an InvalidInput whose message is one line with the file and the row.
 
 JSON that is not a list of rows is converted to rows: COCO captions, Karpathy's splits, FOIL it, VL-CheckList, Cola,
-and WhatsUp's COCO and Visual Genome parts. In a tar of webdataset's layout, the files of a row have one name up to
-its first dot: `000017.jpg` is the picture of row 000017, `000017.txt` its caption, and the fields of `000017.json`
+and WhatsUp's COCO and Visual Genome parts. In a tar with webdataset's layout, the files of a row share a name up to
+the first dot: `000017.jpg` is the picture of row 000017, `000017.txt` its caption, and the fields in `000017.json`
 are further columns. A tar is not unpacked.
 """
 
@@ -37,10 +37,10 @@ EXPECTED = (
 
 
 def rows_of_document(file: Path, content: object) -> list[Row]:
-    """Return the rows of a JSON document.
+    """Return the rows in a JSON document.
 
     Raises:
-        InvalidInput: it has no rows, or a row differs in form from the first.
+        InvalidInput: the document has no rows, or a row differs in form from the first.
     """
     rows = None
     try:
@@ -95,8 +95,8 @@ def _of_list(content: list) -> list[Row] | None:
 
 
 def _require_captions(content: Sequence[Sequence[str]]) -> None:
-    """Raise ValueError if lists of four are not Cola's picture, caption, picture, caption: in
-    NaturalBench's list for fine-tuning the second is a picture.
+    """Raise ValueError if lists of four are not Cola's picture, caption, picture, caption. In
+    NaturalBench's list for fine-tuning, the second entry is a picture.
     """
     for number, (_, caption, *_) in enumerate(content):
         if Path(caption).suffix.lower() in SUFFIXES_OF_PICTURES:
@@ -107,7 +107,7 @@ def _require_captions(content: Sequence[Sequence[str]]) -> None:
 
 
 def _coco_name(image: object) -> str:
-    """Return the name of a WhatsUp picture: COCO's are numbers, Visual Genome's are stems of files."""
+    """Return the file name of a WhatsUp picture. COCO pictures are given as numbers, Visual Genome's as file stems."""
     return f"{image:012d}.jpg" if isinstance(image, int) else str(image)
 
 
@@ -135,7 +135,7 @@ def _coco(images: Sequence[Mapping], annotations: Sequence[Mapping]) -> Iterator
 
 
 def _foil_it(images: Sequence[Mapping], annotations: Sequence[Mapping]) -> Iterator[Row]:
-    """Yield a row for each foil, with the caption it was made from: both have the caption's id in COCO."""
+    """Yield a row for each foil, with the caption that it was made from. Both have the caption's id in COCO."""
     names = {image["id"]: image["file_name"] for image in images}
     originals = {
         annotation["id"]: annotation["caption"]
@@ -164,11 +164,11 @@ LEFT_OUT = "__"  # start of the names of webdataset's own members
 
 
 def rows_of_shard(file: Path) -> list[dict[str, Any]]:
-    """Return a row for each picture of a tar, in order.
+    """Return a row for each picture in a tar, in order.
 
     Raises:
-        InvalidInput: it is not a tar, has no pictures, or a text member cannot be read.
-        OSError: it cannot be read.
+        InvalidInput: the file is not a tar, has no pictures, or a text member cannot be read.
+        OSError: the file cannot be read.
     """
     rows: dict[str, dict[str, Any]] = {}
     with file.open("rb") as tar:
@@ -236,13 +236,13 @@ BATCH_ROWS = 8192  # written out at a time
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns of a table, all of one length.
+    """The columns of a table, all with the same length.
 
     Attributes:
         file: File of the table.
-        columns: Lower-case name to texts, or to lists of texts; in the order of the file.
-        pictures: Columns of pictures: lower-case name to the name in the file.
-        skipped: Columns with neither.
+        columns: Texts, or lists of texts, by lowercase name; in the order of the file.
+        pictures: Name in the file of each column with pictures, by lowercase name.
+        skipped: Columns with neither texts nor pictures.
         n_rows: Number of rows.
     """
 
@@ -254,11 +254,11 @@ class Table:
 
     @property
     def names(self) -> set[str]:
-        """Return the columns that can be read."""
+        """Return the names of the columns that can be read."""
         return {*self.columns, *self.pictures}
 
     def values(self, column: str) -> Sequence[Any]:
-        """Return a column as texts or lists of texts; pictures as paths below the file's path."""
+        """Return a column as texts or lists of texts, or its pictures as paths below the file's path."""
         if column in self.pictures:
             folder = f"{self.file.absolute()}/{self.pictures[column]}"
             return [f"{folder}/{row}" for row in range(self.n_rows)]
@@ -294,7 +294,7 @@ def require_file(file: Path) -> None:
 
 
 def read(file: Path) -> Table:
-    """Read the whole table. Raises InvalidInput."""
+    """Read a whole table. Raises InvalidInput."""
     require_kind(file)
     require_file(file)
     suffix = file.suffix.lower()
@@ -315,7 +315,7 @@ def read(file: Path) -> Table:
 
 
 def of_rows(file: Path, rows: Sequence[Row]) -> Table:
-    """Convert rows of JSON to columns; columns with values other than texts and numbers are skipped."""
+    """Convert JSON rows to columns. Columns with values other than texts and numbers are skipped."""
     import pyarrow as pa
 
     rows = [_flat(row) for row in rows]
@@ -340,7 +340,7 @@ def of_rows(file: Path, rows: Sequence[Row]) -> Table:
 
 
 def _refuse_surrogates(file: Path, name: str, values: Sequence[str | list[str] | None]) -> None:
-    """Raise InvalidInput if the name of a column or a text in it has a lone surrogate."""
+    """Raise InvalidInput if the name of a column, or a text in it, has a lone surrogate."""
     texts = ("\n".join(value) if isinstance(value, list) else value or "" for value in values)
     for row, text in enumerate(itertools.chain([name], texts)):
         if not text.isascii() and files.SURROGATE.search(text):
@@ -352,7 +352,7 @@ def _refuse_surrogates(file: Path, name: str, values: Sequence[str | list[str] |
 
 
 def _flat(row: Row) -> Row:
-    """Return the row with the fields of nested objects as separate columns, OBJECT.FIELD."""
+    """Return the row with each field of a nested object as a separate column, OBJECT.FIELD."""
     if not any(isinstance(value, dict) for value in row.values()):
         return row
     flat: Row = {}
@@ -365,7 +365,7 @@ def _flat(row: Row) -> Row:
 
 
 def _text(value: object) -> str | list[str] | None:
-    """Convert a value to text or a list of texts; None if it is neither."""
+    """Convert a value to text or a list of texts; None if that is not possible."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -380,7 +380,7 @@ def _text(value: object) -> str | list[str] | None:
 
 
 def _lower(file: Path, columns: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns under lower-case names, without unnamed columns as written by pandas."""
+    """Return the columns under lowercase names, without unnamed columns, which pandas writes for its index."""
     _refuse_twins(file, list(columns))
     return {name.strip().lower(): column for name, column in columns.items() if name.strip()}
 
@@ -392,7 +392,7 @@ def _refuse_twins(file: Path, names: Sequence[str]) -> None:
 
 
 def header_of(file: Path) -> tuple[str, list[str]]:
-    """Return the separator and the names in the first line of a .csv or .tsv. Raises InvalidInput."""
+    """Return the separator and column names in the first line of a .csv or .tsv file. Raises InvalidInput."""
     first_line = read_head(file)[0].partition("\n")[0]
     delimiter = max(DELIMITERS, key=first_line.count)
     try:
@@ -436,7 +436,7 @@ def _separated(file: Path) -> Table:
 
 
 def _rows_of_length(file: Path, reader: "Reader", n_columns: int) -> Iterator[list[str]]:
-    """Yield the rows that are not blank. Raises InvalidInput if one has not a field for each column."""
+    """Yield the rows that are not blank. Raises InvalidInput if a row does not have one field per column."""
     for row in filter(None, reader):
         if len(row) != n_columns:
             raise InvalidInput(
@@ -447,7 +447,7 @@ def _rows_of_length(file: Path, reader: "Reader", n_columns: int) -> Iterator[li
 
 
 def _refuse_other_encodings(file: Path) -> None:
-    """Raise InvalidInput with the first byte that is not UTF-8."""
+    """Raise InvalidInput with the position of the first byte that is not UTF-8."""
     content = files.read(file)
     try:
         content.decode("utf-8-sig")
@@ -459,11 +459,11 @@ def _refuse_other_encodings(file: Path) -> None:
 
 
 def _columnar(file: Path) -> Table:
-    """Read Parquet without its pictures.
+    """Read a Parquet file without its pictures.
 
     Raises:
-        InvalidInput: it is damaged, or has more than MOST_BYTES of text or MOST_ROWS rows. Text is
-            measured while it is unpacked, piece by piece: the sizes in the file are not trusted.
+        InvalidInput: the file is damaged, or has more than MOST_BYTES of text or MOST_ROWS rows. Text is
+            measured while it is unpacked, piece by piece: the sizes stated in the file are not trusted.
     """
     import pyarrow as pa
 
@@ -497,7 +497,7 @@ def _columnar(file: Path) -> Table:
 def _texts(
     file: Path, batches: "Iterable[pa.RecordBatch]", empty: "pa.Table"
 ) -> "dict[str, pa.ChunkedArray]":
-    """Return the columns of batches as text, by name, without columns that have values other than text."""
+    """Return the columns in the batches as text, by name. Columns with values that are not text are left out."""
     import pyarrow as pa
 
     columns: dict[str, list[pa.Array] | None] = {}
@@ -525,13 +525,13 @@ def _pieces(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.Table]":
 
 
 def _flattened(table: "pa.Table") -> "dict[str, pa.ChunkedArray]":
-    """Return the columns by name, with the fields of structs as separate columns."""
+    """Return the columns by name, with each field of a struct as a separate column."""
     flat = table.flatten()
     return dict(zip(flat.column_names, flat.columns, strict=True))
 
 
 def _written_out(array: "pa.Array") -> int:
-    """Return the bytes of an array's values; a dictionary's value counts each time that it is used."""
+    """Return the number of bytes in an array's values. A dictionary's value counts each time that it is used."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -581,7 +581,7 @@ def _as_text(column: "pa.ChunkedArray") -> "pa.ChunkedArray | None":
 
 
 def _raw_texts(column: "pa.ChunkedArray") -> "pa.ChunkedArray | None":
-    """Return the texts `raw` of lists of objects, as in Karpathy's sentences; None if one is missing."""
+    """Return the field `raw` from lists of objects, as in Karpathy's sentences; None if one is missing."""
     import pyarrow as pa
 
     lists = [

@@ -1,10 +1,10 @@
 """Download remote tables into the cache: s3://, gs://, https://, and hf:// for the hub.
 
 A table is downloaded once, and again if its remote size, time or tag has changed. The name of its copy depends on
-these and its URL; results are stored under the URL.
+these and on its URL; results are stored under the URL.
 
 hf://OWNER/NAME/SPLIT and hf://OWNER/NAME/CONFIG/SPLIT are read with the library `datasets`, which does not run a
-dataset's code. A split is downloaded once, and again if the repository has a new commit; it is stored as a Parquet
+dataset's code. A split is downloaded once, and again if the repository has a new commit. It is stored as a Parquet
 file that contains its pictures.
 """
 
@@ -28,7 +28,7 @@ FORM = "hf://OWNER/NAME/SPLIT or hf://OWNER/NAME/CONFIG/SPLIT"
 
 
 class Split(NamedTuple):
-    """Split of a dataset on the hub."""
+    """A split of a dataset on the hub."""
 
     repository: str
     config: str  # "" for the only or default configuration
@@ -41,7 +41,7 @@ class Split(NamedTuple):
 
 
 def split_of(url: str) -> Split:
-    """Return the split in a URL. Raises InvalidInput."""
+    """Parse a URL that names a split. Raises InvalidInput."""
     match = URL.fullmatch(url)
     if match is None:
         raise InvalidInput(f"'{url}' is not a dataset split on the hub. Expected {FORM}.")
@@ -49,7 +49,7 @@ def split_of(url: str) -> Split:
 
 
 def local_split(url: str, cache: Path) -> Path:
-    """Return the local copy of a split, downloading it if necessary.
+    """Return the path to the local copy of a split, and download it if necessary.
 
     Raises:
         MissingDependency: the library `datasets` is not installed.
@@ -91,7 +91,7 @@ def local_split(url: str, cache: Path) -> Path:
 
 
 def _commit(repository: str) -> str:
-    """Return the newest commit of a dataset."""
+    """Return the hash of the newest commit in a dataset repository."""
     from huggingface_hub import HfApi
 
     return str(HfApi().dataset_info(repository, timeout=20).sha)
@@ -140,14 +140,14 @@ def require_url(url: str) -> None:
 
 
 def file_name(url: str) -> str:
-    """Return the name of the copy of a table."""
+    """Return the file name for the local copy of a table."""
     if url.startswith("hf://"):
         return split_of(url).file
     return PurePosixPath(urlsplit(url).path).name
 
 
 def local_copy(url: str, cache: Path) -> Path:
-    """Return the local copy of a table, downloading it if necessary.
+    """Return the path to the local copy of a table, and download it if necessary.
 
     Raises:
         MissingDependency: the package for such URLs is not installed.
@@ -176,7 +176,7 @@ def local_copy(url: str, cache: Path) -> Path:
 
 
 def _stamp(url: str, facts: dict[str, Any]) -> str:
-    """Return the identifier of the version of the remote file."""
+    """Return an identifier for the current version of the remote file."""
     return digest(repr([url, *(str(facts.get(name)) for name in STAMPS)]).encode())
 
 
@@ -203,6 +203,6 @@ def _refuse_large(url: str, n_bytes: int) -> None:
 
 
 def in_name(path: str) -> tuple[str, str]:
-    """Return the URL and the folder of pictures of URL@IMAGEDIR; "" if it has none."""
+    """Return the URL and the picture folder in URL@IMAGEDIR; "" if there is no folder."""
     match = re.fullmatch(r"([^@]+)@(.+)", path)
     return (match[1], match[2]) if match else (path, "")

@@ -1,1 +1,1 @@
-"""Tables of frames, and the videos that frames are taken of."""
+"""Tables of frames, and the videos from which frames are extracted."""

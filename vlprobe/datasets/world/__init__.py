@@ -1,1 +1,1 @@
-"""The drawn demo world: scenes, captions of them, and pairs and triplets of scenes."""
+"""The drawn demo world: scenes, their captions, and pairs and triplets of scenes."""

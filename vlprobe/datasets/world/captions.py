@@ -1,7 +1,7 @@
-"""Write captions for scenes of the demo world: true, grammatical, and varied in syntax.
+"""Write captions for scenes in the demo world: true, grammatical, and varied in syntax.
 
-Every caption has one of the forms below. A form is a function of a `Voice` (the scene and a random
-stream) that returns a sentence or a phrase without a capital and a period. The words cover the word
+Every caption has one of the forms below. A form is a function that takes a `Voice` (the scene and a random
+stream) and returns a sentence or a phrase without a capital and a period. The words cover the word
 lists of the probes, so that a model trained on these captions has seen every word that an
 edit can insert.
 """
@@ -90,7 +90,7 @@ _FOUR_WHEELS = ("car", "bus", "truck")
 
 
 def doings(background: str, name: str, in_the_air: bool) -> tuple[tuple[str, str], ...]:
-    """Return the actions of a thing: pairs of present plural and participle, such as (stand, standing)."""
+    """Return the actions that a thing can do, each as present plural and participle, such as (stand, standing)."""
     if in_the_air:
         verbs = _AIR
     elif background == "sky":
@@ -105,7 +105,7 @@ def doings(background: str, name: str, in_the_air: bool) -> tuple[tuple[str, str
 
 
 def parked(background: str, name: str) -> bool:
-    """Return whether "parked" can describe the thing."""
+    """Return whether "parked" can describe a thing."""
     return background not in ("sea", "sky") and name in (*_FOUR_WHEELS, "bicycle")
 
 
@@ -115,12 +115,12 @@ def plural(noun: str) -> str:
 
 
 def be(count: int) -> str:
-    """Return the form of "to be": "is" for one, "are" for more."""
+    """Return the form of "to be" for a count: "is" for one, "are" for more."""
     return "is" if count == 1 else "are"
 
 
 def agree(verb: str, count: int) -> str:
-    """Return the present form of a verb: "stands" for one, "stand" for more."""
+    """Return the present form of a verb for a count: "stands" for one, "stand" for more."""
     if count > 1:
         return verb
     return "flies" if verb == "fly" else f"{verb}s"
@@ -132,7 +132,7 @@ def article(text: str) -> str:
 
 
 class Voice:
-    """Word choice for one caption of one scene."""
+    """Word choice for one caption about one scene."""
 
     def __init__(self, scene: Scene, rng: random.Random) -> None:
         self.scene = scene
@@ -141,11 +141,11 @@ class Voice:
         self.landmark = scene.groups[-1]
 
     def pick(self, *options: str) -> str:
-        """Return one of the options."""
+        """Return one of the options at random."""
         return pick(self.rng, options)
 
     def chance(self, share: float) -> bool:
-        """Return True in that share of all calls."""
+        """Return True with the given probability."""
         return self.rng.random() < share
 
     def noun(self, group: Group) -> str:
@@ -163,7 +163,7 @@ class Voice:
         return "one" if roll < 0.22 else "a single" if roll < 0.3 else "a"
 
     def phrase(self, group: Group, definite: bool = False) -> str:
-        """Return a noun phrase: "a red dog", "a person in red"; definite: "the two red dogs"."""
+        """Return a noun phrase such as "a red dog" or "a person in red"; with `definite`, "the two red dogs"."""
         number = self.number(group)
         if definite:
             number = f"the {number}" if group.count > 1 else "the"
@@ -177,19 +177,19 @@ class Voice:
         return article(f"{number} {color} {noun}")
 
     def where(self) -> str:
-        """Return the background as a place: "on the beach"."""
+        """Return the background as a place, such as "on the beach"."""
         return self.pick(*PLACES[self.scene.background])
 
     def setting(self) -> str:
-        """Return the background as a thing: "a beach"."""
+        """Return the background as a thing, such as "a beach"."""
         return self.pick(*SETTINGS[self.scene.background])
 
     def verb(self, group: Group) -> str:
-        """Return the verb of these things, agreeing with their number: "stand", "floats"."""
+        """Return a verb for a group that agrees with its number, such as "stand" or "floats"."""
         return agree(self._doing(group)[0], group.count)
 
     def doing(self, group: Group) -> str:
-        """Return the verb of these things as a participle: "standing", "parked"."""
+        """Return a verb for a group as a participle, such as "standing" or "parked"."""
         is_parked = parked(self.scene.background, group.object) and not self._in_the_air(group)
         return "parked" if is_parked and self.chance(0.3) else self._doing(group)[1]
 
@@ -203,7 +203,7 @@ class Voice:
         return self.scene.relation == ("above" if group is self.target else "below")
 
     def relation(self, name: str, leading: bool = False) -> str:
-        """Return a relation in words: "to the left of"; `leading` ones can begin a sentence."""
+        """Return a relation in words, such as "to the left of"; with `leading`, one that can begin a sentence."""
         return self.pick(*RELATIONS[name][: 2 if leading else None])
 
     def pair(self) -> tuple[Group, str, Group]:
@@ -214,7 +214,7 @@ class Voice:
 
 
 def captions(scene: Scene, n: int = 5, purpose: str = "captions") -> tuple[str, ...]:
-    """Return n captions, each with a capital and a period; no form is used twice before all are used."""
+    """Return n captions, each with a capital and a period. No form is used twice before all have been used."""
     rng = stream(scene.seed, scene.specification, purpose)
     forms = [form for form in (_PAIRED if scene.relation else _ALONE) if _fits(form, scene)]
     texts: list[str] = []
@@ -423,7 +423,7 @@ _FRONTAL = ("person", "cat")  # drawn from the front: they do not face left or r
 
 
 def _fits(form: Callable[[Voice], str], scene: Scene) -> bool:
-    """Return whether a caption of this form can be true for the scene."""
+    """Return whether a caption with this form can be true of the scene."""
     sideways = scene.relation in ("left", "right")
     if form is _pair_passive:
         return scene.relation not in ("above", "below")

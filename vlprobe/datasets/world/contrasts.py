@@ -1,7 +1,7 @@
-"""Minimal pairs as in EqBen: two scenes of the demo world that differ in one thing, with a caption each.
+"""Minimal pairs as in EqBen: two scenes in the demo world that differ in one thing, with a caption each.
 
 Both scenes belong to one split, so that a held-out pair has nothing in common with training
-scenes. They share seed and room: all pixels outside of the change are the same in both
+scenes. They have the same seed and room, so all pixels outside of the change are the same in both
 pictures.
 
 Both captions have the same form, so that they differ only in the words for the change.
@@ -65,7 +65,7 @@ WEARS = ("in", "wearing", "dressed in")
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """All choices in a caption except the scene."""
+    """All choices that a caption needs in addition to the scene."""
 
     forms: tuple[
         str, ...
@@ -78,7 +78,7 @@ class Wording:
     synonyms: bool = False
 
     def caption_of(self, scene: Scene) -> str:
-        """Return the caption of a scene, with a capital and a period."""
+        """Write the caption for a scene, with a capital and a period."""
         target, landmark = scene.groups[0], scene.groups[-1]
         relation = PHRASES[scene.relation][self.phrase] if scene.relation else ""
         text = self.form.format(
@@ -106,12 +106,12 @@ class Wording:
 
 
 def wording(scene: Scene, rng: random.Random, counted: bool) -> Wording:
-    """Choose a wording for the scene.
+    """Choose a wording for a scene.
 
     Args:
-        scene: Scene of one group or two.
+        scene: Scene with one group or two.
         rng: Random stream for the choice.
-        counted: State every number; "the dog" does not state one.
+        counted: Whether the caption must state every number; "the dog" does not state one.
     """
     forms = ALONE if not scene.relation else PAIRED if counted or rng.random() < 0.5 else DEFINITE
     phrases = range(len(PHRASES[scene.relation])) if scene.relation else (0,)
@@ -126,8 +126,8 @@ def wording(scene: Scene, rng: random.Random, counted: bool) -> Wording:
 
 
 def reworded(wording: Wording, scene: Scene, rng: random.Random) -> str:
-    """Return a caption with the same meaning in a different order and, if possible, other words; no number, color or
-    place changes.
+    """Write a caption with the same meaning in a different word order and, if possible, other words. Numbers, colors
+    and places stay the same.
     """
     form = pick(rng, AGAIN[wording.forms])
     wears = pick(rng, [way for way in WEARS if way != wording.wears])
@@ -144,7 +144,7 @@ def reworded(wording: Wording, scene: Scene, rng: random.Random) -> str:
 
 
 def converse(wording: Wording, scene: Scene, rng: random.Random) -> str:
-    """Return the caption from the other group's view: "a cat right of a dog" for "a dog left of a cat"."""
+    """Write the caption from the other group's view: "a cat right of a dog" for "a dog left of a cat"."""
     other_side = replace(scene, groups=scene.groups[::-1], relation=OPPOSITE[scene.relation])
     form = pick(rng, [form for form in wording.forms if form != wording.form])
     return replace(
@@ -161,7 +161,7 @@ _FIELDS = {"object": "object", "color": "color", "number": "count"}
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Scene, the same scene with one change, and the wording of both."""
+    """A scene, the same scene with one change, and the wording for both captions."""
 
     kind: str
     scene: Scene
@@ -170,12 +170,12 @@ class Contrast:
 
     @property
     def captions(self) -> tuple[str, str]:
-        """Return the captions of the scene and of the changed scene; each is wrong for the other scene."""
+        """Return the captions for the scene and for the changed scene; each is wrong for the other scene."""
         return self.wording.caption_of(self.scene), self.wording.caption_of(self.changed)
 
 
 def contrasts(kind: str, split: str, n: int) -> list[Contrast]:
-    """Return the first n contrasts of a split; no two have the same pair of specifications.
+    """Return the first n contrasts in a split; no two have the same pair of specifications.
 
     Args:
         kind: object, color and number change one group; location swaps the places of both
@@ -219,8 +219,8 @@ def _contrast(kind: str, split: str, rng: random.Random) -> Contrast:
 def _structure(kind: str, rng: random.Random) -> tuple[str, int]:
     """Choose the relation ("" for one group) and the room of every group.
 
-    Fewer than half of a list have one group, because a split owns only about 70 different pairs of that kind for
-    number.
+    Fewer than half of the contrasts have one group, because a split owns only about 70 different pairs with one group
+    for the kind `number`.
     """
     paired = kind in ("location", "swap") or rng.random() < 0.5
     # Groups in front or behind have one thing each.
@@ -232,7 +232,7 @@ def _structure(kind: str, rng: random.Random) -> tuple[str, int]:
 
 
 def _scene(relation: str, room: int, rng: random.Random) -> Scene:
-    """Return a scene without background. Groups have equal room, so that they can swap places."""
+    """Draw a scene without a background. Groups have equal room, so that they can swap places."""
     groups = [
         Group(pick(rng, OBJECTS), pick(rng, COLORS), 1 + int(rng.random() * room), room)
         for _ in range(2 if relation else 1)

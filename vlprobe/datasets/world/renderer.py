@@ -1,6 +1,6 @@
 """Draw a scene: a background, then every thing in its place, the farthest first.
 
-Each of the six backgrounds has a few variants without objects of scenes.
+Each of the six backgrounds has several variants. None of them shows an object that a scene can contain.
 """
 
 import functools
@@ -18,7 +18,7 @@ _WHITE = (255, 255, 255)
 
 
 class _Canvas:
-    """Draw in pixels of the finished picture, `larger` times as large."""
+    """Canvas that takes coordinates in pixels of the finished picture and draws `larger` times as large."""
 
     def __init__(self, larger: int) -> None:
         self._larger = larger
@@ -66,13 +66,13 @@ class _Canvas:
 
 @functools.lru_cache(maxsize=6 * VARIANTS)
 def background(name: str, variant: int) -> Image.Image:
-    """Return the variant (0 to VARIANTS - 1) as RGB, SIZE pixels a side. Copy before drawing on it."""
+    """Return a variant (0 to VARIANTS - 1) of a background as RGB, SIZE pixels per side. Copy it to draw on it."""
     return _drawn(name, variant, _LARGER).reduce(_LARGER)
 
 
 @functools.lru_cache(maxsize=8)  # at most 4 MB each
 def large_background(name: str, variant: int, scale: int) -> Image.Image:
-    """Return `background` as RGB, SIZE * scale pixels a side. Copy before drawing on it."""
+    """Return `background` as RGB, SIZE * scale pixels per side. Copy it to draw on it."""
     return _drawn(name, variant, 2 * scale).reduce(2)
 
 
@@ -304,7 +304,7 @@ VERSION = "3c69a21e"
 
 
 def render(scene: Scene) -> Image.Image:
-    """Draw the scene as RGB, 224 x 224 pixels; the same scene always gives the same pixels."""
+    """Draw a scene as RGB, 224 x 224 pixels. The same scene always gives the same pixels."""
     image = background(scene.background, _variant(scene)).copy()
     for placement in placements(scene):
         ground = _ground(scene, placement)
@@ -318,7 +318,7 @@ def render(scene: Scene) -> Image.Image:
 
 
 def render_large(scene: Scene, size: int) -> Image.Image:
-    """Draw the scene as RGB, `size` pixels a side, for people to look at; models never see it.
+    """Draw a scene as RGB, `size` pixels per side, for people to look at; models never see it.
 
     The scene is drawn at the next larger multiple of 224 and scaled down. Reduced to 224
     pixels, it differs from `render` by less than 3 of 255 levels on average.
@@ -343,7 +343,7 @@ def _variant(scene: Scene) -> int:
 
 
 def _ground(scene: Scene, placement: Placement) -> str:
-    """Draw the mark under the thing: a shadow on the ground, a ripple on water, nothing in the air."""
+    """Return the kind of mark under a thing: a shadow on the ground, a ripple on water, "" in the air."""
     if placement.y + placement.size <= HORIZON[scene.background] + 4 or scene.background == "sky":
         return ""
     return "ripple" if scene.background == "sea" else "shadow"
@@ -355,7 +355,7 @@ def _ground_mark(size: int, kind: str) -> Image.Image:
 
 
 def _drawn_ground_mark(size: int, kind: str, scale: int) -> Image.Image:
-    """Return the mark below a thing of `size` pixels in a picture of 224, `scale` times as large."""
+    """Draw the mark below a thing that is `size` pixels large in a picture of 224 pixels, `scale` times as large."""
     line = scale * max(1, size // 50)
     size *= scale
     mark = Image.new(

@@ -1,10 +1,10 @@
-"""Scenes of the demo world: a scene is a short specification that determines the picture and its captions.
+"""Scenes in the demo world: a scene is a short specification that determines the picture and its captions.
 
-A split owns specifications, not pictures: the hash of the canonical text decides whether a scene
-may be trained on, so that no held-out scene (or pair of scenes made from one) can be in the
+A split owns specifications, not pictures. The hash of the canonical text decides whether a scene
+may be used for training, so that no held-out scene (or pair of scenes made from one) can be in the
 training split, however many scenes are drawn.
 
-A scene places its things in square boxes that never touch, except in front of one another.
+A scene places its things in square boxes that never touch, except for a thing in front of another.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Things of one kind and color. `room` is the number of slots, which is `count` or more."""
+    """Things of one kind and color. `room` is the number of slots, at least `count`."""
 
     object: str
     color: str
@@ -45,7 +45,7 @@ class Group:
 
     @property
     def slots(self) -> int:
-        """Number of slots: scenes that differ only in the count and have equal room show their common things at the
+        """Number of slots. Scenes that differ only in the count and have equal room show their common things at the
         same places.
         """
         return max(self.count, self.room)
@@ -56,9 +56,9 @@ class Scene:
     """One or two groups in front of a background. `relation` is the position of the first group relative to
     the second.
 
-    The seed determines everything that captions do not mention: exact places, sizes, facing, clouds. It depends
-    on places and never on objects or colors, so that a scene with one change keeps all
-    other pixels.
+    The seed determines everything that captions do not mention: exact places, sizes, facing, clouds. These depend
+    on places and never on objects or colors, so that all other pixels stay the same when one thing in a
+    scene changes.
     """
 
     background: str
@@ -68,7 +68,7 @@ class Scene:
 
     @property
     def specification(self) -> str:
-        """Return the canonical text of the content; "a left of b" equals "b right of a"."""
+        """Return the canonical text for the content; "a left of b" equals "b right of a"."""
         names = [f"{group.count} {group.color} {group.object}" for group in self.groups]
         relation = self.relation
         if relation in ("right", "below", "behind"):
@@ -77,7 +77,7 @@ class Scene:
 
 
 def stream(*key: object) -> random.Random:
-    """Return a random stream that depends only on the key; use `.random()`, which Python keeps stable."""
+    """Return a random stream that depends only on the key. Use `.random()`, which Python keeps stable."""
     return random.Random("/".join(map(str, key)))
 
 
@@ -94,7 +94,7 @@ def split_of(scene: Scene) -> str:
 
 
 def draw(split: str, index: int) -> Scene:
-    """Return the split's scene of that index; two indices may share a specification, but not a seed."""
+    """Return the scene with a given index in a split. Two indices may share a specification, but not a seed."""
     for attempt in range(1000):
         scene = _draw(stream("demo", split, index, attempt))
         if split_of(scene) == split:
@@ -104,7 +104,7 @@ def draw(split: str, index: int) -> Scene:
 
 
 def distinct(split: str, n: int) -> list[Scene]:
-    """Return the first n scenes of a split that have different specifications."""
+    """Return the first n scenes in a split that have different specifications."""
     by_specification: dict[str, Scene] = {}
     index = 0
     while len(by_specification) < n:
@@ -154,7 +154,7 @@ _LARGEST = 108
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Square of one thing in pixels, and its direction; `slot` is its number within its group."""
+    """The square of one thing in pixels, and its direction. `slot` is the thing's number within its group."""
 
     group: int
     slot: int
@@ -165,12 +165,12 @@ class Placement:
 
     @property
     def box(self) -> tuple[int, int, int, int]:
-        """Left, top, right and bottom in pixels."""
+        """Left, top, right and bottom edges in pixels."""
         return self.x, self.y, self.x + self.size, self.y + self.size
 
 
 def facing(scene: Scene) -> str:
-    """Return the direction that all things face: left, right, or mixed."""
+    """Return the direction in which all things face: left, right, or mixed."""
     return pick(stream(scene.seed, "facing"), ("left", "right", "mixed"))
 
 
@@ -192,7 +192,7 @@ def _faces_left(scene: Scene, rng: random.Random) -> bool:
 
 
 def _region(scene: Scene, index: int) -> tuple[str, int, int, int, int]:
-    """Return kind, left, top, right and bottom of a group's region of the picture."""
+    """Return the kind, left, top, right and bottom of the region for a group in the picture."""
     low, high, middle = 6, SIZE - 6, SIZE // 2
     top = _TOP.get(scene.background, 62)
     is_left_or_top = (scene.relation in ("left", "above")) == (index == 0)

@@ -1,4 +1,4 @@
-"""Draw single things of the demo world: smooth, outlined shapes on a transparent square, supersampled for soft edges.
+"""Draw single things for the demo world: smooth, outlined shapes on a transparent square, supersampled for soft edges.
 
 Six vehicles and five living things face right in a square of 100 x 100, with their lowest point at y = 95. Each of
 the eleven colors has a shade, a light and an ink for outlines. Pictures are cached by object, color, size and
@@ -23,7 +23,7 @@ _MARGIN = 2.5  # units around the 100 x 100, for outlines
 
 @dataclass(frozen=True)
 class Shape:
-    """A filled outline (width 0) or an open line of that width with round ends, in units of a 100 x
+    """A filled outline (width 0) or an open line with the given width and round ends, in units of a 100 x
     100 square.
     """
 
@@ -67,7 +67,7 @@ def limb(width: float, points: Points, steps: int = 8) -> Shape:
 
 
 def oval(x: float, y: float, rx: float, ry: float, turn: float = 0.0) -> Shape:
-    """Return an ellipse around (x, y), turned by degrees."""
+    """Return an ellipse around (x, y), rotated by `turn` degrees."""
     sin, cos = math.sin(math.radians(turn)), math.cos(math.radians(turn))
     angles = [2 * math.pi * k / 40 for k in range(40)]
     arms = [(rx * math.cos(t), ry * math.sin(t)) for t in angles]
@@ -121,7 +121,7 @@ def mix(color: Color, toward: Color, share: float) -> Color:
 
 
 class Pen:
-    """Pen for shapes in units of a 100 x 100 square; `image` is the drawing, `size` pixels a side."""
+    """Pen for shapes in units of a 100 x 100 square; `image` is the drawing, `size` pixels per side."""
 
     def __init__(self, size: int, line: float = 2.4, larger: int = LARGER) -> None:
         self.size = size
@@ -158,7 +158,7 @@ class Pen:
 
     @cached_property
     def image(self) -> Image.Image:
-        """Return the drawing at its real size, RGBA."""
+        """Return the drawing at its final size, RGBA."""
         return self._canvas.reduce(self._larger)
 
 
@@ -190,7 +190,7 @@ _BASE: dict[str, Color] = {
 
 @dataclass(frozen=True, slots=True)
 class Tones:
-    """Tones of one color on a thing."""
+    """The tones of one color on a thing."""
 
     name: str
     base: Color
@@ -200,7 +200,7 @@ class Tones:
 
 
 def tones(name: str) -> Tones:
-    """Return the tones of a color; black and white have special ones, so that parts stay visible."""
+    """Return the tones of a color. Black and white have special ones, so that parts stay visible."""
     base = _BASE[name]
     if name == "black":
         return Tones(name, base, (26, 26, 32), (88, 90, 100), (10, 10, 14))
@@ -258,7 +258,7 @@ def car(pen: Pen, c: Tones) -> None:
 
 
 def bus(pen: Pen, c: Tones) -> None:
-    """Draw a long box full of windows."""
+    """Draw a bus as a long box full of windows."""
     pen.body(c.shade, c.ink, box(22, 22, 58, 30, 3))
     pen.body(c.base, c.ink, box(3, 28, 97, 86, 6))
     pen.fill(c.shade, box(4, 77, 96, 85, 4))
@@ -273,7 +273,7 @@ def bus(pen: Pen, c: Tones) -> None:
 
 
 def truck(pen: Pen, c: Tones) -> None:
-    """Draw a cab and a closed, ribbed load."""
+    """Draw a truck with a cab and a closed, ribbed load."""
     pen.body((70, 74, 82), c.ink, box(6, 76, 92, 84, 2))
     pen.body(c.base, c.ink, box(2, 26, 63, 78, 3))
     pen.fill(c.light, box(3.5, 27.5, 61.5, 33))
@@ -312,7 +312,7 @@ def train(pen: Pen, c: Tones) -> None:
 
 
 def boat(pen: Pen, c: Tones) -> None:
-    """Draw a sailboat: hull and both sails in its color."""
+    """Draw a sailboat whose hull and two sails have its color."""
     pen.body(WOOD, mix(c.ink, DARK, 0.5), box(47.5, 6, 51.5, 74))
     pen.body(c.base, c.ink, poly("51,6 68,11 51,16"))
     pen.body(
@@ -330,7 +330,7 @@ def boat(pen: Pen, c: Tones) -> None:
 
 
 def bicycle(pen: Pen, c: Tones) -> None:
-    """Draw frame and rims in the color, tires and saddle dark."""
+    """Draw a bicycle with the frame and rims in its color, and dark tires and saddle."""
     dark = mix(c.ink, TYRE, 0.6)
     for x in (22, 78):
         pen.fill(dark, limb(5, _circle(x, 74, 19.5)))
@@ -366,7 +366,7 @@ BEAK = (248, 170, 42)
 
 
 def dog(pen: Pen, c: Tones) -> None:
-    """Draw a side view with a hanging ear, a raised tail and a collar."""
+    """Draw a dog from the side, with a hanging ear, a raised tail and a collar."""
     collar = (44, 120, 214) if c.name in ("red", "orange", "pink") else (224, 52, 48)
     pen.body(c.shade, c.ink, limb(9, "34,66 35,91"), limb(9, "66,66 65,91"))
     pen.body(
@@ -389,7 +389,7 @@ def dog(pen: Pen, c: Tones) -> None:
 
 
 def cat(pen: Pen, c: Tones) -> None:
-    """Draw a sitting cat from the front, its tail around the right side."""
+    """Draw a sitting cat from the front, with its tail around the right side."""
     pen.body(c.shade, c.ink, limb(8, "66,88 86,86 91,70 84,56"))
     pen.body(
         c.base,
@@ -419,7 +419,7 @@ def cat(pen: Pen, c: Tones) -> None:
 
 
 def horse(pen: Pen, c: Tones) -> None:
-    """Draw a side view with a long neck, a mane and a full tail."""
+    """Draw a horse from the side, with a long neck, a mane and a full tail."""
     hoof = (62, 52, 48) if c.name != "black" else (112, 112, 120)
     for x in (36, 66):
         pen.body(c.shade, c.ink, limb(8, [(x, 62), (x + 1, 90)]))
@@ -443,7 +443,7 @@ def horse(pen: Pen, c: Tones) -> None:
 
 
 def bird(pen: Pen, c: Tones) -> None:
-    """Draw a side view, standing, with a folded wing and a fanned tail."""
+    """Draw a standing bird from the side, with a folded wing and a fanned tail."""
     for x in (46, 57):
         pen.body(
             BEAK,
@@ -467,7 +467,7 @@ def bird(pen: Pen, c: Tones) -> None:
 
 
 def person(pen: Pen, c: Tones) -> None:
-    """Draw a standing person from the front; the color is that of the clothes."""
+    """Draw a standing person from the front, with clothes in the given color."""
     edge = mix(c.ink, DARK, 0.3)
     for side in (-1, 1):
         pen.body(
@@ -523,7 +523,7 @@ _DRAW = {
 
 @functools.lru_cache(maxsize=6000)
 def sprite(name: str, color: str, size: int, faces_left: bool) -> Image.Image:
-    """Return the thing in a square of `size` pixels, with a thin pale rim for contrast with any background."""
+    """Draw a thing in a square of `size` pixels, with a thin pale rim for contrast with any background."""
     if faces_left:
         return ImageOps.mirror(sprite(name, color, size, False))
     return _drawn(name, color, Pen(size), 1)
@@ -533,13 +533,13 @@ def sprite(name: str, color: str, size: int, faces_left: bool) -> Image.Image:
     maxsize=32
 )  # a scene shows a thing up to five times; large sprites take much memory
 def large_sprite(name: str, color: str, size: int, faces_left: bool, scale: int) -> Image.Image:
-    """Return `sprite` in a square of `size * scale` pixels."""
+    """Draw a thing like `sprite`, in a square of `size * scale` pixels."""
     image = _drawn(name, color, Pen(size * scale, larger=_LARGER), scale)
     return ImageOps.mirror(image) if faces_left else image
 
 
 def _drawn(name: str, color: str, pen: Pen, rim: int) -> Image.Image:
-    """Return the thing as the pen draws it, facing right, with a rim of `rim` pixels."""
+    """Draw a thing with the pen, facing right, with a rim of `rim` pixels."""
     _DRAW[name](pen, tones(color))
     drawn = pen.image
     widened = _widened(drawn.getchannel("A"), rim)
@@ -550,8 +550,8 @@ def _drawn(name: str, color: str, pen: Pen, rim: int) -> Image.Image:
 
 
 def _widened(alpha: Image.Image, rim: int) -> Image.Image:
-    """Return the maximum within `rim` pixels in each direction: Pillow's MaxFilter, by rows and then by
-    columns for wide rims, which takes a tenth of the time.
+    """Return the maximum within `rim` pixels in each direction: Pillow's MaxFilter, computed for wide rims by rows
+    and then by columns, which takes a tenth of the time.
     """
     if rim == 1:
         return alpha.filter(ImageFilter.MaxFilter(3))
