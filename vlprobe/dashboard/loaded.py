@@ -1,7 +1,6 @@
-"""Models that pages ask: loaded once for all pages and people, and each answers one of them at a
-time.
+"""Models that pages run: loaded once for all pages and visitors, and each used by one of them at a time.
 
-They are not in Streamlit's caches, which a message of any visitor clears.
+They are not in Streamlit's caches, because a message from any visitor can clear those.
 """
 
 import contextlib
@@ -19,12 +18,12 @@ SLOW = "Loading may take a while: weights that are not on this machine are downl
 
 
 def loads_at_once(name: str) -> bool:
-    """Return whether a model loads in a moment and from no file that a link can name, so that no click is required."""
+    """Return whether a model loads fast and from no file that a link could name, so that it needs no click."""
     return name.startswith(("demo:", "control:")) and "@" not in name
 
 
 def load_player(name: str) -> Player:
-    """The model of this name. Raises NotFound or InvalidInput."""
+    """Return the model with this name, loading it if needed. Raises NotFound or InvalidInput."""
     if loads_at_once(name):
         return _small_models.get(name, lambda: _load(name))
     is_loaded = name in _large_models

@@ -1,4 +1,4 @@
-"""The search above every page: papers, tests, metrics with their symbols, data sets, pages and the documentation."""
+"""The search above every page, for papers, tests, metrics with their symbols, datasets, pages and documentation."""
 
 import re
 
@@ -41,7 +41,7 @@ KEYS = {
 
 
 def draw() -> None:
-    """Draw the button of the search with its field and the keys. A choice opens its page."""
+    """Draw the search button with its field and the keyboard shortcuts. Choosing an entry opens its page."""
     every = targets()
     if chosen := st.session_state.pop("looked_up", None):
         st.session_state["n_opened"] = st.session_state.get("n_opened", 0) + 1
@@ -69,7 +69,7 @@ def _choose() -> None:
 
 
 def targets() -> dict[str, Target]:
-    """Return the page of each thing that has a name, by that name with what it is."""
+    """Return the page to open for each search entry, by the entry's text."""
     sets = view(views.runs.question_sets)
     first = dict(
         zip(reversed(sets["probe"].tolist()), reversed(sets["case_key"].tolist()), strict=True)
@@ -109,7 +109,7 @@ def targets() -> dict[str, Target]:
 
 
 def _probe_page(probe: str, first: dict[str, str]) -> Target:
-    """Return the page of a test with its first question set; where it never ran, its own page, else Run."""
+    """Return the page for a test with its first question set; if it never ran, its own page, else Run or Lab."""
     trade_off = "tradeoff" if presentations()[probe].trade_off else "explore"
     if probe in first:
         return PAGES.get(probe, trade_off), {"set": first[probe]}

@@ -1,6 +1,6 @@
-"""A map of cases: the margins of two models, one mark per case; an area of it is a filter.
+"""A map of cases: the margins of two models, with one mark per case. A selected area filters the cases.
 
-The URL names the marked area (`area`, its corners) and the tool that marks it (`tool`).
+The URL names the selected area (`area`, its corners) and the tool that selects it (`tool`).
 """
 
 import math
@@ -38,15 +38,15 @@ def draw_map(
     n_inside: int,
     changes: Mapping[str, str | None],
 ) -> None:
-    """Draw the map of a model and its first rival.
+    """Draw the map for a model and the first model it is compared with.
 
     Args:
-        about: The subject, with one rival or more.
-        points: The marks: case, margin, other_margin, subtype, source and target.
-        n_cases: Number of cases with both margins.
-        area: Corners of the marked area; empty without one.
-        n_inside: Number of cases in it.
-        changes: Other parameters that a marked area changes in the URL.
+        about: The subject, with at least one model to compare with.
+        points: The marks, with the columns case, margin, other_margin, subtype, source and target.
+        n_cases: Number of cases that have both margins.
+        area: Corners of the selected area; empty without one.
+        n_inside: Number of cases in the area.
+        changes: Other URL parameters that change when an area is selected.
     """
     base, rival, kind = about.model, about.rivals[0], about.kind
     names, is_moved = about.names, kind in movement_kinds()
@@ -82,13 +82,13 @@ def draw_map(
 
 
 def corners(text: str) -> tuple[tuple[float, float], ...]:
-    """Return the corners that a URL names as x,y;x,y;...; () if invalid or too many."""
+    """Return the corners that a URL lists as x,y;x,y;...; () if they are invalid or too many."""
     parsed = parse_corners(text)
     return parsed if len(parsed) <= CORNERS + 1 else ()
 
 
 def _mark(key: str, changes: Mapping[str, str | None]) -> None:
-    """Write the drawn area into the URL: a box by its corners, a lasso by a limited number of its points."""
+    """Write the drawn area to the URL: a box by its corners, a lasso by a limited number of its points."""
     selection = st.session_state[key]["selection"]
     if selection["lasso"]:
         xs, ys = selection["lasso"][-1]["x"], selection["lasso"][-1]["y"]

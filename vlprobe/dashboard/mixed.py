@@ -1,7 +1,7 @@
-"""Explore's view of mixed pictures: right + partner = mixture, a slider, both galleries, where each model turns.
+"""Explore's view of one mixed picture: right + partner = mixture, a slider, both galleries, and all models.
 
-The URL names the case (`case`), else the mixture (`mixture`) whose first case is shown; `wall`
-leads to all cases.
+The URL names the case (`case`), or else the mixture (`mixture`) whose first case is shown; `wall`
+switches to the wall of all cases.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ RUN_AGAIN = "This run did not store the top results. Run it again to see them."
 
 @dataclass(frozen=True)
 class MixedCasePosition:
-    """The case that the view shows, and its place among the searches lost to such mixtures."""
+    """The case to show, and its position among the searches lost to the same kind of mixture."""
 
     subject: PageSubject
     subtype: str  # of the mixture
@@ -61,7 +61,7 @@ class MixedCasePosition:
 
 
 def is_shown(stored: PageSubject, kind: str) -> bool:
-    """Return whether the URL asks for this view: searches for a picture, and nothing about the wall."""
+    """Return whether the URL selects this view: a search for pictures, without parameters for the wall."""
     return (
         kind == KIND
         and stored.probe == "rococo"
@@ -70,7 +70,7 @@ def is_shown(stored: PageSubject, kind: str) -> bool:
 
 
 def current(subject: PageSubject) -> MixedCasePosition:
-    """The case that the URL names, else the first that the model loses to its own mixture."""
+    """Return the case named in the URL, or else the first search that the model loses to its own mixture."""
     question_set = subject.question_set
     strengths = view(views.mixed.searches.strengths, question_set)
     number, subtype = None, st.query_params.get("mixture", "")
@@ -90,7 +90,7 @@ def current(subject: PageSubject) -> MixedCasePosition:
 
 
 def draw_steps(about: MixedCasePosition) -> None:
-    """Draw the right half of the row of controls: the case before and after, all cases."""
+    """Draw links to the previous case, the next case and all cases."""
     with draw_row("mixed_steps", width="content"):
         _draw_step("Previous case", "Left", "chevron_left", about.position.previous)
         position, among = render_mixed.place_text(about.position, model_name(about.subject.model))
@@ -101,7 +101,7 @@ def draw_steps(about: MixedCasePosition) -> None:
 
 
 def _pick_mixture(about: MixedCasePosition) -> None:
-    """Draw the picker of the mixture, if the question set has several."""
+    """Draw a picker for the kind of mixture, if the question set has several."""
     strengths = view(views.mixed.searches.strengths, about.subject.question_set)
     if len(strengths) > 1:
         labels = {subtype: value_label(subtype) for subtype in strengths}
@@ -132,7 +132,7 @@ def _wall_query(about: MixedCasePosition, **more: str) -> dict[str, str]:
 
 
 def draw_view(about: MixedCasePosition) -> None:
-    """Draw all below the row of controls."""
+    """Draw everything below the row of controls."""
     draw_styles("mixed")
     question_set, model = about.subject.question_set, about.subject.model
     name = model_name(model)
@@ -162,7 +162,7 @@ def _draw_heading(about: MixedCasePosition, heading: str, subtitle: str) -> None
 
 @st.fragment
 def _draw_case(about: MixedCasePosition, case: MixedCase) -> None:
-    """Pictures, slider, galleries and turns; asking the models runs this alone again."""
+    """Draw the pictures, slider, galleries and models. Running the models reruns only this part of the page."""
     question_set = about.subject.question_set
     loaded_names = loaded_here()
     shares = shares_at_hand(case, question_set, about.subject.model, sorted(loaded_names))
@@ -195,7 +195,7 @@ def _draw_case(about: MixedCasePosition, case: MixedCase) -> None:
 
 
 def _turns(about: MixedCasePosition, case: MixedCase, shares: "Shares") -> tuple[ModelTurn, ...]:
-    """Return the share at which each model turns: the earliest first, always including the selected model."""
+    """Return the share from which each model prefers the right picture, earliest first; keep the selected model visible."""
     question_set = about.subject.question_set
     models = question_set.ordered_models
     stored = view(views.mixed.case.stored_wins, question_set, case, models)
@@ -210,7 +210,7 @@ def _turns(about: MixedCasePosition, case: MixedCase, shares: "Shares") -> tuple
 
 
 def _offer(models: tuple[str, ...]) -> None:
-    """Draw a button for models that take long to load: they run only on request."""
+    """Draw a button for models that take long to load and therefore run only on request."""
     names = ", ".join(model_name(name) for name in models[:3])
     remainder = f" and {len(models) - 3} more" if len(models) > 3 else ""
     label = f"Ask {plain(names)}{remainder} on every mixture"
@@ -219,7 +219,7 @@ def _offer(models: tuple[str, ...]) -> None:
 
 
 def make_ready(question_set: QuestionSet, model: str, subtype: str, case_id: str) -> None:
-    """Cache the content of a case: answers about it, large and small pictures. For any thread."""
+    """Cache what a case shows: its answers and its pictures. Can be called from any thread."""
     number = view(views.rows.case_number, question_set, case_id)
     if number is None:
         return
@@ -245,7 +245,7 @@ _refused: dict[str, str] = {}  # by model: the reason why it cannot run, for ava
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The answers of the models at every share."""
+    """The models' answers at every mixture share."""
 
     scores: dict[str, ShareScores]  # of those that ran
     waiting: Asked  # those that can run and have not yet
@@ -255,13 +255,13 @@ class Shares:
 def shares_at_hand(
     case: MixedCase, question_set: QuestionSet, model: str, loaded_names: Sequence[str]
 ) -> "Shares":
-    """Return the earlier answers, without running a model.
+    """Return the answers that are already known, without running a model.
 
     Args:
         case: The search.
-        question_set: The models and their runs.
+        question_set: The question set with the models' runs.
         model: The selected model.
-        loaded_names: Models that this session has asked to be loaded.
+        loaded_names: Models that the user asked to load in this session.
     """
     if case.edit is None:
         return Shares({}, (), ())
@@ -280,7 +280,7 @@ def shares_at_hand(
 
 
 def ask(case: MixedCase, question_set: QuestionSet, models: Sequence[str]) -> None:
-    """Run these models, one after the other; one that cannot run is not tried again."""
+    """Run the given models one after the other. A model that cannot run is not tried again."""
     for name in models:
         try:
             _ask_one(case, question_set, name)
@@ -307,15 +307,14 @@ def _ask_one(case: MixedCase, question_set: QuestionSet, name: str) -> None:
 
 
 def _opened(picture: Picture) -> Image.Image:
-    """Return the picture in the form that a model sees; a drawn scene whose file is missing is drawn again, pixel by
-    pixel."""
+    """Return a picture as a model sees it; redraw a demo scene exactly if its file is missing."""
     if not containers.is_file(picture.path) and (image := drawn.draw(picture)):
         return image
     return pictures.open_picture(picture)
 
 
 def _key(case: MixedCase, edit: PictureEdit, digest: str) -> tuple:
-    """Return the inputs of an answer to a case with an edit, the model first."""
+    """Return the cache key for a model's answers to a case: the model's digest, followed by the inputs."""
     files = [_stamp(Picture.from_name(name)) for name in (case.right, case.partner)]
     return digest, case.caption, edit.kind, edit.seed, *files
 
@@ -329,7 +328,7 @@ def _stamp(picture: Picture) -> tuple[str, int, int]:
 
 
 def loaded_here() -> set[str]:
-    """The models that this session has asked to be loaded."""
+    """Return the models that the user asked to load in this session."""
     return st.session_state.setdefault("mixed_loaded", set())
 
 
@@ -337,23 +336,23 @@ SIDE = 528  # pixels of a large picture: two for each that it takes on a page
 
 
 class Sources:
-    """Collects the pictures that a page shows, each once."""
+    """Collects the pictures that a page shows, each of them once."""
 
     def __init__(self, large: Sequence[str]) -> None:
         self._large = set(large)
         self._places: dict[str, int] = {}
 
     def place(self, name: str) -> int:
-        """Return the position that a picture will have in `addresses`; -1 if it has no name."""
+        """Return the position that a picture will have in `addresses`; -1 if the name is empty."""
         return self._places.setdefault(name, len(self._places)) if name else -1
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the pictures, in the order of their places."""
+        """The names of the pictures, in the order of their positions."""
         return tuple(self._places)
 
     def addresses(self) -> list[str]:
-        """The pictures, in the order of their places; "" of one that cannot be read."""
+        """Return the pictures as data URLs, in the order of their positions; "" for one that cannot be read."""
         small = [name for name in self._places if name not in self._large]
         by_name = thumbnails.addresses(store().root, small)
         return [
@@ -363,7 +362,7 @@ class Sources:
 
 
 def prepare(case: MixedCase) -> None:
-    """Make the pictures that a case shows, before anyone views it. For any thread."""
+    """Create the pictures for a case before anyone views it. Can be called from any thread."""
     for name in filter(None, (case.right, case.partner)):
         large_picture(name, SIDE)
     candidates = (*case.fronts.clean, *case.fronts.whole) if case.fronts else ()
@@ -372,7 +371,7 @@ def prepare(case: MixedCase) -> None:
 
 
 def size(name: str) -> tuple[int, int]:
-    """Width and height of a picture in pixels; a square where it cannot be read."""
+    """Return the width and height of a picture in pixels; (1, 1) if it cannot be read."""
     try:
         return pictures.open_picture(Picture.from_name(name)).size
     except VlprobeError:

@@ -1,6 +1,6 @@
-"""The pages, their addresses, and the ones in the row at the top.
+"""The pages, their addresses, and the row of pages at the top.
 
-To add a page: a file in `pages/`, and an entry in ROW or, where another page leads to it, in BELOW.
+To add a page, create a file in `pages/` and an entry in ROW or, if another page links to it, in BELOW.
 """
 
 import functools
@@ -60,18 +60,18 @@ LOGO = """<svg xmlns="http://www.w3.org/2000/svg" width="26" height="22" viewBox
 
 
 def page_file(name: str) -> str:
-    """Return the file of a page, for links and switches; if it moved, the file that replaced it."""
+    """Return the file of a page, for links and redirects; for a former address, the file that replaced it."""
     return f"pages/{MOVED.get(name, name)}.py"
 
 
 def address(name: str) -> str:
-    """The path of a page in the browser; that of the first page is empty."""
+    """Return the path of a page in the browser, which is empty for the first page."""
     name = MOVED.get(name, name)
     return "" if name == HOME else name
 
 
 def current_page() -> st.Page:
-    """Draw the row at the top, and return the page of the URL: an unknown one says so; no Run if read-only."""
+    """Draw the row of pages and return the page for the URL, or a "not found" page. Read-only demos omit Run."""
     pages = _pages(access.read_only())
     name = unquote(urlsplit(st.context.url or "").path.rstrip("/").rpartition("/")[2])
     if name and name not in {ROOT, *(page.url_path for page in pages)}:
@@ -81,14 +81,14 @@ def current_page() -> st.Page:
 
 
 def _say_unknown(name: str) -> None:
-    """Say that no page has this address, and suggest the page with the most similar one."""
+    """Show that no page has the given address, and suggest the page with the most similar name."""
     st.html(tag("h1", "This page does not exist.", class_="vp-nothing"))
     st.html(tag("p", str(NotFound("page", printable(name[:NAMED]), [*ROW, *BELOW]))))
     st.page_link(page_file(HOME), label="Home", icon=":material/home:")
 
 
 def draw_way_back(page: st.Page) -> None:
-    """Draw, on a page below Lab, a link back to Lab and the name of the page."""
+    """On a page that Lab links to, draw a link back to Lab and the page's name."""
     if name := BELOW.get(page.url_path):
         with st.container(horizontal=True, vertical_alignment="center", key="way_back"):
             st.page_link(page_file("lab"), label="Lab", width="content")
@@ -97,7 +97,7 @@ def draw_way_back(page: st.Page) -> None:
 
 
 def _pages(is_read_only: bool) -> list[st.Page]:
-    """Return all pages; Streamlit marks those that it runs."""
+    """Return all pages. Streamlit marks the one it runs."""
     in_row = {name: title for name, title in ROW.items() if name != "run" or not is_read_only}
     pages = [
         st.Page(
@@ -118,7 +118,7 @@ def _pages(is_read_only: bool) -> list[st.Page]:
 
 
 def lead_on(old: str) -> None:
-    """Switch from a former address to the page that replaced it, with all that the link says."""
+    """Redirect from a former address to the page that replaced it, with all parameters from the link."""
     query = {parameter: st.query_params.get_all(parameter) for parameter in st.query_params}
     if old == "failures" and query:
         query |= _every_case(st.query_params.get("page", "1"))
@@ -136,13 +136,13 @@ def lead_from_overview() -> None:
 
 
 def _every_case(page: str) -> dict[str, list[str]]:
-    """Return the URL's parameters for the wall that shows the former list of failures, from this page on."""
+    """Return the URL parameters for the wall, starting at the given page of the former list of failures."""
     number = int(page) if page.isdecimal() and len(page) < 9 else 1
     n_before = OLD_PAGE_SIZE * max(number - 1, 0)
     return {"cards": ["every"], "page": [str(1 + n_before // PAGE_SIZE)]}
 
 
 def draw_logo() -> None:
-    """Two frames, one true and one not, in the colors of the page's theme."""
+    """Draw the logo: two frames, one true and one wrong, in the colors of the page's theme."""
     dark = st.context.theme.type == "dark"
     st.logo(LOGO.format(**(DARK if dark else LIGHT)), size="large")

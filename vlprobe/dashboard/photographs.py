@@ -1,4 +1,4 @@
-"""Download the photographs of a question set: announced number and size, progress, stop and resume."""
+"""Download the photographs for a question set, with their number and size announced, progress, stop and resume."""
 
 import os
 import threading
@@ -25,18 +25,18 @@ CONFINED = (
 
 
 class _Stopped(Exception):
-    """A visitor stopped the download."""
+    """Raised when a visitor stops the download."""
 
 
 @dataclass
 class Download:
-    """The photographs of one dataset, measured and then downloaded in threads of this process.
+    """The photographs for one dataset, first measured and then downloaded in threads of this process.
 
     Attributes:
-        announcement: How many are missing and their size, once that is known.
-        is_running: Whether a thread measures or downloads.
-        n_done: Photographs handled so far.
-        n_total: Photographs to download; 0 while they are measured.
+        announcement: The number and size of missing photographs, once they are known.
+        is_running: Whether a thread is measuring or downloading.
+        n_done: Number of photographs handled so far.
+        n_total: Number of photographs to download; 0 while they are measured.
         result: The result of the last download, in words.
     """
 
@@ -51,10 +51,10 @@ class Download:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def begin(self, task: Callable[[], None]) -> None:
-        """Start a task in a thread, unless one is running; its error becomes the result.
+        """Start a task in a thread, unless one is running. If the task fails, its error becomes the result.
 
         Raises:
-            InvalidInput: this dashboard does not download.
+            InvalidInput: This dashboard does not download pictures.
         """
         if reason := refusal(self.dataset):
             raise InvalidInput(reason)
@@ -108,18 +108,18 @@ _downloads: dict[tuple[str, str], Download] = {}  # by store and dataset, for al
 
 
 def refusal(dataset: str) -> str:
-    """Return why this dashboard does not download pictures, "" if it does."""
+    """Return the reason why this dashboard does not download pictures; "" if it does."""
     if access.read_only():
         return READ_ONLY
     return CONFINED.format(dataset) if access.ROOTS in os.environ else ""
 
 
 def draw_download(stored: PageSubject, key: str) -> None:
-    """Draw the button, the announcement or the progress, where a dataset keeps questions without pictures.
+    """Draw the button, announcement or progress for a download, if a dataset has questions without pictures.
 
     Args:
         stored: The question set.
-        key: Begins the keys of widgets, for two places on a page.
+        key: Prefix for the keys of the widgets, because a page can draw them in two places.
     """
     if not views.rows.keeps_unpictured(stored.question_set):
         return

@@ -1,4 +1,4 @@
-"""Pictures as large as a page shows them; small ones are in `scoring.thumbnails`."""
+"""Pictures at the size a page shows them; small ones are in `scoring.thumbnails`."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -25,14 +25,14 @@ _ahead = ThreadPoolExecutor(
 
 
 def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
-    """A picture as the data address of a WebP; "" if it cannot be read.
+    """Return a picture as the data URL of a WebP; "" if it cannot be read.
 
-    It needs no visitor and may be called in any thread.
+    It does not depend on a visitor and can be called from any thread.
 
     Args:
-        name: The picture's, as tables of cases and answers have it.
-        side: Maximum pixels of its longer side; none is made larger than its file.
-        drawn_side: Drawn side of a scene of the demo, which is drawn again at this size; 0: as large as `side`.
+        name: The picture's name, as in tables of cases and answers.
+        side: Maximum length of the longer side in pixels; a picture is never enlarged.
+        drawn_side: Side length of a demo scene, which is drawn again at that size; 0 means `side`.
     """
     picture = Picture.from_name(name)
     sides = side, drawn_side or side
@@ -40,12 +40,12 @@ def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
 
 
 def ahead(task: Callable[..., object], *arguments: object) -> None:
-    """Prepare the next expected request while the user views something else; requests run in turn."""
+    """Run a task that prepares the next expected request, while the user views something else. Tasks run in turn."""
     _ahead.submit(task, *arguments)
 
 
 def changed_at(picture: Picture) -> tuple[int, ...]:
-    """Return when the picture's files were last written, to recognize outdated cached data; 0 without a file."""
+    """Return when each file of a picture was last written, to detect outdated cache entries; 0 for a missing file."""
     return tuple(
         containers.status(path).st_mtime_ns if containers.is_file(path) else 0
         for path in picture.paths

@@ -1,7 +1,7 @@
-"""RoCOCO's figures 7, 8 and 11: how much each word of a caption and each part of a picture moves its embedding, and
-whether models agree on the word that moves it least.
+"""RoCOCO's figures 7, 8 and 11: how much each word in a caption and each part of a picture moves the embedding.
 
-A model is loaded only after a click: viewing the page loads none.
+Figure 11 also shows whether models agree on the word that moves it least. A model is loaded only after a
+click; viewing the page loads none.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ FEWEST = 2  # models of a vote
 
 
 def word_influence(stored: PageSubject) -> None:
-    """Draw RoCOCO's figure 7: the influence of each word of a few captions on their embedding."""
+    """Draw RoCOCO's figure 7: the influence of each word in a few captions on the caption's embedding."""
     name = _pick_model(stored, "reader")
     model = _encoder(name, "encode_texts", "texts")
     if model is None:
@@ -78,7 +78,7 @@ def word_influence(stored: PageSubject) -> None:
 
 
 def word_votes(stored: PageSubject) -> None:
-    """Draw the button that runs the models, and both halves of RoCOCO's figure 11 after the run."""
+    """Draw the button that runs the models and, after the run, both halves of RoCOCO's figure 11."""
     loaded_above = st.session_state.get("figures_loaded", set())
     ready = [name for name in stored.models if loads_at_once(name) or name in loaded_above]
     absent = [model_name(name) for name in stored.models if name not in ready]
@@ -148,7 +148,7 @@ def _consensus(
 
 
 def occlusion(stored: PageSubject) -> None:
-    """Draw RoCOCO's figure 8: the parts of a picture that decide its embedding, on one failure."""
+    """Draw RoCOCO's figure 8 for one failure: the parts of a picture that decide its embedding."""
     name = _pick_model(stored, "looker")
     kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
     failures = Filter(name, "t2i" if "t2i" in kinds else "i2t")
@@ -209,7 +209,7 @@ def _part(title: str, picture: str, name: str) -> None:
 
 
 def _pick_model(stored: PageSubject, name: str) -> str:
-    """Draw a picker of the models; the default is the model of the page."""
+    """Draw a model picker; the default is the page's model."""
     label = model_labels(stored.models)
     linked = st.query_params.get("model", "")
     default = linked if linked in stored.models else stored.models[0]
@@ -217,7 +217,7 @@ def _pick_model(stored: PageSubject, name: str) -> str:
 
 
 def _encoder(name: str, does: str, inputs: str) -> Player | None:
-    """Return the model, loaded after a press; None before, and where it cannot be had."""
+    """Return the model, loading it after a click; None before the click, or if it cannot be loaded or used."""
     ready = st.session_state.setdefault("figures_loaded", set())
     called, is_fast = model_name(name), loads_at_once(name)
     if name not in ready:
@@ -243,7 +243,7 @@ def _encoder(name: str, does: str, inputs: str) -> Player | None:
 
 @st.cache_data(max_entries=100, show_spinner=False)  # 18 ms with a demo model, the smallest
 def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, float]], list[str]]:
-    """Return how far each caption's embedding moves without a word, by its start, and the noun with the least."""
+    """Return how far removing each word, keyed by its start, moves each caption's embedding; and each weakest noun."""
     words = [influence.word_spans(caption) for caption in captions]
     nouns = [
         [(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in captions
@@ -260,7 +260,7 @@ def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, fl
 
 @st.cache_data(max_entries=100, show_spinner=False)  # 33 ms with a demo model, the smallest
 def _occlusion(name: str, picture: str, changed: tuple[int, ...]) -> np.ndarray:
-    """Return how far an embedding moves without each of 16 parts: (4, 4). `changed`: times of the files."""
+    """Return how far blacking out each of 16 parts moves an embedding: (4, 4). `changed`: file times, for the cache."""
     player = load_player(name)
 
     def encode(images):

@@ -1,4 +1,4 @@
-"""The passport of a model and the results of the model checks: can its scores be trusted?"""
+"""A model's metadata and the results of the model checks: can its scores be trusted?"""
 
 import math
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ VERDICTS = {
 
 
 def examined() -> Examination:
-    """A picker of what was examined. Without any, says how to begin and stops."""
+    """Draw a picker for model checks and return the choice. If no model has been checked, say how to begin and stop."""
     examinations = view(views.fitness.examinations)
     if not examinations:
         st.info(
@@ -59,7 +59,7 @@ def examined() -> Examination:
 
 
 def _first(by_key: Mapping[str, Examination]) -> str:
-    """The model of the previous page, else the latest that is not a control, else the latest."""
+    """Return the previous page's model, else the latest that is not a control, else the latest."""
     before = carried("model", {exam.model for exam in by_key.values()}, "")
     ranked = sorted(
         by_key, key=lambda key: (by_key[key].model != before, is_control(by_key[key].model))
@@ -68,7 +68,7 @@ def _first(by_key: Mapping[str, Examination]) -> str:
 
 
 def matrix() -> None:
-    """All models by all checks."""
+    """Draw the results of all checks for all models."""
     rows = view(views.fitness.matrix)
     if rows:
         styles = charts.styles.styles(view(views.runs.models))
@@ -80,7 +80,7 @@ def matrix() -> None:
 
 
 def verdict(examination: Examination) -> None:
-    """The outcome in a sentence; above it who published the answers, if vlprobe did not compute them."""
+    """Draw the outcome in one sentence, below the publisher of the answers if vlprobe did not compute them."""
     digest = examination.model_digest
     runs = [run for run in view(views.runs.run_rows) if run.model_digest == digest]
     if line := published_line(runs[:1]):
@@ -122,7 +122,7 @@ def verdict(examination: Examination) -> None:
 
 
 def checks(examination: Examination) -> None:
-    """One row per check: outcome, finding, and the expected result of a working model."""
+    """Draw one row per check: the outcome, the finding, and the result expected of a working model."""
     head = "".join(
         tag("th", title, scope="col")
         for title in ("Check", "Outcome", "Found", "Expected of a working model")
@@ -165,7 +165,7 @@ def passport(examination: Examination) -> None:
 
 
 def erased(examination: Examination) -> None:
-    """Edits that never reach the model."""
+    """Draw the edits that never reach the model."""
     rows = [
         f'<tr class="first">{tag("th", f"{row.kind}: {row.rule}", scope="row")}'
         f"{tag('td', f'{row.count:,} of {row.of:,}')}{tag('td', row.reason)}</tr>"
@@ -181,14 +181,14 @@ def erased(examination: Examination) -> None:
 
 
 def stored_names() -> dict[str, str]:
-    """Every stored model and dataset, and what it is called now; models first."""
+    """Return the display name of every stored model and dataset, models first."""
     models = {name: model_name(name) for name in view(views.runs.models)}
     datasets = sorted(set(view(views.runs.runs)["dataset"]))
     return models | {name: dataset_name(name) for name in datasets if name not in models}
 
 
 def draw_form() -> None:
-    """Draw a form that renames one of them; nothing if read-only or if nothing is stored."""
+    """Draw a form that renames a model or dataset, unless the dashboard is read-only or nothing is stored."""
     called = {} if access.read_only() else stored_names()
     if not called:
         return
@@ -216,7 +216,7 @@ def draw_form() -> None:
 
 
 def _rename(called: Mapping[str, str]) -> None:
-    """Raise InvalidInput if the name is already in use."""
+    """Rename the model or dataset entered in the form. Raises InvalidInput if the name is already in use."""
     stored = str(st.session_state["rename_stored"])
     display = " ".join(str(st.session_state["rename_display"]).split())
     others = [name for name, label in called.items() if name != stored and label == display]

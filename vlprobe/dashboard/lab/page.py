@@ -1,4 +1,4 @@
-"""The first page of Lab: doors to the pages below it; checks of the stored results for damage, repaired by a click."""
+"""The first page of Lab: links to its pages, and a check of stored results for damage, which a click can repair."""
 
 import html
 import re
@@ -66,7 +66,7 @@ DOORS = {  # page: the question it answers, its icon
 
 
 def draw_doors() -> None:
-    """The doors, and the version and place of what is shown."""
+    """Draw the links to Lab's pages, the version of vlprobe, and the location of the results."""
     st.title("Lab")
     st.markdown("In depth: model checks, breakdowns, fine-tuning, paper tables.")
     grid = st.grid(min_column_width=300, border=True, gap="small", key="doors")
@@ -97,7 +97,7 @@ NEVER_FINISHED = ("An unfinished file", "Deleted")
 
 @dataclass(frozen=True)
 class Looked:
-    """The result of a check of all stored data, and its time."""
+    """The result of a check of all stored data, with its time."""
 
     damages: tuple[Damage, ...]
     at: str
@@ -105,14 +105,14 @@ class Looked:
 
 @dataclass(frozen=True)
 class History:
-    """Runs by their key, and the request of each."""
+    """Stored runs by key, and the request that made each run."""
 
     runs: Mapping[str, Run]
     requests: Mapping[str, Request]
 
 
 def draw_stored() -> None:
-    """Draw a button that reads all stored data; a list of damaged data, and a button that rebuilds it."""
+    """Draw a button that checks all stored data, then the damaged files and a button that rebuilds them."""
     if access.read_only():
         return
     st.header("Stored results")
@@ -140,7 +140,7 @@ def _look() -> None:
 
 
 def _read(only: tuple[Damage, ...] | None = None) -> list[Damage]:
-    """Return the damaged data, of everything or of the previously damaged; a bar shows the progress."""
+    """Check all stored data, or only previously damaged data, and return what is damaged; show the progress."""
     bar = st.progress(0.0, text="Reading stored results")
 
     def report(label: str, done: float, total: float) -> None:
@@ -200,7 +200,7 @@ def _files(count: int) -> str:
 
 
 def runs_again(damages: Sequence[Damage], history: History) -> list[Request]:
-    """The runs that rebuild the removed data; those that differ only by the model are one request."""
+    """Return the runs that rebuild deleted data. Requests that differ only in their models are merged."""
     merged: list[Request] = []
     for key in dict.fromkeys(
         key for damage in damages if damage.drop for key in _runs_of(damage, history)
@@ -219,7 +219,7 @@ def runs_again(damages: Sequence[Damage], history: History) -> list[Request]:
 
 
 def _mend(damages: tuple[Damage, ...]) -> None:
-    """Delete the data that is still damaged, and start its runs, which are written down first."""
+    """Delete the data that is still damaged, and restart its runs. Their requests are stored first."""
     current = store()
     current.require_writable()
     with lock(
@@ -268,7 +268,7 @@ def _mend(damages: tuple[Damage, ...]) -> None:
 
 
 def _busy(damage: Damage, history: History, probes: Set[str]) -> bool:
-    """Return whether a job may be working on it; before its runs are known, the same probe counts."""
+    """Return whether a job may be using damaged data; if its run is unknown, any unfinished job counts."""
     if _place(damage)[0] not in ("runs", "cases"):
         return False
     of_damage = {history.requests[key].probe for key in _runs_of(damage, history)}
@@ -305,7 +305,7 @@ def _request(run: Run) -> Request:
 
 
 def _runs_of(damage: Damage, history: History) -> list[str]:
-    """Keys of the runs that rebuild this."""
+    """Return the keys of the runs that rebuild a damaged file."""
     kind, key = _place(damage)
     if kind == "runs":
         return [key] if key in history.requests else []
@@ -315,7 +315,7 @@ def _runs_of(damage: Damage, history: History) -> list[str]:
 
 
 def _in_words(damage: Damage, history: History) -> tuple[str, str]:
-    """Return the content of a damaged file, and its repair."""
+    """Describe the content of a damaged file, and its repair."""
     kind = _place(damage)[0]
     if damage.path.name.endswith(".tmp") or not kind:
         return NEVER_FINISHED
@@ -338,7 +338,7 @@ def _in_words(damage: Damage, history: History) -> tuple[str, str]:
 
 
 def _place(damage: Damage) -> tuple[str, str]:
-    """Return the folder of a file in the cache, and the one below it, named by a run or question set."""
+    """Return the cache folder that contains a file, and the run or question set that the file belongs to."""
     match = re.search(
         r"\b(runs|cases|embeddings|models|jobs|annotations)/([0-9a-z]*)", _inside(damage)
     )
@@ -346,6 +346,6 @@ def _place(damage: Damage) -> tuple[str, str]:
 
 
 def _inside(damage: Damage) -> str:
-    """Return the path of a file in the cache, or in the object store."""
+    """Return the path of a file relative to the cache, or its name in the object store."""
     path = damage.path
     return path.relative_to(store().root).as_posix() if isinstance(path, Path) else path.name

@@ -1,4 +1,4 @@
-"""The shared parts of Lab's pages: the opening, a paper's table with the user's runs; and the printed numbers."""
+"""Parts that Lab's pages share: the opening, and a paper's table filled from the user's runs; also Printed numbers."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -54,7 +54,7 @@ N_BESIDE = 6  # of two pictures side by side: two whole rows
 
 @dataclass(frozen=True)
 class Opening:
-    """The subject of a page."""
+    """The subject of a page: question set, model and kind."""
 
     questions: PageSubject
     model: str
@@ -62,13 +62,13 @@ class Opening:
 
     @property
     def believed(self) -> Filter:
-        """Return the wrong captions that fool the model, or all cases if no model can be fooled."""
+        """The wrong captions that fool the model, or all cases if no model can be fooled."""
         outcome = "all" if self.kind in movement_kinds() else "fooled"
         return Filter(self.model, self.kind, outcome=outcome)
 
 
 def pick(probe: str = "") -> PageSubject:
-    """Draw the picker of question sets, of one probe or of all; if a probe never ran, how to run it."""
+    """Draw a picker for the question sets of one probe or of all; if there are none, show how to run one."""
     stored = view(views.runs.question_sets)
     if probe:
         if probe not in set(stored["probe"]):
@@ -80,13 +80,13 @@ def pick(probe: str = "") -> PageSubject:
 
 
 def pick_model(stored: PageSubject) -> str:
-    """The picker of the model whose cases are shown."""
+    """Draw a picker for the model whose cases are shown."""
     names = {name: model_name(name) for name in stored.models}
     return choose("Model", "model", names, case_links.first_model(stored.models), always=True)
 
 
 def draw(probe: str) -> Opening:
-    """The row of pickers, the finding, pictures of it, and the question, on a probe's own page."""
+    """Draw the top of a probe's own page: pickers, the finding, the probe's description and example cards."""
     with st.container(horizontal=True, key="lab_subject"):
         stored = pick(probe)
         model = pick_model(stored)
@@ -104,7 +104,7 @@ def draw(probe: str) -> Opening:
 
 
 def finding(opening: Opening) -> str:
-    """The fooled models and their rates, as a heading."""
+    """Return a heading that says what fools the model, and how often."""
     kind = opening.questions.presentation.kind(opening.kind)
     subject = f"{model_name(opening.model)} {kind.verb} {kind.lie}"
     if kind.is_movement:
@@ -114,7 +114,7 @@ def finding(opening: Opening) -> str:
 
 
 def draw_examples(stored: PageSubject, case_filter: Filter, key: str = "examples") -> None:
-    """Cards of the first cases under a filter, one a picture; a press opens the case in Explore."""
+    """Draw cards for the first cases that pass a filter, one per picture; pressing a card opens the case in Explore."""
     kind = stored.presentation.kind(case_filter.kind)
     n_cards = N_BESIDE if card_type(kind).is_neutral else N_EXAMPLES
     cards, n_pictures, _ = view(views.wall.wall, stored.question_set, case_filter, 1, n_cards, True)
@@ -127,7 +127,7 @@ def draw_examples(stored: PageSubject, case_filter: Filter, key: str = "examples
 def draw_cards(
     cards: Sequence[WallCard], kind: KindPresentation, label: str, query: case_links.Query, key: str
 ) -> None:
-    """Draw a row of cards of one kind; a pressed one opens its case in Explore, with this query."""
+    """Draw a row of cards of one kind; pressing a card opens its case in Explore with the parameters `query`."""
     values = case_links.wall_values([case_card(card, kind) for card in cards], label, bare=True)
     # Streamlit reports a press only to a page that listens
     component("wall")(key=key, data=values, on_open_change=lambda: None)
@@ -142,7 +142,7 @@ MOST_IN_VIEW = 16  # rows of a table that does not scroll
 
 
 def begin(probe: str) -> Opening:
-    """The row of pickers, the finding and its pictures, and a link to the cases of each kind of edit."""
+    """Draw the top of a probe's page, and a link to the cases for each kind of edit."""
     begun = draw(probe)
     choices = view(views.estimates.choices, begun.questions.question_set)
     subtypes = choices.loc[choices["kind"] == begun.kind, "subtype"].unique()
@@ -159,19 +159,19 @@ def begin(probe: str) -> Opening:
 
 
 def capital(text: str) -> str:
-    """The text with a capital at its beginning."""
+    """Return the text with its first letter capitalized."""
     return text[:1].upper() + text[1:]
 
 
 @contextmanager
 def how_it_is_measured() -> Iterator[None]:
-    """The fold for what the numbers are, their unit and how to read them."""
+    """Open the fold that explains what the numbers are, their unit and how to read them."""
     with st.expander("How it is measured", icon=":material/straighten:", key="how_measured"):
         yield
 
 
 def end(stored: PageSubject, name: str) -> None:
-    """The paper's table, folded, the notes on the models, and the facts about the questions."""
+    """Draw the end of a page: the paper's table in a fold, notes on the models, and details about the question set."""
     with st.expander(
         "In the format of the paper's tables", icon=":material/table_chart:", key="paper_table"
     ):
@@ -182,7 +182,7 @@ def end(stored: PageSubject, name: str) -> None:
 
 
 def draw_table(stored: PageSubject) -> PaperTable:
-    """A picker of the paper's tables, and the picked one with the user's runs; return it."""
+    """Draw a picker for the paper's tables, and the chosen table filled from the user's runs; return that table."""
     by_number = {str(table.number): table for table in TABLES[stored.probe]}
     number = next(iter(by_number))
     if len(by_number) > 1:
@@ -203,14 +203,14 @@ def draw_table(stored: PageSubject) -> PaperTable:
 
 
 def _draw_notes(notes: Sequence[str]) -> None:
-    """The notes on printed numbers in full, numbered and folded; nothing if there are none."""
+    """Draw numbered notes on printed numbers in a fold; nothing if there are none."""
     if notes:
         with st.expander(f"Notes on the printed numbers ({len(notes)})"):
             st.html(papers.numbered(notes))
 
 
 def draw_altered_file(stored: PageSubject) -> None:
-    """Draw a picker of a policy's draw, and a button that downloads its captions in RoCOCO's layout."""
+    """Draw a picker for a policy and seed, and a button that downloads the altered captions in RoCOCO's layout."""
     choices = view(views.estimates.choices, stored.question_set)
     rules = list(dict.fromkeys(choices.loc[choices["kind"] == "i2t", "rule"]))
     if not rules:
@@ -235,7 +235,7 @@ def draw_altered_file(stored: PageSubject) -> None:
 
 
 def altered_captions(cases: Reader, rule: str) -> bytes:
-    """Return the file of one rule, made on a click."""
+    """Build the RoCOCO file for one rule, when the user clicks the download button."""
     names = {
         name
         for block in cases(["kind", "images"])
@@ -248,7 +248,7 @@ def altered_captions(cases: Reader, rule: str) -> bytes:
 
 
 def draw_printed_numbers() -> None:
-    """Draw every number that the papers print: pickers, a summary, the table with a run's numbers."""
+    """Draw every number printed in a paper: pickers, a summary, and a table with the numbers from a run."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="lab_subject"):
         titles = {
             probe: presented.title
@@ -301,7 +301,7 @@ def _without_run(_: Store, paper: str) -> pd.DataFrame:
 
 
 def _pick_run_set(paper: str) -> PageSubject | None:
-    """The picker of question sets whose runs fill cells of the paper; None if none are stored."""
+    """Pick a question set whose runs fill cells in the paper's tables; None if none are stored."""
     sets = view(views.runs.question_sets)
     sets = sets.loc[sets["probe"].isin(views.papers.probes_of(paper))]
     if sets.empty:
@@ -311,7 +311,7 @@ def _pick_run_set(paper: str) -> PageSubject | None:
 
 
 def _summarize(paper: str, cells: pd.DataFrame, stored: PageSubject | None, model: str) -> None:
-    """How many numbers the paper prints, how many are doubtful, and how many have a number of the run."""
+    """Draw how many numbers a paper prints, how many are doubtful, and how many have a counterpart in the run."""
     source = SOURCES[paper]
     n_doubted = len(cells.loc[cells["mark"] == "doubted"])
     st.markdown(
@@ -336,7 +336,7 @@ def _summarize(paper: str, cells: pd.DataFrame, stored: PageSubject | None, mode
 
 
 def _matching(cells: pd.DataFrame, table: str, mark: str, contains: str) -> pd.DataFrame:
-    """Return the cells of a table with a mark (`ALL`: any) that have all words in any of their texts."""
+    """Return the cells of a table with a mark (`ALL`: any) whose texts contain all the given words."""
     if table != ALL:
         cells = cells.loc[cells["table"] == int(table)]
     if mark != ALL:

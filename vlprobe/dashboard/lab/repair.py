@@ -1,8 +1,7 @@
-"""Repair: effects of a fine-tuning on every probe, against a control; and a fine-tuning that
-begins on the page. It opens on models whose authors published their answers.
+"""The Repair page: the effects of fine-tuning on every probe, against a control, and a form to fine-tune a model.
 
-The URL names the three models (`before`, `control`, `after`), the job that asks them (`job`) and
-the training that is watched (`training`).
+The page opens with models whose authors published their answers, if these are stored. The URL names the
+three models (`before`, `control`, `after`), the job that runs them (`job`) and the open training (`training`).
 """
 
 import math
@@ -81,7 +80,7 @@ FIRST_LISTS = 6  # captions
 
 @dataclass(frozen=True)
 class Repaired:
-    """The questions that show most of what changed."""
+    """A question set and a kind of case, with the number of cases repaired there."""
 
     questions: PageSubject
     case_filter: Filter  # of the model before
@@ -89,7 +88,7 @@ class Repaired:
 
 
 def repaired() -> Three:
-    """Pickers for the models before, in the control and after, with buttons for examples; "" if there is none."""
+    """Pick the models for before, control and after, with buttons for examples; "" if there is no such model."""
     tuned = trained()
     shipped = [name for name in registry.names("models") if name.startswith("demo:")]
     names = list(dict.fromkeys([*shipped, *tuned, *ordered(view(views.runs.models))]))
@@ -123,28 +122,28 @@ def repaired() -> Three:
 
 
 def _first(tuned: dict[str, str], plain_: bool) -> str:
-    """The newest fine-tuned model with, or without, the plain loss."""
+    """Return the newest fine-tuned model with, or without, the plain loss; "" if there is none."""
     return next((name for name, loss in tuned.items() if (loss in RETRIEVAL) is plain_), "")
 
 
 def _choose(models: Sequence[str]) -> None:
-    """Put the models of an example into the URL: a link to the page itself would not change it."""
+    """Put an example's models into the URL. A link to the current page would not change the URL."""
     st.query_params.update(dict(zip(HELP, models, strict=True)))
 
 
 def _about(name: str) -> str:
-    """Describe a model in a sentence; "" if nothing is known."""
+    """Describe a model in one sentence; "" if nothing is known about it."""
     publication = published.publication(name)
     return f"{publication.about}." if publication else SHIPPED_MODELS.get(name, ("", ""))[1]
 
 
 def _is_published(models: Three) -> bool:
-    """Return whether one of them has published answers, so that it cannot run more questions."""
+    """Return whether one of the models has published answers, and so cannot answer more questions."""
     return any(name.startswith(f"{PREFIX}:") for name in models)
 
 
 def short(name: str) -> str:
-    """The name of a model without the folders of its checkpoint.
+    """Return a model name without the folders in its checkpoint path.
 
     >>> short("demo:softmax@/a/b/tuned.safetensors")
     'demo:softmax@tuned.safetensors'
@@ -154,7 +153,7 @@ def short(name: str) -> str:
 
 
 def called(name: str) -> str:
-    """The plain name of a model; of one that has none, its stored name without folders."""
+    """Return a model's display name; if it has none, its stored name without folders."""
     plain_name = model_name(name)
     return short(name) if "@" in name and plain_name == name.partition(":")[2] else plain_name
 
@@ -211,7 +210,7 @@ def changed(models: Three) -> None:
 
 
 def _draw_repaired(models: Three) -> None:
-    """Draw how many cases fool only the model before, how many only the model after, and repaired ones."""
+    """Draw how many cases fool only the model before and only the model after, with examples of repaired cases."""
     before, _, after = models
     repaired = _most_repaired(before, after)
     if repaired is None:
@@ -243,7 +242,7 @@ def _draw_repaired(models: Three) -> None:
 
 
 def _most_repaired(before: str, after: str) -> Repaired | None:
-    """Return the question set of both models with the most cases repaired beyond those broken."""
+    """Return the question set and kind that both models answered with the most repaired cases, net of broken ones."""
     every: list[Repaired] = []
     for key in view(views.repair.repair_sets, (before, after)).values():
         stored = page_subject(key)
@@ -264,7 +263,7 @@ def _most_repaired(before: str, after: str) -> Repaired | None:
 
 
 def _draw_first_lists(before: str, after: str) -> None:
-    """Captions whose first five changed, each with both lists; nothing if unknown."""
+    """Draw captions whose top five changed, each with both lists; nothing if no such search was run."""
     key = view(views.repair.repair_sets, (before, after)).get("rococo")
     if not key:
         return
@@ -288,7 +287,7 @@ def _draw_first_lists(before: str, after: str) -> None:
 
 
 def seeds(models: Three) -> None:
-    """Draw the effect of the repair in other trainings that differ only by the seed; a button runs missing ones."""
+    """Draw the repair's effect in training runs that differ only in the seed, and a button that runs missing ones."""
     if len(set(models)) < 3 or "" in models or _is_published(models):
         return
     if not view(views.repair.repair_sets, models):
@@ -334,7 +333,7 @@ def seeds(models: Three) -> None:
 
 
 def _other_seeds(models: Three) -> list[tuple[str, str]]:
-    """Controls and repaired models that differ from the picked ones only by their seed."""
+    """Return pairs of control and repaired model that differ from the chosen pair only in their seed."""
     _, control, after = models
     available = {*registry.names("models"), *view(views.runs.models)}
     numbered = [(f"{control}-{number}", f"{after}-{number}") for number in range(2, SEEDS + 1)]
@@ -342,7 +341,7 @@ def _other_seeds(models: Three) -> list[tuple[str, str]]:
 
 
 def _figures(levels: pd.DataFrame, metrics: Metrics, names: dict[str, str], styles: Looks) -> None:
-    """All rates on one axis; each number of another unit on its own."""
+    """Draw all rates on one axis, and each metric with another unit in its own figure."""
     with_value = levels.dropna(subset=["value"])
     rows = {
         (probe, name): (f"{tables.ARROWS[metric.direction]} {metric.label}", unit_of(metric, UNIT))
@@ -372,13 +371,13 @@ def _beside_rates(
     styles: Looks,
     has_legend: bool,
 ) -> go.Figure:
-    """The figure of one number, small."""
+    """Make a small figure of a single metric."""
     figure = charts.repair.dumbbells(levels, {pair: row}, names, styles)
     return figure.update_layout(showlegend=has_legend, margin_t=10, height=150)
 
 
 def _ask(models: Three, missing: list[str]) -> None:
-    """Draw the job that runs these models now, or a button for the probes that not all have answered."""
+    """Draw the job that is running the models, or a button that runs the probes some of them lack."""
     if _is_published(models):
         if missing:
             quiet(
@@ -422,20 +421,20 @@ def _asks(job: Job, models: tuple[str, ...]) -> bool:
 
 
 def probe_all(models: tuple[str, ...], probes: tuple[str, ...] = tuple(PROBES)) -> None:
-    """One job for all of the probes, with the questions that each has for the demo world; cached answers are reused."""
+    """Start one job that runs the models on all given probes with their demo data; cached answers are reused."""
     names = tuple(dict.fromkeys(filter(None, models)))
     begin(*(Request(names, registry.load_probe(probe).dataset, probe) for probe in probes))
 
 
 def probe_tuned(tuned: str, loss: str) -> None:
-    """Pick a new model, as the control if its loss is plain, and run the three on every probe."""
+    """Select a new model, as the control if its loss is plain, and run the three models on every probe."""
     st.query_params["control" if loss in RETRIEVAL else "after"] = tuned
     models = tuple(st.query_params.get(role, "") for role in HELP)
     probe_all(models)
 
 
 def _work(models: Three, missing: list[str]) -> str:
-    """Return an estimate of the duration, from the stored runs of the demo models on the same questions."""
+    """Estimate the time needed, from stored runs of the demo models on the same questions."""
     runs = view(views.runs.run_rows)
     total = 0.0
     for probe in missing:

@@ -1,6 +1,6 @@
-"""Suspect labels: the cases that every strong model rejects, one by one, with a verdict per key.
+"""The Suspect labels page: cases that most strong models get wrong, shown one by one, with a key for each verdict.
 
-The URL names the question set (`set`), the kind (`kind`), the least accuracy of a strong model
+The URL names the question set (`set`), the kind (`kind`), the minimum accuracy of a strong model
 (`accuracy`) and the case (`case`).
 """
 
@@ -42,7 +42,7 @@ CHOICES: dict[Verdict, tuple[str, str, str]] = {  # what the button says, its ke
 
 
 def draw_page() -> None:
-    """Draw the pickers, and the suspects of the chosen kind."""
+    """Draw the pickers, and the suspects in the chosen kind."""
     st.title("Suspect labels", anchor=False)
     with st.container(horizontal=True, key="lab_subject"):
         questions = papers.pick()
@@ -63,8 +63,8 @@ def draw_suspects(
 
     Args:
         questions: The question set.
-        kind: Kind of the cases.
-        selected: Numbers of the cases to list [all].
+        kind: The kind of cases.
+        selected: Case numbers to list [all].
     """
     if not kind or not _has_label(questions.probe, kind):
         st.info(
@@ -112,7 +112,7 @@ def _draw_none(questions: PageSubject, ranking: Suspects) -> None:
 
 
 def _pick(ranking: Suspects) -> Suspect:
-    """The list of suspects; the one that is open, which the URL names."""
+    """Draw the list of suspects, and return the one named in the URL, else the first without a verdict."""
     by_id = {each.id: each for each in ranking.suspects}
     linked = st.query_params.get("case", "")
     suspect = by_id.get(linked) or next(

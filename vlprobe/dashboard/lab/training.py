@@ -1,4 +1,4 @@
-"""A fine-tuning on the page: what can be chosen, its losses while it runs, and all so far."""
+"""Fine-tuning on the Repair page: the form, the losses during training, and the list of training runs."""
 
 import dataclasses
 import hashlib
@@ -79,14 +79,14 @@ VALIDATIONS = 8  # of a training, so that its curve has marks
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """A job that fine-tunes a model, and its request."""
+    """A job that fine-tunes a model, and the request that started it."""
 
     job: Job
     request: TrainRequest
 
 
 def trained() -> dict[str, str]:
-    """Models that were fine-tuned here and are ready, newest first, and the loss of each."""
+    """Return the models fine-tuned here that are ready, newest first, with the loss of each."""
     return {
         training.request.tuned: training.request.loss
         for training in _trainings()
@@ -95,7 +95,7 @@ def trained() -> dict[str, str]:
 
 
 def other_seeds(control: str, after: str) -> list[tuple[str, str]]:
-    """Pairs of models, both of one seed, that were trained here as these two were but for it."""
+    """Return pairs of models trained here exactly like `control` and `after`, except for their common seed."""
     requests = {
         training.request.tuned: training.request
         for training in _trainings()
@@ -120,7 +120,7 @@ def _but_for_seed(request: TrainRequest) -> TrainRequest:
 
 
 def _trainings() -> list[Training]:
-    """All trainings of this dashboard, newest first."""
+    """Return all training runs started in this dashboard, newest first."""
     return [
         Training(job, job.request)
         for job in jobs.jobs(store())
@@ -129,7 +129,7 @@ def _trainings() -> list[Training]:
 
 
 def training_form() -> None:
-    """Draw the form: the model to tune, the loss and the duration; then one button."""
+    """Draw the form for a training run: the model to tune, the loss, the duration, and a button that starts it."""
     if not changes("Install vlprobe to fine-tune your own models."):
         return
     losses = {name: f"**{title}.** {use}" for name, (title, _, use) in REPAIRS.items()}
@@ -175,7 +175,7 @@ def tuning_request(
     seed: int,
     eqsim: str = TrainRequest.eqsim,
 ) -> TrainRequest:
-    """The training; the same choices name the same file, and so are not done twice."""
+    """Build a training request. The same choices give the same file name, so that no training runs twice."""
     contrastive = "sigmoid" if start == "demo:sigmoid" else "clip"
     loss = "+".join(
         [
@@ -207,7 +207,7 @@ def _term(weight: float, term: str) -> str:
 
 
 def _effort(steps: int) -> str:
-    """Return an estimate of the duration, from the newest training on this machine."""
+    """Estimate the training time, from the newest training run on this machine."""
     measured = (seconds_per_step(training.request.path) for training in _trainings())
     newest = next((seconds for seconds in measured if not math.isnan(seconds)), math.nan)
     if math.isnan(newest):
@@ -228,10 +228,10 @@ def _begin(request: TrainRequest) -> None:
 
 
 def trainings(probe: Callable[[str, str], None]) -> None:
-    """The newest trainings in a table, and one of all of them with its losses, live while it runs.
+    """Draw a table of the newest training runs, and one run with its losses, updated while it runs.
 
     Args:
-        probe: Asks the model that was made of a loss; given its name and the loss.
+        probe: Function that tests the trained model; called with the model's name and its loss.
     """
     begun = _trainings()
     if not begun:
@@ -248,7 +248,7 @@ def trainings(probe: Callable[[str, str], None]) -> None:
 
 
 def _live(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
-    """The panel of one training and the table of all, of one look at the jobs: they agree."""
+    """Draw one training run and the table of all, both from the same reading of the jobs, so that they agree."""
     begun = _trainings()
     current = next((training for training in begun if training.job.id == job_id), None)
     if current is None:
@@ -264,7 +264,7 @@ def _live(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
 
 
 def _loss(request: TrainRequest) -> str:
-    """The loss, with the variant of EqSim where it is not the usual one."""
+    """Return the loss as text, with the EqSim variant if it is not the default one."""
     variant = "" if request.eqsim == TrainRequest.eqsim else f", EqSim {request.eqsim}"
     return request.loss + variant
 
@@ -274,7 +274,7 @@ def _summary(request: TrainRequest) -> str:
 
 
 def _row(training: Training) -> list[str]:
-    """Return the row of a training in the table."""
+    """Return a training run's row in the table."""
     job, request = training.job, training.request
     table = loss_curves(request.path)
     terms = list(objective.weights(request.loss))
@@ -323,7 +323,7 @@ def _panel(training: Training, probe: Callable[[str, str], None]) -> None:
 
 
 def _progress(training: Training) -> str:
-    """Count how many steps are done, how long one takes, and how long all will take."""
+    """Describe how many steps are done, how long a step takes, and how much time is left."""
     job = training.job
     since = f"{span(time.time() - job.created)} since the start"
     seconds = seconds_per_step(training.request.path)
@@ -361,7 +361,7 @@ def _buttons(training: Training, probe: Callable[[str, str], None]) -> None:
 
 
 def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
-    """The loss and its parts so far, and a table of the parts that are held out."""
+    """Draw the loss and its parts so far, and a table of the losses on held-out pictures."""
     if table.empty:
         quiet(
             "No losses yet: the model and the pictures are loading. The first training "

@@ -1,1 +1,1 @@
-"""The page Play: *Spot the lie*, for one person or in a room, and the Playground."""
+"""The Play page: *Spot the lie*, for one person or in a room, and the Playground."""
