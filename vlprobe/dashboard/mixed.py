@@ -195,7 +195,7 @@ def _draw_case(about: MixedCasePosition, case: MixedCase) -> None:
 
 
 def _turns(about: MixedCasePosition, case: MixedCase, shares: "Shares") -> tuple[ModelTurn, ...]:
-    """Return the share from which each model prefers the right picture, earliest first; keep the selected model visible."""
+    """Return the share from which each model prefers the right picture, earliest first; the selected model is kept."""
     question_set = about.subject.question_set
     models = question_set.ordered_models
     stored = view(views.mixed.case.stored_wins, question_set, case, models)

@@ -1,4 +1,4 @@
-"""Present, top to bottom: the subject of the talk, its slides, and the same as one file."""
+"""The Present page: the subject of the talk, its slides, and a download of the slides as one file."""
 
 from collections import Counter
 from dataclasses import replace
@@ -36,7 +36,7 @@ SIDE = 1000  # maximum pixels of a picture
 
 
 def draw_page() -> None:
-    """The whole page."""
+    """Draw the whole Present page."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="talk"):
         stored = _pick_set()
         kind = _pick_kind(stored)
@@ -60,7 +60,7 @@ def draw_page() -> None:
 
 
 def _pick_set() -> PageSubject:
-    """Pick the question set of the talk; without any, report it and stop."""
+    """Pick the question set for the talk. If there is none, say so and stop the page."""
     rows = view(views.runs.question_set_rows)
     if not rows:
         st.html(tag("h1", "No results yet, so no slides can be made.", class_="vp-nothing"))
@@ -78,7 +78,7 @@ def _pick_set() -> PageSubject:
 
 
 def _pick_kind(stored: PageSubject) -> str:
-    """Pick the kind of question; no picker is drawn if there is only one."""
+    """Pick the kind of question; draw no picker if there is only one kind."""
     kinds = stored_kinds(stored)
     default = view(views.runs.default_kind, stored.question_set)
     if len(kinds) < 2:
@@ -89,7 +89,7 @@ def _pick_kind(stored: PageSubject) -> str:
 
 
 def _story(stored: PageSubject, kind: str) -> Story:
-    """Return the story; if another first case is chosen, only that case is loaded again."""
+    """Return the story for the slides; if another first case is chosen, only that case is loaded again."""
     told = view(story, stored.question_set, kind)
     if case_id := st.query_params.get("case", ""):
         told = replace(told, opener=view(opener, stored.question_set, kind, case_id))
@@ -102,14 +102,14 @@ def _open_next(case_id: str) -> None:
 
 
 def _make_ready(question_set: QuestionSet, kind: str, case_id: str) -> None:
-    """The case that comes next, and its pictures."""
+    """Load the case that comes next, with its pictures, into the cache."""
     following = view(opener, question_set, kind, case_id)
     for name in following.card.images if following else ():
         large_picture(name, SIDE)
 
 
 def _talk(stored: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) -> values.Values:
-    """Return the input of the component."""
+    """Return the input for the slides component."""
     kind = stored.presentation.kind(talk_story.standings.kind)
     addresses = {name: large_picture(name, SIDE) for name in values.picture_names(slides)}
     names = sentence_names(stored.models, renamed())
@@ -125,7 +125,7 @@ def _talk(stored: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) -> 
 
 
 def _draw_download(stored: PageSubject, slides: tuple[Slide, ...], talk: values.Values) -> None:
-    """The slides as one web page that needs no network."""
+    """Draw a button that downloads the slides as one web page that needs no network."""
     script, sheets = components.source("slides")
     file_button(
         "Download as one offline file",

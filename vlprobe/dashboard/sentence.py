@@ -1,7 +1,7 @@
-"""The sentence above the wall: which model, fooled by what, in which pictures; and the order of the cards.
+"""The sentence of pickers above the wall (model, kind of question and dataset), and the order of the cards.
 
-The URL names the question set, the model and the kind; a choice of another kind or dataset leads to
-the most complete question set that has it.
+The URL names the question set, the model and the kind. Choosing another kind or dataset opens the most
+complete question set that has it.
 """
 
 from collections import Counter
@@ -46,7 +46,7 @@ OF_PICTURES = ("tag", "tagged", "pictured")  # filters that mean something in on
 
 
 def stored_sets() -> list[QuestionSetRow]:
-    """Return all question sets, the most complete first; labels that look alike get their keys."""
+    """Return all question sets, the most complete first. Equal labels are told apart by their keys."""
     rows = view(views.runs.question_set_rows)
     n_alike = Counter(row.label for row in rows)
     return [
@@ -56,7 +56,7 @@ def stored_sets() -> list[QuestionSetRow]:
 
 
 def subject() -> PageSubject:
-    """Return the selection of the URL, else the last one, else the most complete; without any, stop the page."""
+    """Return the selection in the URL, else the last one viewed, else the most complete; stop the page without any."""
     sets = stored_sets()
     if not sets:
         st.info("No results yet. Run a test first.", icon=":material/info:")
@@ -74,7 +74,7 @@ def subject() -> PageSubject:
 
 
 def _likely(sets: Sequence[QuestionSetRow]) -> list[QuestionSetRow]:
-    """The question sets, those first that the URL's model and kind are of."""
+    """Sort the question sets, with those that match the URL's model and kind first."""
     model, kind = (st.query_params.get(name, "") for name in ("model", "kind"))
     return sorted(
         sets,
@@ -86,7 +86,7 @@ def _likely(sets: Sequence[QuestionSetRow]) -> list[QuestionSetRow]:
 
 
 def most_asked(stored: PageSubject) -> str:
-    """Return the model with the most answered cases over all question sets; of several the first listed."""
+    """Return the model with the most answered cases over all question sets; among equals, the first listed."""
     n_cases = view(views.runs.n_cases_by_model)
     return min(
         stored.models,
@@ -95,7 +95,7 @@ def most_asked(stored: PageSubject) -> str:
 
 
 def _current(name: str, options: Sequence[str], default: str) -> str:
-    """Return the choice of the URL, else of the previous page, else the default; write it into the URL."""
+    """Return the choice in the URL, else the previous page's, else the default, and write it to the URL."""
     linked = any(st.query_params.get(parameter) for parameter in LINKED)
     before = default if name == "set" and linked else carried(name, options, default)
     value = st.query_params.get(name, "")
@@ -107,7 +107,7 @@ def _current(name: str, options: Sequence[str], default: str) -> str:
 
 
 def _stop_at_strangers(sets: Sequence[QuestionSetRow]) -> None:
-    """Stop the page if its link names results that are not here; what a picker left behind is dropped."""
+    """Stop the page if its link names results that are not stored here; drop values left over from a picker."""
     strangers = list(_strangers(sets))
     if not strangers:
         return
@@ -126,7 +126,7 @@ def _stop_at_strangers(sets: Sequence[QuestionSetRow]) -> None:
 
 
 def _strangers(sets: Sequence[QuestionSetRow]) -> Iterator[tuple[str, str]]:
-    """Names of parameters of the URL, and what they name that is not stored."""
+    """Yield the kind of each result that the URL names but that is not stored here, with its name."""
     linked = {name: st.query_params.get(name, "") for name in LINKED}
     by_key = {stored.case_key: stored for stored in sets}
     linked_set = by_key.get(linked["set"])
@@ -143,7 +143,7 @@ def _strangers(sets: Sequence[QuestionSetRow]) -> Iterator[tuple[str, str]]:
 
 
 def shortened(text: str, length: int = 80) -> str:
-    """Return the value of a link, cut to this many characters."""
+    """Cut text from a link to at most `length` characters."""
     return text if len(text) <= length else f"{text[:length]}…"
 
 
@@ -172,7 +172,7 @@ def draw_sentence(about: PageSubject) -> None:
 
 
 def pick_model(about: PageSubject, on_change: Callable[[], None] | None = None) -> None:
-    """Draw the picker of the model; `on_change` is called before the URL names the new one."""
+    """Draw the model picker; `on_change` is called before the new model is written to the URL."""
     label, look = model_labels(about.models), about.looks[about.model]
     models = {name: label(name) for name in about.models}
     width = picker_width(models[about.model]) + MARK
@@ -184,12 +184,12 @@ def pick_model(about: PageSubject, on_change: Callable[[], None] | None = None) 
 
 
 def picker_width(text: str) -> int:
-    """Return the width of a picker that shows this text, in pixels."""
+    """Return the width in pixels of a picker that shows the given text."""
     return int(min(max(len(text) * LETTER + FRAME, NARROWEST), WIDEST))
 
 
 def pick_kind(about: PageSubject) -> None:
-    """Draw the picker of the kind: those of this data set, then those of others with what else changes."""
+    """Draw the picker for kinds: those in this question set, then those in others, labeled with what else changes."""
     options = {kind: _lie(about.probe, kind) for kind in stored_kinds(about)}
     here, elsewhere = _other_kinds(about)
     options |= here
@@ -201,11 +201,11 @@ def pick_kind(about: PageSubject) -> None:
 
 
 def _other_kinds(about: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
-    """List the kinds of other question sets, each by the key of its set and its name.
+    """List the kinds in other question sets, with keys that combine the set's key and the kind.
 
     Returns:
-        Those about the same pictures, and those about others. Of several sets of a probe about the
-        same pictures one is listed: the most complete with this model, else of all.
+        The kinds on the same dataset, and the kinds on other datasets. Among several sets of one probe on the
+        same dataset, only the most complete with this model is listed, or else the most complete.
     """
     sets = sorted(stored_sets(), key=lambda stored: about.model not in stored.models)
     nearest: dict[tuple[str, str], QuestionSetRow] = {}
@@ -243,7 +243,7 @@ def _lie(probe: str, kind: str) -> str:
 
 
 def _change_kind() -> None:
-    """Go to another kind of the same question set, or to the set that has it."""
+    """Switch to another kind in the same question set, or to the question set that has it."""
     key, between, kind = st.session_state["kind"].partition(BETWEEN)
     if not between and not key:  # the heading of the others
         return
@@ -255,7 +255,7 @@ def _change_kind() -> None:
 
 
 def pick_dataset(about: PageSubject, suffix: str = "") -> None:
-    """Draw a picker of the pictures; others lead to the most complete questions about them."""
+    """Draw the dataset picker. Choosing another dataset opens the most complete question set on it."""
     sets = stored_sets()
     names = distinct({stored.dataset: dataset_name(stored.dataset) for stored in sets})
     dataset = next(stored.dataset for stored in sets if stored.case_key == about.key)
@@ -276,7 +276,7 @@ TIES = "Fooled: the wrong one scores at least as high as the true one; a tie cou
 
 
 def pick_bucket(stored: PageSubject, case_filter: Filter) -> str:
-    """Pick the model of two that is fooled. The default is only the first; for a marked area, all."""
+    """Pick which of two models is fooled. The default is only the first, or all for a selected area."""
     counted = view(views.paired_outcomes.buckets, stored.question_set, case_filter)
     model, second = (plain(model_name(name)) for name in (case_filter.model, case_filter.other))
     options = {
@@ -294,7 +294,7 @@ def pick_bucket(stored: PageSubject, case_filter: Filter) -> str:
 
 
 def orders(stored: PageSubject, case_filter: Filter) -> dict[str, str]:
-    """Return the orders of the cards, the default first; answers without scores have none by margin."""
+    """Return the available orders of the cards, the default first. Orders by margin need answers with scores."""
     is_movement = case_filter.kind in movement_kinds()
     models = filter(None, (case_filter.model, case_filter.other))
     is_scored = all(stored.question_set.run(model).is_scored for model in models)
@@ -305,14 +305,14 @@ def orders(stored: PageSubject, case_filter: Filter) -> dict[str, str]:
 
 
 def with_order(stored: PageSubject, case_filter: Filter) -> Filter:
-    """The filter with the order that the URL names."""
+    """Return the filter with the order named in the URL."""
     possible = orders(stored, case_filter)
     order = st.query_params.get("sort", "")
     return replace(case_filter, sort=order if order in possible else next(iter(possible)))
 
 
 def draw_order(stored: PageSubject, case_filter: Filter, suffix: str = "") -> None:
-    """Draw the picker of the order; a change of the other filters may remove an order."""
+    """Draw the picker for the order; which orders are available depends on the other filters."""
     possible = orders(stored, case_filter)
     look: dict[str, Any] = {"suffix": suffix}
     if not suffix:

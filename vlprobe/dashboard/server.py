@@ -1,7 +1,6 @@
-"""The server of the dashboard: `python -m vlprobe.dashboard.server APP SETTINGS`, as `vlprobe dashboard`
-starts it.
+"""The dashboard's server, started by `vlprobe dashboard`: `python -m vlprobe.dashboard.server APP SETTINGS`.
 
-The modules of the first page are imported before the server answers.
+The modules that the first page needs are imported before the server accepts requests.
 """
 
 import asyncio
@@ -27,11 +26,11 @@ LISTENING = 0.2  # seconds after the start of the application in which the serve
 
 
 def main(app: Path, settings: Mapping[str, Any]) -> None:
-    """Serve the dashboard until a signal ends it.
+    """Serve the dashboard until a signal ends the process.
 
     Args:
-        app: The application's file.
-        settings: Streamlit's, by name, such as "server.port"; with "server.allowedHosts".
+        app: The file of the Streamlit application.
+        settings: Streamlit settings by name, such as "server.port"; must include "server.allowedHosts".
     """
     # With threads of their own, matrix products wait for each other: at load 5 another baseline on Compare (12 million
     # rows) took 2.2 s, and .3 s without.

@@ -1,6 +1,6 @@
-"""The shared state of pages: the cache folder, cached tables, and pickers whose choice is stored in the URL.
+"""State that pages share: the cache folder, cached tables, and pickers whose choice is stored in the URL.
 
-The URL is the only truth of a picker: a parameter that it omits has its default. So a link reopens
+The URL alone determines a picker's value: a missing parameter means the default. So a link reopens
 exactly what was seen.
 """
 
@@ -59,7 +59,7 @@ _unknown: contextvars.ContextVar["Callable[[str, str], None] | None"] = contextv
 
 
 class PageStore(NamedTuple):
-    """The store of a page, looked up once: each access to a file lets all other threads go first."""
+    """A page's store, looked up once, because each file access lets all other threads run first."""
 
     store: Store
     version: str  # of the store
@@ -73,7 +73,7 @@ _page_store: contextvars.ContextVar[PageStore | None] = contextvars.ContextVar(
 
 
 def store() -> Store:
-    """The cache folder that this dashboard shows and writes to, the shipped results below it."""
+    """Return the store that this dashboard shows and writes to, with the bundled results below it."""
     if page_store := _page_store.get():
         return page_store.store
     return _opened(store_module.DEFAULT, os.getcwd(), shipped.folders())
@@ -81,13 +81,13 @@ def store() -> Store:
 
 @functools.lru_cache(maxsize=8)  # 1 ms, and a new connection of DuckDB
 def _opened(root: Path | str, folder: str, shipped_roots: tuple[Path, ...]) -> Store:
-    """Opened once. A relative root is in `folder`."""
+    """Open a store once and cache it. A relative root is relative to `folder`."""
     return shipped.opened(root)
 
 
 @contextlib.contextmanager
 def fix_store_version() -> Iterator[None]:
-    """Use one version of the store, looked up once, for everything that a page draws."""
+    """Look up the store's version once, and use it for everything that a page draws."""
     current = store()
     token = _page_store.set(
         PageStore(current, current.version(), renamed(), SLICES.version(current))
@@ -102,7 +102,7 @@ def fix_store_version() -> Iterator[None]:
 def warn_of_missing() -> Iterator[None]:
     """Warn above a page if its link names results that are not stored here.
 
-    A choice that a changed picker leaves behind, such as the model of another question set, is not an error of a link.
+    A value left over after a picker changed, such as a model from another question set, is not an error in a link.
     """
     linked = "picked" not in st.session_state and any(name in st.query_params for name in RESULTS)
     slot = st.empty()  # always: without it what follows would be mounted again one place further up
@@ -115,7 +115,7 @@ def warn_of_missing() -> Iterator[None]:
 
 
 def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
-    """A function that adds one more label and value to the warning in this slot."""
+    """Return a function that adds a label and a value to the warning in a slot."""
     unknown_names: list[str] = []
 
     def add(label: str, value: str) -> None:
@@ -131,20 +131,20 @@ def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
 
 
 def report_missing(label: str, name: str, value: str) -> None:
-    """Add a result to the warning that the URL names and that is not stored."""
+    """Add a result to the warning about results that the URL names but that are not stored."""
     if (add := _unknown.get()) and name in RESULTS:
         add(label, value)
 
 
 def mark_picked() -> None:
-    """Record that a picker changed the URL, so that its other values count as left over and not as a link's."""
+    """Record that a picker changed the URL, so that other values in the URL count as left over, not as a link's."""
     st.session_state["picked"] = True
 
 
 def write_choice(changes: Mapping[str, str | Sequence[str] | None]) -> None:
-    """Write a visitor's choice into the URL; None, or a list without values, removes a parameter.
+    """Write a user's choice to the URL; None or an empty list removes a parameter.
 
-    The open case and the page of cards belong to the previous choice: they are removed unless they are named.
+    The open case and the page number belong to the previous choice, so both are removed unless `changes` has them.
     """
     mark_picked()
     for name, value in {"page": None, "case": None, **changes}.items():
@@ -158,7 +158,7 @@ def view(
     *arguments: Arguments.args,
     **options: Arguments.kwargs,
 ) -> Result:
-    """Return the result of a function of `vlprobe.views`; cached until the store, tags or slices change."""
+    """Return the result of a function in `vlprobe.views`, cached until the store, tags or slices change."""
     current = store()
     page_store = _page_store.get()
     version = page_store.version if page_store else current.version()
@@ -179,7 +179,7 @@ def view(
 
 
 def _unshared(answer: Result) -> Result:
-    """Return a copy that a page can change without affecting others; numbers are copied when they change."""
+    """Return a copy that a page can change without affecting others; the numbers are copied only when they change."""
     if isinstance(answer, pd.DataFrame):
         return cast(Result, answer.copy(deep=False))
     if type(answer) is tuple:
@@ -188,44 +188,44 @@ def _unshared(answer: Result) -> Result:
 
 
 def model_name(name: str) -> str:
-    """Return the name of a model on a page: its new name if it was renamed here, else its plain name."""
+    """Return a model's name for display: its new name if it was renamed here, else its plain name."""
     return words.model_name(name, renamed())
 
 
 def renamed() -> Mapping[str, str]:
-    """Return the new names of models and datasets that were renamed here, by their stored names."""
+    """Return the new names of models and datasets that were renamed here, by stored name."""
     if page_store := _page_store.get():
         return page_store.renamed
     return display_names.read(store())
 
 
 def dataset_name(name: str) -> str:
-    """Return the name of a dataset on a page; its stored name belongs into a tooltip."""
+    """Return a dataset's name for display. Show its stored name in a tooltip."""
     return words.dataset_name(name, renamed())
 
 
 def model_labels(names: Iterable[str]) -> Callable[[str], str]:
-    """Return the names of these models in a picker; no two are the same."""
+    """Return a function that gives each model a unique label for a picker."""
     labels = words.distinct({name: model_name(name) for name in names})
     return lambda name: labels.get(name) or model_name(name)  # one that somebody typed
 
 
 def counts(stored: "PageSubject", case_filter: Filter) -> dict[str, int]:
-    """Count the cases that pass a filter by outcome, whichever outcome and order it names."""
+    """Count the cases that pass a filter by outcome, ignoring the filter's own outcome and order."""
     return view(
         views.cases.outcomes, stored.question_set, replace(case_filter, outcome="all", sort="worst")
     )
 
 
 def n_passing(stored: "PageSubject", case_filter: Filter) -> int:
-    """Count how many cases pass a filter with its outcome."""
+    """Return the number of cases that pass a filter, including its outcome."""
     return counts(stored, case_filter)[case_filter.outcome]
 
 
 def plain(text: str) -> str:
-    """Text that Markdown shows unchanged: names, captions and messages are data.
+    """Escape text so that Markdown shows it unchanged. Use it for names, captions and messages.
 
-    Screen readers read labels with their backslashes, so a sign that Markdown ignores gets none.
+    Screen readers read the backslashes in labels aloud, so characters that Markdown ignores are not escaped.
 
     >>> plain("GPT-4V (pair_tuned)"), plain("1) -1 *a*")
     ('GPT-4V (pair_tuned)', '1\\\\) \\\\-1 \\\\*a\\\\*')
@@ -234,7 +234,7 @@ def plain(text: str) -> str:
 
 
 def link_docs(text: str) -> str:
-    """Return a message as Markdown that shows it unchanged, and links the pages of the documentation that it names.
+    """Escape a message for Markdown, and turn the documentation pages that it names into links.
 
     >>> link_docs("See docs/edits.md, not my_docs/edits.md.")
     'See [docs/edits.md](docs?page=edits), not my_docs/edits.md.'
@@ -243,18 +243,18 @@ def link_docs(text: str) -> str:
 
 
 def quiet(text: str) -> None:
-    """A remark in smaller, grayer letters that still meet the contrast that eyes need."""
+    """Draw a remark in smaller, gray text that still has enough contrast."""
     st.html(tag("p", text, class_="vp-quiet vp-small"))
 
 
 @dataclass(frozen=True)
 class PageSubject:
-    """The subject of a page: a question set, the models and kind of question that the page shows.
+    """The subject of a page: a question set, with the models and the kind of question that the page shows.
 
     Attributes:
         question_set: The question set.
-        models: The models that the page shows, by name, controls last.
-        looks: The look of every stored model: a model looks the same on all pages.
+        models: Names of the models that the page shows, controls last.
+        looks: The look of every stored model; a model looks the same on all pages.
         model: The selected model, such as the baseline of a comparison; "" on pages without one.
         kind: The selected kind of question; "" on pages without one.
         rivals: The models that `model` is compared with, in the order of choice.
@@ -279,32 +279,32 @@ class PageSubject:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The probe's metrics by name; where two share a label, it names the kind of question."""
+        """The probe's metrics by name; if two share a label, their labels include the kind of question."""
         return tables.metrics(self.probe)
 
     @property
     def presentation(self) -> Presentation:
-        """The texts of the probe on pages."""
+        """The probe's texts for pages."""
         return words.presentations()[self.probe]
 
     @property
     def kind_presentation(self) -> KindPresentation:
-        """The texts of the selected kind on pages."""
+        """The texts for the selected kind of question."""
         return self.presentation.kind(self.kind)
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """The models of a comparison, the baseline first."""
+        """The models in a comparison, the baseline first."""
         return (self.model, *self.rivals)
 
     @property
     def names(self) -> dict[str, str]:
-        """The names in sentences of the compared models; on pages without a selected model, of all models."""
+        """Names for use in sentences, for the compared models or, on pages without a selected model, for all models."""
         return sentence_names(self.compared if self.model else self.models, renamed())
 
 
 def pick_question_set(probe: str = "") -> PageSubject:
-    """Draw a picker of question sets, of one probe or of all; without any, say so and stop the page."""
+    """Draw a picker for the question sets of one probe or of all; if there are none, say so and stop the page."""
     table = view(views.runs.question_sets)
     table = table.loc[table["probe"] == probe] if probe else table
     if table.empty:
@@ -316,12 +316,12 @@ def pick_question_set(probe: str = "") -> PageSubject:
 
 
 def set_labels(table: pd.DataFrame) -> dict[str, str]:
-    """Return the names of question sets in pickers, by their keys: with plain names, no two alike."""
+    """Return a unique display name for each question set, by its key."""
     return words.set_labels(table, renamed())
 
 
 def page_subject(key: str) -> PageSubject:
-    """Return the question set with this key and all its models as the subject of a page."""
+    """Return the question set with the given key and all its models as the subject of a page."""
     question_set = view(views.runs.question_set, key)
     looks = charts.styles.styles(view(views.runs.models))
     return PageSubject(question_set, tuple(ordered(question_set.models)), looks)
@@ -342,21 +342,21 @@ def choose(
     suffix: str = "",
     on_change: Callable[[], None] | None = None,
 ) -> str:
-    """Draw a picker that the URL names, and return its value.
+    """Draw a picker whose value is stored in the URL, and return its value.
 
     Args:
         label: Label of the picker.
-        name: The URL's parameter.
-        options: Values, as the URL has them, and what people read.
+        name: Name of the URL parameter.
+        options: Labels that the user sees, by the values used in the URL.
         default: Value if the URL lacks the parameter.
-        segments: Side by side instead of a list; for few and short options.
-        always: The URL names the default too, because the default changes with time.
+        segments: Whether to show the options side by side instead of in a list; for few and short options.
+        always: Whether the URL names the default too, because the default may change over time.
         help_: A tooltip.
-        disabled: Shown, but not to be changed.
-        bare: The label is only for screen readers, as in a sentence.
-        width: In pixels.
-        suffix: Suffix of the widget's key, for a second picker of the same on a page.
-        on_change: Called when the choice has changed, before the URL names it.
+        disabled: Whether the picker is shown but cannot be changed.
+        bare: Whether the label is only for screen readers, as in a sentence.
+        width: Width in pixels.
+        suffix: Suffix of the widget's key, for a second picker with the same name on a page.
+        on_change: Function that is called after the choice has changed, before it is written to the URL.
     """
     linked = st.query_params.get(name, "")
     if name in CARRIED:
@@ -388,9 +388,9 @@ def pick(
     segments: bool = False,
     **settings: Any,
 ) -> str:
-    """Draw a picker that shows the page's value, and return it; `on_change` gets the arguments.
+    """Draw a picker that shows `value`, and return its value; `on_change` is called with the arguments.
 
-    The options are values with what people read; `bare` and `segments` are those of `choose`.
+    `options` has the label for each value; `bare` and `segments` have the same meaning as in `choose`.
     """
     st.session_state[key] = value
     settings |= {"label_visibility": "collapsed" if bare else "visible", "args": arguments}
@@ -401,29 +401,29 @@ def pick(
 
 
 def carried(name: str, options: Container[str], default: str) -> str:
-    """Return the choice of the previous page, if it is also available here."""
+    """Return the previous page's choice if it is also available here, else the default."""
     value = st.session_state.get(f"carried_{name}", "")
     return value if value in options else default
 
 
 def carry(name: str, value: str) -> None:
-    """Take a choice along to the next page, for as long as the browser's tab is open."""
+    """Remember a choice for the next pages, for as long as the browser tab is open."""
     st.session_state[f"carried_{name}"] = value
 
 
 def address() -> str:
-    """The address of what is seen, every choice of every picker in it."""
+    """Return the URL of the current view, with every picker's choice."""
     return f"{st.context.url or ''}?{query()}"
 
 
 def query(*without: str) -> str:
-    """The choices in the address, as a URL has them, without those named."""
+    """Return the URL's query string without the given parameters."""
     every = {name: st.query_params.get_all(name) for name in st.query_params if name not in without}
     return urlencode(every, doseq=True)
 
 
 def search(label: str, name: str, placeholder: str) -> str:
-    """A line of text that the URL names."""
+    """Draw a text field whose value is stored in the URL, and return its text."""
     st.session_state[name] = st.query_params.get(name, "")
     return st.text_input(
         label, key=name, placeholder=placeholder, on_change=_write, args=(name, ""), max_chars=200
@@ -431,7 +431,7 @@ def search(label: str, name: str, placeholder: str) -> str:
 
 
 def paginate(total: int, size: int, name: str = "page") -> int:
-    """Draw page numbers, and return the page that the URL names, 1 or more."""
+    """Draw page numbers, and return the page named in the URL, from 1."""
     page = page_number(total, size, name)
     if st.session_state.get(name, page) != page:  # the address changed, or there are fewer now
         st.session_state[name] = page
@@ -440,7 +440,7 @@ def paginate(total: int, size: int, name: str = "page") -> int:
 
 
 def page_number(total: int, size: int, name: str = "page") -> int:
-    """Return the page that the URL names, limited to existing ones."""
+    """Return the page named in the URL, limited to existing pages."""
     linked = st.query_params.get(name, "1")
     number = int(linked) if linked.isdecimal() and len(linked) < 9 else 1
     return min(max(number, 1), max(1, -(-total // size)))
@@ -449,7 +449,7 @@ def page_number(total: int, size: int, name: str = "page") -> int:
 def _write(
     name: str, default: object, suffix: str = "", on_change: Callable[[], None] | None = None
 ) -> None:
-    """Write a changed picker into the URL; paging begins again after any change."""
+    """Write a picker's new value to the URL and return to the first page of results."""
     if on_change is not None:
         on_change()
     value = st.session_state[name + suffix]
@@ -463,7 +463,7 @@ def _write(
 
 
 def attempt(action: Callable[..., object], *arguments: object) -> None:
-    """Run the action of a button, and show its error on the page instead of breaking it."""
+    """Run a button's action; if it fails, show its error on the page."""
     try:
         action(*arguments)
     except VlprobeError as error:

@@ -1,4 +1,4 @@
-"""Tables as HTML, readable by screen readers; narrow screens scroll them. Ways to download them, and a report."""
+"""HTML tables that screen readers can read and narrow screens can scroll, with downloads and a report."""
 
 import functools
 import html
@@ -26,7 +26,7 @@ from vlprobe.views.runs import QuestionFacts, QuestionSet
 
 
 def all_numbers(stored: PageSubject, averaging: str, unit: str) -> pd.DataFrame:
-    """Every metric of every model, with its interval, pictures and ties; returns what is shown."""
+    """Draw every metric for every model, with interval, pictures and ties; return the estimates shown."""
     estimates = view(views.estimates.estimates, stored.question_set, "all", averaging, unit)
     body, unasked = tables.headline(
         estimates,
@@ -54,11 +54,9 @@ def slices(
     slicing: str,
     address: Callable[[str, str], str] = lambda model, name: "",
 ) -> None:
-    """A row a slice and model: the value, its interval, pictures, cases and ties; "-" where nothing
-    is known.
+    """Draw a row for each slice and model: value, interval, pictures, cases and ties; "-" for unknown values.
 
-    `address` says where the cases of a model and slice are, "" if nowhere; the model's name
-    leads there.
+    `address` returns a link to the cases of a model and slice, used for the model's name; "" for no link.
     """
     cells = {(row.slice, row.model): row for row in records(EstimateRow, table)}
     titles = (slicing, "Model", metric.label, "95 % interval", "Pictures", "Cases", "Ties")
@@ -94,12 +92,12 @@ def slices(
 
 
 def show(name: str, head: str, rows: Sequence[str], css: str = "") -> None:
-    """A table with a name for those who do not see it; narrow screens scroll it."""
+    """Draw a table with a name for screen readers; narrow screens scroll it."""
     st.html(elements.table(name, head, rows, css))
 
 
 def explain(metric: Metric) -> None:
-    """Draw the meaning of a metric, its better direction, the value of guessing, a worked example and its formula."""
+    """Draw a metric's meaning, better direction, chance level, worked example and formula."""
     scale = tables.scale_text(metric, metric.unit, metric.chance)
     name, example = plain(symbols.heading(metric)), symbols.example(metric)
     parts = [f"**{name}.** {metric.help} ({scale}. Source: {metric.source})"]
@@ -112,7 +110,7 @@ def explain(metric: Metric) -> None:
 
 
 def cards(*metrics: Metric) -> None:
-    """Draw a button per metric that opens its information card: above the axes or columns that show it."""
+    """Draw a button per metric that opens its information card, above the axes or columns that show the metric."""
     with st.container(horizontal=True, gap="small"):
         for metric in metrics:
             name = plain(symbols.heading(metric))
@@ -121,7 +119,7 @@ def cards(*metrics: Metric) -> None:
 
 
 def about(question_set: QuestionSet) -> None:
-    """Draw the facts about the question set: its size, the dropped edits with reasons, the defects of the data."""
+    """Draw details about the question set: its size, the dropped edits with reasons, and defects in the data."""
     facts: QuestionFacts = view(views.runs.facts, question_set)
     sizes = [views.runs.extent(facts["n_items"], question_set.runs[0].n_units)]
     if views.rows.keeps_unpictured(question_set):
@@ -138,7 +136,7 @@ def about(question_set: QuestionSet) -> None:
 def file_button(
     label: str, contents: str | Callable[[], str | bytes], name: str, mime: str, **settings: Any
 ) -> None:
-    """Draw a button that downloads a file; a function makes its contents after the press."""
+    """Draw a button that downloads a file. If `contents` is a function, it is called only after a click."""
     settings = {"icon": ":material/download:", "on_click": "ignore"} | settings
     st.download_button(label, contents, name, mime, **settings)
 
@@ -162,5 +160,5 @@ def download(table: pd.DataFrame, name: str, label: str = "Download as CSV") -> 
 
 
 def csv(table: pd.DataFrame) -> str:
-    """Return a table as CSV, in which no cell is a formula of a spreadsheet."""
+    """Return a table as CSV in which no cell can run as a spreadsheet formula."""
     return table.map(selection.defused).to_csv(index=False)

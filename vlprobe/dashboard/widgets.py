@@ -1,4 +1,4 @@
-"""Buttons, links, rows, folds and error messages, as all pages draw them."""
+"""Buttons, links, rows, folds and error messages that all pages use."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,14 +18,14 @@ from vlprobe.storage import access
 def press(
     label: str, action: Callable[..., object], *arguments: object, icon: str = "", **settings: Any
 ) -> None:
-    """Draw a button; if its action raises a VlprobeError, the page shows it.
+    """Draw a button; if its action raises a VlprobeError, the page shows the error.
 
     Args:
         label: Label of the button.
-        action: Called with the arguments after a press, before the page is drawn again.
-        *arguments: Arguments of the action.
+        action: Function that is called with `arguments` after a click, before the page is drawn again.
+        *arguments: Arguments for the action.
         icon: Name of a Material icon.
-        **settings: Other settings of `st.button`.
+        **settings: Other settings for `st.button`.
     """
     icons = {"icon": f":material/{icon}:"} if icon else {}
     st.button(label, on_click=attempt, args=(action, *arguments), **icons, **settings)
@@ -34,13 +34,13 @@ def press(
 def link_page(
     page: str, label: str, query: Mapping[str, Any] | None = None, icon: str = "", **settings: Any
 ) -> None:
-    """Draw a link to a page; the query has the parameters of its URL."""
+    """Draw a link to a page; `query` has the parameters for its URL."""
     icons = {"icon": f":material/{icon}:"} if icon else {}
     st.page_link(page_file(page), label=label, query_params=query, **icons, **settings)
 
 
 def open_page(page: str, query: Mapping[str, Any]) -> None:
-    """Switch to a page with these parameters in its URL."""
+    """Switch to a page, with `query` as the parameters in its URL."""
     st.switch_page(page_file(page), query_params=query)
 
 
@@ -50,7 +50,7 @@ def draw_row(key: str | None = None, **settings: Any) -> DeltaGenerator:
 
 
 def draw_styles(*names: str) -> None:
-    """Add the style sheets of a page: files NAME.css in this folder."""
+    """Add a page's style sheets, which are files NAME.css in this folder."""
     for name in names:
         st.html(Path(__file__).with_name(f"{name}.css"))
 
@@ -60,14 +60,14 @@ BETWEEN = "|"  # names in the URL
 
 @contextlib.contextmanager
 def fold(name: str, label: str, icon: str, parameters: Sequence[str] = ()) -> Iterator[bool]:
-    """A fold; gives whether it is open.
+    """Draw a fold, and yield whether it is open.
 
     Args:
-        name: In the URL.
-        label: Its title.
-        icon: Before the title.
-        parameters: Parameters of the URL, that apply only inside of this fold: a link that names one
-            opens it.
+        name: Name of the fold in the URL.
+        label: Title of the fold.
+        icon: Icon before the title.
+        parameters: URL parameters that apply only inside this fold; a link that contains one of them
+            opens the fold.
     """
     key = f"fold_{name}"
     if any(parameter in st.query_params for parameter in parameters):
@@ -78,7 +78,7 @@ def fold(name: str, label: str, icon: str, parameters: Sequence[str] = ()) -> It
 
 
 def open_folds() -> list[str]:
-    """Names of the folds that the URL says are open."""
+    """Return the names of the folds that are open according to the URL."""
     return [name for name in st.query_params.get("open", "").split(BETWEEN) if name]
 
 
@@ -103,7 +103,7 @@ UNREAD = 3  # lines above a page about what cannot be read
 
 
 def left_out() -> None:
-    """Draw, above a page, the stored data that cannot be read, one line per entry. The rest is shown."""
+    """Draw a warning for each stored entry that cannot be read, above a page that shows the rest."""
     try:
         errors = view(views.runs.unread)
     except VlprobeError:  # nothing is known of the stored data, and the page reports that itself
@@ -117,7 +117,7 @@ def left_out() -> None:
 
 
 def way_out(error: VlprobeError) -> None:
-    """Below an error that says something stored is damaged: the way to the button."""
+    """Draw a link to the repair button below an error about damaged results."""
     if isinstance(error, StoredDamage) and not access.read_only():
         st.page_link(
             page_file("lab"),
@@ -127,7 +127,7 @@ def way_out(error: VlprobeError) -> None:
 
 
 def error_text(error: VlprobeError) -> str:
-    """An error as a page says it: the button that mends what is stored, in place of the command."""
+    """Return an error's text for a page, which names the repair button instead of the repair command."""
     if isinstance(error, StoredDamage) and error.remedy and not access.read_only():
         return f"{error.problem} {PRESS}"
     return str(error)

@@ -78,7 +78,7 @@ KEY = "solo_quiz"  # of the component
 
 @dataclass
 class Solo:
-    """A round for a single person."""
+    """One round of the quiz for a single person."""
 
     quiz: QuizRound
     votes: list[int] = field(default_factory=list)  # the caption that was taken for true; NO_VOTE
@@ -86,7 +86,7 @@ class Solo:
 
     @property
     def rights(self) -> tuple[bool | None, ...]:
-        """Return whether each vote so far was right; a missed one is wrong."""
+        """Return whether each vote so far was right; a missed vote counts as wrong."""
         return tuple(
             vote == question.true_index
             for vote, question in zip(self.votes, self.quiz.questions, strict=False)
@@ -94,10 +94,10 @@ class Solo:
 
 
 def _draw_quiz(bar: DeltaGenerator) -> None:
-    """The quiz.
+    """Draw the quiz.
 
     Args:
-        bar: The row above it, which begins with the switch.
+        bar: The row above the quiz, which begins with the switch between quiz and Playground.
     """
     if problem := st.session_state.pop("quiz_problem", ""):
         st.error(link_docs(problem), icon=":material/error:")
@@ -127,7 +127,7 @@ def _draw_quiz(bar: DeltaGenerator) -> None:
 
 
 def _draw_nothing() -> None:
-    """Say that no run has questions with two captions and a picture."""
+    """Show that no run has questions with two captions and a picture."""
     st.title("Spot the lie")
     remark = "Nothing has been run yet."
     if len(view(views.runs.question_sets)):
@@ -140,7 +140,7 @@ def _draw_nothing() -> None:
 
 
 def _clock() -> int:
-    """Draw the button of the clock, whose press takes the next choice; return the seconds for a vote."""
+    """Draw a button that switches to the next time limit, and return the current limit for a vote in seconds."""
     seconds = st.session_state.setdefault("quiz_clock", 0)
     choices = list(CLOCKS)
     following = choices[(choices.index(seconds) + 1) % len(choices)]
@@ -151,7 +151,7 @@ def _clock() -> int:
 
 
 def _solo(quiz: QuizRound) -> Solo:
-    """Return the votes of this round; a new one if the questions differ."""
+    """Return the user's votes in a round, or start again if the questions differ."""
     solo = st.session_state.get("quiz_solo")
     if solo is None or solo.quiz != quiz:
         solo = st.session_state["quiz_solo"] = Solo(quiz)
@@ -160,7 +160,7 @@ def _solo(quiz: QuizRound) -> Solo:
 
 @st.fragment
 def _draw_solo(stored: PageSubject, solo: Solo, clock: int) -> None:
-    """Draw the question; a vote and the next question rerun only this."""
+    """Draw the current question. A vote and the next question rerun only this part of the page."""
     _take(solo)
     quiz = solo.quiz
     is_told = len(solo.votes) > solo.index
@@ -204,7 +204,7 @@ ABOUT_DRAWS = (
 
 
 def pick_round() -> tuple[PageSubject, QuizRound] | None:
-    """Return the questions that the address names; None if no stored run is eligible."""
+    """Return the question set and the questions named in the URL; None if no stored run is eligible."""
     sets = _quiz_sets()
     if not sets:
         return None
@@ -222,7 +222,7 @@ def pick_round() -> tuple[PageSubject, QuizRound] | None:
 
 
 def _quiz_sets() -> dict[str, str]:
-    """Return question sets with two captions per case: published ones first, then by probe."""
+    """Return question sets with two captions per case: bundled ones first, then by probe."""
     probes = list(presentations())
     rows = [row for row in view(views.runs.question_set_rows) if views.quiz.quiz_kinds(row.probe)]
     rows.sort(
@@ -240,7 +240,7 @@ def _quiz_sets() -> dict[str, str]:
 
 
 def _pick(label: str, name: str, options: dict[str, str]) -> str:
-    """A picker shared with other pages; their choice is kept for them if it is not eligible here."""
+    """Draw a picker shared with other pages. Keep a choice made there for those pages if it is not eligible here."""
     carried = st.session_state.get(f"carried_{name}", "")
     linked = st.query_params.get(name, "")
     if linked and linked not in options and (linked == carried or _is_stored(name, linked)):
@@ -252,7 +252,7 @@ def _pick(label: str, name: str, options: dict[str, str]) -> str:
 
 
 def _is_stored(name: str, value: str) -> bool:
-    """Return whether a link's value is stored but not eligible: it names results that exist here."""
+    """Return whether a value in a link names results that exist here but are not eligible for the quiz."""
     if name == "set":
         return value in set(view(views.runs.question_sets)["case_key"])
     return any(value in presentation.kinds for presentation in presentations().values())
@@ -263,7 +263,7 @@ def _drawn(stored: PageSubject, kind: str, draw: Draw) -> QuizRound:
 
 
 def round_seed() -> int:
-    """The number of the round in the address; without one, a new one."""
+    """Return the seed of the round from the URL; without one, start a new round."""
     seed_text = st.query_params.get("round", "")
     if seed_text.isdecimal() and len(seed_text) < 9:
         return int(seed_text)
@@ -272,12 +272,12 @@ def round_seed() -> int:
 
 
 def new_seed() -> None:
-    """Another round."""
+    """Start a new round with a random seed."""
     st.query_params["round"] = str(random.randrange(LARGEST_SEED))
 
 
 def attempted(action: Callable[..., object], *arguments: object) -> bool:
-    """Return whether an action of a room came off; what went wrong is kept for the page to say."""
+    """Return whether an action in a room succeeded; store the error for the page to show."""
     try:
         action(*arguments)
     except VlprobeError as error:
@@ -299,16 +299,16 @@ def draw_question(
     extra_values: Mapping[str, object],
     key: str,
 ) -> None:
-    """Draw one question; callbacks read what the component sent from the session, under `key`.
+    """Draw one question. Callbacks read the component's messages from the session, under `key`.
 
     Args:
         stored: The question set, with the looks of models.
         quiz: The round.
         index: Index of the question, from 0.
-        own_vote: The caption that was voted for; None: none.
+        own_vote: Index of the caption that the user voted for; None without a vote.
         is_told: Whether the truth is shown.
-        votes: Votes of a room, for each caption.
-        extra_values: Further data for the component; it precedes the data made here.
+        votes: Number of votes in a room, for each caption.
+        extra_values: Further data for the component, which overrides the data built here.
         key: Key of the component.
     """
     question = quiz.questions[index]
@@ -345,7 +345,7 @@ EVENTS = ("vote", "next", "voter")
 
 
 def sent_by(key: str, event: str) -> object:
-    """Return the message that the component of this key sent with this run; None if it sent nothing."""
+    """Return the message that the component with the given key sent with this run; None if it sent nothing."""
     state = st.session_state.get(key)
     return None if state is None else state.get(event)
 
@@ -353,7 +353,7 @@ def sent_by(key: str, event: str) -> object:
 def participants(
     stored: PageSubject, quiz: QuizRound, n_told: int, people: Sequence[Participant]
 ) -> list[Participant]:
-    """The people and all models of a round, at the revealed questions."""
+    """Return the people and all models in a round, with their results on the revealed questions."""
     names = sentence_names(quiz.models, renamed())
     rights = render_quiz.model_rights(quiz, n_told)
     models = [
@@ -372,17 +372,17 @@ ABOUT_ROOMS = (
 
 
 def all_rooms() -> Rooms:
-    """Return the rooms of this server."""
+    """Return the rooms on this server."""
     return _rooms
 
 
 def person_secret() -> str:
-    """The identity of this person."""
+    """Return the secret that identifies the current user, creating it if needed."""
     return st.session_state.setdefault("quiz_secret", new_secret())
 
 
 def current() -> str:
-    """The code of the room that the address names, once one is in it; "" if one is in none."""
+    """Join the room named in the URL and return its code; "" if there is none."""
     code = st.query_params.get("room", "")
     if not code:
         return ""
@@ -398,7 +398,7 @@ def current() -> str:
 
 
 def draw_door(quiz: QuizRound | None) -> None:
-    """Draw the ways into a room: open one with the picked questions, or join by a code."""
+    """Draw the two ways into a room: open one with the picked questions, or join one by its code."""
     quiet(ABOUT_ROOMS)
     is_empty = quiz is None or not quiz.questions
     look = {"icon": "add", "type": "primary", "key": "open_room"}
@@ -420,7 +420,7 @@ def _enter(find: Callable[..., str], *arguments: object) -> None:
 
 
 def draw_room(bar: DeltaGenerator) -> None:
-    """Draw the room that this person is in."""
+    """Draw the room that the user is in."""
     code = st.query_params["room"]
     tally = all_rooms().tally(code, person_secret())
     with bar:
@@ -456,7 +456,7 @@ def _leave(action: Callable[..., object], code: str) -> None:
 
 
 def _draw_asked(code: str) -> None:
-    """Draw the current question; polled at short intervals, because the host leads."""
+    """Draw the room's current question. It is redrawn at short intervals, because the host moves on."""
     rooms = all_rooms()
     try:
         rooms.join(
@@ -489,7 +489,7 @@ def _draw_asked(code: str) -> None:
 
 
 def _told(stored: PageSubject, quiz: QuizRound, tally: Tally) -> dict[str, object]:
-    """Return the data of the room that the component receives with the question."""
+    """Return the room's data that the component receives with the question."""
     is_last = tally.question + 1 == len(quiz.questions)
     scores: list[dict[str, object]] = []
     if tally.rights:
@@ -510,7 +510,7 @@ def _told(stored: PageSubject, quiz: QuizRound, tally: Tally) -> dict[str, objec
 
 
 def _room_score(tally: Tally) -> dict[str, object]:
-    """Return the result of the room, in percent; at each question, whether more were right than wrong."""
+    """Return the room's score in percent, and whether most votes were right on each question."""
     return {
         "name": f"The room ({tally.n_people:,})",
         "path": "",
@@ -524,7 +524,7 @@ def _room_score(tally: Tally) -> dict[str, object]:
 def _take_room(rooms: Rooms, code: str) -> None:
     """Handle the component's message: a vote, the host's next step, or the browser's earlier identity.
 
-    Raises InvalidInput if the room is gone.
+    Raises InvalidInput if the room no longer exists.
     """
     vote, next_question, voter = (sent_by(ROOM_KEY, event) for event in EVENTS)
     if is_secret(voter) and voter != person_secret():
@@ -544,7 +544,7 @@ def _take_room(rooms: Rooms, code: str) -> None:
 
 
 def _become(rooms: Rooms, code: str, voter: str) -> None:
-    """The same browser came back: it is the person that it was, and has that person's votes."""
+    """Restore the identity and votes of a person whose browser was in the room before."""
     if rooms.tally(code, person_secret()).is_host:
         return
     rooms.leave(code, person_secret())
@@ -553,7 +553,7 @@ def _become(rooms: Rooms, code: str, voter: str) -> None:
 
 
 def human_sentences(stored: PageSubject, models: Sequence[str]) -> list[str]:
-    """Return a sentence for each kind of lie that enough people have answered; none without rooms."""
+    """Return a sentence for each kind of lie that enough people have voted on; empty if the quiz is disabled."""
     if not access.quiz():
         return []
     names = sentence_names(models, renamed())
@@ -567,6 +567,6 @@ def human_sentences(stored: PageSubject, models: Sequence[str]) -> list[str]:
 
 
 def draw_human_baseline(stored: PageSubject, models: Sequence[str]) -> None:
-    """Draw the results of people on the same lies, if rooms have voted on enough of them."""
+    """Draw people's results on the same lies, if enough votes were cast in rooms."""
     for sentence in human_sentences(stored, models):
         st.markdown(f":material/groups: {plain(sentence)}")

@@ -1,8 +1,8 @@
-"""The Playground: a picture, a caption, and every edit of it at once, while one types.
+"""The Playground: a picture, a caption, and every edit of the caption at once, updated while the user types.
 
-An upload lives in the session and nowhere else, until its owner asks to keep it. The URL names the
-caption, the models and a picture that was picked, never an upload. Models that take long to load
-are loaded when somebody asks for it.
+An upload exists only in the session, until its owner asks to keep it. The URL names the caption, the
+models and a picture picked from a dataset, never an upload. Models that take long to load are loaded
+only on request.
 """
 
 import contextlib
@@ -75,7 +75,7 @@ READ = (
 
 @dataclass(frozen=True)
 class PlayPicture:
-    """The picture on the table, and where it comes from."""
+    """The picture in use, and where it comes from."""
 
     canvas: Canvas
     alternative: str  # text for those who do not see it
@@ -86,7 +86,7 @@ class PlayPicture:
 
 @st.fragment
 def playground() -> None:
-    """The half of Play below the switch. Typing runs this alone again, not the frame around it."""
+    """Draw the half of Play below the switch. Typing reruns only this part, not the frame around it."""
     try:
         _page()
     except VlprobeError as error:
@@ -186,7 +186,7 @@ def _say_limits(
     names: Mapping[str, str],
     unlearned: Mapping[str, Set[str]],
 ) -> None:
-    """Draw the limits of the chosen models: photographs, or words of the caption."""
+    """Draw the limits of the chosen models: models that know no photographs, and words they never learned."""
     toys = [names[player.name] for player in players if player.name.startswith("demo:")]
     if toys and not picture.is_drawn:
         st.warning(plain(drawn_only(toys, len(players))), icon=":material/draw:")
@@ -205,7 +205,7 @@ def _say_limits(
 
 
 def _picture(shelf: Mapping[str, Exhibit]) -> PlayPicture | None:
-    """Return the upload, else the picture that the URL names; None for an upload that cannot be read."""
+    """Return the upload, else the picture named in the URL; None for an upload that cannot be read."""
     frame = st.container(key="play_picture")
     default = START if START in shelf else next(iter(shelf))
     linked = st.query_params.get("item", "")
@@ -240,16 +240,16 @@ def _picture(shelf: Mapping[str, Exhibit]) -> PlayPicture | None:
 
 
 def _pick(items: Sequence[str] = ()) -> None:
-    """Write the picked picture, or a random one of `items`, into the address."""
+    """Write the picked picture, or a random one from `items`, to the URL."""
     st.query_params["item"] = random.choice(items) if items else st.session_state["item"]
     st.session_state["play_fresh"] = True
 
 
 def _refused() -> str:
-    """Decode a new upload, once; return why it cannot be read, "" if it can or there is none.
+    """Decode a new upload once; return why it cannot be read, or "" if it can or there is none.
 
-    It is dropped when its owner removes it or leaves. Nothing of an earlier one is left where this one is refused, so
-    that no answer about another picture is taken for one about it.
+    The upload is dropped when its owner removes it or leaves. If it is refused, all traces of an earlier upload
+    are removed, so that no answer about one picture is mistaken for an answer about another.
     """
     file = None if access.read_only() else st.session_state.get("play_file")
     decoded = st.session_state.get("play_upload")
@@ -268,7 +268,7 @@ def _refused() -> str:
 
 
 def _caption(picture: PlayPicture) -> str:
-    """Return the typed caption; a new picture has its own caption, an upload none."""
+    """Return the typed caption. A new picture starts with its own caption, an upload with an empty one."""
     fresh = st.session_state.pop("play_fresh", False)
     if fresh or ("caption" not in st.session_state and "caption" not in st.query_params):
         st.session_state["caption"] = picture.caption[:LONGEST]
@@ -285,7 +285,7 @@ def _caption(picture: PlayPicture) -> str:
 
 
 def _players() -> list[Player]:
-    """Return the chosen models. Those that are not loaded get a button each: loading may take long."""
+    """Return the chosen models. Models that may take long to load get a button each and load on request."""
     linked = filter(None, dict.fromkeys(st.query_params.get_all("models")))
     names = list(linked)[:MOST_MODELS] or list(MODELS)
     complete = [name for name in registry.names("models") if not registry.is_form(name)]
@@ -334,7 +334,7 @@ def _players() -> list[Player]:
 
 
 def _options() -> tuple[int, int, str, str]:
-    """Draw the settings of the edits other than the caption (seed, k, which word), and the filter of the list."""
+    """Draw the settings for the edits (seed, number of words, first word), and the filter for the list."""
     seed_text = st.query_params.get("draw", "")
     seed = int(seed_text) if seed_text.isdecimal() and len(seed_text) < 9 else 42
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -350,7 +350,7 @@ def _options() -> tuple[int, int, str, str]:
 
 
 def _why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping[str, str]) -> None:
-    """Draw the basis of one model's score: words of the caption, parts of the picture."""
+    """Draw what one model's score depends on: words in the caption and parts of the picture."""
     st.header("Important words and parts")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options = {player.name: names[player.name] for player in players}
@@ -407,7 +407,7 @@ def _mixing(
     styles: Looks,
     names: Mapping[str, str],
 ) -> None:
-    """Draw the picture with another one mixed in, and its scores with both captions; the slider reruns only this."""
+    """Draw the picture mixed with another one, and the scores for both captions. The slider reruns only this part."""
     st.header("Mix in another picture")
     st.markdown(
         "Your caption should fit your picture better than a mixed one. Where the mixed picture scores as high or "
@@ -445,7 +445,7 @@ def _mixing(
 
 
 def _photo(image: Image.Image, alternative: str) -> None:
-    """Draw a picture, small enough to be sent at every key."""
+    """Draw a picture at a size small enough to be sent at every key press."""
     small = image.copy()
     small.thumbnail((SIDE, SIDE))
     buffer = BytesIO()
@@ -454,7 +454,7 @@ def _photo(image: Image.Image, alternative: str) -> None:
 
 
 def _opened(exhibit: Exhibit, slot: str) -> Canvas:
-    """Return a picture of the shelf, opened when it is picked; each slot of the session holds one."""
+    """Return a picture from the shelf, opened when it is first needed; each slot in the session holds one."""
     cached = st.session_state.get(slot)
     if cached is None or cached[0] != exhibit:
         cached = st.session_state[slot] = (exhibit, exhibits.canvas(exhibit.open()))
@@ -462,7 +462,7 @@ def _opened(exhibit: Exhibit, slot: str) -> Canvas:
 
 
 def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
-    """Store picture and caption as a dataset on request, and show its location and how to run it."""
+    """Save the picture and caption as a dataset on request, and show where it is and how to run it."""
     st.header("Keep it")
     if not changes("Nothing can be saved here."):
         return
@@ -485,7 +485,7 @@ def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
 
 
 def _link(is_complete: bool) -> None:
-    """Draw the address of what is seen."""
+    """Draw the URL of the current view."""
     with st.popover("Link", icon=":material/link:"):
         quiet(
             "Opens this caption, these models and this picture."
@@ -496,7 +496,7 @@ def _link(is_complete: bool) -> None:
 
 
 def _pick_shelf() -> dict[str, Exhibit]:
-    """Draw a picker of the demo's pictures and datasets that were run, and return the chosen pictures."""
+    """Draw a picker for the demo's pictures and for datasets that were run; return the chosen pictures by id."""
     stored = view(views.runs.runs)["dataset"].unique().tolist()
     names = [DEMO, *sorted(name for name in stored if not name.startswith(DEMO))]
     linked = st.query_params.get("from", "")
@@ -518,14 +518,14 @@ def _pick_shelf() -> dict[str, Exhibit]:
 
 @st.cache_resource(max_entries=50, show_spinner="Opening the picture")  # reads annotations
 def _exhibit(dataset: str, root: str, item: str) -> Exhibit | None:
-    """Return a picture that a link names and that is not among the first of its dataset."""
+    """Return a picture that a link names but that is not among the first ones in its dataset."""
     with contextlib.suppress(VlprobeError):
         return exhibits.exhibit(dataset, store().root, item)
     return None
 
 
 def _dataset_of_shelf() -> str:
-    """The dataset whose pictures are on the shelf: one that was run, or the demo."""
+    """Return the dataset whose pictures are offered: one that was run, or the demo."""
     name = st.query_params.get("from", DEMO)
     return name if name in set(view(views.runs.runs)["dataset"]) else DEMO
 
@@ -536,7 +536,7 @@ def _exhibits(dataset: str, root: str) -> tuple[Exhibit, ...]:
 
 
 def _take_sample() -> None:
-    """A sample that was pressed becomes the picture."""
+    """Use the sample picture that the user pressed."""
     pressed = (st.session_state.get("samples") or {}).get("open")
     if pressed:
         st.query_params["item"] = str(pressed)
@@ -544,7 +544,7 @@ def _take_sample() -> None:
 
 
 def _draw_samples(shelf: Mapping[str, Exhibit]) -> None:
-    """Draw a few pictures of the shelf to press."""
+    """Draw a few sample pictures to choose from."""
     step = max(1, len(shelf) // SAMPLES)
     bare = {"badge": "", "count": "", "texts": [], "lines": [], "verdicts": [], "notes": []}
     cards = []
@@ -559,7 +559,7 @@ def _draw_samples(shelf: Mapping[str, Exhibit]) -> None:
 
 @st.cache_data(max_entries=400, show_spinner=False)  # 2 ms each, for eight samples in every run
 def _sample(dataset: str, item: str, _exhibit: Exhibit) -> str:
-    """Return a small picture of the shelf as a data address; "" if it cannot be read."""
+    """Return a small version of a picture as a data URL; "" if it cannot be read."""
     try:
         return thumbnails.data_address(thumbnails.encode(_exhibit.open()))
     except VlprobeError:

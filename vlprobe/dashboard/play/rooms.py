@@ -1,8 +1,8 @@
-"""Rooms in which several people answer the same questions, only in the memory of this server.
+"""Rooms in which several people answer the same questions. Rooms exist only in the memory of this server.
 
 A room is found by its random code. The person who opens it reveals the questions; each person in it has one vote per
-question until it is revealed. No one has a name: a person is a number, and a secret that only this person's browser
-has. Votes go with their room, after a day at the latest.
+question until the answer is revealed. No one has a name: a person is a number, and a secret that only that person's
+browser has. Votes are deleted with their room, after a day at the latest.
 """
 
 import re
@@ -35,7 +35,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The public data of a room's current question."""
+    """What a person in a room may see about its current question."""
 
     round_number: int
     question: int  # its place, from 0
@@ -72,14 +72,14 @@ class _Room:
     rounds: list[_Round]
 
     def has_voted(self, person: int) -> bool:
-        """Return whether this person has voted in any round."""
+        """Return whether a person has voted in any round."""
         return any(person in votes for each in self.rounds for votes in each.votes)
 
 
 def _locked(
     method: Callable[Concatenate["Rooms", Parameters], Answer],
 ) -> Callable[Concatenate["Rooms", Parameters], Answer]:
-    """One caller at a time; rooms that are a day old are gone before anything is done."""
+    """Let one caller at a time run a method, after rooms that are a day old were closed."""
 
     @wraps(method)
     def call(rooms: "Rooms", *arguments: Parameters.args, **named: Parameters.kwargs) -> Answer:
@@ -91,7 +91,7 @@ def _locked(
 
 
 class Rooms:
-    """All rooms of a server; methods raise InvalidInput for what does not exist or is not allowed."""
+    """All rooms on a server. Methods raise InvalidInput for a room that does not exist or a forbidden action."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.lock = threading.RLock()
@@ -100,7 +100,7 @@ class Rooms:
         self._last_person = 0
 
     def close_old(self) -> None:
-        """Forget rooms that were opened a day ago."""
+        """Delete rooms that were opened at least a day ago."""
         now = self._clock()
         for code in [
             code for code, room in self._rooms.items() if now - room.opened_at >= LIFETIME
@@ -109,7 +109,7 @@ class Rooms:
 
     @_locked
     def open(self, quiz: QuizRound, secret: str) -> str:
-        """A new room with a first round; returns its code. Who holds the secret is its host."""
+        """Open a room with a first round and return its code. The person with this secret is the host."""
         _check_secret(secret)
         if not quiz.questions:
             raise InvalidInput("The quiz has no questions.")
@@ -124,10 +124,10 @@ class Rooms:
 
     @_locked
     def join(self, code: str, secret: str) -> str:
-        """Let a person in, who may be in already; return the code in its written form.
+        """Let a person join, unless they are already in the room; return the code in its normal form.
 
         Args:
-            code: As somebody typed it.
+            code: The code as the person typed it.
             secret: Secret of the person.
         """
         _check_secret(secret)
@@ -140,7 +140,7 @@ class Rooms:
 
     @_locked
     def leave(self, code: str, secret: str) -> None:
-        """Let a person leave; the votes stay, and so does the place of a voter. The host cannot leave."""
+        """Let a person leave. Votes stay, and so does the place of anyone who voted. The host cannot leave."""
         room = self._room(code)
         person = self._person(room, secret)
         if person == room.host:
@@ -157,9 +157,9 @@ class Rooms:
         Args:
             code: Code of the room.
             secret: Secret of the person.
-            round_number: Which round is meant, from 0.
-            question: Which question is meant, from 0.
-            caption: The one that is taken for true, 0 or 1.
+            round_number: Index of the round, from 0.
+            question: Index of the question, from 0.
+            caption: Index of the caption that the person takes for true, 0 or 1.
         """
         room = self._room(code)
         person = self._person(room, secret)
@@ -179,7 +179,7 @@ class Rooms:
 
     @_locked
     def reveal(self, code: str, secret: str) -> None:
-        """Reveal the question for the host; from now on no one can vote on it."""
+        """Reveal the answer on the host's request; after that no one can vote on the question."""
         room = self._hosted(code, secret)
         current = room.rounds[-1]
         if current.revealed == current.current:
@@ -187,7 +187,7 @@ class Rooms:
 
     @_locked
     def advance(self, code: str, secret: str) -> None:
-        """The host asks the next question of the round."""
+        """Move to the next question in the round on the host's request."""
         room = self._hosted(code, secret)
         current = room.rounds[-1]
         if current.revealed > current.current and current.current + 1 < len(current.votes):
@@ -195,7 +195,7 @@ class Rooms:
 
     @_locked
     def new_round(self, code: str, secret: str, quiz: QuizRound) -> None:
-        """The host asks other questions; votes of earlier rounds stay."""
+        """Start a round with other questions on the host's request; votes from earlier rounds stay."""
         room = self._hosted(code, secret)
         if len(room.rounds) >= MAX_ROUNDS:
             raise InvalidInput(f"A room has at most {MAX_ROUNDS} rounds. Open another one.")
@@ -205,13 +205,13 @@ class Rooms:
 
     @_locked
     def close(self, code: str, secret: str) -> None:
-        """The host closes the room; its votes are forgotten."""
+        """Close the room on the host's request and delete its votes."""
         self._hosted(code, secret)
         del self._rooms[code]
 
     @_locked
     def quiz(self, code: str) -> QuizRound:
-        """The questions of the current round."""
+        """Return the questions in the current round."""
         return self._room(code).rounds[-1].quiz
 
     @_locked
@@ -245,7 +245,7 @@ class Rooms:
 
     @_locked
     def ballots(self, set_key: str, kind: str) -> list[Ballot]:
-        """Return the votes on revealed questions of fair draws from a question set, oldest room first."""
+        """Return the votes on revealed questions drawn at random from a question set, oldest room first."""
         return [
             Ballot(person, question.case, question.picture_code, caption == question.true_index)
             for room in self._rooms.values()
@@ -278,7 +278,7 @@ class Rooms:
         return room
 
     def _make_way(self) -> None:
-        """Close the room without a vote for the longest time. Raises InvalidInput if all are in use."""
+        """Close the room that has gone longest without a vote. Raises InvalidInput if all rooms are in use."""
         code, room = min(self._rooms.items(), key=lambda entry: entry[1].voted_at)
         if self._clock() - room.voted_at < IDLE:
             raise InvalidInput(f"All {MAX_ROOMS} rooms of this server are in use. Try again later.")
@@ -294,7 +294,7 @@ class Rooms:
         return sum(len(room.people) for room in self._rooms.values())
 
     def _free_abandoned_places(self) -> None:
-        """Forget people whose page is closed. Hosts stay, and people who voted, because votes stay."""
+        """Remove people whose page is closed, except hosts and people who voted, because their votes stay."""
         for room in self._rooms.values():
             for secret, person in list(room.people.items()):
                 is_away = self._clock() - person.seen_at > AWAY
@@ -308,7 +308,7 @@ class Rooms:
                 return code
 
     def _number_of(self, secret: str) -> int:
-        """The number of a person, the same in all rooms."""
+        """Return a person's number, which is the same in all rooms."""
         for room in self._rooms.values():
             if secret in room.people:
                 return room.people[secret].number
@@ -317,7 +317,7 @@ class Rooms:
 
 
 def parse_code(typed: str) -> str:
-    """A room's code in its written form. Raises InvalidInput for what can be none.
+    """Return a room code in its normal form. Raises InvalidInput if the text cannot be a code.
 
     >>> parse_code(" k7d-p2m ")
     'K7DP2M'
@@ -334,7 +334,7 @@ def new_secret() -> str:
 
 
 def is_secret(text: object) -> bool:
-    """Return whether a browser may have got this from `new_secret`."""
+    """Return whether a value has the form of a secret from `new_secret`."""
     return isinstance(text, str) and bool(_SECRET.fullmatch(text))
 
 

@@ -1,1 +1,1 @@
-"""The Run page: models, tests and pictures; and the progress of a run."""
+"""The Run page: choose models, tests and pictures, and follow the progress of a run."""

@@ -1,8 +1,8 @@
-"""Run a test, in three steps: models, tests and pictures. Everything is checked before anything starts.
+"""The form that runs a test, in three steps: models, tests and pictures. Everything is checked before a run starts.
 
-The options of the probes and of the runner are data; this page draws a field for each. Fields are in folds and are
-drawn while theirs is open. Their values, and those of the three steps, are kept when a fold is closed and when the page
-is left.
+The options of probes and of the runner are declared as data, and the form draws a field for each. The fields are in
+folds and are drawn only while their fold is open. Their values, and the choices in the three steps, are kept when a
+fold is closed and when the user leaves the page.
 """
 
 import re
@@ -57,7 +57,7 @@ NO_CHANGES = "Results of earlier runs are on the other pages. Install vlprobe to
 
 
 def draw() -> None:
-    """Draw the three steps; earlier runs that cannot be read are reported, with the way to repair them below."""
+    """Draw the form. Errors in earlier runs are shown without hiding the list below, which offers their repair."""
     st.title("Run a test", anchor=False)
     stays = "All data stays on this computer"
     if servers := ", ".join(endpoints.named()):
@@ -73,7 +73,7 @@ def draw() -> None:
 
 
 def _draw() -> None:
-    """Draw the steps and options; at the bottom the problem or the duration, and one button."""
+    """Draw the steps and options and, at the bottom, the error or the estimated duration with a Start button."""
     models = _pick_models()
     probes = _pick_probes()
     dataset = _pick_dataset(probes)
@@ -90,7 +90,7 @@ def _draw() -> None:
 
 @contextmanager
 def _step(title: str, key: str) -> Iterator[DeltaGenerator]:
-    """Draw a step, its title at the left; gives the slot below the title."""
+    """Draw one step with its title at the left; yield the slot below the title."""
     st.html('<hr class="vp-line">')
     with st.container(key=f"step_{key}"):
         left, right = st.columns([2, 10], gap="medium")
@@ -101,10 +101,10 @@ def _step(title: str, key: str) -> Iterator[DeltaGenerator]:
 
 
 def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool = False) -> bool:
-    """A card that is one check box. `text` is HTML.
+    """Draw a card that acts as one check box. `text` is HTML.
 
-    The check box has the plain title as its name for screen readers, and the card draws the title:
-    Streamlit would read Markdown's signs aloud.
+    The check box has the plain title as its name for screen readers, and the card draws the title, because
+    screen readers would read Streamlit's Markdown characters aloud.
     """
     with column.container(border=True, key=f"card_{key}", height="stretch"):
         name = UNSPOKEN.sub(" ", title)
@@ -116,7 +116,7 @@ def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool
 
 
 def _pick_models() -> tuple[str, ...]:
-    """Draw the models to run: cards of the bundled models, and a field for any other."""
+    """Draw the models to run: cards for the bundled models, and a field for any other model."""
     with _step("1. Models", "who") as below:
         names = []
         grid = st.grid(3, gap="small", key="who_cards")
@@ -140,7 +140,7 @@ def _pick_models() -> tuple[str, ...]:
 
 
 def _pick_probes() -> tuple[str, ...]:
-    """Draw the tests to run: a card for each probe."""
+    """Draw the tests to run, with a card for each probe."""
     with _step("2. Tests", "what") as below:
         every = presentations()
         grid = st.grid(4, min_column_width=150, gap="small", key="what_cards")
@@ -160,7 +160,7 @@ def _pick_probes() -> tuple[str, ...]:
 
 
 def _pick_dataset(chosen_probes: Sequence[str]) -> str:
-    """Draw the third step; returns the name of a dataset, "" for the scenes drawn for each probe."""
+    """Draw the third step and return the name of a dataset; "" for the scenes drawn for each probe."""
     with _step("3. Pictures", "which") as below:
         drawn = {registry.load_probe(name).dataset for name in chosen_probes}
         drawn_for_others = {registry.load_probe(name).dataset for name in registry.names("probes")}
@@ -185,7 +185,7 @@ def _pick_dataset(chosen_probes: Sequence[str]) -> str:
 
 
 def _pick_pictures(options: Sequence[str], labels: Mapping[str, str]) -> str | None:
-    """Draw all side by side with their stored names; many as a list to search in."""
+    """Draw the datasets side by side with their stored names, or as a searchable list if there are many."""
     label, key = "Pictures and captions", "run_dataset"
     if st.session_state.get(key) not in options:
         st.session_state[key] = ""
@@ -199,7 +199,7 @@ def _pick_pictures(options: Sequence[str], labels: Mapping[str, str]) -> str | N
 
 
 def _draw_options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Draw the options of each chosen probe, folded; return the typed values, by probe and option."""
+    """Draw a fold with the options of each chosen probe; return the typed values by probe and option."""
     typed: dict[str, dict[str, object]] = {name: {} for name in chosen_probes}
     for name in chosen_probes:
         if described := registry.load_probe(name).options:
@@ -218,17 +218,17 @@ def _report(slot: DeltaGenerator, text: str) -> None:
 def _fold_of_fields(
     name: str, label: str, groups: Sequence[Sequence[Option]], prefix: str
 ) -> dict[str, object]:
-    """A fold with a field for each option.
+    """Draw a fold with a field for each option.
 
     Args:
-        name: Name of the fold, in the URL.
-        label: Its title; it shows the number of values that are not the defaults.
-        groups: Options of a probe, or of runs; each group begins a new row.
-        prefix: Prefix of the keys of the fields.
+        name: Name of the fold in the URL.
+        label: Title of the fold; the number of values that differ from the defaults is added to it.
+        groups: Options for a probe or for runs; each group begins a new row.
+        prefix: Prefix for the keys of the fields.
 
     Returns:
-        The values of the fields by the options' names. Fields that were never opened are left out: they have their
-        defaults.
+        The values of the fields by option name. Fields that were never drawn are left out, because they have their
+        default values.
     """
     options = [option for group in groups for option in group]
     values = _kept(options, prefix)
@@ -251,14 +251,14 @@ def _fold_of_fields(
 
 
 def _kept(options: Sequence[Option], prefix: str) -> dict[str, Any]:
-    """Return the values of these options' fields that were ever drawn, by the options' names."""
+    """Return the values of all fields that were ever drawn, by option name."""
     keys = {option.name: f"{prefix}_{option.name}" for option in options}
     state = st.session_state
     return {name: state[key] for name, key in keys.items() if key in state}
 
 
 def _draw_fields(options: Sequence[Option], prefix: str) -> None:
-    """A field for each option, several in a row."""
+    """Draw a field for each option, several in a row."""
     width = WIDE_COLUMNS if all(option.type in WIDE for option in options) else COLUMNS
     for start in range(0, len(options), width):
         columns = st.columns(width, vertical_alignment="bottom")
@@ -270,7 +270,7 @@ def _draw_fields(options: Sequence[Option], prefix: str) -> None:
 
 
 def _field(column: DeltaGenerator, option: Option, key: str) -> None:
-    """Draw a field of the option's type, which begins with the session's value."""
+    """Draw a field that fits the option's type, starting with the value in the session."""
     common: dict[str, Any] = {"key": key, "help": option.help, "persist_state": "session"}
     choices = _choices(option)
     if option.type == "flag":
@@ -292,14 +292,14 @@ def _field(column: DeltaGenerator, option: Option, key: str) -> None:
 
 
 def _choices(option: Option) -> list[str]:
-    """Return the choices of a field: all that the option allows, or else known names."""
+    """Return the choices for a field: all values that the option allows, or else known names."""
     if option.refers_to and not option.choices:
         return _known_names(f"{option.refers_to}s")
     return [str(choice) for choice in option.choices]
 
 
 def _default(option: Option) -> object:
-    """The default, as a field holds it."""
+    """Return an option's default in the form that its field holds."""
     if isinstance(option.default, tuple):
         return [str(entry) for entry in option.default]
     if option.type in ("flag", "number"):
@@ -308,7 +308,7 @@ def _default(option: Option) -> object:
 
 
 def _typed(option: Option, value: Any) -> object:
-    """Return a field's value for `parse_options`; entries of a list in the order of the choices."""
+    """Return a field's value in the form that `parse_options` reads; list entries follow the order of the choices."""
     if option.type in ("flag", "number"):
         return value
     if option.type != "list":
@@ -319,7 +319,7 @@ def _typed(option: Option, value: Any) -> object:
 
 
 def _known_names(folder: str) -> list[str]:
-    """Return complete names of `models` or `datasets`: the demo's and those of earlier runs first."""
+    """Return complete names of `models` or `datasets`, with the demo's first and then those of earlier runs."""
     if folder == "files":
         return []
     earlier = view(views.runs.runs)[folder.removesuffix("s")].tolist()
@@ -335,7 +335,7 @@ def _bar(
     probes: Mapping[str, Mapping],
     settings: Mapping[str, object],
 ) -> None:
-    """Draw the estimated duration, or the error, next to the button that starts it."""
+    """Draw the estimated duration, or the error, next to the Start button."""
     problem: VlprobeError | None = None
     try:
         requests = checked(models, dataset, probes, settings)
@@ -368,17 +368,17 @@ def checked(
     probes: Mapping[str, Mapping],
     settings: Mapping[str, object],
 ) -> list[Request]:
-    """Return the requests of the form, one per probe; nothing is loaded.
+    """Return the requests that the form describes, one per probe, without loading anything.
 
     Args:
-        models: Names, as they were typed.
-        dataset: The name of one; "": each probe's own drawn scenes.
-        probes: Names of probes, each with its options as they were typed.
-        settings: Settings of a run; omitted ones have their defaults.
+        models: Model names as typed.
+        dataset: Name of a dataset; "" means the scenes drawn for each probe.
+        probes: Names of probes, each with its options as typed.
+        settings: Settings for a run; omitted ones have their default values.
 
     Raises:
-        VlprobeError: the first thing that is wrong: a value that is not allowed, a name that is not
-            known, a path where nothing is.
+        VlprobeError: The first error found: an invalid value, an unknown name, or a path that does
+            not exist.
     """
     if not models:
         raise InvalidInput("Choose at least one model.")
@@ -427,7 +427,7 @@ def _start(
     probes: Mapping[str, Mapping],
     settings: Mapping[str, object],
 ) -> None:
-    """Begin one job for all probes, if all is still there."""
+    """Start one job for all probes, after checking the form once more."""
     requests = checked(models, dataset, probes, settings)
     if requests[0].executor == "local" and requests[0].device not in EVERYWHERE:
         pick_device(requests[0].device)
@@ -435,7 +435,7 @@ def _start(
 
 
 def _expectation(requests: Sequence[Request]) -> None:
-    """Draw an estimate of the duration from earlier runs, and the amount of work."""
+    """Draw an estimate of the duration, based on earlier runs, and the amount of work."""
     runs, total = view(views.runs.run_rows), NOTHING
     for request in requests:
         names = request.models, request.dataset, request.probe
@@ -457,7 +457,7 @@ def _expectation(requests: Sequence[Request]) -> None:
 
 
 def _servers(requests: Sequence[Request]) -> str:
-    """Describe the data sent to a server, if one is used; its requests are counted once there are questions."""
+    """Describe the data sent to a server; "" if no model is on a server. The number of requests is not known yet."""
     origins = {
         endpoints.of_name(name).origin
         for name in requests[0].models
@@ -474,7 +474,7 @@ def _servers(requests: Sequence[Request]) -> str:
 
 
 def _pictures(runs: Sequence[RunRow], requests: Sequence[Request]) -> int:
-    """Count the pictures of the run; 0 if they have not been read yet, or differ from probe to probe."""
+    """Count the pictures in the run; 0 if they have not been read yet or differ between probes."""
     sizes = set()
     for request in requests:
         size = next((run.n_items for run in runs if run.dataset == request.dataset), 0)
@@ -484,5 +484,5 @@ def _pictures(runs: Sequence[RunRow], requests: Sequence[Request]) -> int:
 
 
 def _at_most(request: Request) -> int:
-    """Count how many pictures a request leaves at most, without a look at the data; 0: all."""
+    """Return the maximum number of pictures that a request allows, without reading the data; 0 means all."""
     return min(filter(None, (request.limit, request.sample, len(request.item))), default=0)

@@ -31,7 +31,7 @@ MEANINGS = {"same": "same", "different": "wrong"}
 
 
 def draw(dataset: str) -> None:
-    """Draw the fold with the gallery; "" is the drawn scenes of the demo."""
+    """Draw the fold with the gallery; "" stands for the demo's drawn scenes."""
     with fold("gallery", "Edits, before and after", ":material/compare:") as is_open:
         if not is_open:
             return

@@ -1,4 +1,4 @@
-"""The progress of a run: a card per model and the results so far; on other pages a bar, and a notice at the end."""
+"""The progress of a run: a card per model with the results so far; on other pages, a bar and a notice at the end."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ TOWERS = {"(images)": "Reading pictures", "(texts)": "Reading captions"}  # the 
 
 @dataclass(frozen=True)
 class ModelProgress:
-    """The progress of a job with one of its models."""
+    """A job's progress with one of its models."""
 
     name: str
     state: State
@@ -61,7 +61,7 @@ def panel(job: Job) -> None:
 
 
 def reread(job_id: str, ended: bool) -> Job | None:
-    """Return the current job for an updating panel; once it has ended the whole page is. A lost one is reported."""
+    """Return a job's current state for an updating panel; rerun the page once the job ends; report a missing job."""
     try:
         job = jobs.read(store(), job_id)
     except VlprobeError as error:
@@ -73,7 +73,7 @@ def reread(job_id: str, ended: bool) -> Job | None:
 
 
 def stored_runs(job: Job) -> list[RunRow]:
-    """The runs of a job that are complete, in the order of its models, and of its probes."""
+    """Return the complete runs of a job, in the order of its models and probes."""
     newest = {
         (row.model, row.probe): row
         for row in reversed(view(views.runs.run_rows))
@@ -86,7 +86,7 @@ def stored_runs(job: Job) -> list[RunRow]:
 
 
 def _is_of(row: RunRow, keys: Sequence[str], request: Request) -> bool:
-    """Return whether a stored run answers a request of a job; a finished job names its runs itself."""
+    """Return whether a stored run answers a job's request. A finished job lists its runs itself."""
     if keys:
         return row.key in keys
     if any(getattr(row, name) != getattr(request, name) for name in ("probe", "dataset", "limit")):
@@ -99,7 +99,7 @@ def _is_of(row: RunRow, keys: Sequence[str], request: Request) -> bool:
 
 
 def _place(job: Job) -> int:
-    """Count the models that are done; the label names the current one."""
+    """Return the number of models that are done. While the job runs, its label names the current model."""
     if job.state == "done":
         return len(job.models)
     positions = [position for position, model in enumerate(job.models) if model in job.label]
@@ -107,24 +107,24 @@ def _place(job: Job) -> int:
 
 
 def overall_fraction(job: Job) -> float:
-    """Compute how much of a job is done, 0 to 1; models count equally."""
+    """Return the share of a job that is done, from 0 to 1; models count equally."""
     return min((_place(job) + _fraction(job)) / len(job.models), 1.0)
 
 
 def _fraction(job: Job) -> float:
-    """Return how much of the current model's work is done, 0 to 1: work before scoring counts as nothing."""
+    """Return the share of the current model's work that is done, from 0 to 1; work before scoring does not count."""
     if job.ended or _is_counted(job):
         return job.fraction
     return job.probes_begun / max(len(job.probes), 1)
 
 
 def _is_counted(job: Job) -> bool:
-    """Return whether the job counts cases, or steps of a training, and not what a stage before them reads."""
+    """Return whether the job's counter counts cases or training steps, rather than work in an earlier stage."""
     return job.request.kind == "training" or stage_of(job.label) == SCORING
 
 
 def stage(job: Job) -> str:
-    """Say what a job is doing: "Reading pictures 120 of 283"."""
+    """Describe what a job is doing, as in "Reading pictures 120 of 283"."""
     if job.state != "running" or job.request.kind == "training":
         return job.label
     name = next(
@@ -137,7 +137,7 @@ def stage(job: Job) -> str:
 
 
 def in_one_line(job: Job) -> str:
-    """Compute how far a job is, for the bar at the bottom of other pages."""
+    """Describe a job's progress in one line, for the bar at the bottom of other pages."""
     if job.state == "queued":
         return f"{_what(job)}: waiting"
     model = model_name(job.models[min(_place(job), len(job.models) - 1)])
@@ -145,7 +145,7 @@ def in_one_line(job: Job) -> str:
 
 
 def _what(job: Job) -> str:
-    """Return the questions of a job, and its pictures."""
+    """Describe the tests and datasets of a job."""
     if job.request.kind == "training":
         return f"Training on {dataset_name(job.dataset)}"
     questions = ", ".join(_probe_name(probe) for probe in job.probes)
@@ -154,7 +154,7 @@ def _what(job: Job) -> str:
 
 
 def _probe_name(probe: str) -> str:
-    """Return the display name of a probe; a plug-in's may be unknown here."""
+    """Return the display name of a probe, or its plain name if it belongs to a plug-in that is not installed."""
     presentation = presentations().get(probe)
     return presentation.name if presentation else probe
 
@@ -189,7 +189,7 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
 
 
 def _cards(job: Job, finished: list[RunRow]) -> None:
-    """A card a model: its mark, how far it is, and how many cases fooled it."""
+    """Draw a card for each model: its mark, its progress, and how many cases fooled it."""
     styles = charts.styles.styles([*view(views.runs.models), *job.models])
     grid = st.grid(min_column_width=240, border=True, gap="small", key=f"models_{job.id}")
     for progress in model_progress(job, finished):
@@ -205,7 +205,7 @@ def _cards(job: Job, finished: list[RunRow]) -> None:
 
 
 def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
-    """Compute how far a job is with each of its models."""
+    """Return a job's progress with each of its models."""
     current = _place(job)
     every = []
     for position, name in enumerate(job.models):
@@ -219,7 +219,7 @@ def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
 
 
 def _lines(job: Job, state: State, rows: Mapping[str, RunRow]) -> Iterator[str]:
-    """Compute how far one model is with each probe, which is named where there are several."""
+    """Yield one line of progress per probe for one model; if there are several probes, each line names its probe."""
     for probe_position, probe in enumerate(job.probes or ("",)):
         if probe in rows:
             line = _fooled(rows[probe])
@@ -239,9 +239,9 @@ def _lines(job: Job, state: State, rows: Mapping[str, RunRow]) -> Iterator[str]:
 
 
 def _fooled_so_far(job: Job) -> str:
-    """Count how many wrong captions fooled the current model in the finished parts of its run.
+    """Describe how many wrong captions fooled the current model in the finished parts of its run.
 
-    Empty before the first part, and if no model can be fooled.
+    Returns "" before the first part is finished, and if no model can be fooled.
     """
     if not job.run_key or not job.probes:
         return ""
@@ -263,7 +263,7 @@ def _fooled_so_far(job: Job) -> str:
 
 
 def _fooled(row: RunRow) -> str:
-    """Return how many wrong captions fooled the model in a finished run, and its duration."""
+    """Describe how many wrong captions fooled the model in a finished run, and how long the run took."""
     question_set = view(views.runs.question_set, row.case_key)
     kind = view(views.runs.default_kind, question_set, (row.model,))
     presentation = presentations()[row.probe].kind(kind)
@@ -277,7 +277,7 @@ def _fooled(row: RunRow) -> str:
 
 
 def _pace(job: Job) -> str:
-    """Compute how much is done, how fast, and how long it will take; nothing before that is known."""
+    """Describe how much is done, how fast, and how long the rest will take; "" as long as this is unknown."""
     spent = job.updated - job.started
     if job.state != "running" or not _is_counted(job) or job.done <= 0 or spent <= 0.5:
         return ""
@@ -294,7 +294,7 @@ def _pace(job: Job) -> str:
 
 
 def draw_stop(job: Job, label: str, stopping: str, key: str, **settings: str) -> None:
-    """Draw the button that stops a job; after the press its label is `stopping`."""
+    """Draw the button that stops a job; once pressed, its label changes to `stopping`."""
     is_stopping = st.session_state.get("stopping") == job.id
     settings = {"icon": "stop", "key": key} | settings
     press(stopping if is_stopping else label, stop, job.id, disabled=is_stopping, **settings)
@@ -307,7 +307,7 @@ def draw_resume(job: Job, key: str) -> None:
 
 
 def draw_log(job: Job) -> None:
-    """Draw the last lines of a job's log, folded."""
+    """Draw the last lines of a job's log in a fold."""
     with st.expander("Log"):
         text = jobs.log(store(), job.id) or "The log is empty."
         st.code(text, language=None, wrap_lines=True)
@@ -323,7 +323,7 @@ def _buttons(job: Job) -> None:
 
 
 def stop(job_id: str) -> None:
-    """Request a job to stop; the button then shows the request."""
+    """Request that a job stops; the button then shows the request."""
     jobs.cancel(store(), job_id)
     st.session_state["stopping"] = job_id
 
@@ -335,7 +335,7 @@ def resume(job_id: str) -> None:
 
 
 def what_was_found(job: Job) -> str:
-    """Say in a line what a job that has ended found, or what it was and why it stopped."""
+    """Describe in one line what an ended job found, or what the job was and why it stopped."""
     finished = stored_runs(job) if job.state == "done" else []
     if len(finished) == 1:
         return f"{model_name(finished[0].model)}: {_fooled(finished[0])}."
@@ -344,7 +344,7 @@ def what_was_found(job: Job) -> str:
 
 
 def result_link(job: Job) -> tuple[str, str, dict[str, str]]:
-    """Return the page, the label and the query of the link to what a job that has ended found."""
+    """Return the page, label and URL parameters of a link to the results of an ended job."""
     finished = stored_runs(job) if job.state == "done" else []
     if finished:
         query = {"set": finished[-1].case_key, "model": finished[-1].model}
@@ -355,7 +355,7 @@ def result_link(job: Job) -> tuple[str, str, dict[str, str]]:
 
 
 def _links(job: Job, finished: list[RunRow]) -> None:
-    """Draw the links to the results: as soon as the first model is done."""
+    """Draw links to the results, as soon as the first model is done."""
     if job.request.kind == "training":
         if job.state == "done":
             link_page("repair", "See the losses", {"training": job.id}, icon="build")
@@ -370,7 +370,7 @@ def _links(job: Job, finished: list[RunRow]) -> None:
 
 
 def past() -> None:
-    """List the newest jobs other than those whose progress is above, each with a link to it."""
+    """List the newest jobs that are not shown above, each with a button that opens it."""
     watched = st.query_params.get_all("job")
     earlier = [job for job in jobs.jobs(store()) if job.ended or job.id not in watched][:PAST]
     for error in jobs.damaged(store()):
@@ -400,7 +400,7 @@ MOST = 3  # notices at once, the newest
 
 
 def draw_notices() -> None:
-    """Draw a notice for each job that has ended and whose progress this page does not show."""
+    """Draw a notice for each ended job whose progress this page does not show."""
     going = {job.id for job in under_way()}
     before = st.session_state.get(GOING, set())
     ended = [*st.session_state.get(ENDED, ()), *sorted(before - going)]
@@ -417,7 +417,7 @@ def draw_notices() -> None:
 
 
 def _draw_notice(job: Job) -> None:
-    """Draw the notice of one job."""
+    """Draw the notice for one job."""
     icon, word = STATES[job.state]
     with st.container(key=f"notice_{job.id}", gap="small"):
         st.html(
@@ -437,7 +437,7 @@ def _dismiss(job_id: str) -> None:
 
 
 def draw_bar() -> None:
-    """Draw the current job, again every two seconds, unless the page shows it."""
+    """Draw the current job's progress, refreshed every two seconds, unless the page already shows the job."""
     job = _current_job()
     if job is not None and job.id not in st.query_params.get_all("job"):
         with st.bottom:
@@ -445,7 +445,7 @@ def draw_bar() -> None:
 
 
 def _current_job() -> Job | None:
-    """Return the running job, else the one that waits longest; None if nothing is under way."""
+    """Return the running job, else the one that has waited longest; None if no job is unfinished."""
     return min(under_way(), key=lambda job: (job.state != "running", job.queued), default=None)
 
 

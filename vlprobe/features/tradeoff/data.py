@@ -1,7 +1,7 @@
-"""The trade-off of a question set: what its page shows, from stored results, and its Plotly figure.
+"""The trade-off in a question set: the data for its page, read from stored results, and its Plotly figure.
 
-Real models set the frame of the figure. Controls, models that failed their checks, and published models outside of it
-are named below it and do not stretch it.
+Real models set the axis ranges of the figure. Controls, models that failed their checks, and published models
+that fall outside these ranges are named below the figure and do not stretch it.
 """
 
 import math
@@ -47,22 +47,22 @@ Frame = tuple[tuple[float, float], tuple[float, float]]
 
 @dataclass(frozen=True)
 class TradeOffData:
-    """Values of a question set's models on both sides of a trade-off.
+    """The values of a question set's models on both sides of a trade-off.
 
     Attributes:
-        down: The metric of the x axis.
-        up: The metric of the y axis.
-        unit: "cosine" or "spread", of metrics that are cosines.
-        points: Every model, unknown values too: the one with the highest value on the y axis first, controls last.
-        front: Models that no other beats on both sides.
+        down: The metric on the x axis.
+        up: The metric on the y axis.
+        unit: "cosine" or "spread", for metrics that are cosines.
+        points: All models, even with unknown values, sorted by the value on the y axis, highest first, controls last.
+        front: Models that no other model beats on both sides.
         fit: Models that are not controls and failed no check.
-        printed: Models that a paper prints.
-        chance: What guessing gets on the y axis; NaN if that is not defined.
+        printed: Published models from a paper.
+        chance: The value of guessing on the y axis; NaN if it is not defined.
         lowest: The leader on the x axis.
         highest: The leader on the y axis.
-        shifted_by: What moves a score, which should stay.
+        shifted_by: What changes a score that should stay the same, such as "a rewording".
         averaging: "macro" or "micro".
-        frame: The ends of both axes, where several figures share them.
+        frame: The ends of both axes, if several figures share them.
     """
 
     down: Metric
@@ -81,17 +81,17 @@ class TradeOffData:
 
     @property
     def x_unit(self) -> str:
-        """Return the unit of the x axis."""
+        """The unit of the x axis."""
         return unit_of(self.down, self.unit)
 
     @property
     def y_unit(self) -> str:
-        """Return the unit of the y axis."""
+        """The unit of the y axis."""
         return unit_of(self.up, self.unit)
 
     @property
     def known(self) -> list[PointRow]:
-        """Return the models with values on both sides."""
+        """The models with values on both sides."""
         return [point for point in self.points if not math.isnan(point.x + point.y)]
 
     def finding(self, names: Mapping[str, str]) -> findings.Finding:
@@ -110,7 +110,7 @@ class TradeOffData:
         )
 
     def ranges(self) -> Frame:
-        """Return the lower and upper ends of both axes: intervals of models that pass, or of all if none does."""
+        """Return the ends of both axes, which cover the intervals of fit models, or of all models if none is fit."""
         if self.frame:
             return self.frame
         marks = [point for point in self.known if point.model in self.fit] or self.known
@@ -124,7 +124,7 @@ class TradeOffData:
         )
 
     def side(self, point: PointRow | PrintedRow) -> str:
-        """Return the side of the frame beyond which a known mark is, a key of SIDES; "" inside."""
+        """Return the side on which a known mark falls outside the axes, a key of SIDES; "" if it is inside."""
         (left, right), (bottom, top) = self.ranges()
         if not bottom <= point.y <= top:
             return "below" if point.y < bottom else "above"
@@ -151,18 +151,18 @@ def trade_off_data(
     unit: str = "cosine",
     shows_published: bool = True,
 ) -> TradeOffData:
-    """Read the trade-off of a question set.
+    """Read the trade-off in a question set.
 
     Args:
         store: The store with the results.
-        question_set: Question set of a probe with a trade-off.
-        up: Name of the metric of the y axis; the first that the probe offers if empty.
+        question_set: A question set of a probe that has a trade-off.
+        up: Name of the metric on the y axis; if empty, the first one that the probe offers.
         averaging: "macro" or "micro".
         unit: "cosine" or "spread".
-        shows_published: Whether to read the models that LGIP prints, which have only cosines.
+        shows_published: Whether to include the models that LGIP publishes, which have only cosines.
 
     Raises:
-        NotFound: The probe has no trade-off, or not by this metric.
+        NotFound: The probe has no trade-off, or none with this metric.
     """
     sides = views.tradeoff.trade_off_sides(question_set.probe)
     up = up or sides.ups[0]
@@ -186,7 +186,7 @@ def trade_off_data(
 
 
 def _ordered(table: pd.DataFrame) -> tuple[PointRow, ...]:
-    """Return the models, the one with the highest value on the y axis first, controls last."""
+    """Return the models by their value on the y axis, highest first, controls last."""
     return tuple(
         sorted(
             records(PointRow, table),
@@ -203,9 +203,9 @@ def trade_offs_by_type(
     unit: str = "cosine",
     shows_published: bool = True,
 ) -> dict[str, TradeOffData]:
-    """Read the trade-off once for each type of case, all on the same axes.
+    """Read the trade-off once for each type of case, with the same axes for all types.
 
-    The arguments are those of `trade_off_data`. A type without known models is left out.
+    The arguments are the same as for `trade_off_data`. A type without known models is left out.
     """
     whole = trade_off_data(store, question_set, up, averaging, unit, shows_published)
     table = views.tradeoff.trade_off_by_type(store, question_set, whole.up.name, averaging, unit)
@@ -224,12 +224,12 @@ def trade_offs_by_type(
 
 
 def failures(metric: Metric, model: str, subtype: str = "") -> Filter:
-    """Return the filter of the cases of a metric that fool a model, of one type or of all."""
+    """Return a filter for the cases that fool a model under a metric, of one type or of all types."""
     return Filter.parse(model, metric.kinds[0], subtype=subtype)
 
 
 def failures_link(n_failures: int) -> str:
-    """Return the text of the link to the wrong captions that fool a model."""
+    """Return the label for a link to the wrong captions that fool a model."""
     if n_failures == 1:
         return "See the wrong caption that fools it"
     return f"See the {n_failures:,} wrong captions that fool it"
@@ -242,16 +242,16 @@ def trade_off_figure(
     named: Collection[str] = (),
     is_panel: bool = False,
 ) -> go.Figure:
-    """Draw a mark per model with both its 95 % intervals, published models as rings, and the line of the best ones.
+    """Draw each model with both 95 % intervals, published models as rings, and a line through the best models.
 
-    A mark's `customdata` is its model; published ones have none.
+    A mark's `customdata` is its model; published models have none.
 
     Args:
         data: The trade-off.
         looks: Looks of all models.
         names: Display names of all models.
-        named: Models to name in a crowded picture; of up to DISTINCT models all are named.
-        is_panel: Draw one of several small figures, without names and titles.
+        named: Models to name in a crowded figure; with up to DISTINCT models, all are named.
+        is_panel: Whether this is one of several small figures, which have no names and titles.
     """
     models = [point.model for point in data.points]
     is_crowded = len(models) > DISTINCT
@@ -283,7 +283,7 @@ def trade_off_figure(
 
 
 def place_of_mark(data: TradeOffData, model: str) -> int:
-    """Return the position of a model's mark among the traces of the figure, from 1; 0 if it has none."""
+    """Return the position of a model's mark among the figure's traces, from 1; 0 if the model has no mark."""
     drawn = [point.model for point in data.known if not data.side(point)]
     if model not in drawn:
         return 0
@@ -293,7 +293,7 @@ def place_of_mark(data: TradeOffData, model: str) -> int:
 
 
 def _draw_line(figure: go.Figure, data: TradeOffData) -> None:
-    """The dashed line that joins the models of the front."""
+    """Draw the dashed line that joins the models on the front."""
     front = sorted((point.x, point.y) for point in data.known if point.model in data.front)
     if len(front) > 1:
         figure.add_scatter(
@@ -347,7 +347,7 @@ def _draw_mark(
 
 
 def described(data: TradeOffData, point: PointRow, name: str) -> str:
-    """Return a mark in words: its name, both values with their intervals, and how many pictures they rest on."""
+    """Describe a mark in words: its name, both values with their intervals, and the number of pictures."""
     if math.isnan(point.x + point.y):
         return f"{name}: not tested on both axes."
     y = with_interval(point.y, point.y_low, point.y_high, data.y_unit)
@@ -362,7 +362,7 @@ def _draw_names(
     labels: Mapping[PointRow | PrintedRow, str],
     others: Sequence[PointRow],
 ) -> None:
-    """Names next to the marks, where there is room; published ones only close to their mark."""
+    """Draw names next to the marks if there is room; published names only close to their mark."""
     (left, right), (bottom, top) = data.ranges()
     is_reversed = data.down.direction == "down"
 
@@ -438,7 +438,7 @@ def _draw_titles(figure: go.Figure, data: TradeOffData) -> None:
 
 
 def short_name(printed: str) -> str:
-    """Return the name of a printed model for its mark; its tooltip has the full name.
+    """Return a short name for a published model's mark; the tooltip shows the full name.
 
     >>> short_name("OpenCLIP ViT-H/14 (LAION-2B)"), short_name("EVA02-CLIP L/14")
     ('OpenCLIP H/14', 'EVA02-CLIP L/14')
@@ -447,7 +447,7 @@ def short_name(printed: str) -> str:
 
 
 def edge_notes(data: TradeOffData, names: Mapping[str, str]) -> list[str]:
-    """Return the marks outside of the frame, one line per side: models by name, published ones together."""
+    """Return a line for each side with marks outside the axes: models by name, published models together."""
     notes = []
     for side, words in SIDES.items():
         is_vertical = side in ("below", "above")
@@ -473,7 +473,7 @@ def edge_notes(data: TradeOffData, names: Mapping[str, str]) -> list[str]:
 
 
 def alternative(data: TradeOffData, names: Mapping[str, str]) -> str:
-    """Return the figure in a sentence, for screen readers."""
+    """Describe the figure in words, for screen readers."""
     if not data.known:
         return "These models have no values for this trade-off."
     best = max(data.known, key=lambda point: point.y)
@@ -487,6 +487,6 @@ def alternative(data: TradeOffData, names: Mapping[str, str]) -> str:
 
 
 def arms_note(data: TradeOffData) -> str:
-    """Return what the lines through the marks are, or why there are none."""
+    """Return a note that says what the lines through the marks mean, or why there are none."""
     has_arms = any(not math.isnan(point.x_low + point.y_low) for point in data.points)
     return "Lines are 95 % intervals." if has_arms else f"No 95 % intervals: {TOO_FEW}."

@@ -1,6 +1,6 @@
-"""The page Trade-off, top to bottom: the pickers, the finding, the figure with the worst mistake of one model, folds.
+"""The Trade-off page: pickers, the finding, the figure next to the worst mistake of one model, and folds.
 
-The URL names the question set (`set`), the models that are shown where not all are (`shown`), and the model whose
+The URL names the question set (`set`), the shown models if not all are shown (`shown`), and the model whose
 worst mistake is next to the figure (`model`).
 """
 
@@ -108,7 +108,7 @@ HOW_WORDINGS = (
 
 
 def draw_page() -> None:
-    """Draw the whole page."""
+    """Draw the whole Trade-off page."""
     draw_styles("cases", "tradeoff")
     subject = trade_off_subject()
     with draw_row("sentence"):
@@ -135,14 +135,14 @@ def draw_page() -> None:
 
 
 def probes_with_trade_off() -> list[str]:
-    """Return the names of probes that have two sides to be good at."""
+    """Return the names of the probes that have a trade-off."""
     return [name for name, presentation in presentations().items() if presentation.trade_off]
 
 
 def trade_off_subject() -> PageSubject:
-    """Return the selection of the URL, else the last one viewed; its question set has only the shown models.
+    """Return the selection in the URL, else the last one viewed; its question set has only the models to show.
 
-    Without results, draw a button and stop the page.
+    Without results, draw a button that runs the demo and stop the page.
     """
     probes = probes_with_trade_off()
     table = view(views.runs.question_sets)
@@ -161,9 +161,9 @@ def trade_off_subject() -> PageSubject:
 
 
 def _lead_on(linked: str, keys: Sequence[str]) -> None:
-    """Draw the way from a question set without two sides to one that has them, and stop the page.
+    """Draw links from a question set without a trade-off to one that has it, and stop the page.
 
-    The address of the former overview, which opens the numbers, leads to the numbers.
+    A link to the numbers on the former overview opens Breakdown instead.
     """
     if "numbers" in st.query_params.get("open", ""):
         open_page("breakdown", st.query_params.to_dict())
@@ -183,7 +183,7 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
 
 
 def _pick_set(subject: PageSubject) -> None:
-    """Draw a picker of question sets by the names of their pictures and, if these are alike, the difference."""
+    """Draw a picker for question sets, labeled by dataset and, where datasets repeat, by what differs."""
     table = view(views.runs.question_sets)
     rows = table.loc[table["probe"].isin(probes_with_trade_off())]
     names = [dataset_name(dataset) for dataset in rows["dataset"]]
@@ -216,13 +216,13 @@ def _pick_models(subject: PageSubject) -> None:
 
 
 def show_models(models: Collection[str], every: Collection[str]) -> None:
-    """Write the models to show into the URL; all, and none, do not count as a choice."""
+    """Write the models to show to the URL, unless they are all models or none."""
     is_choice = len(models) not in (0, len(every))
     write_choice({"shown": BETWEEN.join(models) if is_choice else None})
 
 
 def pinned(subject: PageSubject, default: str) -> str:
-    """Return the model whose worst mistake is shown: that of the URL, else the last one viewed, else `default`."""
+    """Return the model whose worst mistake is shown: the URL's, else the last one viewed, else `default`."""
     linked = st.query_params.get("model", "")
     if linked in subject.models:
         carry("model", linked)
@@ -234,13 +234,13 @@ def pinned(subject: PageSubject, default: str) -> str:
 
 
 def pin(model: str) -> None:
-    """Write the selected model into the URL."""
+    """Write the selected model to the URL."""
     carry("model", model)
     write_choice({"model": model})
 
 
 def _draw_how_it_is_measured(subject: PageSubject) -> TradeOffData:
-    """Draw the popover with all that changes the figure, and return its data."""
+    """Draw the popover with all settings that change the figure, and return the figure's data."""
     sides = views.tradeoff.trade_off_sides(subject.probe)
     with st.popover(
         "How it is measured", icon=":material/function:", key="measured", type="tertiary"
@@ -262,7 +262,7 @@ def _draw_how_it_is_measured(subject: PageSubject) -> TradeOffData:
 
 
 def _pick_published(subject: PageSubject, unit: str) -> bool:
-    """Return whether to show the paper's models; hidden at first for kinds of edit that the paper lacks."""
+    """Return whether to show the paper's models. They are hidden at first if the paper lacks some kinds of edit."""
     if unit != "cosine" or subject.probe != "lgip":
         return False
     default = "hidden" if view(views.estimates.mixed_kinds, subject.question_set) else "shown"
@@ -271,7 +271,7 @@ def _pick_published(subject: PageSubject, unit: str) -> bool:
 
 
 def _draw_share(subject: PageSubject, trade_off: TradeOffData) -> None:
-    """Draw the popover with the link and the files."""
+    """Draw the popover with a link to the page and the downloads."""
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
         draw_part("Link")
         quiet("Works wherever this dashboard runs with the same results.")
@@ -285,7 +285,7 @@ def _draw_share(subject: PageSubject, trade_off: TradeOffData) -> None:
 
 
 def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collection[str]) -> None:
-    """Draw the figure and name the models outside of its frame. A click selects a model, an area several."""
+    """Draw the figure and name models outside its axes. A click selects one model, an area several."""
     tables.cards(trade_off.up, trade_off.down)
     selectable_chart(
         lambda: data.trade_off_figure(trade_off, subject.looks, subject.names, named),
@@ -308,7 +308,7 @@ def _select(every: Collection[str]) -> None:
 
 
 def _draw_models(subject: PageSubject, trade_off: TradeOffData, model: str) -> None:
-    """The models as buttons with their values: the figure's text alternative, and its keys."""
+    """Draw the models as buttons with their values, as a text and keyboard alternative to the figure."""
     labels = model_labels(subject.models)
     values = {point.model: number(point.y, trade_off.y_unit) for point in trade_off.points}
     models = [point.model for point in trade_off.points]
@@ -337,7 +337,7 @@ def _draw_models(subject: PageSubject, trade_off: TradeOffData, model: str) -> N
 
 
 def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: str) -> None:
-    """The selected model: the wrong caption that fools it most, both its values, and the link to all others."""
+    """Draw the wrong caption that fools the selected model most, both of its values, and a link to the other cases."""
     name = subject.names[model]
     st.html(str(htpy.h2(".vp-model")[embed(mark(subject.looks[model])), htpy.bdi[name]]))
     failures = data.failures(trade_off.up, model)
@@ -371,7 +371,7 @@ def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: st
 
 
 def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
-    """The data behind the figure."""
+    """Draw the folds with the data behind the figure."""
     with fold("kinds", "By kind of wrong caption", ":material/grid_view:") as is_open:
         if is_open:
             _draw_kinds(subject, trade_off)
@@ -390,7 +390,7 @@ def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
 
 
 def _draw_kinds(subject: PageSubject, trade_off: TradeOffData) -> None:
-    """Draw the trade-off by type, and the curves of each side."""
+    """Draw the trade-off by type, and each side by strength or by type of rewording."""
     _draw_types(subject, trade_off)
     left, right = st.columns(2, gap="large")
     if trade_off.up.kinds == (CHANGED,):
@@ -410,7 +410,7 @@ def _draw_kinds(subject: PageSubject, trade_off: TradeOffData) -> None:
 
 
 def _draw_types(subject: PageSubject, trade_off: TradeOffData) -> None:
-    """The trade-off once for each type of wrong caption, on the same axes, each with links to its cases."""
+    """Draw the trade-off once for each type of wrong caption, on the same axes, with links to the cases."""
     by_type = view(
         data.trade_offs_by_type,
         subject.question_set,
@@ -459,12 +459,12 @@ def _type_label(name: str) -> str:
 
 
 def _named_looks(subject: PageSubject) -> Looks:
-    """Return the looks of the shown models by their display names."""
+    """Return the looks of the shown models by display name."""
     return {subject.names[model]: subject.looks[model] for model in subject.models}
 
 
 def _draw_strength(subject: PageSubject, trade_off: TradeOffData, metric: Metric) -> bool:
-    """Draw a metric on weak, medium and strong flips, or by severity; return whether the run has them."""
+    """Draw a metric by the strength of flips or the severity of changes; return whether the run has any."""
     question_set, names = subject.question_set, subject.names
     if "strength_bin" not in view(views.estimates.slices, question_set):
         quiet("This run has no flips, so strength is not defined.")
@@ -499,7 +499,7 @@ def _draw_strength(subject: PageSubject, trade_off: TradeOffData, metric: Metric
 
 
 def _draw_wordings(subject: PageSubject, trade_off: TradeOffData) -> None:
-    """The movement of the score under simple and under advanced rewordings."""
+    """Draw how far simple and advanced rewordings move the score."""
     down = trade_off.down
     table = view(
         *(views.estimates.estimates, subject.question_set, "subtype"),
