@@ -1,1 +1,1 @@
-"""A case as every surface shows it: `card` describes it, `html` and `json` write it."""
+"""A single case as every page and report shows it: `card` describes it, `html` and `json` write it."""

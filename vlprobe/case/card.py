@@ -1,7 +1,7 @@
-"""One case as every surface shows it: texts with marked words, pictures, strips, bars and numbers.
+"""A case as every page and report shows it: texts with marked words, pictures, strips, bars and numbers.
 
 `case_card` is the only place that chooses by the body of a case. `case.html` and `case.json` write the description.
-A line is a list of runs: a text and its style, "true", "lie", "changed" or "".
+A line is a list of runs; a run is a text and its style, "true", "lie", "changed" or "".
 """
 
 import json
@@ -50,7 +50,7 @@ PART_TAKEN = {"0.9": "A tenth", "0.8": "A fifth", "0.7": "Three tenths", "0.6": 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The part of a text in its case, in the words of each surface; "" if it is left out."""
+    """The role of a text in its case, worded for each page; "" if a page leaves it out."""
 
     label: str  # in the drawer
     style: str = "quiet"  # of that label: "true", "same", "lie", "tie" or "quiet"
@@ -103,7 +103,7 @@ ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class CaseText:
-    """A text of a case, with the words marked in which it differs from another one."""
+    """A text in a case, with marks on the words that differ from another text."""
 
     role: Role
     text: str
@@ -112,7 +112,7 @@ class CaseText:
     is_after: bool = False  # whether it was made of the other one
 
     def runs(self, longest: int = 0) -> list[Run]:
-        """Return the text in runs; `longest` is the number of characters it is cut to, 0 for all.
+        """Return the text as runs, cut to `longest` characters; 0 does not cut.
 
         >>> CaseText(ROLES["lie"], "A red cat.", "A red dog.", "lie", True).runs()
         [('A red', ''), (' ', ''), ('cat', 'lie'), ('.', '')]
@@ -132,7 +132,7 @@ class CaseText:
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A picture of a case."""
+    """A picture of a case, with its label and frame."""
 
     name: str
     alt: str
@@ -143,7 +143,7 @@ class Shot:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Pictures in a row."""
+    """A row of pictures."""
 
     label: str
     pictures: Sequence[Shot]
@@ -152,7 +152,7 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class ModelBar:
-    """One model's answer; positions are shares of the bar's width."""
+    """One model's answer as a bar; positions are shares of the bar's width."""
 
     model: str
     name: str
@@ -166,7 +166,7 @@ class ModelBar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """The answers of all models."""
+    """The answers of all models as bars."""
 
     title: str  # "" if no model has a bar
     title_at: float
@@ -176,7 +176,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Scores of one model: headings of columns, and rows of a heading and cells, each a text and its style."""
+    """A table of one model's scores: column headings, and rows with a heading and cells (text and style)."""
 
     titles: Sequence[str]
     rows: Sequence[tuple[str, Sequence[Run]]]
@@ -193,7 +193,7 @@ class Winner:
 
 @dataclass(frozen=True)
 class CaseCard:
-    """A case: one picture, a true caption, and a wrong or reworded one. Subclasses describe the other bodies."""
+    """A case with a picture, a true caption, and a wrong or reworded one. Subclasses describe the other bodies."""
 
     case: WallCard
     kind: KindPresentation
@@ -222,7 +222,7 @@ class CaseCard:
 
     @property
     def sides(self) -> list[CaseText]:
-        """The texts that are compared, the true one first."""
+        """The texts to compare, the true one first."""
         true, wrong = self.case.true_text, self.case.wrong_text
         if not wrong:
             return [CaseText(ROLES["true"], true)]
@@ -235,7 +235,7 @@ class CaseCard:
 
     @staticmethod
     def _changed(first: str, second: str, before: str, after: str) -> list[CaseText]:
-        """Two texts, both right; only the first if the second is missing."""
+        """Return two texts that are both right, or only the first one if the second is missing."""
         if not after:
             return [CaseText(ROLES[first], before)]
         return [
@@ -245,7 +245,7 @@ class CaseCard:
 
     @property
     def loser(self) -> Role:
-        """The role of the text that should lose, by the answer of the filter's model."""
+        """The role of the text that should lose, worded by the answer of the filter's model."""
         case, role = self.case, ROLES[self.wrong_role]
         style, label = "lie", "Preferred" if case.margin < 0 else "False"
         if math.isnan(case.margin):
@@ -258,7 +258,7 @@ class CaseCard:
 
     @property
     def texts(self) -> list[CaseText]:
-        """The texts in the drawer: those that are compared, and other true ones if there are few."""
+        """The texts in the drawer: those that are compared and, if the case has few texts, its other true ones."""
         first, *others = [side for side in self.sides if side.role.label]
         if len(self.case.texts) > FEW_TEXTS or not others:
             return [first, *others]
@@ -267,7 +267,7 @@ class CaseCard:
 
     @property
     def more_texts(self) -> list[CaseText]:
-        """All other texts of the case, for its details."""
+        """All other texts of the case, shown in its details."""
         return self._others(self.texts)
 
     def _others(self, shown: Sequence[CaseText]) -> list[CaseText]:
@@ -283,34 +283,34 @@ class CaseCard:
 
     @property
     def pictures(self) -> list[Shot]:
-        """The pictures of the case, the question's own first."""
+        """The pictures of the case, starting with the question's own picture."""
         return [Shot(name, self.case.true_text) for name in self.case.images[:1]]
 
     @property
     def front(self) -> list[Shot]:
-        """The pictures of a small card."""
+        """The pictures on a small card."""
         return self.pictures
 
     def side_pictures(self, side: int) -> list[Shot]:
-        """The pictures next to the true side (0) or to the wrong one (1), on slides."""
+        """Return the pictures next to the true side (0) or next to the wrong side (1), for slides."""
         return self.pictures[side : side + 1] if self.has_picture_per_side else self.pictures
 
     def strips(self, everything: bool = False) -> list[Strip]:
-        """Rows of pictures below the texts: the most telling ones, or all."""
+        """Return the rows of pictures below the texts: the most informative rows, or all of them."""
         return []
 
     # Words.
 
     @property
     def changed_words(self) -> tuple[str, str]:
-        """The removed and inserted words, without the capital that only begins a caption."""
+        """The removed and the inserted words, in lowercase if only the start of a caption capitalizes them."""
         sides = ((self.case.source, self.case.true_text), (self.case.target, self.case.wrong_text))
         source, target = (_without_capital(shorten(words, 80), text) for words, text in sides)
         return source, target
 
     @property
     def change(self) -> list[Run]:
-        """The removed words and the inserted ones; empty if there are none."""
+        """The removed and the inserted words as a line; empty if there are none."""
         is_neutral = self.kind.is_movement or self.is_neutral
         true_style, lie_style = ("changed", "changed") if is_neutral else ("true", "lie")
         source, target = self.changed_words
@@ -322,13 +322,13 @@ class CaseCard:
 
     @property
     def judges(self) -> list[ModelVerdict]:
-        """The verdicts that count: of all models but controls; of controls if there are only these."""
+        """The verdicts of all models except controls, or of the controls if there are no other models."""
         models = [verdict for verdict in self.case.verdicts if not is_control(verdict.model)]
         return models or list(self.case.verdicts)
 
     @property
     def count_text(self) -> str:
-        """How many of how many models are fooled, ties included; for one model, its verdict."""
+        """How many of the models are fooled, including ties, such as "2 of 6"; for a single model, its verdict."""
         verdicts = self.judges
         if len(verdicts) == 1:
             return verdict_word(verdicts[0])
@@ -337,7 +337,7 @@ class CaseCard:
 
     @property
     def verdict_text(self) -> str:
-        """Return the models' answers to the case, for a screen reader."""
+        """The models' answers to the case in words, for a screen reader."""
         if self.kind.is_movement:
             margin = self.case.margin
             return f"moved by {'-' if math.isnan(margin) else f'{abs(margin):.3f}'}"
@@ -346,7 +346,7 @@ class CaseCard:
 
     @property
     def name(self) -> str:
-        """A sentence that stands for the card."""
+        """The card's name for screen readers: what changed, the verdict and the true caption."""
         case = self.case
         begin = case.wrong_text or case.true_text
         if self.shows_query:
@@ -357,11 +357,11 @@ class CaseCard:
         return f"{begin}, {self.verdict_text}: {shorten(case.true_text)}"
 
     def heading(self, subject: str, is_plural: bool, name: str) -> tuple[str, str]:
-        """Two sentences: the view of people, and the answers of models.
+        """Return two sentences: what people see, and what the models answer.
 
         Args:
             subject: The models that are fooled, such as "Two of six models".
-            is_plural: Whether the verb after the subject is a plural.
+            is_plural: Whether the verb after the subject is plural.
         """
         if self.kind.is_movement:
             return "The same, in other words.", f"{name} scores it differently."
@@ -375,7 +375,7 @@ class CaseCard:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The properties of the case other than its texts, by name."""
+        """The properties of the case other than its texts, by label."""
         case = self.case
         question = self.kind.label
         if case.subtype:
@@ -393,7 +393,7 @@ class CaseCard:
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """The values of a table of models next to the margin, by heading: here the score of each text."""
+        """The columns next to the margin in a table of models, by heading; here, the score of each text."""
         if len(self.case.images) != 1:
             return {}
         if self.kind.edit_label or len(self.case.texts) == 2:
@@ -408,18 +408,18 @@ class CaseCard:
         return columns
 
     def matrix(self, model: str) -> Matrix | None:
-        """Return the scores of one model, where the margin is that of the worst of several comparisons."""
+        """Return a table of one model's scores if the margin is the worst of several comparisons, else None."""
         return None
 
     def winner_of(self, answer: AnswerRow | None) -> Winner | None:
-        """Return what the model ranks first in a search; None if the question has two sides only, so that the verdict
-        shows it.
+        """Return what a model ranks first in a search; None if the question has only two sides, because the verdict
+        then shows what wins.
         """
         return None
 
 
 class ChangedPictureCard(CaseCard):
-    """A picture and its changed copy, a true caption and a wrong one."""
+    """A picture and a changed copy of it, with a true and a wrong caption."""
 
     speaker_notes = (
         "The caption is true of the picture before and after the change.",
@@ -428,7 +428,7 @@ class ChangedPictureCard(CaseCard):
 
     @property
     def pictures(self) -> list[Shot]:
-        """The picture, and the picture after the change."""
+        """The picture before and after the change."""
         label = value_label(self.case.subtype)
         before, after = self.case.images[:2]
         return [
@@ -438,17 +438,17 @@ class ChangedPictureCard(CaseCard):
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """The scores of both captions, before the change and after it."""
+        """The scores of both captions, before and after the change."""
         names = ("true, before", "wrong, before", "true, after", "wrong, after")
         return {name: _score(index) for index, name in enumerate(names)}
 
 
 class SearchCard(CaseCard):
-    """A case in which a model ranks candidates, one of which is right."""
+    """A case in which a model ranks candidates and one of them is right."""
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """Return the numbers of a table of models next to the margin, by heading."""
+        """The columns next to the margin in a table of models, by heading; here, ranks of the right candidate."""
         return RANKS
 
     def winner_of(self, answer: AnswerRow | None) -> Winner | None:
@@ -465,7 +465,7 @@ class SearchCard(CaseCard):
         return Winner(f"first “{shorten(top, 120)}”", text=self._winner_words(top))
 
     def _winner_words(self, text: str) -> str:
-        """The words that distinguish a caption that a model ranked first from the others."""
+        """Return the words that distinguish a caption ranked first by a model from the true captions."""
         if text == self.right:
             return "a true one"
         true_texts = [
@@ -480,7 +480,7 @@ class SearchCard(CaseCard):
 
 
 class CaptionSearchCard(SearchCard):
-    """A picture, and the caption that a model ranks first among its own and altered ones."""
+    """A picture, and the caption that a model ranks first among the picture's own captions and altered ones."""
 
     believed = "ranked above the true ones"
     opening = "One caption is true."
@@ -490,7 +490,7 @@ class CaptionSearchCard(SearchCard):
 
     @property
     def loser(self) -> Role:
-        """The role of the first altered caption; that of the filter's model may not rank it first of all."""
+        """The role of the best altered caption; the filter's model may rank another caption first."""
         is_first = self.case.answer is not None and self.case.answer.number("top_altered") == 1
         role = ROLES[self.wrong_role]
         return replace(role, label="Ranked 1st") if is_first else super().loser
@@ -512,7 +512,7 @@ class PictureSearchCard(SearchCard):
 
     @property
     def sides(self) -> list[CaseText]:
-        """The texts that are compared."""
+        """The query and a description of the mixed picture."""
         return [
             CaseText(ROLES["wanted"], self.case.true_text),
             CaseText(ROLES["mixture"], self._mixture),
@@ -520,7 +520,7 @@ class PictureSearchCard(SearchCard):
 
     @property
     def _mixture(self) -> str:
-        """Describe the mixed picture in a sentence."""
+        """The mixed picture, described in a sentence."""
         edit = self._edit
         if edit is None:
             return "A mixture of other pictures." if self.case.wrong_image else "A mixture."
@@ -531,18 +531,18 @@ class PictureSearchCard(SearchCard):
 
     @property
     def _edit(self):
-        """How the picture was mixed that stands against the right one; None if it was not."""
+        """The edit that made the mixed picture competing with the right one; None if there is no mixed picture."""
         return Picture.from_name(self.case.wrong_image).edit if self.case.wrong_image else None
 
     @property
     def is_own_mixture(self) -> bool:
-        """Return whether the mixed picture that wins is the right one, mixed."""
+        """Return whether the competing mixed picture is a mixture of the right picture."""
         names = (self.case.wrong_image, *self.case.images[:1])
         return self._edit is not None and len({Picture.from_name(name).path for name in names}) == 1
 
     @property
     def pictures(self) -> list[Shot]:
-        """The pictures of the case."""
+        """The right picture, and the wrong picture with the best rank if there is one."""
         case = self.case
         detail = ""
         if case.answer is not None:
@@ -577,11 +577,11 @@ class PictureSearchCard(SearchCard):
 
     @property
     def front(self) -> list[Shot]:
-        """The picture that a model ranks first."""
+        """The picture on a small card: the wrong one if there is one, else the right one."""
         return self.pictures[-1:]
 
     def heading(self, subject: str, is_plural: bool, name: str) -> tuple[str, str]:
-        """Describe a search that a mixed picture wins, and the share of the other picture in it."""
+        """Describe a search that a mixed picture wins, and how much of another picture is mixed into it."""
         edit, lose = self._edit, "lose" if is_plural else "loses"
         if self.case.wrong_image and edit is None:
             return "One picture is the right one.", f"{subject} {lose} it."
@@ -619,12 +619,12 @@ class PairCard(CaseCard):
 
     @property
     def sides(self) -> list[CaseText]:
-        """The texts that are compared."""
+        """The two captions."""
         return self._changed("left", "right", *self.case.texts[:2])
 
     @property
     def pictures(self) -> list[Shot]:
-        """The pictures of the case."""
+        """The left and the right picture."""
         return [
             Shot(name, text, label)
             for name, text, label in zip(
@@ -633,7 +633,7 @@ class PairCard(CaseCard):
         ]
 
     def matrix(self, model: str) -> Matrix | None:
-        """The 2 x 2 scores; next to rows and under columns, the outcome of the comparison."""
+        """Return the 2 x 2 scores; the last column and the last row have the results of the comparisons."""
         scores = [float(score) for score in self.answers[model].scores]
         if len(scores) != 4:
             return None
@@ -649,7 +649,7 @@ class PairCard(CaseCard):
 
 
 class TripletCard(CaseCard):
-    """Three texts and their three cosines."""
+    """Three texts and the cosines of their three pairs."""
 
     winner = "the lookalike"
     opening = "Two of these say the same."
@@ -660,7 +660,7 @@ class TripletCard(CaseCard):
 
     @property
     def sides(self) -> list[CaseText]:
-        """The texts that are compared."""
+        """The two texts that mean the same, and the lookalike."""
         text, same, wrong = self.case.texts[:3]
         loser = self.loser
         if loser.label == "Preferred":
@@ -672,7 +672,7 @@ class TripletCard(CaseCard):
         ]
 
     def matrix(self, model: str) -> Matrix | None:
-        """Return the scores of one model that are compared."""
+        """Return a model's cosine and the share of equal words for each pair of texts, with the comparisons."""
         answer = self.answers[model]
         cosines = answer.columns.get("text_scores")
         if not isinstance(cosines, Collection) or len(cosines) != 3:
@@ -686,18 +686,18 @@ class TripletCard(CaseCard):
 
 
 class RankingsCard(CaseCard):
-    """The pictures that each wording of a query ranks first."""
+    """The pictures ranked first for each wording of a query."""
 
     shows_query = True
 
     @property
     def sides(self) -> list[CaseText]:
-        """The texts that are compared."""
+        """The query and the wording that is compared with it."""
         return self._changed("wish", "wording", self.case.true_text, self.case.wrong_text)
 
     @property
     def texts(self) -> list[CaseText]:
-        """The query, and each other wording with how many of the first pictures stayed."""
+        """The query, and each other wording labeled with the number of first pictures that stay."""
         texts = [CaseText(ROLES["wish"], self.case.texts[0])]
         for text, names in zip(self.case.texts[1:], self.top_lists[1:], strict=False):
             label = f"{self._shared(names)} of {len(names)} stay"
@@ -706,7 +706,7 @@ class RankingsCard(CaseCard):
 
     @property
     def top_lists(self) -> list[list[str]]:
-        """Names of the pictures that each wording ranks first."""
+        """For each wording, the names of the pictures that rank first."""
         top = self.case.answer.text("top") if self.case.answer else ""
         return json.loads(top) if top.startswith("[") else []
 
@@ -715,12 +715,12 @@ class RankingsCard(CaseCard):
 
     @property
     def stayed(self) -> tuple[int, int] | None:
-        """How many first pictures the most different wording keeps, and of how many; None: unknown."""
+        """How many first pictures the most different wording keeps, and how many there are; None if unknown."""
         first, *others = self.top_lists or [[]]
         return (min(map(self._shared, others)), len(first)) if others else None
 
     def strips(self, everything: bool = False) -> list[Strip]:
-        """The first pictures of the query and of the wording that shares fewest with them, or of all wordings."""
+        """Return the first pictures for the query and the wording that shares fewest of them, or for all wordings."""
         rankings = self.top_lists
         if len(rankings) < 2:
             return []
@@ -740,12 +740,12 @@ class RankingsCard(CaseCard):
 
     @property
     def verdict_text(self) -> str:
-        """Count the first pictures that stayed."""
+        """How many of the first pictures stayed, in words."""
         shared = self.stayed
         return f"{shared[0]} of the first {shared[1]} stayed" if shared else "no answer"
 
     def heading(self, subject: str, is_plural: bool, name: str) -> tuple[str, str]:
-        """Count the first pictures that stay, in a sentence."""
+        """Return a sentence for people, and a sentence that counts the first pictures that stay."""
         shared = self.stayed
         count = "No picture stays."
         if shared:
@@ -755,7 +755,7 @@ class RankingsCard(CaseCard):
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """Return the numbers of a table of models next to the margin, by heading."""
+        """The columns next to the margin in a table of models, by heading."""
         return {
             "top 10": lambda answer: _share(answer.number("local_10")),
             "top 100": lambda answer: _share(answer.number("local_100")),
@@ -764,7 +764,7 @@ class RankingsCard(CaseCard):
 
 
 class SeriesCard(CaseCard):
-    """Pictures in order, and the place that a model chooses: of a change in a video, or of the best candidate."""
+    """Pictures in order, and the place that a model chooses: where a video changes, or the best candidate."""
 
     believed = "missed"
     winner = "another place"
@@ -775,30 +775,30 @@ class SeriesCard(CaseCard):
 
     @property
     def opening(self) -> str:
-        """Return the first sentence of the heading."""
+        """The first sentence of the heading."""
         return "A video changes once." if self.is_video else "People put one picture first."
 
     @property
     def is_video(self) -> bool:
-        """Return whether the pictures are frames around a change; else candidates in the order of people."""
+        """Return whether the pictures are frames around a change in a video, not candidates ordered by people."""
         return self.case.kind == "boundary"
 
     @property
     def sides(self) -> list[CaseText]:
-        """The texts that are compared."""
+        """The two texts: before and after the change, or the query and its edit."""
         roles = ("before", "after") if self.is_video else ("query", "edit")
         return self._changed(*roles, self.case.true_text, self.case.wrong_text)
 
     @property
     def pictures(self) -> list[Shot]:
-        """The pictures of the case."""
+        """The first and the last picture in the order."""
         labels = ("First", "Last") if self.is_video else ("Fits best", "Fits least")
         names = (self.case.images[0], self.case.images[-1])
         texts = (self.case.true_text, self.case.texts[-1])
         return [Shot(*values) for values in zip(names, texts, labels, strict=True)]
 
     def strips(self, everything: bool = False) -> list[Strip]:
-        """The pictures in order, with the right ones and the choice of the model framed."""
+        """Return the pictures in order, with frames around the right ones and the model's choice."""
         images, answer = self.case.images, self.case.answer
         right_index, model_index = (
             -1 if answer is None or math.isnan(answer.number(name)) else int(answer.number(name))
@@ -823,7 +823,7 @@ class SeriesCard(CaseCard):
 
     @property
     def _ranks(self) -> list[str]:
-        """The model's rank of each candidate from 1; equal scores share their best rank, marked with =."""
+        """The model's rank for each candidate, from 1; candidates with equal scores share a rank, marked with =."""
         answer, count = self.case.answer, len(self.case.images)
         if answer is None or len(answer.scores) < count:
             return []
@@ -835,7 +835,7 @@ class SeriesCard(CaseCard):
 
     @property
     def finding(self) -> str:
-        """Return the model's answer to the case in a sentence; "" if unknown."""
+        """The model's answer to the case in a sentence; "" if unknown."""
         answer = self.case.answer
         if answer is None:
             return ""
@@ -854,7 +854,7 @@ class SeriesCard(CaseCard):
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """Return the numbers of a table of models next to the margin, by heading."""
+        """The columns next to the margin in a table of models, by heading."""
         if self.is_video:
             return {"seconds off": lambda answer: _rounded(answer.number("seconds_off"), 2)}
         return {"agreement": lambda answer: _rounded(answer.number("agreement"), 3)}
@@ -874,17 +874,17 @@ CARDS: Mapping[CardBody, type[CaseCard]] = {
 
 
 def card_type(kind: KindPresentation) -> type[CaseCard]:
-    """Return the class of the cases of a kind: its words do not need a case."""
+    """Return the card class for a kind of cases; the words that describe a kind are class attributes."""
     return CARDS[kind.body]
 
 
 def wrong_captions(kind: KindPresentation) -> str:
-    """Return the name of what fools models in a kind of case; "lies" are for Home, the quiz and slides."""
+    """Return what fools models in a kind of cases, as a plural; "lies" is only for Home, the quiz and slides."""
     return "wrong captions" if kind.lies == "lies" else kind.lies
 
 
 def preferred(kind: KindPresentation) -> str:
-    """Return what happened to wrong captions that fooled a model; "believed" is for Home, the quiz and slides."""
+    """Return what happened to wrong captions that fooled a model; "believed" is only for Home, quiz and slides."""
     happened = card_type(kind).believed
     return "preferred" if happened == "believed" else happened
 
@@ -892,7 +892,7 @@ def preferred(kind: KindPresentation) -> str:
 def case_card(
     case: WallCard, kind: KindPresentation, answers: Mapping[str, AnswerRow] | None = None
 ) -> CaseCard:
-    """Describe a case by the body of its kind.
+    """Create the card that describes a case, with the class for the body of its kind.
 
     Args:
         case: The case, with the answer of the filter's model.
@@ -902,15 +902,15 @@ def case_card(
 
 
 def verdict_word(verdict: ModelVerdict) -> str:
-    """A verdict in words; without scores, "tied" is an answer that changes with the order."""
+    """Return a verdict in words; without scores, "tied" means that the answer changes with the caption order."""
     is_change = verdict.verdict == "tied" and not verdict.is_scored
     return CHANGES if is_change else VERDICT_WORDS[verdict.verdict]
 
 
 def outcome(kind: KindPresentation, margin: float, is_scored: bool = True) -> tuple[str, str]:
-    """Return the style and the words of a model's answer.
+    """Return the style and the words for a model's answer.
 
-    A rewording moves the score or not; a wrong caption fools the model or not.
+    A rewording either moves the score or not; a wrong caption either fools the model or not.
     """
     verdict = verdict_of(margin)
     if kind.is_movement and verdict != "unknown":
@@ -919,9 +919,9 @@ def outcome(kind: KindPresentation, margin: float, is_scored: bool = True) -> tu
 
 
 def bars(card: CaseCard, renamed: Mapping[str, str] = NOT_RENAMED) -> Bars:
-    """Return one line per model: how far the wrong or the true caption wins, and the outcome in a word.
+    """Return one bar per model: how far the wrong or the true caption wins, with the verdict in a word.
 
-    Answers that are right or wrong only have no bar.
+    Answers that are only right or wrong have no bar.
     """
     kind = card.kind
     lengths, unit = bar_lengths(card.case.verdicts, kind)
@@ -950,10 +950,10 @@ def bars(card: CaseCard, renamed: Mapping[str, str] = NOT_RENAMED) -> Bars:
 def bar_lengths(
     verdicts: Iterable[ModelVerdict], kind: KindPresentation
 ) -> tuple[dict[str, float], Literal["share", "spread", "side"]]:
-    """Lengths of bars that can be compared between models, below 0 where the wrong caption wins, and their unit.
+    """Return bar lengths that can be compared between models, below 0 if the wrong caption wins, and their unit.
 
-    Scores of different models have different scales, so margins are divided by each model's own spread. Shares need no
-    spread; where one is unknown, all bars are equally long and show the side only.
+    Different models have scores on different scales, so margins are divided by each model's own spread. Shares need no
+    spread. If the spread of a model is unknown, all bars have the same length and only show which side wins.
     """
     scored = [one for one in verdicts if one.is_scored and not math.isnan(one.margin)]
     if kind.is_share:
@@ -982,10 +982,10 @@ def _bar(
 
 
 def ranked_shot(position: int, name: str, right: str, query: Set[str]) -> Shot:
-    """A picture in a ranking, with its rank.
+    """Describe a picture in a ranking, with its rank.
 
     Args:
-        query: Pictures that the first wording ranks first; others are new.
+        query: Pictures that the first wording ranks first; other pictures are marked as new.
     """
     if name == right:
         return Shot(name, f"Rank {position}, the query's own picture", style="right")
@@ -994,7 +994,7 @@ def ranked_shot(position: int, name: str, right: str, query: Set[str]) -> Shot:
 
 
 def shown_positions(count: int, needed: set[int]) -> list[int]:
-    """Select up to MOST_IN_SERIES of these positions, including the required ones, the others evenly spread.
+    """Select up to MOST_IN_SERIES of `count` positions, including the needed ones; the others are evenly spread.
 
     >>> shown_positions(4, set()), shown_positions(100, {30, 31})
     ([0, 1, 2, 3], [0, 14, 28, 30, 31, 42, 57, 71, 85, 99])
@@ -1007,7 +1007,7 @@ def shown_positions(count: int, needed: set[int]) -> list[int]:
 
 
 def rank(answer: AnswerRow, column: str) -> str:
-    """A rank; of an approximate search, which versions before 0.3.0 had, more than it looked up."""
+    """Return a rank as text. Approximate searches (before version 0.3.0) may only know "more than" a number."""
     value, looked_up = answer.number(column), answer.number("looked_up")
     if not math.isnan(value):
         return f"{int(value):,}"
@@ -1034,7 +1034,7 @@ def _cell(score: float, style: str = "") -> Run:
 
 
 def _held(gap: float) -> Run:
-    """Return whether what belongs together scores higher."""
+    """Return whether the right pair scores higher, as a cell with its style."""
     if gap > 0:
         return "✓ passed", "held"
     return ("✗ failed", "fooled") if gap < 0 else ("= tied", "tied")

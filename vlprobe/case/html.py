@@ -1,4 +1,4 @@
-"""A case as HTML: texts with marked words, strips, bars, tables of scores, and the pictures of a report."""
+"""A case as HTML: texts with marked words, strips, bars, tables of scores, and the pictures in a report."""
 
 import base64
 import io
@@ -41,12 +41,12 @@ CLASSES = {"true": "vp-t", "lie": "vp-l", "changed": "vp-changed"}  # of marked 
 
 
 def words(runs: Iterable[Run]) -> htpy.Node:
-    """A line of text with its marked words."""
+    """Render a line of text with its marked words."""
     return [htpy.span(f".{CLASSES[style]}")[text] if style else text for text, style in runs]
 
 
 def captions(texts: Sequence[CaseText], longest: int = 0) -> htpy.Node:
-    """The texts of a case, each below or next to its role, cut to `longest` characters; 0 cuts none."""
+    """Render the texts of a case, each with its role, cut to `longest` characters; 0 does not cut."""
     lines = [
         htpy.p[
             htpy.span(f".vp-role.vp-role-{text.role.style}")[
@@ -60,7 +60,7 @@ def captions(texts: Sequence[CaseText], longest: int = 0) -> htpy.Node:
 
 
 def strips(rows: Sequence[Strip], source: Source) -> htpy.Node:
-    """Rows of pictures, with their credits."""
+    """Render rows of pictures with their credits."""
     return [
         htpy.div[
             strip.label and htpy.p(".vp-quiet.vp-small")[strip.label],
@@ -85,10 +85,10 @@ def strips(rows: Sequence[Strip], source: Source) -> htpy.Node:
 def first_lists(
     lists: FirstLists, picture_of: Mapping[str, str], source: Source, names: Sequence[str]
 ) -> htpy.Node:
-    """A caption, and its first pictures before and after a fine-tuning.
+    """Render a caption and the first pictures that two models retrieve for it, before and after fine-tuning.
 
     Args:
-        picture_of: Names of pictures by item.
+        picture_of: Names of the pictures by item.
     """
     rows = [
         Strip(
@@ -108,7 +108,7 @@ def first_lists(
 
 
 def bars(card: CaseCard, looks: Looks, renamed: Mapping[str, str] = NOT_RENAMED) -> htpy.Element:
-    """One line per model: its mark and name, how far the wrong or the true caption wins, and the outcome in a word."""
+    """Render one line per model: its mark and name, how far the wrong or the true caption wins, and the verdict."""
     drawn = model_bars(card, renamed)
     return htpy.div(".vp-bars")[
         drawn.title
@@ -137,7 +137,7 @@ def _bar(line: ModelBar, looks: Looks, drawn: Bars) -> htpy.Element:
 
 
 def verdict(kind: KindPresentation, margin: float, is_scored: bool = True) -> htpy.Element:
-    """The headline of a card: the answer in words, and its margin if it has one."""
+    """Render the headline of a card: the answer in words, and its margin if it has one."""
     icon, style, word = _outcome(kind, margin, is_scored)
     size = f"by {abs(margin):.3f}" if is_scored and margin and not math.isnan(margin) else ""
     return htpy.p(f".vp-verdict.vp-{style}")[
@@ -146,7 +146,7 @@ def verdict(kind: KindPresentation, margin: float, is_scored: bool = True) -> ht
 
 
 def _outcome(kind: KindPresentation, margin: float, is_scored: bool) -> tuple[str, str, str]:
-    """Icon, color class and words of an outcome."""
+    """Return the icon, the color class and the words for an outcome."""
     style, word = outcome(kind, margin, is_scored)
     return "↕" if word == "moved" else ICONS[style], OUTCOMES[style], word
 
@@ -158,8 +158,8 @@ def numbers(
     names: Mapping[str, str] = NOT_RENAMED,
     beside: bool = False,
 ) -> htpy.Node:
-    """The comparisons of the first model, and one line per model: its numbers, and the margin or, for answers without
-    scores, its choice. With `beside`, the difference of the first two margins.
+    """Render the comparisons of the first model, and one line per model with its numbers and the margin or, for answers
+    without scores, the choice. With `beside`, also render the difference between the first two margins.
     """
     kind, answers = card.kind, [card.answers[model] for model in models]
     has_scores = any(answer.is_scored for answer in answers)
@@ -213,7 +213,7 @@ def _matrix(matrix: Matrix) -> htpy.Element:
 
 
 def _margin_cell(kind: KindPresentation, answer: AnswerRow) -> htpy.Element:
-    """Icon and margin, or without scores what was chosen; a distance that something moved has no sign."""
+    """Render an icon with the margin or, without scores, the choice; movements are shown without a sign."""
     margin = answer.margin
     icon, style, word = _outcome(kind, margin, answer.is_scored)
     text = "" if answer.is_scored else word
@@ -224,7 +224,7 @@ def _margin_cell(kind: KindPresentation, answer: AnswerRow) -> htpy.Element:
 
 
 def missing(name: str) -> str:
-    """Return the text in place of a picture that cannot be shown."""
+    """Return the text that takes the place of a picture that cannot be shown."""
     file = Picture.from_name(name).path.name
     return file if bundled.is_absent(name) else f"The picture {file} is missing or damaged."
 
@@ -232,10 +232,10 @@ def missing(name: str) -> str:
 def shots(
     card: CaseCard, source: Source, absence: Callable[[str], str] = missing
 ) -> htpy.Element | None:
-    """The pictures of a case side by side, each with its credit and the caption that is true of it.
+    """Render the pictures of a case side by side, each with its label and credit.
 
     Args:
-        absence: Gives the text in the place of a picture without an address.
+        absence: Function that returns the text that replaces a picture without an address.
     """
     if not card.has_large_pictures or not card.pictures:
         return None
@@ -255,12 +255,12 @@ def shots(
 
 
 def properties(card: CaseCard, origin: Mapping[str, str] | None = None) -> str:
-    """The properties of a case other than its texts; `origin` has more of them by name."""
+    """Render the properties of a case other than its texts; `origin` has additional properties by name."""
     return facts({**card.facts, **(origin or {})})
 
 
 def chips(tags: Sequence[str], note: str) -> htpy.Node:
-    """The annotations of a case: tags, and a note below them."""
+    """Render the annotations on a case: tags, and a note below them."""
     return [
         htpy.p(".vp-chips")[(htpy.span(".vp-chip")[name] for name in tags)] if tags else None,
         htpy.p(".vp-note")[note] if note else None,
@@ -268,7 +268,7 @@ def chips(tags: Sequence[str], note: str) -> htpy.Node:
 
 
 def command(run_key: str, card: CaseCard) -> str:
-    """Return the command that finds the case in a terminal."""
+    """Return the shell command that finds the case in a terminal."""
     case_ = card.case
     arguments = ["vlprobe", "failures", run_key[:8], "--kind", case_.kind, "--rule", case_.rule]
     text = case_.texts[min(1, len(case_.texts) - 1)]
@@ -276,7 +276,7 @@ def command(run_key: str, card: CaseCard) -> str:
 
 
 def data_address(name: str, side: int) -> str:
-    """Encode a picture as a JPEG of up to `side` pixels in a data address; "" if it cannot be read."""
+    """Encode a picture as a JPEG of up to `side` pixels in a data URL; "" if the picture cannot be read."""
     try:
         image = pictures.open_picture(Picture.from_name(name))
     except VlprobeError:
@@ -288,7 +288,7 @@ def data_address(name: str, side: int) -> str:
 
 
 def place_text(position: int, total: int, is_picture: bool) -> str:
-    """The position of the case on the wall.
+    """Return the position of a case on the wall in words.
 
     >>> place_text(2, 282, True), place_text(0, 282, True)
     ('Picture 2 of 282', 'Not among the cases that pass the filters')
@@ -299,7 +299,7 @@ def place_text(position: int, total: int, is_picture: bool) -> str:
 
 
 def more_label(count: int, lies: str) -> str:
-    """The button that lists the other cases of a picture.
+    """Return the label for the button that lists the other cases about a picture.
 
     >>> more_label(3, "wrong captions"), more_label(29, "mixed pictures")
     ('3 more wrong captions for this picture', '29 more mixed pictures for this picture')
@@ -309,7 +309,7 @@ def more_label(count: int, lies: str) -> str:
 
 
 def others_text(n_shown: int, n_others: int) -> str:
-    """Return the description of a pattern's thumbnails.
+    """Describe how many other cases of a pattern the thumbnails show.
 
     >>> others_text(3, 3), others_text(1, 1), others_text(4, 55)
     ('the other three', 'the other one', 'four of 55 others')

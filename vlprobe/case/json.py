@@ -1,4 +1,4 @@
-"""A case as the values that components draw: the wall's card, and Compare's card."""
+"""A case as values for the web components: the card on the wall of Explore, and the card on Compare."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -24,7 +24,7 @@ MOVED = {"fooled": "moves", "tied": "stays", "held": "stays", "unknown": "no ans
 
 
 def picture(shot: Shot, source: Source) -> Values:
-    """A picture with the text in its place and its credit."""
+    """Return a picture's address, file name and credit."""
     return {
         "source": source(shot.name),
         "name": Picture.from_name(shot.name).path.name,
@@ -40,7 +40,7 @@ def wall_card(
     renamed: Mapping[str, str] = NOT_RENAMED,
     badge: bool = True,
 ) -> Values:
-    """One card as the component `wall` draws it."""
+    """Return a card as the values that the component `wall` draws."""
     kind, verdicts = card.kind, card.judges
     shows_squares = not kind.is_movement and len(verdicts) <= MOST_SQUARES
     count, word = "" if kind.is_movement else card.count_text, "fooled"
@@ -70,7 +70,7 @@ def wall_card(
 
 
 def _sheet(card: CaseCard) -> list[list[Run]]:
-    """Return the text in place of pictures if the case has none."""
+    """Return the text that takes the place of pictures if the case has none."""
     case = card.case
     if case.images:
         return []
@@ -93,7 +93,7 @@ def _lines(card: CaseCard) -> list[list[Run]]:
 
 
 def tooltip(verdicts: Sequence[ModelVerdict], renamed: Mapping[str, str] = NOT_RENAMED) -> str:
-    """The names of the models, those that are fooled first."""
+    """List the names of the models by verdict, those that are fooled first."""
     lines = []
     for word in (*VERDICT_WORDS.values(), CHANGES):
         names = [
@@ -107,7 +107,7 @@ def tooltip(verdicts: Sequence[ModelVerdict], renamed: Mapping[str, str] = NOT_R
 
 
 def legend(cards: Sequence[CaseCard]) -> list[Run]:
-    """Return the legend of the squares: the states that the cards have."""
+    """Return the legend for the squares on cards, with the verdicts that occur on them."""
     n_models = len(cards[0].judges) if cards else 0
     if not 1 < n_models <= MOST_SQUARES or cards[0].kind.is_movement:
         return []
@@ -129,11 +129,11 @@ def facing_card(
     source: Source,
     badge: bool = True,
 ) -> Values:
-    """One card of Compare: that of the wall, with a small box per model in place of the squares.
+    """Return a card for Compare: the wall's card with a small box per model in place of the squares.
 
     Args:
-        card: The case, with the answers of these models if its kind searches.
-        models: Those that are compared, the baseline first.
+        card: The case, with the answers of the compared models if its kind is a search.
+        models: Names of the compared models, the baseline first.
     """
     by_model = {verdict.model: verdict for verdict in card.case.verdicts}
     boxes = [box(card, by_model[model], names[model], looks, source) for model in models]
@@ -151,7 +151,7 @@ def facing_card(
 
 
 def box(card: CaseCard, verdict: ModelVerdict, name: str, looks: Looks, source: Source) -> Values:
-    """A model's box: mark, verdict, and where models search what it ranked first."""
+    """Return a model's box on a card: its mark, its verdict and, in a search, what it ranked first."""
     kind, winner = card.kind, card.winner_of(card.answers.get(verdict.model))
     is_change = verdict.verdict == "tied" and not verdict.is_scored
     state = f"is {CHANGES}" if is_change else STATES[verdict.verdict]
@@ -173,7 +173,7 @@ def box(card: CaseCard, verdict: ModelVerdict, name: str, looks: Looks, source: 
 
 
 def facing_pictures(card: CaseCard) -> list[str]:
-    """Names of all pictures on a card of Compare, those that models rank first included."""
+    """Return the names of all pictures on a card for Compare, including those that models rank first."""
     winners = map(card.winner_of, card.answers.values())
     return [
         *(shot.name for shot in card.front),
@@ -182,6 +182,6 @@ def facing_pictures(card: CaseCard) -> list[str]:
 
 
 def picture_names(card: CaseCard) -> list[str]:
-    """Names of all pictures of a case, in its drawer too."""
+    """Return the names of all pictures of a case, including those in the drawer."""
     shots = [*card.pictures, *(shot for strip in card.strips() for shot in strip.pictures)]
     return [shot.name for shot in shots]
