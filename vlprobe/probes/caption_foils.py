@@ -1,4 +1,4 @@
-"""Item captions altered by RoCOCO's policies, and the encoders that vote on the word to alter
+"""Captions altered by RoCOCO's policies, and the text encoders that vote on which word to alter
 (papers/rococo.txt).
 """
 
@@ -45,7 +45,7 @@ class Draws:
     words: substitution.Vocabulary | None = None  # vocabulary of rand-voca; None: the built-in list
 
     def by_rule(self, policy: str) -> dict[str, int]:
-        """Return the seed of each gallery of a policy, by rule name."""
+        """Return the random seed for each gallery that a policy produces, keyed by rule name."""
         if policy == RELEASED or not self.caption_seeds:
             return {policy: self.seed}
         return {f"{policy}:seed{seed}": seed for seed in self.caption_seeds}
@@ -54,8 +54,11 @@ class Draws:
 def altered_in_order(
     item: Item, policy: str, draws: Draws, seed: int
 ) -> tuple[list[substitution.Altered | None], dict[str, int]]:
-    """Return a policy's alteration of each of the item's captions, or None if it cannot be altered, and
-    the number of captions that were not altered, by reason.
+    """Alter each of an item's captions by a policy.
+
+    Returns:
+        The altered captions in the same order as the captions, with None for a caption that cannot be altered, and
+        the number of captions that were not altered, by reason.
 
     Raises:
         InvalidInput: The policy is unknown, or a voter has no text embeddings.
@@ -96,8 +99,9 @@ def _votes(
 def altered_captions(
     item: Item, policy: str, draws: Draws, seed: int, foreign: Collection[str] = ()
 ) -> tuple[list[str], Mapping[str, int]]:
-    """Alter the item's captions by a policy, and count the captions that could not be altered, by
-    reason. Captions in another language, `foreign`, are skipped.
+    """Alter an item's captions by a policy, and count the captions that could not be altered, by reason.
+
+    The captions in `foreign` are in another language and are skipped.
     """
     if policy == RELEASED:
         return list(item.foils), {}
@@ -114,9 +118,9 @@ def altered_captions(
 def caption_cases(
     item: Item, image: Picture, policies: Sequence[str], draws: Draws, foreign: frozenset[str]
 ) -> tuple[list[Case], Counter[str]]:
-    """Return the query of a picture for each gallery (one per policy and seed), and the number of
-    captions that could not be altered, by reason. If rules alter the captions, there is no query for a
-    picture without an English caption.
+    """Create a picture's query for each gallery (one per policy and seed), and count unaltered captions by reason.
+
+    If rules alter the captions, a picture without an English caption gets no query.
     """
     cases, dropped = [], Counter[str]()
     for policy in policies:
@@ -129,14 +133,14 @@ def caption_cases(
 
 
 def file_foils(item: Item, edits: EditsFile) -> list[str]:
-    """Return the altered captions that a file has for an item."""
+    """Return an item's altered captions from an edits file."""
     return [row.text for text in item.captions for row in edits.of(item, text, "different")]
 
 
 def file_caption_cases(
     item: Item, image: Picture, edits: EditsFile
 ) -> tuple[list[Case], Counter[str]]:
-    """Return the queries of a picture in the galleries with a file's altered captions, one per subtype."""
+    """Create a picture's query for each gallery with altered captions from an edits file (one per subtype)."""
     by_policy: dict[str, list[str]] = {}
     for text in item.captions:
         for row in edits.of(item, text, "different"):
@@ -156,17 +160,17 @@ def _query(item: Item, image: Picture, policy: str, foils: Sequence[str], rule: 
 
 
 def load_voter(name: str) -> TextEncoder | Lookup:
-    """Return the encoder with that name, or a file of text embeddings, loaded once per process.
+    """Load a text encoder or a file of text embeddings by name, once per process.
 
     Raises:
-        InvalidInput: It has no text embeddings.
+        InvalidInput: The model or file has no text embeddings.
     """
     return _loaded_voter(name)[0]
 
 
 @functools.cache  # called for each item: loading takes a second or more
 def _loaded_voter(name: str) -> tuple[TextEncoder | Lookup, int]:
-    """Return the encoder, and the time when its loading started, in ns since 1970."""
+    """Load a text encoder, and return it with the time when loading started, in ns since 1970."""
     began = time.time_ns()
     model = registry.load_model(name)
     is_file = looks_up(model) and not model.capabilities.asks_server
@@ -179,7 +183,7 @@ def _loaded_voter(name: str) -> tuple[TextEncoder | Lookup, int]:
 
 
 def voter_digest(name: str, cache: Path) -> str:
-    """Return the digest of a voting encoder; the encoder is loaded if its digest is not in the cache.
+    """Return the digest of a voting encoder. The encoder is loaded only if its digest is not in the cache.
 
     Raises InvalidInput like `load_voter`.
     """
@@ -193,9 +197,9 @@ def voter_digest(name: str, cache: Path) -> str:
 
 
 def text_encoder(model: TextEncoder | Lookup) -> Callable[[Sequence[str]], np.ndarray]:
-    """Return a function that embeds texts with a model, or looks them up in its file.
+    """Return a function that embeds texts with a model, or looks up their embeddings in a file.
 
-    The function raises InvalidInput if the file lacks a text; `vlprobe influence --texts` writes all of them.
+    The function raises InvalidInput if the file lacks a text; `vlprobe influence --texts` writes all texts needed.
     """
     if embeds_texts(model):
         return lambda texts: model.encode_texts(model.tokenize(texts))

@@ -105,7 +105,7 @@ class EqBen(file_options.ProbeWithEdits):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Return the case of the item, and count items without a picture or a foil."""
+        """Create the cases for an item. An item without a picture or a foil has no case and is counted, by reason."""
         edits = file_options.load_edits(options)
         if edits and item.image:
             rows = [row for text in item.captions for row in edits.of(item, text, "different")]
@@ -126,25 +126,26 @@ class EqBen(file_options.ProbeWithEdits):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "MinimalPairScorer":
-        """Return a scorer for the smallest of the differences that should be positive; for a generative
-        model, it also returns the answers in both orders.
+        """Return a scorer whose margin is the smallest difference that should be positive.
+
+        For a generative model, the scorer also returns the answers for both orders of the captions.
         """
         check_fit(encoder.model, self)
         return MinimalPairScorer(encoder, score_type(encoder.model, self) == "probability")
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
-        """Return the size of each subset, and the weaker side of the pairs of caption and foil."""
+        """Return the size of each subset, and which side is weaker: accepting captions or rejecting foils."""
         return pairs.survey(blocks)
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-        """Add the results of the survey to the rows."""
+        """Add the subset sizes and the weaker side from the survey to the rows."""
         return pairs.prepare(rows, survey_facts)
 
 
 def _foil_cases(
     item: Item, image: Picture, foils: Sequence[tuple[tuple[str, str], Edit]]
 ) -> list[Case]:
-    """Return one case per caption with its foil."""
+    """Create one case for each pair of a caption and a foil."""
     return [
         Case(f"{item.id}/{number}", item.id, item.id, (image,), texts, ROLES, edit)
         for number, (texts, edit) in enumerate(foils)
@@ -152,11 +153,11 @@ def _foil_cases(
 
 
 class MinimalPairScorer:
-    """Scorer for slices of the run's cases; it evaluates a generative model in both orders of the captions.
+    """Scorer for blocks of a run's cases. It evaluates a generative model with the captions in both orders.
 
     Args:
-        encoder: The model.
-        gives_probabilities: Whether the scores of the model are probabilities.
+        encoder: The encoder for pictures and texts.
+        gives_probabilities: Whether the model's scores are probabilities.
     """
 
     def __init__(self, encoder: Encoder, gives_probabilities: bool) -> None:
@@ -164,7 +165,7 @@ class MinimalPairScorer:
         self._score = scoring_cases.case_scorer(encoder, _margins)
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """Return the table of scores, with `probability`, `order_12` and `order_21`."""
+        """Return the table of scores for a block of cases, with `probability`, `order_12` and `order_21`."""
         table = self._score(cases)
         table = table.append_column(
             "probability", pa.array(np.full(len(cases), self.gives_probabilities))
@@ -177,8 +178,9 @@ class MinimalPairScorer:
 
 
 def _orders(encoder: Encoder, cases: pa.Table) -> np.ndarray:
-    """Return the model's answers with the first caption listed first and second, in the form that `metrics.pairs` uses:
-    float32 of shape (2, n).
+    """Return the model's answers with the first caption listed first, and with it listed second.
+
+    The array is float32 of shape (2, n), in the form that `metrics.pairs` uses.
     """
     model = encoder.model
     if answers_cases(model) and model.capabilities.n_orders == 2:

@@ -1,7 +1,7 @@
-"""Files in the options of probes: read once, identified by digest.
+"""Probe options that name a file. Each file is read once and identified by its digest.
 
-edits         every probe: edits that replace the ones from its rules or its dataset
-vocabulary    only `rococo`: words that rand-voca inserts
+edits         most probes: edits that replace those from the probe's rules or dataset
+vocabulary    `lgip` and `rococo`: nouns that replace the built-in words
 """
 
 import functools
@@ -21,16 +21,16 @@ from vlprobe.types.options import Option
 
 @dataclass(frozen=True)
 class FileOption:
-    """Error messages and maximum size of a file option.
+    """Probe option that names a file, with a size limit and error messages.
 
     Args:
-        name: Name of the option; the digest is stored under this name plus `_digest`.
-        kind: Name of the kind of file, within a sentence.
-        called: Name of the kind of file, at the start of a sentence.
+        name: The name of the option; the digest is stored under this name plus `_digest`.
+        kind: A name for this kind of file within a sentence.
+        called: A name for this kind of file at the start of a sentence.
         is_plural: Whether `called` is plural, such as "Edits".
-        max_bytes: Maximum file size.
-        when_large: Message for a larger file.
-        when_unreadable: Message for an unreadable file.
+        max_bytes: The maximum file size in bytes.
+        when_large: The end of the error message for a file that is too large.
+        when_unreadable: The end of the error message for a file that cannot be read.
     """
 
     name: str
@@ -42,8 +42,8 @@ class FileOption:
     when_unreadable: str
 
     def with_digest(self, options: Mapping[str, object]) -> dict[str, object]:
-        """Return the options with the full path of the file and its digest. Raises InvalidInput if
-        it cannot be read.
+        """Return the options with the file's full path and its digest. Raises InvalidInput if the file is too
+        large or cannot be read.
         """
         path = files.parse_path(str(options[self.name]))
         have = "have" if self.is_plural else "has"
@@ -63,7 +63,7 @@ class FileOption:
         return {**options, self.name: str(path), f"{self.name}_digest": digest}
 
     def content(self, path: str, digest: str) -> bytes:
-        """Read the file with this digest. Raises InvalidInput if the file has changed."""
+        """Read the file and check its digest. Raises InvalidInput if the file has changed during the run."""
         content = files.read(Path(path))
         if pictures.digest(content) != digest:
             were = "were" if self.is_plural else "was"
@@ -85,7 +85,7 @@ _EDITS = FileOption(
 
 
 def edits_option(uses: str) -> Option:
-    """Create the option `edits` of a probe; `uses` is a sentence about how the edits are used."""
+    """Create a probe's option `edits`; `uses` is a sentence that explains how the probe uses the edits."""
     return Option(
         name="edits",
         default="",
@@ -96,29 +96,29 @@ def edits_option(uses: str) -> Option:
 
 
 class ProbeWithEdits(Probe):
-    """Probe with the option `edits`: a file whose edits replace those of its rules or its dataset."""
+    """Probe with the option `edits`: a file whose edits replace those from the probe's rules or dataset."""
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digest of the file; if there is no file, remove the option, so that the run keeps its key."""
+        """Add the digest of the edits file. If there is no file, remove the option so that the run keeps its key."""
         if not options["edits"]:
             return {name: value for name, value in options.items() if name != "edits"}
         return with_edits_digest(options)
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raise InvalidInput if the edits file has a caption that no item has."""
+        """Raise InvalidInput if the edits file contains a caption that no item has."""
         if edits := load_edits(options):
             edits.check(items)
 
 
 def with_edits_digest(options: Mapping[str, object]) -> dict[str, object]:
-    """Return the options with the full path of the file and its digest. Raises InvalidInput if it
-    cannot be read.
+    """Return the options with the full path and the digest of the edits file. Raises InvalidInput if the
+    file cannot be read.
     """
     return _EDITS.with_digest(options)
 
 
 def load_edits(options: Mapping[str, object]) -> EditsFile | None:
-    """Return the edits from the file in pinned options; None if there is none."""
+    """Return the edits from the file named in pinned options, or None if no file is named."""
     if not options.get("edits"):
         return None
     edits = _edits_of(str(options["edits"]), str(options.get("edits_digest", "")))
@@ -131,13 +131,13 @@ def load_edits(options: Mapping[str, object]) -> EditsFile | None:
 
 
 def is_lgip_form(options: Mapping[str, object]) -> bool:
-    """Return whether the file in pinned options has LGIP's format, with one picture per line."""
+    """Return whether the edits file in pinned options has LGIP's format, with one picture per line."""
     return _edits_of(str(options["edits"]), str(options.get("edits_digest", ""))) is None
 
 
 @functools.lru_cache(maxsize=2)  # called for each item with the edits of the whole file
 def _edits_of(path: str, digest: str) -> EditsFile | None:
-    """Read the edits in the file; None if it has LGIP's format. Raises InvalidInput if the file has changed."""
+    """Read an edits file, or return None if it has LGIP's format. Raises InvalidInput if the file has changed."""
     content = _EDITS.content(path, digest)
     return None if edits_file.is_lgip_form(content) else edits_file.read(content, path)
 
@@ -155,7 +155,7 @@ VOCABULARY_POLICY = "rand-voca"
 
 
 def vocabulary_option(uses: str) -> Option:
-    """Create the option `vocabulary` of a probe; `uses` completes a sentence that begins with its nouns."""
+    """Create a probe's option `vocabulary`; `uses` completes the help sentence that begins with "Its nouns"."""
     return Option(
         name="vocabulary",
         default="",
@@ -167,7 +167,7 @@ def vocabulary_option(uses: str) -> Option:
 
 
 def check_vocabulary(vocabulary: str, policies: Sequence[str]) -> None:
-    """Raise InvalidInput if no policy uses the given vocabulary."""
+    """Raise InvalidInput if a vocabulary is given but no policy uses it."""
     if vocabulary and not any(policy.partition(":")[0] == VOCABULARY_POLICY for policy in policies):
         raise InvalidInput(
             f"A vocabulary is named, but no policy uses it. Add {VOCABULARY_POLICY} to the "
@@ -176,7 +176,7 @@ def check_vocabulary(vocabulary: str, policies: Sequence[str]) -> None:
 
 
 def pin_vocabulary(options: Mapping[str, object]) -> Mapping[str, object]:
-    """Add the full path of the file and its digest; if there is no file, remove the option, so that the run keeps its
+    """Add the full path and the digest of the vocabulary. If there is none, remove the option so that the run keeps its
     key. Raises InvalidInput if the file cannot be read or has fewer than two nouns.
     """
     if not options.get("vocabulary"):
@@ -187,7 +187,7 @@ def pin_vocabulary(options: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def load_vocabulary(options: Mapping[str, object]) -> substitution.Vocabulary | None:
-    """Return the words from the file in pinned options; None if there is none."""
+    """Return the nouns from the vocabulary file named in pinned options, or None if no file is named."""
     if not options.get("vocabulary"):
         return None
     return _vocabulary_of(str(options["vocabulary"]), str(options.get("vocabulary_digest", "")))
@@ -195,7 +195,7 @@ def load_vocabulary(options: Mapping[str, object]) -> substitution.Vocabulary | 
 
 @functools.lru_cache(maxsize=2)  # called for each item: 1,764 words take 3 ms
 def _vocabulary_of(path: str, digest: str) -> substitution.Vocabulary:
-    """Read the words in the file. Raises InvalidInput if the file has changed."""
+    """Read the nouns in a vocabulary file. Raises InvalidInput if the file has changed or cannot be used."""
     content = _WORDS.content(path, digest)
     try:
         words = content.decode("utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""Compatibility of models with probes, and the kind of scores that models return."""
+"""Checks whether a model can run a probe, and the type of scores that a model returns."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,10 @@ MOST_CANDIDATES = (
 
 
 def score_type(model: Model, probe: Probe) -> str:
-    """Return the kind of scores that the model has in the probe: "cosine", or the pair scorer's own kind.
+    """Return the type of a model's scores in a probe: "cosine", or the type that a pair scorer declares.
 
-    A pair scorer ranks a gallery in two steps: it selects a short list by cosine, and re-ranks it by
-        the logit of each pair; without embeddings, by the logit of every pair.
+    A pair scorer ranks a gallery in two steps: it selects a short list by cosine, and re-ranks the list by the
+    logit of each pair. Without embeddings, it ranks the whole gallery by the logit of every pair.
     """
     declared = model.capabilities.score_type
     if model.capabilities.looks_up:
@@ -26,25 +26,24 @@ def score_type(model: Model, probe: Probe) -> str:
 
 
 def takes_every_pair(capabilities: Capabilities, probe: Probe) -> bool:
-    """Return whether a model searches the probe's galleries by a forward pass per picture and text."""
+    """Return whether a model searches the probe's galleries with one forward pass per picture and text."""
     embeds = capabilities.embeds_images or capabilities.embeds_texts
     return probe.needs == "gallery" and capabilities.scores_pairs and not embeds
 
 
 def check_name_fits(name: ModelName, probe: Probe) -> None:
-    """Run `check_fit` before loading a model, if its name determines the supported tasks."""
+    """Run `check_fit` before a model is loaded, if the model's name determines what the model supports."""
     if name.capabilities:
         _refuse_misfit(name.text, name.capabilities, probe, ())
 
 
 def check_fit(model: Model, probe: Probe, items: Sequence[Item] = ()) -> None:
-    """Raise InvalidInput if the probe `needs` "pictures" or a "gallery" that the model does not
-    support.
+    """Raise InvalidInput if the probe `needs` "pictures" or a "gallery" and the model does not support it.
 
     Args:
-        model: The model.
-        probe: The probe.
-        items: Items of the run, for the cost estimate in the error.
+        model: The model to check.
+        probe: The probe to run on the model.
+        items: The items of the run, for the cost estimate in the error message.
     """
     _refuse_misfit(model.name, model.capabilities, probe, items)
 
@@ -109,7 +108,7 @@ def _refuse_server(
 def check_candidates(
     name: str, probe: Probe, n_pictures: int, n_captions: int, pairs: str = ""
 ) -> None:
-    """Raise Misfit if a gallery is too large for a model that takes a forward pass per pair."""
+    """Raise Misfit if a gallery is too large for a model that needs one forward pass per pair."""
     if (most := max(n_pictures, n_captions)) > MOST_CANDIDATES:
         raise Misfit(
             f"Probe '{probe.name}' searches a gallery of {most:,} candidates, but '{name}' takes a forward "
@@ -119,13 +118,13 @@ def check_candidates(
 
 
 def _counts(items: Sequence[Item]) -> tuple[int, int]:
-    """Count the distinct pictures and captions of the items."""
+    """Count the distinct pictures and captions in a list of items."""
     n_pictures = len({item.image.name for item in items if item.image})
     return n_pictures, len({caption for item in items for caption in item.captions})
 
 
 def _pairs(items: Sequence[Item]) -> str:
-    """Describe the number of pairs in the clean gallery of these items, in parentheses; "" if there are none."""
+    """Describe in parentheses how many pairs a clean gallery of the items has; "" if no item has a picture."""
     n_pictures, n_captions = _counts(items)
     if not n_pictures:
         return ""
@@ -136,7 +135,7 @@ def _pairs(items: Sequence[Item]) -> str:
 
 
 def check_pictures(model: Model, items: Sequence[Item]) -> None:
-    """Raise InvalidInput if the model needs pictures that are missing."""
+    """Raise InvalidInput if the model needs pictures and some items have no picture on this machine."""
     absent = [item for item in items if any(picture.absent for picture in item.pictures)]
     if absent and model.capabilities.takes_pictures:
         raise InvalidInput(

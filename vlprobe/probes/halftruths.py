@@ -57,9 +57,7 @@ class HalfTruths(Probe):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Return up to three cases per caption of the item, and the number of captions without a case, by
-        type.
-        """
+        """Create up to three cases per caption of the item, and count the captions without a case, by type."""
         if item.image is None:
             return [], {"no picture": 1}
         made, dropped = half_truths(item.captions, item.id, seed)
@@ -76,7 +74,7 @@ class HalfTruths(Probe):
         return cases, dropped
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """Return all captions."""
+        """Return all captions of the item, because rules edit each of them."""
         return item.captions
 
     def scorer(

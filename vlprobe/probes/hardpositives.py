@@ -1,8 +1,9 @@
 """Hard positives: does a reworded true caption still beat the wrong one? (Kamath et al. 2024, arXiv 2409.17958)
 
 A case is a picture, a true caption, a second caption with the same meaning (the hard positive) and a wrong caption. It
-comes from a dataset of triplets, from a file of edits, or from the rules of `lgip`: an advanced paraphrase beside each
-wrong caption, so that its negations make triples of caption, paraphrase and negation (SemCLIP, arXiv 2511.16527).
+comes from a dataset of triplets, from a file of edits, or from the rules of `lgip`. The rules pair each wrong caption
+with an advanced paraphrase, so a negation makes a triple of caption, paraphrase and negation (SemCLIP, arXiv
+2511.16527).
 """
 
 from collections import Counter
@@ -52,7 +53,7 @@ PRESENTATION = Presentation(
 
 
 class HardPositives(file_options.ProbeWithEdits):
-    """Preference for a true caption and for a rewording of it over a wrong caption."""
+    """Preference for a true caption, and for a rewording of that caption, over a wrong caption."""
 
     name = "hardpositives"
     version = 1
@@ -67,13 +68,13 @@ class HardPositives(file_options.ProbeWithEdits):
     metrics = METRICS
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """Return all captions, unless the wrong captions come from a file or from the dataset."""
+        """Return the captions that rules edit: all, or none if the wrong captions come from a file or the dataset."""
         return () if item.foils or options.get("edits") else item.captions
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Return one case per wrong caption of the item, and count what has none."""
+        """Create one case per wrong caption of the item, and count captions and items without a case, by reason."""
         if item.image is None:
             return [], {"no picture": 1}
         dropped: Mapping[str, int] = {}
@@ -100,7 +101,7 @@ class HardPositives(file_options.ProbeWithEdits):
         return cases, dropped
 
     def _triplets_of_rules(self, item: Item, seed: int) -> tuple[list[Triplet], Mapping[str, int]]:
-        """Pair each wrong caption that the rules make with a paraphrase, an advanced one if there is any."""
+        """Pair each wrong caption made by the rules with a paraphrase, preferably an advanced one."""
         kinds = ("paraphrase", "flip", *LIES)
         made = lgip.edits(item.captions, item.id, seed=seed, kinds=kinds)
         made = lgip.in_english(item.captions, made, self.foreign)
@@ -123,7 +124,7 @@ class HardPositives(file_options.ProbeWithEdits):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
-        """Return a scorer whose margin is the smaller score of the true captions minus that of the wrong one."""
+        """Return a scorer whose margin is the lower score of the two true captions minus the wrong caption's score."""
         check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
 

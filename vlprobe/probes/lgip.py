@@ -94,7 +94,7 @@ RULES_OF_PLUGIN = r"py:.+|[A-Za-z0-9][A-Za-z0-9._-]*"
 
 
 class LgipOptions(TypedDict):
-    """Parsed options of a run."""
+    """Parsed options of an LGIP run."""
 
     rules: str
     rules_digest: NotRequired[str]
@@ -168,8 +168,8 @@ class Lgip(file_options.ProbeWithEdits):
     metrics = pairwise.METRICS
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Raise a VlprobeError if the plug-in with the rules is missing, not allowed, or cannot make one of
-        the chosen kinds of edits.
+        """Raise a VlprobeError if nothing uses the vocabulary, or if the rules come from a plug-in that is missing,
+        is not allowed, or cannot make one of the chosen kinds of edits.
         """
         is_strict = options["rules"] == "strict" and not options["edits"]
         if options.get("vocabulary") and not (
@@ -191,7 +191,7 @@ class Lgip(file_options.ProbeWithEdits):
             )
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digest of a plug-in's rules, of a file of edits or of a vocabulary."""
+        """Add the digests of a plug-in's rules, the edits file and the vocabulary, if they are used."""
         if options["rules"] not in lgip.RULES:
             rules = registry.load_rules(str(options["rules"]))
             options = {**options, "rules": rules.name, "rules_digest": rules.digest}
@@ -199,18 +199,18 @@ class Lgip(file_options.ProbeWithEdits):
         return file_options.with_edits_digest(options) if options["edits"] else options
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raise InvalidInput if the edits file has a caption that no item has."""
+        """Raise InvalidInput if the edits file contains a caption that no item has."""
         if options["edits"] and not file_options.is_lgip_form(options):
             super().check_items(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """Return all captions, unless the edits come from a file or the rules come from a plug-in."""
+        """Return the captions that rules edit: all, or none if a file has the edits or a plug-in has the rules."""
         return () if options["edits"] or options["rules"] not in lgip.RULES else item.captions
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Return one case per edit of each caption of the item, and the dropped edits."""
+        """Create one case per edit of each caption of the item, and count the dropped edits, by reason."""
         if item.image is None:
             return [], {"no picture": 1}
         settings = cast(LgipOptions, options)
@@ -241,20 +241,20 @@ class Lgip(file_options.ProbeWithEdits):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
-        """Return a scorer whose margin is the similarity of the original minus the similarity of the edit;
-        for a paraphrase, the negative of its absolute value.
+        """Return a scorer whose margin is the original caption's similarity minus the edited caption's similarity;
+        for a paraphrase, the negative absolute value of this difference.
         """
         check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
-        """Compute the quartiles of the flip strengths for this model."""
+        """Compute the first and third quartiles of this model's flip strengths."""
         return {
             "quartiles": pairwise.quartiles(np.concatenate([_strengths(rows) for rows in blocks]))
         }
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-        """Add the strength of each flip and its bin among all flips of this model."""
+        """Add the strength of each flip, and the bin of that strength among all flips of this model."""
         low, high = cast(tuple[float, float], survey_facts["quartiles"])
         strengths = _strengths(rows)
         return rows.assign(
@@ -263,7 +263,7 @@ class Lgip(file_options.ProbeWithEdits):
 
 
 def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits:
-    """Make edits of the item's captions by the rules."""
+    """Edit the item's captions by rules."""
     if options["rules"] in lgip.RULES:
         return lgip.edits(
             item.captions,
@@ -292,7 +292,7 @@ def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits
 
 
 def _listed_edits(item: Item, edits: EditsFile, kinds: Sequence[str]) -> lgip.CaptionEdits:
-    """Return the edits of the chosen kinds that a file of edits from any source has for the item's captions."""
+    """Return the edits of an item's captions from an edits file with one edit per line, limited to the chosen kinds."""
     every, n_without = [], 0
     for caption in item.captions:
         of_caption = []
@@ -310,16 +310,16 @@ def _listed_edits(item: Item, edits: EditsFile, kinds: Sequence[str]) -> lgip.Ca
 
 
 def _is_chosen(edit: Edit, kinds: Sequence[str]) -> bool:
-    """Return whether an edit in a file has a chosen kind, or a subtype that is one of vlprobe's own kinds."""
+    """Return whether the kind or the subtype of an edit is one of the chosen kinds."""
     return edit.kind in kinds or edit.subtype in kinds
 
 
 def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip.CaptionEdits:
-    """Return the edits of the chosen kinds that the file has for the item's picture and captions.
+    """Return the edits of the chosen kinds that a file in LGIP's format has for an item's picture and captions.
 
     Raises:
-        InvalidInput: The file has no line for them, or several different lines that share the same
-            number of folders with the picture.
+        InvalidInput: The file has no line for the picture and captions, or several different lines whose
+            paths share the same number of folders with the picture's path.
     """
     image_path = Path(picture.name)
     lines = _lines_by_file_name(options["edits"], options.get("edits_digest", ""))
@@ -347,14 +347,14 @@ def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip
 
 
 def _shared_folders(path: Path, image_path: Path) -> int:
-    """Count the folders above the file, starting from it, that have the same names in both paths."""
+    """Count how many parent folders have the same name in both paths, starting from the file."""
     folders = zip(reversed(path.parent.parts), reversed(image_path.parent.parts), strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], folders))
 
 
 @functools.lru_cache(maxsize=2)  # called for each item with the lines of the whole file
 def _lines_by_file_name(path: str, digest: str) -> dict[str, list[lgip_format.ImageEdits]]:
-    """Return the lines of a file of edits, by the file name of the picture without its folders.
+    """Return the lines of an edits file in LGIP's format, grouped by the picture's file name without folders.
 
     `digest` is the digest of the file, so that a changed file is read again.
     """
@@ -371,8 +371,9 @@ def _lines_by_file_name(path: str, digest: str) -> dict[str, list[lgip_format.Im
 
 
 def _strengths(rows: pd.DataFrame) -> np.ndarray:
-    """Return the strength of each flip, float64 of shape (n,); NaN for rows of other kinds, and if cosines of texts
-    were not stored, as in the bundled results.
+    """Return the strength of each flip, float64 of shape (n,).
+
+    It is NaN for rows of other kinds, and if no cosines between texts were stored, as in the bundled results.
     """
     if "text_01" not in rows:
         return np.full(len(rows), np.nan)

@@ -1,8 +1,8 @@
-"""Search with changed pictures: ranks and overlaps of each case of `pictures` in both directions.
+"""Searches with changed pictures: ranks and overlaps for each case of the probe `pictures`, in both directions.
 
 i2t: the picture and its changed copy each rank the captions of all items. t2i: the true caption ranks the pictures of
-all items, and the same pictures changed in the same way; an item without that change has its unchanged picture in both
-galleries. A gallery is encoded once per run, and its pictures are those of the cases.
+all items, and then the same pictures after the same change; an item without that change has its unchanged picture in
+both galleries. Each gallery is encoded once per run, and its changed pictures come from the cases.
 """
 
 import itertools
@@ -19,12 +19,12 @@ from vlprobe.types import Encoder, Item, Picture, Reader
 
 
 class PictureSearch:
-    """Search results of cases, as columns of their table of scores.
+    """Search results for cases, as columns for the table of scores.
 
     Args:
         encoder: The encoder for pictures and texts.
-        items: Items of the run; those without a picture are in no gallery.
-        cases: Function that reads all cases of the run.
+        items: The items of the run; items without a picture are in no gallery.
+        cases: A function that reads all cases of the run.
     """
 
     def __init__(self, encoder: Encoder, items: Sequence[Item], cases: Reader) -> None:
@@ -46,7 +46,7 @@ class PictureSearch:
         self._galleries: dict[str, tuple[Gallery, list[Picture]]] = {}
 
     def __call__(self, cases: pa.Table) -> dict[str, np.ndarray]:
-        """Return SEARCH_COLUMNS of a slice of cases, float64 of shape (n_cases,); NaN if a score is unknown."""
+        """Compute SEARCH_COLUMNS for a block of cases, float64 of shape (n_cases,); NaN if a score is unknown."""
         columns = {name: np.full(len(cases), np.nan) for name in SEARCH_COLUMNS}
         item_ids, rules = cases["item"].to_pylist(), np.array(cases["rule"].to_pylist())
         pictures = [[*map(Picture.from_name, names)] for names in cases["images"].to_pylist()]
@@ -64,7 +64,7 @@ class PictureSearch:
         return columns
 
     def _rank_captions(self, queries: Sequence[Picture]) -> Iterator[np.ndarray]:
-        """Yield the similarities of each picture to all captions."""
+        """Yield the similarities between each picture and all captions."""
         encoder, captions = self.encoder, self._captions
         if "captions" not in self._galleries:
             gallery = self._encoded(
@@ -76,7 +76,7 @@ class PictureSearch:
         return itertools.chain.from_iterable(scores for _, scores in blocks)
 
     def _rank_pictures(self, queries: Sequence[str], rule: str) -> Iterator[np.ndarray]:
-        """Yield the similarities of each caption to all pictures, changed by the rule unless it is ""."""
+        """Yield each caption's similarities to all pictures, which are changed by the rule unless the rule is ""."""
         encoder = self.encoder
         if rule not in self._galleries:
             changed = self._changed.get(rule, {})
@@ -106,7 +106,7 @@ def _fill(
     owned: Sequence[slice],
     scores_of_both: Iterator[tuple[np.ndarray, np.ndarray]],
 ) -> None:
-    """Write the ranks and overlaps of queries whose right candidates are `owned` to rows of the columns."""
+    """Write the ranks and overlaps of some queries to rows of the columns; `owned` selects the right candidates."""
     for row, right, scores in zip(rows, owned, scores_of_both, strict=True):
         if np.isnan(scores).any():
             continue

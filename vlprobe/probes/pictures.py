@@ -96,7 +96,7 @@ PRESENTATION = Presentation(
 
 
 class PictureOptions(TypedDict):
-    """Parsed options of a run."""
+    """Parsed options of a run with changed pictures."""
 
     changes: list[str]
     severities: list[int]
@@ -104,7 +104,7 @@ class PictureOptions(TypedDict):
 
 
 class ChangedPictures(Probe):
-    """Invariance and sensitivity under changes of the picture."""
+    """Invariance and sensitivity when a picture is changed."""
 
     name = "pictures"
     version = 1
@@ -146,13 +146,13 @@ class ChangedPictures(Probe):
         return {name: value for name, value in options.items() if name != "search" or value}
 
     def metrics_of(self, options: Mapping[str, object], n_orders: int = 1) -> tuple[Metric, ...]:
-        """Return the metrics, including those of searches if the option is on."""
+        """Return the probe's metrics, including the search metrics if the option `search` is on."""
         return (*self.metrics, *self.optional_metrics) if options.get("search") else self.metrics
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Return one case per change and severity, with the first caption that has a wrong version.
+        """Create one case per change and severity, with the item's first caption that has a wrong version.
 
         Changes that may make a caption wrong (a mirror and "left", gray and "red") and changes that leave every pixel
         the same are dropped and counted.
@@ -191,14 +191,14 @@ class ChangedPictures(Probe):
         return cases, dropped
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """Return all captions, unless the dataset provides wrong ones."""
+        """Return the captions that rules edit: all, or none if the dataset provides wrong captions."""
         return () if item.foils else item.captions
 
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
         """Return a scorer whose margin is the changed picture's similarity to the true caption minus its
-        similarity to the wrong one.
+        similarity to the wrong caption.
         """
         check_fit(encoder.model, self)
         score = scoring_cases.case_scorer(encoder, _margins)
@@ -220,21 +220,21 @@ class ChangedPictures(Probe):
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> tuple[Sequence[Picture], Sequence[str]]:
-        """Return the pictures and captions of all items if they are searched."""
+        """Return the pictures and captions of all items if the option `search` is on, else none."""
         pictured = [item for item in items if item.image and run.options.get("search")]
         return [item.image for item in pictured if item.image], [
             caption for item in pictured for caption in item.captions
         ]
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
-        """Return the recall of the unchanged pictures if they are searched."""
+        """Compute the mean recall of searches with the unchanged pictures, if the run has searches."""
         blocks = iter(blocks)
         first = next(blocks, pd.DataFrame())
         is_searched = metrics.SEARCH_COLUMNS[0] in first
         return metrics.survey_search(itertools.chain([first], blocks)) if is_searched else {}
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-        """Add the severity as the bin for the curves, and the recall of the unchanged pictures if known."""
+        """Add the severity as the bin for the curves, and the recall with unchanged pictures if it is known."""
         rows = rows.assign(strength_bin=picture_changes.BIN + rows["rule"].str.rpartition(":")[2])
         if means := cast(dict[tuple[str, str], float], survey_facts.get("clean_recall_sums")):
             for direction in ("i2t", "t2i"):
@@ -250,7 +250,7 @@ def _margins(rows: pd.DataFrame) -> np.ndarray:
 def _captions(
     item: Item, seed: int, foreign: frozenset[str]
 ) -> tuple[tuple[str, str], Edit] | None:
-    """Return a true and a wrong caption of an item and the words that differ; None if it has no wrong caption.
+    """Return a true and a wrong caption for an item, and the words that differ; None if the item has no wrong caption.
 
     The wrong caption is the dataset's own foil, or the first flip that LGIP's strict rules make.
     """
@@ -269,7 +269,7 @@ def _captions(
 
 
 def _different_words(true_caption: str, wrong_caption: str) -> tuple[str, str]:
-    """Return the words that differ between the two captions."""
+    """Return the words that only the true caption has, and those that only the wrong caption has."""
     true_words, wrong_words = true_caption.split(), wrong_caption.split()
     blocks = difflib.SequenceMatcher(None, true_words, wrong_words, autojunk=False).get_opcodes()
     changed = [block for block in blocks if block[0] != "equal"]
@@ -280,7 +280,7 @@ def _different_words(true_caption: str, wrong_caption: str) -> tuple[str, str]:
 
 
 def _word(name: str, wording: Edit) -> str | None:
-    """Return the word that a change writes on the picture: "" for a change without a word, None if there is none."""
+    """Return the word that a change writes on the picture: "" if the change writes no word, None if no word fits."""
     if picture_changes.KINDS[name].function:
         return ""
     word = wording.target if name == picture_changes.FALSE_WORD else wording.source
@@ -288,7 +288,7 @@ def _word(name: str, wording: Edit) -> str | None:
 
 
 def _sample(picture: Picture) -> Image.Image:
-    """Return a small copy of a picture to try changes on."""
+    """Return a small copy of a picture for testing changes."""
     image = pictures.open_picture(picture)
     image.thumbnail((SAMPLE_SIDE, SAMPLE_SIDE))
     return image

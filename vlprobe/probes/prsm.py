@@ -2,7 +2,7 @@
 
 A case is one query in several versions. P1: any paraphrases (the captions of one picture, or from a
 file), P2: prefixes ("a photo of"...), P3: synonyms. The gallery consists of the dataset's own
-pictures, or the pictures of the dataset in the option `gallery`. With the option `group`, a tag,
+pictures, or the pictures of the dataset in the option `gallery`. With the option `group`, which names a tag,
 each query searches only the pictures in its own group.
 """
 
@@ -71,7 +71,7 @@ PRESENTATION = Presentation(
 
 
 class PrsmOptions(TypedDict):
-    """Parsed options of a run."""
+    """Parsed options of a PRSM run."""
 
     gallery: str
     group: str
@@ -119,7 +119,7 @@ class Prsm(file_options.ProbeWithEdits):
     side_tables = prsm_ranking.TABLES
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digest of the gallery."""
+        """Add the digest of the gallery's dataset, and remove the option `sampled` if it is off."""
         pinned = {**super().pin(options, cache)}
         if not pinned.get("sampled"):
             pinned.pop("sampled", None)
@@ -128,17 +128,17 @@ class Prsm(file_options.ProbeWithEdits):
         return pinned
 
     def metrics_of(self, options: Mapping[str, object], n_orders: int = 1) -> tuple[Metric, ...]:
-        """Return the metrics, including the estimate if candidates are sampled."""
+        """Return the probe's metrics, including the estimated rank correlation if candidates are sampled."""
         return (*self.metrics, *self.optional_metrics) if options.get("sampled") else self.metrics
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """Return the query, unless the dataset or a file provides its versions."""
+        """Return the query that rules reword, or nothing if the dataset or a file provides its versions."""
         return () if item.setting or options.get("edits") else item.captions[:1]
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Return the query sets of an item, either from its dataset or made from its captions."""
+        """Create one case per set of query versions, which come from a file, the dataset, or the item's captions."""
         cases, dropped = [], {}
         query_sets: Mapping[str, Sequence[str]]
         if edits := file_options.load_edits(options):
@@ -166,10 +166,10 @@ class Prsm(file_options.ProbeWithEdits):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> RankingScorer:
-        """Return a scorer for each query's rankings; the margin is the top overlap minus 1.
+        """Return a scorer that ranks the gallery for each query. The margin is the top overlap minus 1.
 
-        The overlap covers the first 100 pictures, or the first 10 in a gallery of at most 100; smaller
-        galleries use the rank correlation.
+        The overlap covers the first 100 pictures, or the first 10 in a gallery of at most 100. A gallery of at
+        most 10 pictures uses the rank correlation instead.
         """
         check_fit(encoder.model, self)
         options = cast(PrsmOptions, run.options)
@@ -200,7 +200,7 @@ class Prsm(file_options.ProbeWithEdits):
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> tuple[Sequence[Picture], Sequence[str]]:
-        """Return the pictures of the gallery if it comes from another dataset."""
+        """Return the pictures in the gallery if they come from another dataset, else none."""
         name = str(run.options["gallery"])
         return [
             item.image for item in registry.load_dataset(name, cache).items if item.image
@@ -210,13 +210,13 @@ class Prsm(file_options.ProbeWithEdits):
 def grouped_pictures(
     items: Sequence[Item], group_tag: str, dataset: str
 ) -> dict[str, list[Picture]]:
-    """Return the pictures of each group, in the order of the items; without a tag, all pictures form one
-    group, "".
+    """Group the pictures in a gallery by a tag, in the order of the items. Without a tag, all pictures form
+    one group, "".
 
     Args:
-        items: Items of the gallery; items without a picture are skipped.
-        group_tag: The tag whose values are the groups.
-        dataset: Name of the dataset in error messages.
+        items: The items of the gallery; items without a picture are skipped.
+        group_tag: The tag whose values define the groups.
+        dataset: The name of the dataset, for error messages.
 
     Raises:
         InvalidInput: No item has a picture, or no item with a picture has the tag.
@@ -240,8 +240,10 @@ def grouped_pictures(
 
 
 def _listed_sets(item: Item, edits: EditsFile) -> dict[str, list[str]]:
-    """Return each caption with its edits that mean the same, by setting: the setting that the subtype
-    names, else P1. After the first caption, the setting is prefixed with the caption's number.
+    """Return each caption with its same-meaning edits from a file, by setting.
+
+    The setting is the subtype of the edit if that names a setting, else P1. After the first caption, the
+    setting is prefixed with the caption's number.
     """
     query_sets: dict[str, list[str]] = {}
     for index, caption in enumerate(item.captions):
@@ -253,7 +255,7 @@ def _listed_sets(item: Item, edits: EditsFile) -> dict[str, list[str]]:
 
 
 def _query_sets(item: Item, seed: int) -> dict[str, Sequence[str]]:
-    """Return the versions of the item's first caption by setting, each including the caption itself."""
+    """Return the versions of the item's first caption, by setting. Every set includes the caption itself."""
     caption = item.captions[0]
     paraphrases = lgip.edits(
         [caption], item.id, seed=seed, kinds=["paraphrase"], k_same=1000

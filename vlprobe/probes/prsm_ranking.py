@@ -1,4 +1,4 @@
-"""Rankings of a gallery's pictures for every version of a query, and measures of their agreement.
+"""Rankings of a gallery's pictures for every version of a query, and measures of how well the rankings agree.
 
 Comparisons of two versions of a query, as in PRSM's table 1, are stored next to the scores:
 
@@ -6,8 +6,8 @@ Comparisons of two versions of a query, as in PRSM's table 1, are stored next to
 
 P1: the query compared with its first and second paraphrases. P2: "an image of" compared with "a
 picture of" and with no prefix. P3: the query compared with versions in which the first, the second,
-or both attributes are replaced. If a query lacks one of the two versions, or both have the same
-text, it has no such comparison. If no tag names the versions (captions of a picture, a file of
+or both attributes are replaced. A comparison is left out if the query lacks one of the two versions,
+or if both have the same text. If no tag names the versions (captions of a picture, a file of
 edits), the versions of P1 are numbered in order, without duplicates: for "a dog", "a dog", "one
 dog", the last is c1. Source: PRSM, section 3 and table 1.
 """
@@ -54,12 +54,12 @@ TABLES = MappingProxyType({TABLE: SCHEMA})
 
 
 def version_texts(item: Item, setting: str, texts: Sequence[str]) -> dict[str, str]:
-    """Return the text of each version of a query that the paper names, by name.
+    """Return the text of each query version that the paper names, keyed by the paper's name.
 
     Args:
         item: The item; if the dataset provides the versions, the tag `versions` names the item's captions.
         setting: P1, P2 or P3.
-        texts: The versions of the case.
+        texts: The versions in the case.
 
     >>> version_texts(Item("1", None, ("a dog",)), "P2", ("a dog", "An image of a dog"))
     {'np': 'a dog', 'p1': 'An image of a dog'}
@@ -74,20 +74,20 @@ def version_texts(item: Item, setting: str, texts: Sequence[str]) -> dict[str, s
 
 
 def _prefix(text: str) -> str:
-    """Return the name of a version by its prefix."""
+    """Return the paper's name for a version, based on its prefix."""
     return next((name for lead, name in _LEADS.items() if text.lower().startswith(lead)), "np")
 
 
 def measured(
     item: Item, setting: str, texts: Sequence[str], pairs: Mapping[str, np.ndarray]
 ) -> dict[str, list]:
-    """Return the row of `SCHEMA` for a case.
+    """Build the row of `SCHEMA` for a case.
 
     Args:
-        item: Item of the query.
+        item: The item that the query belongs to.
         setting: P1, P2 or P3.
-        texts: The distinct versions of the case, two or more.
-        pairs: Measures of each pair of versions, as returned by `metrics.ranking.pair_measures`.
+        texts: The distinct versions in the case, two or more.
+        pairs: Measures for each pair of versions, as returned by `metrics.ranking.pair_measures`.
     """
     versions = version_texts(item, setting, texts)
     place_of = {text: number for number, text in enumerate(texts)}
@@ -111,7 +111,7 @@ TOP_PICTURES = 5  # stored candidates of each version's ranking
 
 
 class QueryRanking(NamedTuple):
-    """Ranking results of one query: the measures over its versions, and the first candidates for each version."""
+    """Ranking results for one query: the measures over its versions, and the first candidates for each version."""
 
     measures: dict[str, float]
     pairs: dict[str, np.ndarray]  # the measures of each two versions, (n_pairs,)
@@ -119,11 +119,11 @@ class QueryRanking(NamedTuple):
 
 
 class GroupGallery:
-    """Pictures that are ranked for the queries of one group.
+    """Pictures that are ranked for the queries in one group.
 
     Args:
         encoder: The encoder for pictures and texts.
-        pictures: The candidates.
+        pictures: The pictures to rank.
     """
 
     def __init__(self, encoder: Encoder, pictures: Sequence[Picture]) -> None:
@@ -131,7 +131,7 @@ class GroupGallery:
 
     @functools.cached_property  # one search for all parts of a run
     def index(self) -> Gallery:
-        """Gallery to search, built for the first query."""
+        """The gallery to search, built for the first query."""
         encoder, pictures = self.encoder, self.pictures
         return Gallery.encode(
             lambda block: encoder.images(pictures[block]),
@@ -146,11 +146,11 @@ class GroupGallery:
         queries: Sequence[Sequence[str]],
         samples: Iterable[np.ndarray | None] = itertools.repeat(None),
     ) -> Iterator[QueryRanking]:
-        """Rank the pictures for each query, in order.
+        """Rank the pictures for each query, and yield the results in the order of the queries.
 
         Args:
             queries: The versions of each query.
-            samples: For each query, the numbers of the candidates whose ranks are correlated; None: all candidates.
+            samples: For each query, the numbers of the candidates whose ranks are correlated, or None for all.
         """
         gallery, samples, ranker = self.index, iter(samples), ranking.Ranker()
         for block in query_blocks(queries, gallery.product_queries):
@@ -170,15 +170,15 @@ class GroupGallery:
 
 
 class RankingScorer:
-    """Scorer for slices of the run's cases; each case is a query in several versions.
+    """Scorer for blocks of a run's cases. Each case is a query in several versions.
 
     Args:
         encoder: The encoder for pictures and texts.
-        galleries: The pictures that are ranked for the queries of each group, by group.
-        items: Items of the queries, by id.
-        group_tag: The tag that defines the groups, for error messages; "": one group.
-        n_sampled: Number of candidates whose ranks are correlated for each query; 0: all.
-        seed: Seed of the samples.
+        galleries: The pictures that are ranked for the queries in each group, by group.
+        items: The items that the queries belong to, by id.
+        group_tag: The tag that defines the groups, for error messages; "" for a single group.
+        n_sampled: The number of candidates whose ranks are correlated for each query; 0 for all.
+        seed: The seed for sampling candidates.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class RankingScorer:
         self.group_tag = group_tag
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """Return the table of scores for a slice of cases. Raises InvalidInput if a query's group has no
+        """Return the table of scores for a block of cases. Raises InvalidInput if a query's group has no
         picture.
         """
         queries, case_ids = cases["texts"].to_pylist(), cases["id"].to_pylist()
@@ -225,7 +225,7 @@ class RankingScorer:
     def _rankings(
         self, gallery: GroupGallery, queries: Sequence[Sequence[str]], case_ids: Sequence[str]
     ) -> Iterator[QueryRanking]:
-        """Rank queries in their gallery; a gallery of at most `n_sampled` candidates is ranked completely."""
+        """Rank a gallery for queries. A gallery with at most `n_sampled` candidates is ranked completely."""
         n, n_sampled = len(gallery.pictures), self.n_sampled
         if 0 < n_sampled < n:
             yield from gallery.rank(
@@ -252,12 +252,12 @@ class RankingScorer:
 
 
 def group_of(item: Item, group_tag: str) -> str:
-    """Return the group of an item, which is its value of the tag; "" if there is no tag."""
+    """Return an item's group, which is the item's value for the tag; "" if there is no tag."""
     return item.tags.get(group_tag, "") if group_tag else ""
 
 
 def ranking_table(measures: Sequence[Mapping[str, float]], tops: Sequence[str]) -> pa.Table:
-    """Return the table of scores; the margin is the measure from `margin_measure` minus 1."""
+    """Build the table of scores. The margin is the measure that `margin_measure` names, minus 1."""
     columns = pd.DataFrame(measures).astype(np.float64)
     agreement = np.array([row[margin_measure(int(row["gallery_size"]))] for row in measures])
     no_scores = pa.array([[]] * len(measures), pa.list_(pa.float32()))
@@ -273,7 +273,7 @@ def ranking_table(measures: Sequence[Mapping[str, float]], tops: Sequence[str]) 
 
 
 def margin_measure(gallery_size: int) -> str:
-    """Return the name of the measure behind the margin, which is the same for all cases of a run with one gallery.
+    """Return the name of the measure that the margin is computed from, which depends only on the gallery size.
 
     >>> margin_measure(5000), margin_measure(100), margin_measure(10)
     ('local_100', 'local_10', 'global')
@@ -285,7 +285,7 @@ def margin_measure(gallery_size: int) -> str:
 def query_blocks(
     queries: Sequence[Sequence[str]], max_versions: int
 ) -> Iterator[list[Sequence[str]]]:
-    """Yield blocks of queries with at most `max_versions` versions in total, or a single query with more.
+    """Yield blocks of queries with at most `max_versions` versions in total. A query with more is its own block.
 
     >>> list(query_blocks(["abc", "def", "gh"], 6))
     [['abc', 'def'], ['gh']]
@@ -306,7 +306,7 @@ def _ranked(versions: ranking.Rankings) -> QueryRanking:
 
 
 def _sampled(scores: np.ndarray, sample: np.ndarray) -> QueryRanking:
-    """Compute `_ranked` with the rank correlation of sampled candidates, without sorting any row."""
+    """Compute the result of `_ranked` with the rank correlation of sampled candidates, without sorting all scores."""
     n_versions, n_candidates = scores.shape
     unknown = np.full(math.comb(n_versions, 2), math.nan)
     pairs = {"global": unknown, "global_idlist": unknown}

@@ -1,9 +1,8 @@
-"""Altered captions of a run in RoCOCO's release format.
+"""Export of a run's altered captions in RoCOCO's release format.
 
 A file is a JSON list with one entry per picture: `image`, and `caption`, a list of its five or six
 original captions followed by five altered ones. The j-th altered caption is made from the j-th
-original.
-`datasets/rococo.py` reads it.
+original. `datasets/rococo.py` reads this format.
 """
 
 import json
@@ -25,7 +24,7 @@ LONGEST_NAME = 80  # characters of a file's name, without its ending
 
 
 class ReleasedEntry(TypedDict):
-    """Entry of one picture in the file."""
+    """Entry for one picture in a released file."""
 
     image: str
     caption: list[str]
@@ -33,7 +32,7 @@ class ReleasedEntry(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ReleasedLayout:
-    """One file: its entries and the number of omitted pictures, by reason."""
+    """Content of one released file: its entries, and the number of omitted pictures by reason."""
 
     entries: list[ReleasedEntry] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
@@ -46,12 +45,12 @@ class ReleasedLayout:
 def layouts(
     cases: Reader, image_names: Mapping[str, str], rule: str = ""
 ) -> dict[str, ReleasedLayout]:
-    """Return the files with a run's altered captions, by rule (a policy, or one of its seeds).
+    """Build the files with a run's altered captions, keyed by rule (a policy, or one of its seeds).
 
     Args:
-        cases: Function that reads the cases of a `rococo` run.
-        image_names: The name that each picture gets in the file, by its stored name.
-        rule: The rule to write; "": all rules.
+        cases: A function that reads the cases of a `rococo` run.
+        image_names: The name for each picture in the file, keyed by its stored name.
+        rule: The rule to write; "" for all rules.
     """
     by_rule: dict[str, ReleasedLayout] = {}
     for block in cases(["kind", "rule", "images", "texts", "roles"]):
@@ -72,7 +71,7 @@ def layouts(
 
 
 def _misfit(originals: Sequence[str], altered: Sequence[str], rule: str) -> str:
-    """Return the reason why a picture does not fit the layout; "" if it does."""
+    """Return the reason why a picture does not fit the layout, or "" if it fits."""
     if len(originals) not in N_ORIGINALS:
         return f"{len(originals)} captions where the layout has 5 or 6"
     is_whole = len(altered) == (N_ALTERED if rule == RELEASED else len(originals))
@@ -98,7 +97,7 @@ def file_names(rules: Iterable[str]) -> dict[str, str]:
 
 
 def image_names(pictures: Iterable[Picture]) -> tuple[Path | None, dict[str, str]]:
-    """Return the folder that contains all pictures, and the relative path of each picture by its stored
+    """Return the folder that contains all pictures, and the path of each picture relative to it, by stored
     name.
 
     The folder is None if no picture is on this machine; pictures then keep their names from the dataset.
@@ -113,7 +112,7 @@ def image_names(pictures: Iterable[Picture]) -> tuple[Path | None, dict[str, str
 
 
 def _common(folders: Iterable[Path]) -> Path | None:
-    """Return the innermost folder that contains all of these paths."""
+    """Return the innermost folder that contains all of the given folders."""
     common: Path | None = None
     for folder in folders:
         common = folder if common is None else common

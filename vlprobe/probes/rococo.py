@@ -50,7 +50,7 @@ VOTED_POLICIES = ("delete:low-ei", "delete:high-ei")
 
 
 class RococoOptions(TypedDict):
-    """Parsed options of a run."""
+    """Parsed options of a RoCOCO run."""
 
     policies: list[str]
     pictures: list[str]
@@ -127,8 +127,8 @@ OPTIONS = (
 
 
 def check_settings(settings: RococoOptions) -> None:
-    """Check that votes have voters, altered pictures have a seed, a vocabulary has a policy that uses it,
-    and edits have unique names. Raises InvalidInput.
+    """Raise InvalidInput if votes lack voters, altered pictures lack a seed, no policy uses the vocabulary, or
+    two values of an option mean the same edit.
     """
     needing_votes = [policy for policy in settings["policies"] if policy in VOTED_POLICIES]
     if needing_votes and not settings["influence"]:
@@ -150,7 +150,7 @@ def check_settings(settings: RococoOptions) -> None:
 
 
 def make_draws(settings: RococoOptions, seed: int) -> Draws:
-    """Create the rules for choosing words from the pinned options and the seed of a run."""
+    """Create the rules for choosing words from a run's pinned options and seed."""
     return Draws(
         voters=tuple(settings["influence"]),
         seed=seed,
@@ -160,16 +160,17 @@ def make_draws(settings: RococoOptions, seed: int) -> Draws:
 
 
 def parse_strength(name: str) -> tuple[Literal["mix", "patch"], float]:
-    """Split a strength KIND:LAM into its kind and the remaining share; the pattern of the option does not
-    allow any other form.
+    """Split a strength KIND:LAM into the kind of edit and the share that remains.
+
+    The pattern of the option does not allow any other form.
     """
     kind, lam = name.split(":")
     return cast(Literal["mix", "patch"], kind), float(lam)
 
 
 def _refuse_synonyms(option: str, meanings: Mapping[str, object]) -> None:
-    """Raise InvalidInput if two values of an option have the same meaning, so that the gallery would
-    contain the same edit twice.
+    """Raise InvalidInput if two values of an option have the same meaning, which would put the same edit into
+    the gallery twice.
     """
     for value, meaning in meanings.items():
         synonym = next(name for name, same in meanings.items() if same == meaning)
@@ -223,7 +224,7 @@ PRESENTATION = Presentation(
 
 
 class Rococo(file_options.ProbeWithEdits):
-    """Recall with and without altered captions and mixed pictures, and how often these rank first."""
+    """Recall with and without altered captions and mixed pictures, and how often an altered candidate ranks first."""
 
     name = "rococo"
     version = 2
@@ -237,11 +238,11 @@ class Rococo(file_options.ProbeWithEdits):
     partners: Mapping[int, Mapping[str, Path]] = {}
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Check that votes have voters, altered pictures have a seed, and edits have unique names."""
+        """Raise InvalidInput if the options of a run contradict each other; see `check_settings`."""
         check_settings(cast(RococoOptions, options))
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digests of the voting encoders and of the vocabulary, and remove unused options.
+        """Add the digests of the voting encoders and the vocabulary, and remove unused options.
 
         Raises:
             InvalidInput: A file cannot be read.
@@ -254,16 +255,16 @@ class Rococo(file_options.ProbeWithEdits):
         return pinned
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """Return all captions of a picture, unless its dataset or a file provides altered ones."""
+        """Return the captions that rules edit: all, or none if the dataset or a file provides altered captions."""
         has_edits = item.foils or options.get("edits") or not item.image
         return item.captions if options["policies"] and not has_edits else ()
 
     def loads_models(self, options: Mapping[str, object]) -> bool:
-        """Return whether encoders vote on the words to replace."""
+        """Return whether the run loads encoders that vote on the words to replace."""
         return bool(options["influence"])
 
     def for_items(self, items: Sequence[Item], options: Mapping[str, object]) -> "Rococo":
-        """Return the probe with the mixing partners of these items' pictures."""
+        """Return the probe with the mixing partners for the items' pictures."""
         settings = cast(RococoOptions, options)
         paths = {item.id: item.image.path for item in items if item.image}
         if not paths or not settings["pictures"]:
@@ -288,8 +289,8 @@ class Rococo(file_options.ProbeWithEdits):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Return the queries of an item in every altered gallery; without partners, all edits of its picture
-        are included.
+        """Create the queries for an item in every altered gallery. If the mixing partners are unknown, mixtures
+        that do not change the item's picture are included.
         """
         if item.image is None:
             return [], {"no picture": 1}
@@ -342,8 +343,8 @@ class Rococo(file_options.ProbeWithEdits):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> RetrievalScorer:
-        """Return a scorer that ranks in both galleries; the margin is the similarity of the right candidate
-        minus the similarity of the best altered one.
+        """Return a scorer that ranks the clean and the altered gallery. The margin is the similarity of the right
+        candidate minus the similarity of the best altered one.
         """
         check_fit(encoder.model, self)
         options = cast(RococoOptions, run.options)
@@ -357,7 +358,7 @@ class Rococo(file_options.ProbeWithEdits):
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> tuple[Sequence[Picture], Sequence[str]]:
-        """Return the mixed pictures, and the released captions normalized for comparison."""
+        """Return the mixed pictures, and the released captions after normalization."""
         pictures_by_id = _pictures(items)
         changed = changed_items(cases, item_numbers(pictures_by_id))
         mixed = [
@@ -374,7 +375,7 @@ class Rococo(file_options.ProbeWithEdits):
 
 
 def _pictures(items: Sequence[Item]) -> dict[str, Picture]:
-    """Return the pictures by item id, in the order of the items."""
+    """Return the items' pictures by item id, in the order of the items."""
     return {item.id: item.image for item in items if item.image}
 
 

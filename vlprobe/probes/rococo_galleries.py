@@ -1,7 +1,7 @@
-"""RoCOCO's search: galleries with altered captions or mixed pictures, and the scores of its cases.
+"""RoCOCO's searches: galleries with altered captions or mixed pictures, and the scores of the cases.
 
 The clean gallery contains nothing altered, and the right candidate competes with the best of all others. The first
-candidates of a query in both galleries are stored next to the scores:
+candidates for a query in both galleries are stored next to the scores:
 
     fronts.parquet has one row per case: the first candidates of the clean gallery and of the whole gallery
 
@@ -52,7 +52,7 @@ KINDS = {
 
 
 def clean_cases(item: Item, picture: Picture) -> list[Case]:
-    """Return the queries of an item in the clean gallery."""
+    """Create the queries for an item in the clean gallery."""
     same: list[Role] = ["same"] * (len(item.captions) - 1)
     roles: tuple[Role, ...] = ("original", *same)
     case_id, edit = f"{item.id}/{CAPTIONS}", Edit(CAPTIONS, CLEAN, CLEAN)
@@ -86,7 +86,7 @@ TABLES = MappingProxyType({TABLE: SCHEMA})
 
 
 class CandidateNames(NamedTuple):
-    """Names of a gallery's candidates; sequences of equal length, indexed by candidate."""
+    """Names of the candidates in a gallery, as sequences of equal length, indexed by candidate."""
 
     items: pa.Array
     texts: pa.Array | None  # of captions
@@ -95,11 +95,11 @@ class CandidateNames(NamedTuple):
 
 
 def table(ranks: RetrievalRanks, names: CandidateNames, partners: Sequence[str]) -> pa.Table:
-    """Return the rows of `SCHEMA` for some queries of one gallery.
+    """Build the rows of `SCHEMA` for some queries in one gallery.
 
     Args:
         ranks: The ranks of the candidates.
-        names: Names of the gallery's candidates.
+        names: The names of the candidates in the gallery.
         partners: The item that each query's picture is mixed with; "" for captions.
     """
     clean, whole = ranks.first_clean, ranks.first
@@ -120,14 +120,14 @@ def table(ranks: RetrievalRanks, names: CandidateNames, partners: Sequence[str])
 
 
 def _named(names: pa.Array | None, numbers: np.ndarray) -> pa.ListArray:
-    """Return the names of each query's candidates, as lists; empty lists if the candidates have no such name."""
+    """Return the names of each query's candidates as lists, which are empty if the candidates have no such name."""
     if names is None:
         return pa.array([[]] * len(numbers), _WORDS)
     return _listed(names.take(pa.array(numbers[numbers >= 0])), numbers)
 
 
 def _listed(values: pa.Array, numbers: np.ndarray) -> pa.ListArray:
-    """Return the values of all queries' candidates, one list per query."""
+    """Group the values for all queries' candidates into one list per query."""
     lengths = (numbers >= 0).sum(axis=1)
     return pa.ListArray.from_arrays(pa.array(np.append(0, np.cumsum(lengths)), pa.int32()), values)
 
@@ -142,7 +142,7 @@ RANK_COLUMNS = ("rank_clean", "rank", "top_altered", "least_rank_clean", "least_
 
 
 class GallerySearch(NamedTuple):
-    """Results of some queries in one gallery."""
+    """Search results for some queries in one gallery."""
 
     ranks: RetrievalRanks
     fronts: pa.Table  # of `rococo_fronts.SCHEMA`, one row per query
@@ -150,7 +150,7 @@ class GallerySearch(NamedTuple):
 
 
 class RuleGallery(NamedTuple):
-    """Gallery of one rule, built for its first query."""
+    """Gallery for one rule, built for the first query that searches it."""
 
     gallery: Gallery
     owners: np.ndarray  # the number of each candidate's item
@@ -166,12 +166,12 @@ class RuleGallery(NamedTuple):
         match: Match | None,
         partners: Sequence[str],
     ) -> GallerySearch:
-        """Rank the candidates for queries.
+        """Rank the candidates for a list of queries.
 
         Args:
             queries: Embeddings of the queries, float32 of shape (n_queries, width).
             query_items: The item number of each query.
-            match: Function that returns the logit of a query and a candidate, for models that score
+            match: A function that returns the logit of a query and a candidate, for models that score
                 pairs.
             partners: The item whose picture is mixed into each query's picture; "" for captions.
         """
@@ -183,7 +183,7 @@ class RuleGallery(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """Captions of one policy's gallery, as three lists of equal length."""
+    """Captions in one policy's gallery, as three lists of equal length."""
 
     texts: list[str] = field(default_factory=list)
     item_numbers: list[int] = field(default_factory=list)
@@ -191,13 +191,13 @@ class _Candidates:
 
 
 class TextGalleries:
-    """Galleries of all captions plus the altered ones, one per rule (a policy, or one of its
+    """Galleries of all captions plus the altered captions, one per rule (a policy, or one of its
     seeds).
 
     Args:
         encoder: The encoder for pictures and texts.
-        cases: Function that reads all cases of the run.
-        item_number: Number of each item, by id.
+        cases: A function that reads all cases of the run.
+        item_number: The number of each item, by id.
         normalise: Whether to ignore case and punctuation in released captions.
     """
 
@@ -219,7 +219,7 @@ class TextGalleries:
         self, queries: Sequence[Picture], query_items: np.ndarray, rule: str
     ) -> GallerySearch:
         """Rank all captions, and the captions altered by a rule, for each picture; `query_items` has the
-        item numbers of the pictures.
+        pictures' item numbers.
         """
         if rule not in self._galleries:
             self._galleries[rule] = self._build(rule)
@@ -228,10 +228,10 @@ class TextGalleries:
         return gallery.search(self.encoder.images(queries), query_items, match, [""] * len(queries))
 
     def _build(self, rule: str) -> tuple[RuleGallery, list[str]]:
-        """Return the gallery of a rule, and its texts in the form in which they are compared.
+        """Build the gallery for a rule, and return it with its texts in the form in which they are compared.
 
-        Embeddings of originals are kept, and embeddings of all texts if there are several blocks, so that a text has
-        the same vector in each block.
+        Embeddings of original captions are kept. If there are several blocks, embeddings of all texts are kept, so
+        that a text has the same vector in each block.
         """
         encoder, candidates = self.encoder, self._candidates[rule]
         texts, is_altered = candidates.texts, np.array(candidates.is_altered)
@@ -263,13 +263,13 @@ class TextGalleries:
 
 
 class PictureGalleries:
-    """Galleries of all pictures plus the mixed ones that differ in a pixel, one per strength and
+    """Galleries of all pictures plus the mixed pictures that differ in a pixel, one per strength and
     seed.
 
     Args:
         encoder: The encoder for pictures and texts.
         pictures: The pictures by item id, in the order of the items.
-        changed: The numbers of the items whose mixed picture is in the gallery, by rule.
+        changed: For each rule, the numbers of the items whose mixed picture is in the gallery.
     """
 
     def __init__(
@@ -280,8 +280,8 @@ class PictureGalleries:
         self._galleries: dict[str, tuple[RuleGallery, list[Picture], pa.Array]] = {}
 
     def search(self, queries: Sequence[str], query_items: np.ndarray, rule: str) -> GallerySearch:
-        """Rank all pictures, and the pictures mixed by a rule, for each caption; `query_items` has the item
-        numbers of the captions.
+        """Rank all pictures, and the pictures mixed by a rule, for each caption; `query_items` has the captions'
+        item numbers.
         """
         if rule not in self._galleries:
             self._galleries[rule] = self._build(rule)
@@ -327,7 +327,7 @@ class PictureGalleries:
 
 
 class RetrievalScorer:
-    """Scorer for slices of the run's cases; each case is a query in one altered gallery.
+    """Scorer for blocks of a run's cases. Each case is a query in one gallery.
 
     Args:
         pictures: The pictures by item id, in the order of the items.
@@ -342,8 +342,8 @@ class RetrievalScorer:
         self.texts, self.images = texts, images
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """Return the table of scores: the similarities of the best right candidate and of the best altered
-        one, and the columns of `SCHEMA`.
+        """Return the table of scores for a block of cases: the similarities of the best right and the best altered
+        candidate, and the columns of `SCHEMA`.
         """
         n_cases = len(cases)
         similarities = np.full((n_cases, 2), np.nan, dtype=np.float32)
@@ -392,12 +392,12 @@ class RetrievalScorer:
 
 
 def item_numbers(pictures: Mapping[str, Picture]) -> dict[str, int]:
-    """Return the number of each item, by its id."""
+    """Number the items in order, and return the numbers by item id."""
     return {item_id: number for number, item_id in enumerate(pictures)}
 
 
 def changed_items(cases: Reader, item_number: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """Return the numbers of the items whose mixed picture differs in a pixel, by rule."""
+    """Return, for each rule, the numbers of the items whose mixed picture differs in a pixel."""
     numbers: dict[str, set[int]] = {}
     for block in cases(["kind", "rule", "item"]):
         queries = block.filter(pc.field("kind") == "t2i")
@@ -409,7 +409,7 @@ def changed_items(cases: Reader, item_number: Mapping[str, int]) -> dict[str, np
 def mixed_pictures(
     pictures: Mapping[str, Picture], rule: str, changed: np.ndarray
 ) -> list[Picture]:
-    """Return the pictures with these numbers, mixed with their partners by the rule KIND:LAM:seedN."""
+    """Return the pictures with the given item numbers, mixed with their partners by the rule KIND:LAM:seedN."""
     kind, lam, seed = rule.split(":")
     paths = {item_id: picture.path for item_id, picture in pictures.items()}
     edits = mix.picture_edits(
@@ -422,5 +422,5 @@ def mixed_pictures(
 
 
 def normalised(text: str) -> str:
-    """Return the words of a text in lower case, separated by single spaces."""
+    """Return the words of a text in lowercase, separated by single spaces."""
     return " ".join(re.findall(r"\w+", text.lower()))

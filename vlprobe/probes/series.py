@@ -68,7 +68,7 @@ PRESENTATION = Presentation(
 
 
 class SeriesProbe(Probe):
-    """Detection of boundaries in videos, and agreement with people on the order of candidates."""
+    """Detection of changes in videos, and agreement with people on the order of candidates."""
 
     name = "series"
     version = 1
@@ -80,7 +80,7 @@ class SeriesProbe(Probe):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Return the case of the item's series, and count items without a series or with too few pictures."""
+        """Create the case for an item's series. Items without a series or with too few pictures are counted."""
         if item.series is None:
             return [], {"no series of pictures": 1}
         if len(item.series.pictures) < LEAST:
@@ -96,18 +96,18 @@ class SeriesProbe(Probe):
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "SeriesScorer":
         """Return a scorer whose margin is the score of the true boundary, or of the candidate that people rank
-        first, minus the score of the best other one.
+        first, minus the score of the best other boundary or candidate.
         """
         check_fit(encoder.model, self)
         return SeriesScorer(encoder, {item.id: item.series for item in items if item.series})
 
 
 class SeriesScorer:
-    """Scorer for slices of the run's cases.
+    """Scorer for blocks of a run's cases.
 
     Args:
-        encoder: The model.
-        series_of_item: The series, by item id.
+        encoder: The encoder for pictures and texts.
+        series_of_item: The series of each item, by item id.
     """
 
     def __init__(self, encoder: Encoder, series_of_item: Mapping[str, Series]) -> None:
@@ -115,7 +115,7 @@ class SeriesScorer:
         self._score = scoring_cases.case_scorer(encoder, lambda rows: np.full(len(rows), np.nan))
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """Return the table of scores with COLUMNS, each float64."""
+        """Return the table of scores for a block of cases, with each column in COLUMNS as float64."""
         table = self._score(cases)
         rows = []
         for item_id, texts, scores in zip(
@@ -139,7 +139,7 @@ class SeriesScorer:
 
 
 def _boundary(series: Series, scores: np.ndarray) -> dict[str, float]:
-    """Compute the margin and columns of a video; of equally good moments, the farthest from the truth counts.
+    """Compute the margin and COLUMNS for a video. If several boundaries score best, the farthest off counts.
 
     Args:
         series: A series with times.
@@ -162,12 +162,12 @@ def _boundary(series: Series, scores: np.ndarray) -> dict[str, float]:
 
 
 def _order(series: Series, scores: np.ndarray) -> dict[str, float]:
-    """Compute the margin and columns of candidates; columns that need an edit, or people's order for it, are NaN
-    without it.
+    """Compute the margin and COLUMNS for candidates. Columns that need an edited query, or the human order for it,
+    are NaN if it is missing.
 
     Args:
         series: A series without times.
-        scores: Scores of each candidate with the query, and with its edit, shape (n, 1) or (n, 2).
+        scores: Scores of each candidate with the query, and with the edited query, shape (n, 1) or (n, 2).
     """
     people = -np.arange(len(scores), dtype=np.float64)
     people_edit = np.full(len(scores), np.nan)

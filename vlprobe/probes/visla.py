@@ -95,7 +95,7 @@ class Visla(file_options.ProbeWithEdits):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Return the cases of a triplet, and count items without a foil."""
+        """Create the cases for a triplet. An item without a wrong caption has no case and is counted."""
         if edits := file_options.load_edits(options):
             return _triplets_of_file(item, edits)
         if not item.foils:
@@ -112,8 +112,8 @@ class Visla(file_options.ProbeWithEdits):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "TripletScorer":
-        """Return a scorer for the smaller of the two differences that should be positive and for the word
-        overlap of the texts.
+        """Return a scorer whose margin is the smaller of the two differences that should be positive, and that
+        also computes the word overlap between the texts.
         """
         return TripletScorer(encoder)
 
@@ -121,7 +121,7 @@ class Visla(file_options.ProbeWithEdits):
 def _triplet(
     item: Item, positives: Sequence[str], negative: str, subset: str, number: str = ""
 ) -> list[Case]:
-    """Return the cases of one triplet; the positive that looks more like the negative comes first."""
+    """Create the cases for one triplet, with the positive that looks more like the negative first."""
     near, far = sorted(positives, key=lambda caption: Levenshtein.distance(caption, negative))
     texts = (near, far, negative)
     roles: tuple[Role, ...] = ("original", "same", "different")
@@ -132,7 +132,7 @@ def _triplet(
 
 
 def _triplets_of_file(item: Item, edits: EditsFile) -> tuple[list[Case], Mapping[str, int]]:
-    """Return one triplet per caption and n: the n-th edit with the same meaning and the n-th with another."""
+    """Create triplets from a file: each caption with its n-th same-meaning edit and its n-th different-meaning edit."""
     cases: list[Case] = []
     for index, caption in enumerate(item.captions):
         for n, (positive, negative) in enumerate(edits.pairs(item, caption)):
@@ -142,7 +142,7 @@ def _triplets_of_file(item: Item, edits: EditsFile) -> tuple[list[Case], Mapping
 
 
 class TripletScorer:
-    """Scorer for slices of the run's cases, with the word overlap of each triplet."""
+    """Scorer for blocks of a run's cases that also computes the word overlap in each triplet."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._score = scoring_cases.case_scorer(encoder, _margins)
@@ -178,8 +178,8 @@ def _case(
 
 
 def _margins(rows: pd.DataFrame) -> np.ndarray:
-    """Compute the margin of each case, float of shape (n,), from columns named as by
-    `scoring.cases.score_columns`.
+    """Compute the margin of each case, float of shape (n,), from the columns that
+    `scoring.cases.score_columns` defines.
     """
     names = ("score_0", "score_1", "score_2", "text_01", "text_02", "text_12")
     column = {
