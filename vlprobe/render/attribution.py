@@ -16,7 +16,7 @@ from vlprobe.render.words import NOT_RENAMED, model_name
 from vlprobe.views.records import RunRow
 
 NOT_BUNDLED = "Picture not bundled"
-SECURE = "https://"  # other addresses are shown as text
+SECURE = "https://"  # other addresses are shown as plain text
 
 
 def photo_values(credit: Credit) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Display names of datasets, by the prefixes of their stored names."""
 
-DATASETS = {  # names of data that come with vlprobe, and of prefixes: "{}" is the last part of the name
+DATASETS = {  # by bundled name or prefix: "{}" is the last part of the name
     "demo": "Drawn scenes",
     "demo-pairs": "Drawn twins",
     "demo-triplets": "Drawn triplets",

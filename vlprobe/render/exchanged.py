@@ -13,10 +13,10 @@ DEFINITE = (
     *("the", "this", "that", "his", "her", "its", "their", "my", "your"),
     *("each", "every", "no"),
 )
-NEAR = 3  # words before a noun among which its article is looked for
+NEAR = 3  # number of words before a noun that are searched for its article
 NUMERALS = (*NUMBERS[1:], "eleven", "twelve", "twenty")
 COLORS = (*VOCABULARY["color"], "grey")
-PLACES = {  # where a thing is, as "one thing is ... another" has it
+PLACES = {  # relation to its form in "one thing is ... another"
     **{
         word: word
         for word in (

@@ -32,9 +32,9 @@ from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import Leader, ModelShare, PairedTest, PairedTests
 from vlprobe.views.records import EstimateRow, PointRow, records
 
-MOST_SKILLS = 3  # types of edit, or tied models, that are named one by one
+MOST_SKILLS = 3  # longer lists of types of edit or tied models are only counted
 UNFIT = "a basic check here (matching pictures with their captions)"
-WIDE = 0.2  # a wider interval of a share does not show whether a model guesses
+WIDE = 0.2  # with a wider interval, it is unknown whether a model guesses
 MOVEMENT_UNITS = {"cosine": " (cosine)", "spread": " of its own spread", "rate": ""}
 
 
@@ -44,7 +44,7 @@ class Verdict:
 
     heading: str
     detail: str
-    row: PairedTest  # that proves the heading
+    row: PairedTest  # the test that proves the heading
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Finding:
 
     heading: str
     detail: str
-    best: str = ""  # the model to look at first; "" if there is none
+    best: str = ""  # the model to show first; "" if there is none
 
 
 def verdict(
@@ -270,12 +270,12 @@ class _Comparison:
         if self.moves:
             start, end = "moves by", MOVEMENT_UNITS[unit]
             write = share if unit == "rate" else lambda value: number(value, "cosine")
-        elif self.is_pair:  # on the same cases
+        elif self.is_pair:  # shares on the cases that both models answered
             row = self.row(self.rivals[0])
             values = {self.base.model: row.base, self.rivals[0].model: row.value}
         models = sorted(self.everyone, key=lambda each: each not in winners)
         if len(winners) == 1 and winners[0] is not self.base:
-            models = [winners[0], self.base]  # the others have sentences of their own
+            models = [winners[0], self.base]  # the other models have their own sentences
         first, *others = models[:4]
         subject = "It" if len(winners) == 1 else self.names[first.model]
         figures = [f"{subject} {start} {write(values[first.model])}{end}"]
@@ -310,7 +310,7 @@ class _Comparison:
             better, worse = self.better_at(rival, self.base), self.better_at(self.base, rival)
             verdict = self.row(rival).verdict
             if better and worse and verdict in ("tied", "more"):
-                verdict = "mixed"  # that says more than the sum
+                verdict = "mixed"  # more informative than the total
             if better or worse or self.names[rival.model] not in heading:
                 key = verdict, tuple(better), tuple(worse)
                 groups.setdefault(key, []).append(rival)

@@ -8,7 +8,7 @@ from vlprobe.render.html.elements import breakable, mark, table, tag
 from vlprobe.render.sentences import capitalized, count_word
 from vlprobe.views.fitness import ModelFitness, Warned
 
-CHECKS = {  # stored names of checks: heading of a column
+CHECKS = {  # column heading by the stored name of a check
     "preprocessing": "Pictures prepared as in training",
     "activation": "Activation as in training",
     "text_batch": "Caption: same result alone and in a batch",

@@ -20,12 +20,12 @@ from vlprobe.views.paired_tests import PairedTest, PairedTests
 from vlprobe.views.totals import Total
 
 MINUS = "−"
-PADDING = 0.05  # of the width, on both sides
-LEAST_WIDTH = 0.01  # of a frame, in shares; all marks may lie on zero
-LANE = 24  # pixels of a row
+PADDING = 0.05  # share of the width, on both sides
+LEAST_WIDTH = 0.01  # minimum width of the axis in shares, in case all marks are at zero
+LANE = 24  # height of a row in pixels
 MARGINS = {"l": 134, "r": 88, "t": 84, "b": 72}  # pixels
 NO_ARROW = {"showarrow": False}
-TOTALS = "totals"  # the group of published totals; no type of edit has the name
+TOTALS = "totals"  # the group of published totals; no type of edit has this name
 TOTALS_SOURCE = "mteb, CC0"
 
 

@@ -19,12 +19,12 @@ from vlprobe.render.words import WRONG_SUBTYPES, value_label, wrong
 from vlprobe.types.presentation import KindPresentation, Presentation
 from vlprobe.views.showcase import LEAST_ANSWERS, LieCount, Showcase
 
-NUMBERS = 3  # types of lies that have a number
-MOST_MODELS = 12  # in the strip
-MOST_MARKS = 9  # of models, side by side
-STRONG = re.compile(r"a wrong \w+")  # phrases whose last word says it all
+NUMBERS = 3  # types of lies shown with a number
+MOST_MODELS = 12  # models in the strip
+MOST_MARKS = 9  # model marks side by side
+STRONG = re.compile(r"a wrong \w+")  # phrases whose last word is emphasized
 Values = dict[str, Any]
-# The address of a page of cases, by the key of what is pressed and what its address says.
+# Maps the key of a pressed element and a query to the address of a page of cases.
 Address = Callable[[str, Mapping[str, str]], str]
 
 
@@ -170,7 +170,7 @@ def strip(
     rates = {name: _rate(model_counts) for name, model_counts in totals.items()}
     known_rates = [rate for rate in rates.values() if not math.isnan(rate)]
     is_share = not kind.is_movement or kind.is_share
-    full = 1.0 if is_share else max(known_rates, default=0.0)  # cosines have no natural end
+    full = 1.0 if is_share else max(known_rates, default=0.0)  # cosines have no natural maximum
     models = [
         {
             "key": f"model:{name}",

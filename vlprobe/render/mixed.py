@@ -23,7 +23,7 @@ IN_PARTS = {
     50: "one part in two",
 }
 MOST_ROWS = 12  # models in the chart
-Source = Callable[[str], int]  # a picture's name to its place among the sources; -1: it is missing
+Source = Callable[[str], int]  # maps a picture name to its index among the sources; -1 if missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class MixedAnswers:
 
     model: str
     fronts: Fronts | None
-    standings: tuple[Standing, ...]  # of that model, by falling share
-    turns: tuple[ModelTurn, ...]  # of the models in the chart
-    waiting: tuple[str, ...] = ()  # models that are being asked
+    standings: tuple[Standing, ...]  # for the selected model, by descending share
+    turns: tuple[ModelTurn, ...]  # for the models in the chart
+    waiting: tuple[str, ...] = ()  # models that are still being evaluated
 
     @property
     def is_waiting(self) -> bool:

@@ -9,7 +9,7 @@ from vlprobe.render.words import dataset_name, model_name
 from vlprobe.types import Metric
 from vlprobe.views.records import EstimateRow, RunRow
 
-TASK = "other"  # the hub has no task of its own for these questions
+TASK = "other"  # the Hub has no task for these questions
 
 
 def model_index(runs: Sequence[tuple[RunRow, Sequence[EstimateRow], Mapping[str, Metric]]]) -> str:

@@ -7,7 +7,7 @@ from vlprobe.metrics.estimate import FEWEST_ITEMS
 from vlprobe.types import Metric
 from vlprobe.views.paired_tests import SIGNIFICANCE
 
-TOO_FEW = f"fewer than {FEWEST_ITEMS} pictures"  # why a known value has no interval
+TOO_FEW = f"fewer than {FEWEST_ITEMS} pictures"  # the reason why a known value has no interval
 WAYS = {"up": "higher is better", "down": "lower is better", "none": ""}
 
 
@@ -110,6 +110,6 @@ def chance(p: float) -> str:
     if p < 0.001:
         return "p < .001"
     for text in (f"{p:.2f}",) if p >= 0.1 else (f"{p:.3f}", f"{p:.4f}"):
-        if (float(text) < SIGNIFICANCE) == (p < SIGNIFICANCE):  # the same verdict as p itself
+        if (float(text) < SIGNIFICANCE) == (p < SIGNIFICANCE):  # same verdict as p
             return f"p = {text.removeprefix('0')}" if p < 0.995 else "p = 1"
     return f"p < {SIGNIFICANCE:g}".replace("0.", ".")

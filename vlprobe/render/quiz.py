@@ -8,7 +8,7 @@ from vlprobe.render.charts.styles import Look, Looks, mark_values
 from vlprobe.render.sentences import capitalized, count_word, counted, every_model, listed, share
 from vlprobe.views.quiz import HumanBaseline, QuizQuestion, QuizRound
 
-MISTAKES = {  # what a model did that believed a lie of this type
+MISTAKES = {  # the mistake of a model that believed a lie, by type
     "number": "counted wrong",
     "color": "saw the wrong color",
     "object": "saw the wrong thing",
@@ -29,8 +29,8 @@ class Participant:
     """A person or a model in the row of scores."""
 
     name: str
-    rights: tuple[bool | None, ...]  # at each question so far; None: no vote
-    look: Look | None = None  # of a model
+    rights: tuple[bool | None, ...]  # for each question so far; None without a vote
+    look: Look | None = None  # None for a person
 
     @property
     def total(self) -> int:
@@ -118,7 +118,7 @@ def question_data(
     for index, segments in enumerate(question.segments):
         is_true = index == question.true_index
         style = "true" if is_true else "lie"
-        # A tie counts for the lie, an unknown answer for neither.
+        # A tie counts as a vote for the lie, an unknown answer counts for neither.
         believers = [
             each
             for each in question.verdicts

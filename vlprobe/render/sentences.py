@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from vlprobe.errors import printable
 from vlprobe.render.words import model_name, value_label
 
-LONGEST_NAME = 40  # characters of a name in a sentence
+LONGEST_NAME = 40  # maximum length of a name in a sentence
 MOST_NAMES = 3  # in a list of names
-LONGEST = 300  # characters of a caption on a card; the drawer has all of it
+LONGEST = 300  # maximum length of a caption on a card; the drawer shows all of it
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"
 
 
-SKILLS = {  # types of edit: a noun, and what a model does that they seldom fool
+SKILLS = {  # by type of edit: a noun, and the skill of a model that it seldom fools
     "color": ("colors", "knows colors"),
     "number": ("numbers", "counts"),
     "object": ("objects", "knows objects"),
@@ -144,7 +144,7 @@ def share(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:.1f} %"
 
 
-MOST_ONE_IN = 0.15  # above it a share is given in percent
+MOST_ONE_IN = 0.15  # a larger share is given in percent
 
 
 def frequency(count: int, total: int) -> str:

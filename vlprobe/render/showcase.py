@@ -9,7 +9,7 @@ from vlprobe.render.sentences import MOST_NAMES, capitalized, count_word, every_
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.showcase import Showcase
 
-LONGEST_CAPTION = 280  # characters of a caption; the case itself has all of it
+LONGEST_CAPTION = 280  # maximum length of a caption; the case itself shows all of it
 
 
 def models_word(count: int, total: int, name: str) -> str:

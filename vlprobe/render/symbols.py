@@ -11,7 +11,7 @@ from vlprobe.storage.application import docs_folder
 from vlprobe.types import Metric
 from vlprobe.views.runs import metrics
 
-SYMBOLS = {  # by metric; those that a label has, such as R@1 and RSMS, are not repeated
+SYMBOLS = {  # by metric; symbols that a label includes, such as R@1 and RSMS, are omitted
     "invariance_error": "E_inv",
     "sensitivity_gap": "E_sens",
     "positive_rate": "PR",

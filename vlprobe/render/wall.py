@@ -11,7 +11,7 @@ from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.pattern_groups import TAG, TYPE, words_of
 from vlprobe.views.patterns import Pattern
 
-# In kinds that cannot fool a model: margins of which the first model's is clearly the lower one.
+# For kinds that cannot fool a model: ranges in which the first model's margin is clearly lower.
 MOVED_MORE = ((-9.0, -8.99999), (9.0, 9.00001), (-9.0, 9.00001))
 
 

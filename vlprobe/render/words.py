@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # The text next to intervals from resampling.
 INTERVALS = f"Rates have Wilson intervals; there is no interval with {TOO_FEW}."
-AVERAGED = {  # how the numbers beside it were averaged, as a sentence
+AVERAGED = {  # a sentence on how values were averaged
     POOLED: "All cases are pooled.",
     AS_PAPER: (
         "Averaged as in the papers: mean of the means per caption, so every caption counts once."
@@ -40,7 +40,7 @@ DELETED = {
     "low-ei": "Least important word removed",
     "high-ei": "Most important word removed",
 }
-SHIPPED_MODELS = {  # models that come with vlprobe: their names and descriptions
+SHIPPED_MODELS = {  # names and descriptions of the bundled models
     "demo:softmax": ("Tiny CLIP", "A small CLIP model, trained on drawn scenes with CLIP's loss."),
     "demo:sigmoid": ("Tiny SigLIP", "The same small model, trained with SigLIP's loss."),
     "demo:weak": ("Half-trained", "The same small model, stopped early."),
@@ -54,7 +54,7 @@ SHIPPED_MODELS = {  # models that come with vlprobe: their names and description
     ),
 }
 NOT_RENAMED: Mapping[str, str] = MappingProxyType({})
-WRONG_SUBTYPES = {  # what is wrong with a lie, after "fooled by" or above a row
+WRONG_SUBTYPES = {  # the error in a wrong caption, for use after "fooled by" or above a row
     "color": "a wrong color",
     "number": "a wrong number",
     "object": "a wrong object",
@@ -212,7 +212,7 @@ def distinct(labels: Mapping[str, str]) -> dict[str, str]:
         for label, names in names_by_label.items()
         for name, tail in zip(names, _distinct_tails(names), strict=True)
     }
-    if len(set(told_apart.values())) < len(labels):  # a label is another one's with a tail
+    if len(set(told_apart.values())) < len(labels):  # a label equals another one with its suffix
         return {name: name for name in labels}
     return {name: told_apart[name] for name in labels}
 

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 Rows = list[dict[str, Any]]
 Tool = TypeVar("Tool", bound=Callable[..., Any])
-DASHBOARD = "http://localhost:8501"  # of `vlprobe dashboard`
-MOST_FAILURES = 20  # with pictures, in one answer
-MOST_ROWS = 500  # of a query, in one answer
+DASHBOARD = "http://localhost:8501"  # default address of `vlprobe dashboard`
+MOST_FAILURES = 20  # maximum number of cases with pictures in one answer
+MOST_ROWS = 500  # maximum number of rows of a query in one answer
 INSTRUCTIONS = (
     "Results of vision-language models on wrong captions. A case is one question to a model; a question set is all "
     "cases of a run. A model is fooled if a wrong caption scores at least as high as the true one (margin <= 0). "
@@ -192,7 +192,7 @@ def server(cache: str, allow_run: bool = False) -> "MCPServer":
     mcp = MCPServer("vlprobe", instructions=INSTRUCTIONS, log_level="WARNING")
     for tool in (*reading, tools.link):
         mcp.tool(annotations=ToolAnnotations(read_only_hint=True))(one_line(tool))
-    # Texts and pictures in turn, which have no schema
+    # Texts and pictures alternate, which has no schema
     with_pictures = mcp.tool(
         annotations=ToolAnnotations(read_only_hint=True), structured_output=False
     )

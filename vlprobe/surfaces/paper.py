@@ -29,13 +29,13 @@ from vlprobe.views.paired_tests import MOST_COMPARED
 from vlprobe.views.runs import QuestionSet
 
 Width = Literal["column", "text"]
-Drawing = tuple[go.Figure, str]  # a figure, and the facts of its caption
+Drawing = tuple[go.Figure, str]  # a figure, and the facts for its caption
 WIDTHS: Mapping[str, int] = {"column": 336, "text": 672}  # pixels of 1/96 inch: 3.5 and 7 inches
 FORMATS = (".svg", ".png", ".pdf")
 PNG_SCALE = 4  # 384 dpi
-HEIGHT = 420  # pixels, of a figure whose height does not follow from its rows
+HEIGHT = 420  # pixels, for figures whose height does not depend on rows
 ROW, MARGINS = 30, 80  # pixels of the scorecard
-LINK = " Click a row for its pictures."  # ends a sentence of the page
+LINK = " Click a row for its pictures."  # removed from the page's explanation
 RESAMPLED = "Lines: 95 % intervals, resampled by picture."
 
 
@@ -100,7 +100,7 @@ def case_map(store: Store, question_set: QuestionSet) -> Drawing:
         moved=question_set.presentation.kind(kind).is_movement,
         names=names,
     )
-    # Print wants lines and marks, not the pixels that WebGL draws.
+    # WebGL draws pixels. Print needs vector lines and marks.
     traces: Any = figure.data
     marks = [go.Scatter(trace.to_plotly_json() | {"type": "scatter"}) for trace in traces]
     figure = go.Figure(marks, figure.layout)
@@ -161,7 +161,7 @@ FIGURES: Mapping[str, Callable[[Store, QuestionSet], Drawing]] = {
     "scorecard": scorecard,
     "map": case_map,
 }
-MOST_MODELS = {"compare": MOST_COMPARED, "map": 2}  # that a figure draws; all others draw all
+MOST_MODELS = {"compare": MOST_COMPARED, "map": 2}  # per figure; other figures draw all models
 
 
 def available(question_set: QuestionSet) -> list[str]:

@@ -24,7 +24,7 @@ from vlprobe.render.numbers import WAYS, unit_of
 from vlprobe.types import Metric
 from vlprobe.views.records import BinRow, SliceRow, records
 
-MANY = 14  # models; of more, each row has them in the order of their values, in smaller marks
+MANY = 14  # with more models, marks are smaller and sorted by value in each row
 
 
 def dots(
@@ -127,7 +127,7 @@ def _rows(
     is_crowded = len(models) > MANY
     table = table.loc[table[key].isin(list(heights)) & table["value"].notna()]
     if is_crowded:
-        models.sort(key=labels.__contains__)  # labeled marks are above the others
+        models.sort(key=labels.__contains__)  # draw labeled marks on top
         ranks = table.groupby(key)["value"].rank(method="first", ascending=False)
         table = table.assign(lane=ranks - 1)
     lane_step = (0.84 if is_crowded else 0.7) / max(len(models), 1)

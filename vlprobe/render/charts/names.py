@@ -11,12 +11,12 @@ import numpy as np
 
 WIDTHS = (270, 560, 800)  # pixels of a plot in windows of 390, 1024 and 1280 pixels
 GAPS = (4, 10, 20, 34, 52, 74)  # pixels between a mark and its name
-LEADER = 16  # pixels of a gap from which on a line leads from the mark to its name
+LEADER = 16  # pixels: a wider gap gets a line from the mark to its name
 WAYS = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))
-LETTER, LINE = 7.4, 18  # pixels of a letter and of a line of text
+LETTER, LINE = 7.4, 18  # pixels: width of a letter, height of a line
 MARK = 11  # pixels: half of a mark with the space around it
-ON_MARK_OR_NAME, ON_ARM = 10.0, 1.2  # costs of a covered square pixel
-OUTSIDE = 400.0  # cost of a pixel outside
+ON_MARK_OR_NAME, ON_ARM = 10.0, 1.2  # cost per covered square pixel
+OUTSIDE = 400.0  # cost per pixel outside of the plot
 PASSES = 4
 
 
@@ -24,10 +24,10 @@ PASSES = 4
 class NamedMark:
     """A mark with its name and intervals. Positions are shares of the plot's size, from its lower left corner."""
 
-    text: str  # "": an obstacle without a name
+    text: str  # "" for an obstacle without a name
     x: float
     y: float
-    across: tuple[float, float]  # the ends of its interval
+    across: tuple[float, float]  # ends of the horizontal interval
     along: tuple[float, float]
     is_minor: bool = False  # placed after the others, and only close to its mark
 
@@ -57,8 +57,8 @@ def place_names(marks: Sequence[NamedMark], height: float) -> list[LabelPlace | 
     }
     solid = np.concatenate([centers - MARK, centers + MARK], axis=2)  # (M, W, 4)
     arms = np.concatenate([_arms(mark, sizes) for mark in marks]) if marks else np.empty((0, 1, 4))
-    chosen: dict[int, int] = {}  # a candidate of each name
-    # A small cost of each candidate: near ones first, then those to the right
+    chosen: dict[int, int] = {}  # index of the chosen candidate for each name
+    # A small cost per candidate prefers near places, then places to the right
     order = np.array([3 * gap + way for gap in GAPS for way in range(len(WAYS))])
 
     def covered(index: int) -> np.ndarray:

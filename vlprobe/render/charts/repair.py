@@ -14,7 +14,7 @@ from vlprobe.render.numbers import with_interval
 from vlprobe.views.records import LevelRow, records
 
 TRAINING, HELD_OUT = "#0072B2", "#D55E00"
-Rows = Mapping[tuple[str, str], tuple[str, str]]  # probe and metric; label and unit
+Rows = Mapping[tuple[str, str], tuple[str, str]]  # (probe, metric) to (label, unit)
 
 
 def dumbbells(

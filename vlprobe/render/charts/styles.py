@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from vlprobe.registry import is_control, natural_order
 
-# Colors on a light page, and what each becomes on a dark one. The two of a row are at least
-# 3.9 : 1 on their page; the six stay apart for color-blind readers together with the shape, which always
-# matches the color.
+# Colors for a light page, each with its color for a dark page. Both have a contrast of at least
+# 3.9 : 1 with their page. Color-blind readers can tell the six models apart by color and shape.
 DARK = {
     "#0072b2": "#56b4e9",
     "#d55e00": "#ff8a3d",
@@ -21,13 +20,13 @@ DARK = {
     "#6b7585": "#97a1b0",
 }
 *COLORS, GREY = DARK
-CONTROL_SYMBOL = "hexagon"  # of no model that is meant to know anything
+CONTROL_SYMBOL = "hexagon"  # used only for controls
 SYMBOLS = (
     *("circle", "diamond", "square", "triangle-up", "star", "cross", "hexagon", "triangle-down"),
     *("pentagon", "triangle-left", "triangle-right"),
 )
 DASHES = ("solid", "dash", "dot", "dashdot")
-DISTINCT = 9  # marks that a reader can tell apart in one picture
+DISTINCT = 9  # marks that a reader can tell apart in one figure
 
 
 class Look(NamedTuple):
@@ -47,9 +46,9 @@ class Look(NamedTuple):
         return f"light-dark({self.color}, {self.dark})"
 
 
-Looks = Mapping[str, Look]  # of each model
+Looks = Mapping[str, Look]  # by model
 BLUE, ORANGE, PURPLE, INK, GREEN, VIOLET = COLORS
-SHIPPED: Looks = {  # models that many people have; no other model gets their looks
+SHIPPED: Looks = {  # widely used models; no other model gets their looks
     "demo:softmax": Look(BLUE, "circle"),
     "demo:sigmoid": Look(ORANGE, "diamond"),
     "demo:weak": Look(PURPLE, "triangle-up"),
@@ -63,7 +62,7 @@ SHIPPED: Looks = {  # models that many people have; no other model gets their lo
     "control:random": Look(GREY, CONTROL_SYMBOL),
     "control:constant": Look(GREY, "square"),
 }
-# Neighbors differ in color, so that of two models whose digests meet one moves to another color.
+# Neighbors differ in color: if two digests collide, one model moves to another color.
 PAIRS: tuple[Look, ...] = tuple(
     Look(color, symbol)
     for symbol, color in itertools.product(SYMBOLS, COLORS)
@@ -91,7 +90,7 @@ def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
         start = int.from_bytes(hashlib.sha256(digest.encode()).digest()[:8])
         if model in SHIPPED:
             by_model[model] = SHIPPED[model]
-        elif is_control(model):  # not a circle, which published numbers are
+        elif is_control(model):  # not a circle, which marks published values
             by_model[model] = Look(GREY, SYMBOLS[1 + start % (len(SYMBOLS) - 1)])
         else:
             taken = set(by_model.values())
@@ -116,7 +115,7 @@ def dash(style: Look) -> str:
     return DASHES[SYMBOLS.index(style.symbol) % len(DASHES)]
 
 
-SIZE = 14  # side of the square that a shape is drawn in
+SIZE = 14  # side of the square in which a shape is drawn
 
 
 def _polygon(n_corners: int, *radii: float) -> str:

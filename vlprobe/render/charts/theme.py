@@ -14,8 +14,8 @@ from vlprobe.types import Metric
 from vlprobe.views.records import BinRow, SliceRow
 
 FONT = '"Source Sans 3", "Source Sans", system-ui, sans-serif'
-LETTERS = 13  # pixels: no text on a page is smaller
-GRID = "rgba(138,148,163,.25)"  # lines of a grid
+LETTERS = 13  # pixels, the smallest text size on a page
+GRID = "rgba(138,148,163,.25)"  # grid lines
 QUIET = "#8a94a3"  # lines that are not data: readable on white and on near-black
 
 

@@ -23,7 +23,7 @@ from vlprobe.render.numbers import number, unit_of
 from vlprobe.types import Metric
 from vlprobe.views.records import PrintedSliceRow, SliceRow, records
 
-FAINT = 0.45  # opacity
+FAINT = 0.45  # opacity of thin lines
 
 
 def curves(
@@ -57,7 +57,7 @@ def curves(
     models = [model for model in styles if model in drawn_models]
     styles = emphasised({model: styles[model] for model in models}, {chosen})
     is_crowded = len(models) > DISTINCT
-    spacing = 0.0 if is_crowded else 0.05  # of the way from a step to the next
+    spacing = 0.0 if is_crowded else 0.05  # share of the distance between two steps
     for index, model in sorted(enumerate(models), key=lambda pair: pair[1] == chosen):
         is_faint = is_crowded and model != chosen
         is_drawn = table["slice"].isin(list(positions)) & table["value"].notna()

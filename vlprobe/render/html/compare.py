@@ -31,7 +31,7 @@ from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import DifferenceRow, PairedTests
 from vlprobe.views.records import records
 
-MOST_BRACKETS = 12  # more groups have letters only
+MOST_BRACKETS = 12  # more groups are shown with letters only
 MEMBER = "border-left:3px solid var(--vp-press);padding-left:6px"
 PASSED = "border-left:1px dotted var(--vp-edge)"  # a model between two members of a group
 CSS = {"better": "vp-held", "worse": "vp-fooled"}
@@ -114,7 +114,7 @@ def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
     titles = ("Wrong captions", "Preferred", f"By {base}")
     if comparison.is_movement:
         titles = ("Cases", "Moved", f"{base} moved")
-    cells: dict[str, str] = {}  # by the title of the column
+    cells: dict[str, str] = {}  # by column title
     rows = []
     for row in comparison.rows:
         limits = "" if math.isnan(row.difference) else _bounds(row.low, row.high, unit)

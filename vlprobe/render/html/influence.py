@@ -13,12 +13,12 @@ from PIL import Image, ImageDraw
 
 from vlprobe.perturb.influence import word_spans
 
-# Red, green and blue of the strongest color: above and below 0, each on a light and a dark page.
+# RGB of the strongest color above and below 0, each for a light and a dark page.
 TINTS = {True: ((244, 162, 97), (138, 60, 0)), False: ((127, 184, 224), (11, 79, 125))}
-INK = ((28, 35, 48), (242, 244, 248))  # letters on them, light and dark
-OVERLAY = {True: (213, 94, 0), False: (0, 114, 178)}  # over pictures, which have no theme
+INK = ((28, 35, 48), (242, 244, 248))  # text on the tints, for light and dark pages
+OVERLAY = {True: (213, 94, 0), False: (0, 114, 178)}  # on pictures, which have no theme
 VEIL = 0.65  # how much of a picture the strongest tint hides
-ROOM = 50  # pixels of a cell that can hold its number
+ROOM = 50  # pixels: minimum side of a cell that shows its score
 
 
 def worded(caption: str, scores: Mapping[int, float]) -> tuple[list[str], list[float]]:
@@ -33,7 +33,7 @@ def worded(caption: str, scores: Mapping[int, float]) -> tuple[list[str], list[f
     """
     words, values, begin = [], [], 0
     starts = [start for start, _ in word_spans(caption)]
-    for start, end in zip(starts, [*starts[1:], len(caption)], strict=False):  # no word: nothing
+    for start, end in zip(starts, [*starts[1:], len(caption)], strict=False):  # may be empty
         words.append(caption[begin:end].strip())
         begin = end
         values.append(scores.get(start, math.nan))

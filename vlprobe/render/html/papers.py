@@ -53,7 +53,7 @@ def remade(
     ]
     are_rates = all(
         unit == "rate" for unit in units
-    )  # percentages, without their sign: they are many
+    )  # percentages are written without their sign, because there are many
     note_numbers = {
         note: number
         for number, note in enumerate(dict.fromkeys(row.note for row in rows if row.note), 1)
@@ -130,7 +130,7 @@ def _cell(
     suffix = " %" if are_rates else ""
     value = numbers.number(cell.value, unit).removesuffix(suffix)
     if cell.source == "published" and unit == "cosine":
-        value = f"{cell.value:.3f}"  # no more figures than were printed
+        value = f"{cell.value:.3f}"  # no more digits than were published
     if cell.note:
         tip = html.escape(cell.note)
         return f'<td title="{tip}">{value}<sup>{note_numbers[cell.note]}</sup></td>'

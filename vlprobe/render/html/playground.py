@@ -42,7 +42,7 @@ VERDICTS = {  # icon, word, color class
 TEXTS_ALONE = (
     "has no image input. The table has the text-to-text similarity of each edit and your caption."
 )
-# Of wrong captions and of rewordings in a line, in percent: neighbors differ.
+# Heights of wrong captions and of rewordings in a line, in percent. Neighbors differ.
 HEIGHTS = {True: (16, 26, 36), False: (64, 74, 84)}
 
 
@@ -165,10 +165,10 @@ class _Column:
     """The column of one model in the table of edits."""
 
     answer: Answer
-    name: str  # as people call it
-    margins: np.ndarray  # shape (n,), of the edits
-    widest: float  # the largest size of a margin
-    unlearned: Set[str]  # words that the model knows nothing of
+    name: str  # display name
+    margins: np.ndarray  # shape (n,), one per edit
+    widest: float  # the largest absolute margin
+    unlearned: Set[str]  # words that the model does not know
 
 
 def table(

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-# Of every page, and of the dashboard's only.
+# The sheet for every page, and the one for the dashboard only.
 SHEET, STREAMLIT = (
     Path(__file__).with_name(name).read_text(encoding="utf-8")
     for name in ("style.css", "streamlit.css")

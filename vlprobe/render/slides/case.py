@@ -20,16 +20,16 @@ from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.story import Opener, Story
 from vlprobe.views.wall import ModelVerdict
 
-LONGEST = 600  # characters of a caption on a slide
+LONGEST = 600  # maximum length of a caption on a slide
 MOST_MARKS = 14  # models below a caption: two rows
-MOST_BARS = 9  # models; the others are counted
+MOST_BARS = 9  # other models are only counted
 STYLES = {"fooled": "lie", "held": "true", "tied": "tie"}
-LENGTHS = {  # what the length of a bar is
+LENGTHS = {  # explains the length of a bar, by its unit
     "share": "",
     "spread": " Lengths are in units of each model's spread.",
     "side": " All bars have the same length, because models have different score scales.",
 }
-# From where to where the bar of an answer without a score goes
+# Start and end of the bar for an answer without a score
 SIDES = {"fooled": (0.5, 1.0), "held": (0.0, 0.5), "tied": (0.25, 0.75)}
 
 

@@ -25,7 +25,7 @@ from vlprobe.views.showcase import LEAST_ANSWERS
 from vlprobe.views.story import MixedStory, Story
 
 MOST_FIGURES = 4
-ROOM = 0.8  # of the width, for the longest bar with its interval
+ROOM = 0.8  # share of the width for the longest bar with its interval
 
 
 def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slide, ...]:

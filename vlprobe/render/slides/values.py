@@ -16,14 +16,14 @@ from vlprobe.views.wall import Verdict
 
 Values = dict[str, Any]
 Run = tuple[str, str]
-Layout = Literal["beside", "stacked"]  # pictures at the left of the words, or below them
+Layout = Literal["beside", "stacked"]  # pictures to the left of the text, or below it
 
 
 @dataclass(frozen=True, slots=True)
 class SlidePicture:
     """A picture with its alternative text."""
 
-    name: str  # as tables of cases have it
+    name: str  # as in tables of cases
     alt: str
     label: str = ""
     style: str = ""  # "true", "lie" or ""
@@ -54,10 +54,10 @@ class SlideBar:
     start: float
     end: float
     text: str  # the value in words
-    low: float = float("nan")  # of the interval
+    low: float = float("nan")  # ends of the interval
     high: float = float("nan")
     style: str = ""  # "best", "lie", "true", "tie" or ""
-    remark: str = ""  # beside the name, such as "a control"
+    remark: str = ""  # next to the name, such as "a control"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,14 @@ class Slide:
     tag: str = ""  # above the heading
     tag_style: str = ""  # "true", "lie" or ""
     detail: str = ""
-    verdict: str = ""  # below the heading, apart from it
+    verdict: str = ""  # below the heading, in a separate line
     pictures: tuple[SlidePicture, ...] = ()
     marks: tuple[ModelMark, ...] = ()
     figures: tuple[Figure, ...] = ()
     bars: tuple[SlideBar, ...] = ()
     points: tuple[str, ...] = ()
     note: str = ""  # small, below everything
-    notes: tuple[str, ...] = field(default=())  # only for the speaker
+    notes: tuple[str, ...] = field(default=())  # speaker notes
 
     @property
     def title(self) -> str:

@@ -64,7 +64,7 @@ def case_card(
     return [
         html.shots(card, source, missing),
         html.captions(card.texts, LONGEST),
-        # A notebook keeps a copy of a picture for each place: rows repeat those above, at 10 kB each.
+        # A notebook stores every copy of a picture: strips would repeat those above, 10 kB each.
         None if card.has_large_pictures else html.strips(card.strips(), source),
         htpy.p(".vp-quiet")[_margins(card.case, models) if models else _verdict(card)],
     ]

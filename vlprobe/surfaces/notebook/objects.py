@@ -37,9 +37,9 @@ from vlprobe.views.records import RunRow
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.wall import WallCard
 
-SHOWN = 8  # pictures of a dataset
+SHOWN = 8  # number of items shown from a dataset
 CONDITIONS = ("subtype", "rule", "tag", "contains", "outcome", "sort")
-WORST = 4  # failures above a table of numbers
+WORST = 4  # number of failures shown above a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,14 +342,14 @@ class Compared:
     models: tuple[str, str]
     kind: str
 
-    @functools.cached_property  # .1 to 2 s, and notebooks show it again
+    @functools.cached_property  # takes 0.1 to 2 s, and notebooks show it repeatedly
     def table(self) -> pd.DataFrame:
         """Paired differences for every metric, second model minus first, with p-values (Holm) and verdicts."""
         return views.paired_tests.compare_metrics(
             self.results.store, self.results.question_set, self.models
         )
 
-    @functools.cached_property  # a sentence and a picture are made of it
+    @functools.cached_property  # used by the sentence and the display
     def _verdict(self) -> findings.Verdict:
         believed = views.paired_tests.compare_models(
             self.results.store, self.results.question_set, self.models, self.kind

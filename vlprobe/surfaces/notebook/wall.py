@@ -66,7 +66,7 @@ class CaseWall:
         return self.widget._repr_mimebundle_(**options)
 
 
-@functools.cache  # a second class of the same widget would have a second copy of its script
+@functools.cache  # a second class would carry a second copy of the script
 def _widget_type() -> Any:
     if find_spec("anywidget") is None:
         raise MissingDependency("Failures.wall()", "anywidget", "'vlprobe[notebook]'")

@@ -18,7 +18,7 @@ from vlprobe.surfaces.site.pages import style
 from vlprobe.views.filter import Filter
 from vlprobe.views.runs import QuestionSet
 
-LARGE, SMALL = 1000, 280  # pixels a side
+LARGE, SMALL = 1000, 280  # pixels, the longest side of a picture
 
 
 def case_page(

@@ -39,8 +39,8 @@ from vlprobe.views.runs import DEFAULT_SEED, QuestionSet
 from vlprobe.views.wall import WallCard
 
 UNIT = "cosine"
-CASES = 8  # of each model, kind and outcome
-FAILURES = 6  # cases on the page without scripts, each of another picture
+CASES = 8  # cases for each model, kind and outcome
+FAILURES = 6  # cases on the page without scripts, one per picture
 NOTED = 40  # cases with tags or a note
 
 
@@ -55,7 +55,7 @@ def report(store: Store, question_set: QuestionSet) -> str:
 def _numbers_page(subject: Subject) -> list[htpy.Node]:
     store, question_set = subject.store, subject.question_set
     estimates = views.estimates.estimates(store, question_set)
-    sentence = re.split(r"\*\*(.+?)\*\*", subject.presentation.sentence)  # bold in turn
+    sentence = re.split(r"\*\*(.+?)\*\*", subject.presentation.sentence)  # every second one is bold
     return [
         htpy.p[
             [htpy.strong[piece] if index % 2 else piece for index, piece in enumerate(sentence)]

@@ -19,8 +19,7 @@ from vlprobe.views.records import AnswerRow, FailureRow, records
 from vlprobe.views.runs import QuestionSet
 
 MOST = 10_000  # cases in one file
-# What makes a spreadsheet run a cell, wide letters too: at its beginning, and where semicolons and
-# lines divide cells.
+# Fields of a case that are exported unchanged
 PLAIN = ("id", "item", "kind", "subtype", "rule", "source", "target")
 
 

@@ -39,8 +39,8 @@ from vlprobe.surfaces.site.tradeoff import kind_of_lie, tradeoff_values
 from vlprobe.views.runs import QuestionSet
 
 TITLE = "vlprobe"
-SPACE_FILE = 10_000_000  # bytes of a file that a Space takes without Git LFS
-# The settings of a static Hugging Face Space; GitHub Pages serves files as they are where .nojekyll is.
+SPACE_FILE = 10_000_000  # bytes, the largest file that a Space accepts without Git LFS
+# Settings of a static Hugging Face Space. GitHub Pages serves files unchanged if .nojekyll exists.
 SPACE = """---
 title: {title}
 emoji: 🔍
@@ -54,7 +54,7 @@ app_file: index.html
 
 Made with vlprobe {version}. Open `index.html`; the pages load no external content.
 """
-ALLOWANCE = 4096  # maximum bytes that a file takes on the disk in addition to its own
+ALLOWANCE = 4096  # maximum bytes per file that a disk uses in addition to the content
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,8 @@ def contents(store: Store, question_sets: Sequence[QuestionSet], limits: Limits)
     Args:
         question_sets: The question sets in the order of the site. The first one is shown first.
     """
-    # Which photographs are here is computed once a kind, not once a list of cases: 91 % of the time
-    # of a report on the bundled SugarCrepe.
+    # A snapshot checks once per kind, not once per list of cases, which photographs are present.
+    # That took 91 % of the time for a report on the bundled SugarCrepe.
     store = store.snapshot()
     shelf = Shelf(store.root, limits.may_publish)
     subjects = [read_subject(store, question_set, shelf, limits) for question_set in question_sets]

@@ -23,7 +23,7 @@ from vlprobe.views.bodies import body_of
 from vlprobe.views.filter import Filter
 from vlprobe.views.wall import WallCard
 
-CREDITS = {  # tags of a dataset that say whose a picture is
+CREDITS = {  # dataset tags that name the author or the license of a picture
     "licence": "License",
     "license": "License",
     "author": "Author",
@@ -200,5 +200,5 @@ def _credits(subject: Subject, card: WallCard) -> list[str]:
     return [
         subject.credits[path.name].text
         for path in paths
-        if path.name in subject.credits and not picture_credit(str(path))  # below the picture
+        if path.name in subject.credits and not picture_credit(str(path))  # shown below the picture
     ]

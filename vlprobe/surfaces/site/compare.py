@@ -22,10 +22,10 @@ from vlprobe.views.bodies import body_of
 from vlprobe.views.paired_tests import PairedTests
 from vlprobe.views.wall import WallCard
 
-MOST_MODELS = 8  # that are compared
-RIVALS = 3  # beside a baseline at once
+MOST_MODELS = 8  # number of compared models
+RIVALS = 3  # models compared with a baseline at once
 SHOWN = 6  # maximum number of cards in a column
-OF_CASES = 0.2  # the share of a model's cases that a column may have
+OF_CASES = 0.2  # maximum share of a model's cases in a column
 
 
 def contests(models: Sequence[str], n_baselines: int = MOST_MODELS) -> Iterator[tuple[str, ...]]:
@@ -52,12 +52,12 @@ def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]
     subtypes = list(dict.fromkeys(row.subtype for each in comparisons for row in each.rows))
     n_shown = max(1, min(SHOWN, round(OF_CASES * subject.limits.n_cases)))
     columns: Values = {}
-    cards: dict[tuple[int, str], WallCard] = {}  # of all columns, each once
+    cards: dict[tuple[int, str], WallCard] = {}  # distinct cards of all columns
     for (model, rival), subtype in product(permutations(models, 2), subtypes):
         if {model, rival} & set(models[:n_baselines]):
             case_filter = side_filter(kind_name, model, rival, subtype)
             first, _, n_cases = views.wall.wall(store, question_set, case_filter, 1, n_shown)
-            # Where models search, each sees another card of a case.
+            # In kinds that search, the card of a case depends on the model.
             keys = [(card.case, model if body_of(kind).uses_answer else "") for card in first]
             for key, card in zip(keys, first, strict=True):
                 cards.setdefault(key, card)

@@ -22,10 +22,10 @@ from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
 from vlprobe.views.patterns import Pattern
 
-MOST_PATTERNS = 12  # of a model
-OF_PATTERN = 8  # cases
+MOST_PATTERNS = 12  # per model
+OF_PATTERN = 8  # cases per pattern
 MOST_TYPES = 24
-NARROW = {"fooled": 1.0, "tied": 0.5, "held": 0.5}  # shares of the limit, by the outcome
+NARROW = {"fooled": 1.0, "tied": 0.5, "held": 0.5}  # share of the limit, by outcome
 OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Not fooled", "all": "All"}
 
 
@@ -97,7 +97,7 @@ def _numbers(
         ]
     numbers: dict[int, None] = {}
     for case_filter, count in filters:
-        for is_grouped in (True, False):  # of many pictures, and the worst of all
+        for is_grouped in (True, False):  # one case per picture, then the worst overall
             cards, _, _ = views.wall.wall(
                 subject.store, subject.question_set, case_filter, 1, count, is_grouped
             )

@@ -18,8 +18,8 @@ from vlprobe.surfaces.site.explore import types_of
 from vlprobe.surfaces.site.subject import Subject, Values
 from vlprobe.views.story import story
 
-FAILURES = 24  # at most
-SEED = 196  # of the order of failures, as that of shipped ones in the dashboard
+FAILURES = 24  # maximum number of failures
+SEED = 196  # for the order of failures, the same as for bundled results in the dashboard
 
 
 def page(name: str, **query: str) -> str:

@@ -20,7 +20,7 @@ from vlprobe import __version__
 from vlprobe.render.html.style import SHEET
 from vlprobe.surfaces.page import CLOSED, document, json_text, self_contained
 
-# Plotly sets attributes of style; a report loads its script from a blob that its own script makes.
+# Plotly sets style attributes. A report loads Plotly from a blob that its own script creates.
 POLICY = f"{CLOSED}; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'"
 PLOTLY = "plotly"
 DASHBOARD = Path(vlprobe.__file__).parent / "dashboard"

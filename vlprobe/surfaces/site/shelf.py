@@ -13,7 +13,7 @@ from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import containers
 from vlprobe.types import Picture
 
-CHUNK = 64  # pictures of one script: about 600 kB
+CHUNK = 64  # pictures per script, about 600 kB
 
 
 class Shelf:
@@ -57,7 +57,7 @@ class Shelf:
         self._held_back.update(
             name
             for name in set(new) - set(free)
-            if containers.is_file(Picture.from_name(name).path)  # an absent one is not held back
+            if containers.is_file(Picture.from_name(name).path)  # missing ones are not held back
         )
         sources = addresses(self._root, free)
         for name in new:

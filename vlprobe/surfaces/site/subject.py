@@ -29,10 +29,10 @@ Values = dict[str, Any]
 class Limits:
     """Limits on what a site publishes, and how much."""
 
-    n_cases: int = 60  # of each model, kind and outcome
-    with_notes: bool = False  # tags, notes, paths
-    may_publish: bool = False  # pictures that vlprobe did not draw
-    n_baselines: int = 8  # models that others are compared with
+    n_cases: int = 60  # for each model, kind and outcome
+    with_notes: bool = False  # publish tags, notes and paths
+    may_publish: bool = False  # publish pictures that vlprobe did not draw
+    n_baselines: int = 8  # number of models used as baselines
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Subject:
     store: Store
     question_set: QuestionSet
     presentation: Presentation
-    models: tuple[str, ...]  # in the order of pages, controls last
-    rated: tuple[str, ...]  # those that count
-    names: Mapping[str, str]  # what each model is called
-    keys: Mapping[str, str]  # what the site's addresses call each model: no stored name goes out
+    models: tuple[str, ...]  # in display order, controls last
+    rated: tuple[str, ...]  # models that are not controls, or all if there are only controls
+    names: Mapping[str, str]  # display name of each model
+    keys: Mapping[str, str]  # name of each model in addresses; stored names are not published
     model_looks: Looks
-    kinds: tuple[str, ...]  # that have cases, those first that people see best
-    credits: Mapping[str, Credit]  # whose a picture is, by its file name
+    kinds: tuple[str, ...]  # kinds that have cases, in the order of Home
+    credits: Mapping[str, Credit]  # credit for a picture, by its file name
     shelf: Shelf
     limits: Limits
 
