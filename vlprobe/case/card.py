@@ -245,7 +245,7 @@ class CaseCard:
 
     @property
     def loser(self) -> Role:
-        """The role of the text that should lose, worded by the answer of the filter's model."""
+        """The role of the text that should lose, worded according to the answer of the filter's model."""
         case, role = self.case, ROLES[self.wrong_role]
         style, label = "lie", "Preferred" if case.margin < 0 else "False"
         if math.isnan(case.margin):
@@ -1034,7 +1034,7 @@ def _cell(score: float, style: str = "") -> Run:
 
 
 def _held(gap: float) -> Run:
-    """Return whether the right pair scores higher, as a cell with its style."""
+    """Return a cell that says whether the right pair scores higher."""
     if gap > 0:
         return "✓ passed", "held"
     return ("✗ failed", "fooled") if gap < 0 else ("= tied", "tied")

@@ -288,7 +288,7 @@ def data_address(name: str, side: int) -> str:
 
 
 def place_text(position: int, total: int, is_picture: bool) -> str:
-    """Return the position of a case on the wall in words.
+    """Describe the position of a case among the cards on Explore.
 
     >>> place_text(2, 282, True), place_text(0, 282, True)
     ('Picture 2 of 282', 'Not among the cases that pass the filters')

@@ -115,7 +115,7 @@ def has_pairs(table: CaseTable) -> bool:
 
 
 def estimates(store: Store, question_set: QuestionSet, binned_by: str) -> pd.DataFrame:
-    """Compute the estimates of every run in one type of caption bins, in the form in which estimates are stored.
+    """Compute every run's estimates in each bin of `binned_by`, with the columns of stored estimates.
 
     Returns:
         `key` (of the run), `metric`, `averaging`, `slice`, `value`, `low`, `high`, `n_items`,

@@ -13,10 +13,10 @@ COMPARED = 400  # words of a caption; the comparison is quadratic, and no one re
 
 
 def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
-    """Align two captions in runs of words, and yield the text in both captions and whether it differs for each run.
+    """Align two captions in runs of words, and yield each run's text in both captions and whether it differs.
 
-    Case is ignored. Punctuation counts only if no word differs:
-    SugarCrepe's wrong captions often add a period.
+    Letter case is ignored. Punctuation counts only if no word differs, because SugarCrepe's wrong
+    captions often add a period.
 
     >>> [run for run in in_step("a red dog", "A blue dog.") if run[2]]
     [(' red', ' blue', True)]

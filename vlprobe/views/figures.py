@@ -398,7 +398,7 @@ def _fact(of_model: pd.DataFrame, name: str) -> float:
 
 
 def _samples(model: str) -> float:
-    """Return the pre-training pairs in millions that VISLA prints for a model with the same weights; NaN if none."""
+    """Return how many million pre-training pairs VISLA prints for a model with the same weights; NaN if none."""
     names = papers.printed_names("visla", model)
     cells = published.load("visla")
     facts = cells.loc[[papers.plain(name) in names for name in cells["model"]]]

@@ -89,7 +89,7 @@ class Filter:
         kind: Kind of the cases.
         subtype: Types of the edit.
         rule: Rules of the edit.
-        tag: Tags of the dataset.
+        tag: Tags from the dataset, as slices NAME=VALUE.
         contains: Words in a text of the case.
         outcome: One of OUTCOMES.
         sort: One of SORTS.
@@ -98,14 +98,14 @@ class Filter:
         within: Corners of a polygon, each with the model's margin and the second model's margin.
         tagged: A tag that people gave the case.
         pair: Keys of patterns (`views.pattern_groups`); the case is a member of at least one pattern.
-        lost_to: Only picture searches that succeed without mixtures but lose to the picture's own
-            mixture.
+        lost_to: Whether to keep only picture searches that succeed without mixtures but are lost to
+            the picture's own mixture.
         bin: Bins of the model's answer: STRENGTH or LURE.
         caption: Bins of the caption (`views.caption_bins`).
-        pictured: Only cases with all their pictures on this machine.
+        pictured: Whether to keep only cases whose pictures are all on this machine.
         crossed: Kind and outcome of the model's answer to the other side of the same triplet.
-        fooled: Other models that are fooled.
-        held: Other models that are not fooled.
+        fooled: Names of other models that must be fooled.
+        held: Names of other models that must not be fooled.
         agreement: "one": exactly one model is fooled; "split": some models are fooled and some are
             not. Controls do not count.
         named_slice: Name of a saved slice (`views.named_slices`).

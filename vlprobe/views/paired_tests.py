@@ -80,7 +80,7 @@ class ModelShare:
 
     @property
     def may_win(self) -> bool:
-        """Return whether the model is fit and beats guessing; True if it cannot be compared with guessing."""
+        """Return whether the model passed its checks and does better than guessing, if that is known."""
         return self.is_fit and self.standing in ("above", "unknown")
 
 
@@ -156,7 +156,7 @@ class PairedTests:
 
     @property
     def fit(self) -> tuple[ModelShare, ...]:
-        """Models that can be called better than another, lowest share first, unknown shares last."""
+        """Models that are not controls and passed their checks, lowest share first, unknown shares last."""
         return tuple(
             sorted(
                 (each for each in self.contestants if each.is_fit),
@@ -187,7 +187,7 @@ class PairedTests:
 
     @property
     def tie_groups(self) -> list[tuple[str, ...]]:
-        """Groups of fit models that are all tied with each other, lowest share first; see
+        """Groups of models in `fit` that are all tied with each other, lowest share first; see
         `metrics.tie_groups`. Two models that could not be tested against each other are never in the
         same group.
         """
@@ -196,7 +196,7 @@ class PairedTests:
         return tie_groups(models, tied)
 
     def _among_all(self, models: Iterable[str], verdict: RowVerdict) -> str:
-        """Return the first of the given models that has this verdict against every other fit model, or ""."""
+        """Return the first given model that has this verdict against every other model in `fit`, or ""."""
         fit = [each.model for each in self.fit]
         for model in models if len(fit) > 1 else ():
             if all(self.verdict(model, rival) == verdict for rival in fit if rival != model):
@@ -215,7 +215,7 @@ class PairedTests:
 
     @property
     def unbeaten(self) -> list[str]:
-        """Names of the models that may win and that no other fit model significantly beats."""
+        """Names of the models that may win and that no other model in `fit` significantly beats."""
         return [
             each.model
             for each in self.fit
@@ -246,7 +246,7 @@ def _is_fit(run: RunRow, at_chance: AtChance) -> bool:
 
 
 def fit_models(store: Store, question_set: QuestionSet) -> set[str]:
-    """Return the models that are not controls and passed all chance checks on this dataset."""
+    """Return the models that are not controls and passed all chance checks on the question set's dataset."""
     at_chance = examine.models_at_chance(store)
     return {run.model for run in question_set.runs if _is_fit(run, at_chance)}
 
@@ -799,11 +799,11 @@ def metric_tie_groups(
     unit: str = "cosine",
     only: Collection[str] = (),
 ) -> dict[str, list[tuple[str, ...]]]:
-    """Group the fit models that are tied on each metric, or on each metric in `only`; see `metrics.tie_groups`.
+    """Group the models that are tied on each metric, or on each metric in `only`; see `metrics.tie_groups`.
 
-    Every pair is tested on the items for which both answered the same cases, as in
-    `compare_metrics`; p is adjusted for all pairs tested on a metric (Holm). Two models with fewer than
-    two items in common are never in the same group.
+    Every pair of `fit_models` is tested on the items for which both answered the same cases, as in
+    `compare_metrics`; p is adjusted for all pairs tested on a metric (Holm). Two models with fewer
+    than two items in common are never in the same group.
 
     Returns:
         The groups, best first, by metric name, for metrics that have a better direction and values for
@@ -863,7 +863,7 @@ class Leader:
 
     Possible values of `state`:
 
-    - "leads": `models` is one model that is better than every other fit model in a paired test.
+    - "leads": `models` is one model that is better than every other fit model in paired tests.
     - "tied": `models` are the best model and the models that may be as good.
     - "chance": no value is above the result of guessing; `models` is the best model.
     - "alone": only one model can be compared.
@@ -885,7 +885,7 @@ def leader(values: Sequence[EstimateRow], direction: str, chance: float) -> Lead
     """Find the best of the given models before any test; all others count as tied with it.
 
     Args:
-        values: Model, value and interval of each fit model.
+        values: Model, value and interval of each model that passed its checks.
         chance: The value of a model that guesses; NaN if not defined. A model can lead only if its
             whole interval is better than this value.
     """
@@ -913,8 +913,8 @@ def leaders(
 ) -> dict[str, Leader]:
     """Find the leader on each metric in a question set, by metric name.
 
-    The leader is decided by paired tests of the best model against every other fit model on the same
-    items (Holm's p over all tests of the same best model).
+    The leader is decided by paired tests of the best model against every other model in `fit_models`
+    on the same items (Holm's p over all tests of the same best model).
     """
     metrics, levels = question_set.metrics, chances(store, question_set)
     fit = fit_models(store, question_set)

@@ -55,7 +55,7 @@ _Place = tuple[int, str, str, str]  # table, dataset, split and metric of a prin
 
 
 def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame:
-    """Fill a paper's table with the runs of one question set, above the published rows.
+    """Fill a paper's table with results from the runs on one question set, above the published rows.
 
     Returns:
         source ("run" or "published"), model, column (index in `columns`), value, low, high,
@@ -248,8 +248,8 @@ def _shared_identity(store: Store, question_set: QuestionSet) -> tuple[object, .
 
 
 def released_file(stem: str, names: Collection[str]) -> str:
-    """Return the released file that matches a file name without its extension; "" if there is none
-    or the match is ambiguous.
+    """Return the name of the released file that a file name without extension refers to; "" if there
+    is none or the name is ambiguous.
 
     >>> names = ["rand_voca", "danger"]
     >>> [released_file(stem, names) for stem in ("danger", "RoCOCO-Rand-Voca", "danger_rand_voca", "endangered")]
@@ -329,7 +329,7 @@ def _places(table: PaperTable, column: Column, start: str) -> list[_Place]:
 
 
 def mark(note: str) -> str:
-    """Return the mark for a note, one of MARKS; "" for an empty note.
+    """Classify a note on a published cell as one of MARKS; "" for an empty note.
 
     >>> mark("suspect: too low"), mark("table 3 prints 0.009"), mark("gallery not stated"), mark("")
     ('doubted', 'differs', 'remark', '')
@@ -375,8 +375,8 @@ def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "")
     Returns:
         The columns of `cells`, where `run`, `low`, `high` are the run's estimate and interval in the
         published unit and sign, NaN if the run has no number with the same meaning. For facts about
-        a model, `run` is the fact about the run's model. `same_weights` is true if the run's model is the model of
-        the cell.
+        a model, `run` is the fact about the run's model. `same_weights` is true if the run's model is
+        the model of the cell.
     """
     facts = passport_facts(store, model, question_set.run(model).model_digest)
     paper = paper or question_set.probe

@@ -1,10 +1,11 @@
 """Patterns: word replacements that fool a model far more often than other edits of the same type.
 
 A pattern has at least ASKED answers and fools the model at least LIFT times as often as the average
-edit of the same type does; a type is compared with the average edit of its kind instead. It must also be significant:
-its q-value is at most Q in a one-sided test that is corrected over all patterns with at least
-ASKED answers (Benjamini and Hochberg). The test clusters cases by picture (`metrics.clustered`), because several
-wrong captions of one picture agree and are not independent observations. This agreement is
+edit of the same type does; a type is compared with the average edit of its kind instead. The
+pattern must also be significant: its q-value is at most Q in a one-sided test that is corrected over
+all patterns with at least ASKED answers (Benjamini and Hochberg). The test clusters cases by picture
+(`metrics.clustered`), because several wrong captions for one picture are not independent
+observations: a model often gives them the same outcome. This agreement is
 estimated from the data instead of relying on a normal approximation, so the test is valid even if a
 pattern has only three pictures. `views.pattern_groups` defines the possible patterns.
 """

@@ -26,7 +26,7 @@ Record = TypeVar("Record", bound=DataclassRow)
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A stored run; `older` and `note` are strings, "" if there is nothing to say."""
+    """A stored run; `older` and `note` are "" if they do not apply."""
 
     key: str
     case_key: str  # of its question set
@@ -76,7 +76,7 @@ class QuestionSetRow:
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
-    """A case of a question set."""
+    """A case in a question set."""
 
     case: int  # its number, the row in every table of the question set
     id: str

@@ -28,7 +28,7 @@ KEY_LETTERS = 8  # of a run's key, that tell it from others of its model
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """A question set, with one run per model, all with the same version of the probe and the metrics.
+    """A question set with one run per model; all runs have the same version of the probe and the metrics.
 
     Created once by `question_set` and passed on, so that all views use the same runs.
     """
@@ -388,11 +388,11 @@ def facts(store: Store, question_set: QuestionSet) -> QuestionFacts:
 def version(run: Mapping) -> tuple[int, frozenset[str]]:
     """Return the versions of a run's probe and metrics; runs with equal versions can be compared.
 
-    Metrics of caption order are ignored, so a model that ran in both orders can be compared with
+    Metrics on caption order are ignored, so a model that ran in both orders can be compared with
     one that ran once.
 
     Args:
-        run: The `run` of a manifest.
+        run: The `run` entry of a manifest.
     """
     ignored = _named(registry.load_probe(run["probe"]).order_metrics)
     return run["probe_version"], frozenset(run["metrics"]) - ignored

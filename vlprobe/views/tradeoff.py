@@ -72,7 +72,7 @@ def trade_off_sides(probe: str) -> TradeOff:
 
 
 def published_trade_off(up: str) -> pd.DataFrame:
-    """Return LGIP's table 2: model, x (invariance error), y, note; cosines and shares."""
+    """Return the values in LGIP's table 2: model, x (invariance error), y (metric `up`), note; cosines and shares."""
     cells = published.load("lgip")
     cells = cells.loc[cells["table"] == 2]
     values = cells.pivot(index="model", columns="metric", values="value")
@@ -120,7 +120,7 @@ def trade_off_by_type(
 
 
 def published_values(probe: str, number: int, metric: str) -> pd.DataFrame:
-    """Return the values of one metric in a paper's table: model, slice (its split), value, note; shares, cosines."""
+    """Return the values of one metric in a paper's table: model, slice (the split), value, note; cosines and shares."""
     cells = published.load(probe)
     cells = cells.loc[(cells["table"] == number) & (cells["metric"] == metric)]
     table = cells.assign(slice=cells["split"], value=rescaled(cells))

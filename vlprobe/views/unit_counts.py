@@ -83,9 +83,9 @@ def unit_counts(
         Columns of equal length: subtype, unit (the index of its name among all names), n_cases. For
         model i: `answered_i`, `fooled_i`, `tied_i` and `moved_i` (the sum of its movements). For
         model i compared with the first model: the BUCKETS with the suffix `_i`, and for the cases
-        that both answered, their number `both_i` and the wrong answers and movements of the first model and
-        model i, where one of two answers counts as half a case. Sorted by subtype, then by number
-        of cases per unit, then by unit.
+        that both answered, their number `both_i` and the wrong answers and movements of the first
+        model and model i, where one of two answers counts as half a case. Sorted by subtype, then
+        by number of cases per unit, then by unit.
     """
     # Items that share a picture are one observation.
     by_item = runs[0].n_units >= runs[0].n_items
@@ -172,7 +172,7 @@ def _summed(cells: UnitCells, movement: np.ndarray, is_counted: np.ndarray) -> n
 
 @remembered
 def _cells(table: CaseTable, kind: str, by_item: bool) -> UnitCells:
-    """Return the cells of a kind, cached because they are the same for all models."""
+    """Return the cells for one kind of cases, cached because all models share them."""
     return _cells_of(table, table.numbers("kind = ?", [kind]), by_item)
 
 

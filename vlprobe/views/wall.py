@@ -39,7 +39,7 @@ class ModelVerdict:
 
 @dataclass(frozen=True, slots=True)
 class WallCard(CaseRow):
-    """A case on the wall; `source` and `target` are words in its texts, `images` are the question's own pictures."""
+    """A case as a card on Explore; `source` and `target` are words in its texts, `images` are its own pictures."""
 
     true_text: str
     wrong_text: str  # the text that should lose, or a rewording; "" if a picture should lose
@@ -60,7 +60,7 @@ class WallCard(CaseRow):
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The position of a case on the wall, with the ids of the neighboring cards, "" if there is none."""
+    """The position of a case on Explore, with the ids of the neighboring cards, "" if there is none."""
 
     place: int  # of its picture, from 1; 0: the case does not pass the filter
     total_pictures: int

@@ -40,7 +40,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Fronts:
-    """The top candidates of one model in both galleries, best first: at most SHOWN + 1."""
+    """One model's top candidates in the galleries without and with mixtures, best first: at most SHOWN + 1."""
 
     clean: tuple[Candidate, ...]
     whole: tuple[Candidate, ...]

@@ -26,7 +26,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
-    """The share from which one model prefers the right picture."""
+    """The share from which on one model prefers the right picture to its mixture."""
 
     model: str
     wins: tuple[bool | None, ...]  # by share, in the order of SHARES; None: not asked
@@ -103,7 +103,7 @@ def _standing(
 
 
 def _place(fronts: Fronts, case: MixedCase, own: float, is_stored: bool) -> int:
-    """Count how many of the top candidates precede the own mixture, as stored or by its score."""
+    """Count how many of the top candidates rank before the right picture's mixture, as stored or by score."""
     if is_stored:
         for place, candidate in enumerate(fronts.whole):
             if candidate.item == case.item and candidate.is_mixture:
