@@ -90,7 +90,7 @@ def is_thing(words: str, article: str) -> bool:
 
 
 def article_before(word: str, caption: str) -> str:
-    """Return "a" or "the" if such an article stands shortly before a word in a caption, or "".
+    """Return "a" if an indefinite word comes shortly before a noun, "the" for a definite one, or "" for neither.
 
     >>> article_before("bird", "A gray bird is shown."), article_before("trains", "three yellow trains")
     ('a', '')

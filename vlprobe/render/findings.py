@@ -1,6 +1,6 @@
 """Findings in words: which model is better in a comparison, a ranking or a trade-off.
 
-No other module says that a model is better, and this one never claims more than `views.paired_tests` proves. A model is
+No other module calls a model better, and this one never claims more than `views.paired_tests` proves. A model is
 called better only if the difference is clear after the correction for all tests and the model is above guessing. A
 control, or a model that failed its checks, is never called better. All other results are tied or unknown.
 """
@@ -64,7 +64,7 @@ def verdict(
 
 
 def power_of_ties(tests: PairedTests) -> str:
-    """Say which difference the tests of tied models would have detected on all cases, or return "" without ties."""
+    """Describe the difference that the tests of tied models would have detected, or return "" without ties."""
     tied = [row.detectable for row in tests.rows if row.verdict == "tied" and not row.subtype]
     return power(tied, tests.unit)
 
@@ -207,7 +207,7 @@ class _Comparison:
         return joined(less, self.skills(skills)), winners, self.proof(pairs)
 
     def no_better(self, models: Sequence[ModelShare], other: ModelShare) -> str:
-        """Say that no model is clearly better than a control or a model that failed its checks."""
+        """State that no model is clearly better than a control or a model that failed its checks."""
         do = "does" if len(models) == 1 else "do"
         return f"{self.named(models)} {do} no better than {self.name(other)}."
 
@@ -226,7 +226,7 @@ class _Comparison:
         return self.furthest(self.row(rival, subtype) for rival in rivals for subtype in subtypes)
 
     def less(self, models: Sequence[ModelShare], how: str = "less") -> str:
-        """Say that models are fooled less (or more) often, or that their scores move less."""
+        """State that models are fooled less (or more) often, or that their scores move less."""
         if self.moves:
             return f"{'moves' if len(models) == 1 else 'move'} {how}"
         return f"{_be(models)} fooled {how} often"
@@ -263,7 +263,7 @@ class _Comparison:
         return does_better(subtypes, is_one)
 
     def shares(self, winners: Sequence[ModelShare]) -> str:
-        """Say how often each model is fooled, or how far its scores move. Better models come first."""
+        """State how often each model is fooled, or how far its scores move. Better models come first."""
         unit = self.tests.unit
         values = {each.model: each.share for each in self.everyone}
         start, end, write = "is fooled by", f" of the {wrong_captions(self.kind)}", share
@@ -444,7 +444,7 @@ def unbeaten(tests: PairedTests, names: Mapping[str, str]) -> str:
 
 
 def frequency_sentence(count: int, total: int, lies: str, happened: str) -> str:
-    """Say how often something happened, as a heading.
+    """Return a heading that states how often something happened.
 
     >>> frequency_sentence(126, 1000, "lies", "believed"), frequency_sentence(61, 100, "decoys", "preferred")
     ('One lie in eight is believed.', '61 % of the decoys are preferred.')
@@ -584,8 +584,8 @@ def _values(sides: Sides, points: Sequence[PointRow]) -> str:
 def order_sentences(
     estimates: pd.DataFrame, names: dict[str, str], models: Sequence[str] = ()
 ) -> list[str]:
-    """Say how often the answers of each model change with the order of the captions, with the interval, and in how many
-    orders the model is right. Each model that ran in both orders gets two sentences.
+    """Describe how often the answers of each model change with the order of the captions, with the interval, and in how
+    many orders the model is right. Each model that ran in both orders gets two sentences.
 
     Args:
         estimates: Estimates over all cases, as `views.estimates.estimates` returns them.

@@ -32,7 +32,7 @@ def check_name(name: str) -> str:
 
 
 def fails(count: int, is_control: bool) -> str:
-    """Say how many checks a model fails. For a control, add that it should fail.
+    """State how many checks a model fails. For a control, add that it should fail.
 
     >>> fails(3, True), fails(1, False), fails(0, True)
     ('fails three checks, as it should', 'fails one check', 'passes all checks')

@@ -43,7 +43,7 @@ class MixedAnswers:
 
 
 def amount(stays: int) -> str:
-    """Say how much of the other picture is in a mixture that keeps `stays` percent of the right one.
+    """Describe how much of the other picture is in a mixture that keeps `stays` percent of the right one.
 
     >>> amount(90), amount(88)
     ('a tenth', '12 %')
@@ -68,7 +68,7 @@ def is_patched(case: MixedCase) -> bool:
 
 
 def heading(case: MixedCase, model: str, name: str) -> str:
-    """Return the outcome of the search in one line. The line says that a mixture won only if it did."""
+    """Return the outcome of the search in one line. A mixture is called the winner only if it won."""
     ranks = case.ranks_of(model)
     if case.is_lost_to_own:
         is_patch = is_patched(case)
@@ -85,7 +85,7 @@ def heading(case: MixedCase, model: str, name: str) -> str:
 
 
 def subtitle(counts: SearchCounts, share: int, is_patch: bool, name: str) -> str:
-    """Say how many searches a model finds first without mixtures, and how many of them it loses to mixtures."""
+    """State how many searches a model finds first without mixtures, and how many of them it loses to mixtures."""
     parts = IN_PARTS.get(100 - share, f"{100 - share} % of another picture")
     mixtures = f"Patches on {parts}" if is_patch else f"Mixtures with {parts}"
     successes = (
@@ -199,7 +199,7 @@ def component_data(
 
 
 def _boxes(case: MixedCase, size: tuple[int, int], shares: Sequence[int]) -> list:
-    """Return the position of the patch at each step. A share without a step of its own gets the nearest step's box."""
+    """Return the position of the patch at each step. A share without its own step gets the nearest step's box."""
     by_share = dict(zip(SHARES, boxes(size, case.edit), strict=True)) if case.edit else {}
     nearest = {share: min(SHARES, key=lambda step: abs(step - share)) for share in shares}
     return [by_share[nearest[share]] for share in shares]
@@ -239,7 +239,7 @@ def strips(case: MixedCase, answers: MixedAnswers, source: Source) -> dict:
 
 @dataclass(frozen=True, slots=True)
 class _Frames:
-    """Draws candidates as frames of a strip."""
+    """Builds the frames of a strip from candidates."""
 
     case: MixedCase
     source: Source

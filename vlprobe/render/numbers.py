@@ -75,7 +75,7 @@ def between(low: float, high: float, unit: str) -> str:
 
 
 def power(values: Iterable[float], unit: str) -> str:
-    """Say which difference, or range of differences, tests would have detected, or return "" if unknown.
+    """Describe the difference (or range of differences) that tests would have detected, or return "" if unknown.
 
     >>> power([0.021], "rate"), power([0.021, 0.034], "rate")
     ('A difference of 2.1 points would have been found (80 % power).', 'A difference of 2.1 to 3.4 points would have \

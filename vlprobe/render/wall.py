@@ -56,7 +56,7 @@ def pattern_words(key: str) -> tuple[str, str]:
 
 
 def lift_words(pattern: Pattern) -> str:
-    """Say how many times as often the words of a pattern fool the model as other edits do."""
+    """State how much more often the words of a pattern fool the model than other edits do."""
     others = "the average" if pattern.key.startswith(TYPE) else "edits of the same type"
     return f"Fools the model {pattern.lift:.1f} times as often as {others} ({100 * pattern.base:.1f} %)"
 

@@ -199,7 +199,7 @@ def dataset_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
 def distinct(labels: Mapping[str, str]) -> dict[str, str]:
     """Make labels unique, because a picker cannot tell two equal labels apart.
 
-    Equal labels get the shortest ends of their stored names that differ.
+    Equal labels get the end of their stored names as a suffix, just long enough to differ.
 
     >>> distinct({"csv:/a/x.csv": "Table (x.csv)", "csv:/b/x.csv": "Table (x.csv)", "demo": "Drawn"})
     {'csv:/a/x.csv': 'Table (x.csv) · a/x.csv', 'csv:/b/x.csv': 'Table (x.csv) · b/x.csv', 'demo': 'Drawn'}

@@ -20,7 +20,7 @@ QUIET = "#8a94a3"  # lines that are not data: readable on white and on near-blac
 
 
 def on_dark(figure: go.Figure) -> go.Figure:
-    """Replace the model colors in a figure by those for a dark page."""
+    """Replace the model colors in a figure with the colors for a dark page."""
 
     def recolored(value: object) -> object:
         if isinstance(value, str):

@@ -226,7 +226,7 @@ def _bracket(
 
 
 def scorecard_reading(tests: PairedTests) -> str:
-    """Explain the letters of the scorecard, and say which difference the tests of tied models would have detected."""
+    """Explain the letters of the scorecard, and the difference that tests of tied models would have detected."""
     return joined(
         "Models that share a letter are tied: no paired test by picture tells them apart (p adjusted for "
         f"{counted(len(tests.rows), 'pair')}, Holm). Being tied is not "

@@ -141,7 +141,7 @@ def _number(score: float) -> str:
 
 
 def _summary(edits: Sequence[Edited], margins: np.ndarray) -> tuple[str, str]:
-    """Say how many wrong captions fool a model, and return the text with its color class."""
+    """Return a text on how many wrong captions fool a model, and its color class."""
     verdicts = [
         verdict(True, margin)
         for edited, margin in zip(edits, margins.tolist(), strict=True)

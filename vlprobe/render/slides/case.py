@@ -93,7 +93,7 @@ def _side(card: CaseCard, side: int, text: CaseText, detail: str) -> Slide:
 
 
 def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
-    """Say how many models are fooled. Ties count as fooled.
+    """State how many models are fooled. Ties count as fooled.
 
     >>> answers = [ModelVerdict(name, -1.0, "fooled") for name in ("a", "b")]
     >>> believing(KindPresentation(label=""), answers)

@@ -114,7 +114,7 @@ def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
 
 
 def _worst_subtype(rows: Sequence[SubtypeShare]) -> str:
-    """Say which type of edit fools models most often, if that is clear. The rows are sorted by ascending share."""
+    """Name the type of edit that fools models most often, if that is clear. The rows are sorted by ascending share."""
     *others, worst = rows
     mildest, *higher = rows
     if any(math.isnan(row.low) or math.isnan(row.high) for row in rows):
@@ -186,7 +186,7 @@ def _who_is_better(
 def _headline(
     contestants: Sequence[ModelShare], standings: PairedTests, kind: KindPresentation
 ) -> str:
-    """Say how often all models together are fooled, or how far their scores move."""
+    """State how often all models together are fooled, or how far their scores move."""
     if standings.is_movement:
         mean = sum(contestant.share for contestant in contestants) / len(contestants)
         if standings.unit == "rate":

@@ -83,7 +83,7 @@ def remark(text: str) -> htpy.Element:
 
 
 def commands(lines: str) -> list[htpy.Node]:
-    """Return terminal commands as a block that is on separate lines in the page's source, too."""
+    """Return terminal commands as a block with separate lines in the page's source, too."""
     return ["\n", htpy.pre[lines], "\n"]
 
 

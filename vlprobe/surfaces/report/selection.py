@@ -87,7 +87,7 @@ def _case(
 
 
 def _number(value: float) -> float | None:
-    """Return None for an unknown value. Margins and scores are float32 and get as few digits as identify them."""
+    """Convert a float32 margin or score to the shortest float that identifies it, or None if it is unknown."""
     return None if math.isnan(value) else float(str(np.float32(value)))
 
 

@@ -121,7 +121,7 @@ def _distinct_answer(card: WallCard, kind: KindPresentation, model: str) -> obje
 
 
 def _number(margin: float) -> float | None:
-    """Return None for an unknown margin. Margins are float32 and get as few digits as identify them."""
+    """Convert a float32 margin to the shortest float that identifies it, or None if it is unknown."""
     return None if math.isnan(margin) else float(str(np.float32(margin)))
 
 

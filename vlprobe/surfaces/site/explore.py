@@ -1,7 +1,7 @@
 """The Explore page of a site: the wall for one kind of question, for every model, with filters.
 
 A site contains only the first cases of each model and outcome, and those of each pattern. All counts refer to the whole
-question set, and the page says how many cases there are.
+question set, and the page shows the number of cases.
 """
 
 import math
