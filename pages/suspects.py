@@ -1,4 +1,4 @@
-"""The Suspect labels page: people judge the cases that every strong model gets wrong."""
+"""The Suspect labels page: people judge the labels of cases that most strong models get wrong."""
 
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.lab import suspects

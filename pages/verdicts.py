@@ -1,4 +1,4 @@
-"""Redirect from a former page for judging edits; Lab and the command `vlprobe sheet` replace it."""
+"""Redirect from a former page for judging edits, which Lab and the command `vlprobe sheet` replaced."""
 
 from vlprobe.dashboard import frame, navigation
 

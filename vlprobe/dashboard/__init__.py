@@ -1,1 +1,1 @@
-"""Code that the dashboard's pages share. No other part of vlprobe imports Streamlit."""
+"""Code that the dashboard's pages share. Apart from the pages of features, only this package imports Streamlit."""

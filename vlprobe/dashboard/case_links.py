@@ -45,7 +45,7 @@ def first_model(models: Sequence[str]) -> str:
 def slice_filter(
     stored: PageSubject, model: str, kinds: Sequence[str], slicing: str, value: str
 ) -> Filter | None:
-    """Build the filter for the wrong captions in a slice that fool a model, or for all its cases if none can.
+    """Build a filter for the wrong captions in a slice that fool a model; for all its cases if none can be fooled.
 
     Returns None if no filter describes the slice.
 
@@ -81,7 +81,10 @@ def slice_filter(
 
 
 def query(stored: PageSubject, case_filter: Filter, case_id: str = "") -> Query:
-    """Return the URL parameters for Explore that select the filtered cases and open the case `case_id`, if given."""
+    """Return the URL parameters for Explore that select the filtered cases and, if given, open a case.
+
+    A parameter of the filter with several values is repeated.
+    """
     words = case_filter.words()
     parameters: Query = {RENAMED.get(name, name): words[name] for name in PARAMETERS if words[name]}
     if case_filter.kind not in movement_kinds():

@@ -1,7 +1,7 @@
-"""The Compare page: model pickers, main finding, forest plot, cases on which two models disagree, and folds.
+"""The Compare page: model pickers, main finding, forest plot, cases on which two models disagree, and expanders.
 
 The URL names the baseline (`model`), the other models in the order of choice (`with`), the kind, the
-question set and the open row (`type`, `other`). For the fold *Case by case*, it names the selected area
+question set and the open row (`type`, `other`). For the *Case by case* expander, it names the selected area
 (`area`, its corners), the bucket, the order and the page. Older URLs name the baseline `base`.
 """
 
@@ -219,7 +219,7 @@ def rivals_of_new_baseline(rivals: Sequence[str], old: str, new: str) -> list[st
 
 
 def draw_nobody(subject: PageSubject) -> None:
-    """Draw a button for each model to compare with, while none is chosen."""
+    """Draw a button for each model that can be compared, shown while no model is chosen."""
     base = subject.names[subject.model]
     st.html(tag("h1", f"Compare {base} with..."))
     st.html(tag("p", f"Choose one to {MOST} models in the list above or here:", class_="vp-quiet"))
@@ -230,20 +230,20 @@ def draw_nobody(subject: PageSubject) -> None:
 
 
 def carried_unit() -> str:
-    """Return the unit for movements and gaps that the URL names."""
+    """Return the unit named in the URL for score movements and differences."""
     return "spread" if st.query_params.get("unit") == "spread" else "cosine"
 
 
 @dataclass(frozen=True)
 class Parting:
-    """The selected row: the baseline against one other model, on one type of edit."""
+    """The selected row of the forest plot: the baseline against one other model, on one type of edit."""
 
     subtype: str  # "": all
     rival: str
 
 
 def parting(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> Parting:
-    """Return the row named in the URL, or else the heading's; if they differ in model, that model's clearest row."""
+    """Return the row named in the URL, or else the heading's row; for another model, its clearest difference."""
     rival = st.query_params.get("other", "")
     rival = rival if rival in contest.rivals else proof.model
     linked = st.query_params.get("type")
@@ -305,7 +305,7 @@ SHOWN = 6  # cards in a column
 
 
 def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting) -> Filter:
-    """Draw the heading, both columns, and a summary of the cases in neither; return the left column's filter."""
+    """Draw a column of cases for each model and a summary of the other cases; return the left column's filter."""
     test = comparison.row(parting.rival, parting.subtype)
     pairs = (contest.model, parting.rival), (parting.rival, contest.model)
     filters = [side_filter(contest.kind, *pair, parting.subtype) for pair in pairs]
@@ -327,7 +327,7 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting
 
 
 def filter_of_case(contest: PageSubject, parting: Parting) -> Filter:
-    """Return the filter for the column that contains the URL's case; if neither does, select all cases of its kind."""
+    """Return the filter for the column that contains the URL's case, or for all cases of its kind if neither does."""
     number = view(views.rows.case_number, contest.question_set, st.query_params["case"])
     for pair in ((contest.model, parting.rival), (parting.rival, contest.model)):
         column = side_filter(contest.kind, *pair, parting.subtype)
@@ -395,7 +395,7 @@ MEASURED = (
 
 
 def draw_all_models(contest: PageSubject) -> None:
-    """Draw the fold that ranks all models in the question set, with brackets around tied models."""
+    """Draw an expander that ranks all models in the question set, with brackets around tied models."""
     models = contest.question_set.models
     label = f"All {len(models)} models: which are tied"
     with fold("all_models", label, ":material/leaderboard:") as is_open:
@@ -409,14 +409,14 @@ def draw_all_models(contest: PageSubject) -> None:
 
 
 def draw_measured(contest: PageSubject, comparison: PairedTests) -> None:
-    """Draw the fold that explains units and averaging, and lists every number with its interval and p-value."""
+    """Draw an expander that explains units and averaging, and lists every number with its interval and p-value."""
     with fold("measured", "How it is measured", ":material/function:") as is_open:
         if is_open:
             _draw_numbers(contest, comparison)
 
 
 def draw_details(contest: PageSubject, comparison: PairedTests) -> None:
-    """Draw the fold with notes, details about the question set, and downloads."""
+    """Draw an expander with notes, details about the question set, and downloads."""
     with fold("details", "Details", ":material/data_object:") as is_open:
         if is_open:
             frame.notes(contest)
@@ -480,7 +480,7 @@ PARAMETERS = ("area", "bucket", "tool", "sort")  # of the URL, that only this fo
 
 
 def draw_fold(contest: PageSubject, rival: str) -> Filter | None:
-    """Draw the fold *Case by case*; return the filter for its cases, or None if it is closed or lacks scores."""
+    """Draw the *Case by case* expander; return the filter for its cases, or None if it is closed or lacks scores."""
     runs = [contest.question_set.run(model) for model in (contest.model, rival)]
     if not all(run.is_scored for run in runs):
         return None

@@ -1,4 +1,4 @@
-"""A drawer that shows one case, with links to the next one, and the popover *Share*."""
+"""A drawer that shows one case, with links to the next one, and the *Share* popover."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -129,7 +129,7 @@ def _step(case_id: str, page: int) -> None:
 
 
 def _has_words(card: WallCard) -> bool:
-    """Return whether the case has a picture on this machine that users can test with their own words."""
+    """Return whether a case's picture is on this machine, so that users can test it with their own words."""
     return views.rows.are_here(card.images[:1])
 
 
@@ -375,7 +375,7 @@ LOCAL_LINK = "Works only on this computer. To share this view, use “Download a
 
 
 def draw_share(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
-    """Draw the popover *Share* with its five parts."""
+    """Draw the *Share* popover with its five parts."""
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
         draw_part("Link")
         quiet(LOCAL_LINK if urlsplit(address()).hostname in LOCAL_HOSTS else LINK)

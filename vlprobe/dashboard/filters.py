@@ -1,4 +1,4 @@
-"""Filters of the Explore page: the URL, the popover *Filters*, the facets next to the wall, the active filters."""
+"""Filters of the Explore page: the URL, the *Filters* popover, the facets next to the wall, the active filters."""
 
 import math
 from collections.abc import Callable, Container, Sequence
@@ -71,7 +71,7 @@ OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Not fooled", "all": "Al
 
 @dataclass(frozen=True)
 class ActiveFilter:
-    """One condition that narrows the wall, and the filter without that condition."""
+    """One condition that narrows the cases on the wall, and the filter without that condition."""
 
     parameter: str  # of the URL
     label: str
@@ -328,7 +328,7 @@ def drop(parameter: str, value: str = "") -> None:
 
 
 def nearest_to_drop(stored: PageSubject, case_filter: Filter) -> Sequence[tuple[ActiveFilter, int]]:
-    """Return the filter to drop so that the fewest cases pass, with their number; empty if no single one helps."""
+    """Return the filter whose removal lets the fewest cases pass, and their number; empty if no removal helps."""
     narrowing = active_filters(case_filter)
     if case_filter.outcome in ("tied", "held") and not case_filter.other:
         label = f"{OUTCOMES[case_filter.outcome].lower()} only"
@@ -467,7 +467,7 @@ def _choose_together(about: PageSubject, every: dict[str, str]) -> None:
 
 
 def _write_states(about: PageSubject, states: dict[str, str], agreement: str | None = None) -> None:
-    """Write the outcome required of each model to the URL, replacing the comparison of two models."""
+    """Write the outcome required of each model to the URL, and remove the comparison of two models from it."""
     outcome = states.get(about.model, "any")
     changes: dict[str, str | Sequence[str] | None] = {
         "outcome": None if outcome == "fooled" else {"any": "all"}.get(outcome, outcome)

@@ -122,7 +122,7 @@ def unit(stored: PageSubject, *names: str) -> str:
 
 
 def averaging(stored: PageSubject, metric: Metric | None = None) -> str:
-    """Return the chosen averaging; draw a picker only if the metric has both kinds and they differ."""
+    """Return the chosen averaging, pooled by default. Draw no picker if the metric has only one or both agree."""
     if metric is not None and len(metric.averaging) == 1:
         return metric.averaging[0]
     if not view(views.estimates.averaging_matters, stored.question_set):

@@ -74,7 +74,7 @@ def draw_page() -> None:
 
 
 def _show_new_results() -> None:
-    """Switch to the most complete question set when it changes, unless another was chosen; watch running jobs."""
+    """Switch to the most complete question set when that changes, unless the user chose another; watch running jobs."""
     leading = next(iter(view(views.runs.question_sets)["case_key"]), "")
     earlier = st.session_state.get(LEADING, leading)
     if leading != earlier and st.query_params.get("set", earlier) == earlier:
@@ -304,7 +304,7 @@ def mixed_door(about: PageSubject) -> MixedDoor | None:
 
 
 def _searched(about: PageSubject) -> QuestionSet | None:
-    """Return searches among mixed pictures: preferably in Home's question set, else on its dataset, else any."""
+    """Return the most complete searches among mixed pictures: on Home's question set, else its dataset, else any."""
     rows = view(views.runs.question_set_rows)
     dataset = next((row.dataset for row in rows if row.case_key == about.key), "")
     candidates = sorted(

@@ -1,4 +1,4 @@
-"""Explore's view of one mixed picture: right + partner = mixture, a slider, both galleries, and all models.
+"""Explore's view of one mixed picture: right + partner = mixture, a slider, both galleries, and each model's result.
 
 The URL names the case (`case`), or else the mixture (`mixture`) whose first case is shown; `wall`
 switches to the wall of all cases.
@@ -195,7 +195,7 @@ def _draw_case(about: MixedCasePosition, case: MixedCase) -> None:
 
 
 def _turns(about: MixedCasePosition, case: MixedCase, shares: "Shares") -> tuple[ModelTurn, ...]:
-    """Return the share from which each model prefers the right picture, earliest first; the selected model is kept."""
+    """Return the share from which each model prefers the right picture, earliest first; keep the selected model."""
     question_set = about.subject.question_set
     models = question_set.ordered_models
     stored = view(views.mixed.case.stored_wins, question_set, case, models)
@@ -307,7 +307,7 @@ def _ask_one(case: MixedCase, question_set: QuestionSet, name: str) -> None:
 
 
 def _opened(picture: Picture) -> Image.Image:
-    """Return a picture as a model sees it; redraw a demo scene exactly if its file is missing."""
+    """Open a picture as a model sees it. If a demo scene's file is missing, draw the scene again pixel for pixel."""
     if not containers.is_file(picture.path) and (image := drawn.draw(picture)):
         return image
     return pictures.open_picture(picture)

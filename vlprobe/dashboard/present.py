@@ -89,7 +89,7 @@ def _pick_kind(stored: PageSubject) -> str:
 
 
 def _story(stored: PageSubject, kind: str) -> Story:
-    """Return the story for the slides; if another first case is chosen, only that case is loaded again."""
+    """Return the content of the slides; if another first case is chosen, only that case is loaded again."""
     told = view(story, stored.question_set, kind)
     if case_id := st.query_params.get("case", ""):
         told = replace(told, opener=view(opener, stored.question_set, kind, case_id))

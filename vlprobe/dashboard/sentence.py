@@ -126,7 +126,7 @@ def _stop_at_strangers(sets: Sequence[QuestionSetRow]) -> None:
 
 
 def _strangers(sets: Sequence[QuestionSetRow]) -> Iterator[tuple[str, str]]:
-    """Yield the kind of each result that the URL names but that is not stored here, with its name."""
+    """Yield a label and a name for each result that the URL names but that is not stored here."""
     linked = {name: st.query_params.get(name, "") for name in LINKED}
     by_key = {stored.case_key: stored for stored in sets}
     linked_set = by_key.get(linked["set"])

@@ -1,4 +1,4 @@
-"""Buttons, links, rows, folds and error messages that all pages use."""
+"""Buttons, links, rows, expanders and error messages that all pages use."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -60,14 +60,14 @@ BETWEEN = "|"  # names in the URL
 
 @contextlib.contextmanager
 def fold(name: str, label: str, icon: str, parameters: Sequence[str] = ()) -> Iterator[bool]:
-    """Draw a fold, and yield whether it is open.
+    """Draw an expander whose state is stored in the URL, and yield whether it is open.
 
     Args:
-        name: Name of the fold in the URL.
-        label: Title of the fold.
+        name: Name of the expander in the URL.
+        label: Title of the expander.
         icon: Icon before the title.
-        parameters: URL parameters that apply only inside this fold; a link that contains one of them
-            opens the fold.
+        parameters: URL parameters that apply only inside this expander; a link that contains one of them
+            opens it.
     """
     key = f"fold_{name}"
     if any(parameter in st.query_params for parameter in parameters):
@@ -78,7 +78,7 @@ def fold(name: str, label: str, icon: str, parameters: Sequence[str] = ()) -> It
 
 
 def open_folds() -> list[str]:
-    """Return the names of the folds that are open according to the URL."""
+    """Return the names of the expanders that are open according to the URL."""
     return [name for name in st.query_params.get("open", "").split(BETWEEN) if name]
 
 

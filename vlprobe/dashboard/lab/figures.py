@@ -78,7 +78,7 @@ def chart_of_cases(
     kinds: Sequence[str],
     slicing: str = "subtype",
 ) -> None:
-    """Draw a figure made from stored results and the URL; clicking a mark opens its cases in Explore."""
+    """Draw a figure made from stored results and the URL. Clicking a mark opens the cases behind it in Explore."""
     points = chart(lambda: case_links.with_names(make(), stored.models), key, alt, clickable=True)
     case_links.open_clicked(
         points,
@@ -273,7 +273,7 @@ def severity(stored: PageSubject) -> None:
 
 
 def has_deviations(stored: PageSubject) -> bool:
-    """Return whether cases have two pictures, so that an equivariance deviation exists."""
+    """Return whether the question set has cases with two pictures, and therefore an equivariance deviation."""
     return not view(views.papers.deviations, stored.question_set, "cosine", "").empty
 
 
@@ -342,7 +342,7 @@ def subsets(stored: PageSubject) -> None:
 
 
 def lexical(stored: PageSubject, model: str) -> None:
-    """Draw VISLA's edit distances, and the accuracy by how much shared words mislead."""
+    """Draw the distances between VISLA's captions, and accuracy as a function of how much shared words mislead."""
     choices = view(views.estimates.choices, stored.question_set)
     of_texts = choices.loc[choices["kind"] == "t2t", "subtype"]
     if not len(of_texts):

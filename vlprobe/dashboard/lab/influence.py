@@ -243,7 +243,7 @@ def _encoder(name: str, does: str, inputs: str) -> Player | None:
 
 @st.cache_data(max_entries=100, show_spinner=False)  # 18 ms with a demo model, the smallest
 def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, float]], list[str]]:
-    """Return how far removing each word, keyed by its start, moves each caption's embedding; and each weakest noun."""
+    """For each caption, return how far removing each word (by start) moves the embedding, and the weakest noun."""
     words = [influence.word_spans(caption) for caption in captions]
     nouns = [
         [(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in captions

@@ -39,7 +39,7 @@ VERDICTS = {
 
 
 def examined() -> Examination:
-    """Draw a picker for model checks and return the choice. If no model has been checked, say how to begin and stop."""
+    """Draw a picker for checked models and return the choice. If there are none, say how to begin and stop the page."""
     examinations = view(views.fitness.examinations)
     if not examinations:
         st.info(
@@ -80,7 +80,7 @@ def matrix() -> None:
 
 
 def verdict(examination: Examination) -> None:
-    """Draw the outcome in one sentence, below the publisher of the answers if vlprobe did not compute them."""
+    """Draw the outcome of the checks in one sentence, below a credit if others published the answers."""
     digest = examination.model_digest
     runs = [run for run in view(views.runs.run_rows) if run.model_digest == digest]
     if line := published_line(runs[:1]):
@@ -151,7 +151,7 @@ def _row(check: Check, of_control: bool) -> str:
 
 
 def passport(examination: Examination) -> None:
-    """Draw every property of the model that can change a number."""
+    """Draw a table of every property of the model that can change its scores."""
     rows = [
         f'<tr class="first">{tag("th", name, scope="row")}<td>{breakable(str(value))}</td></tr>'
         for name, value in examination.passport.items()
@@ -165,7 +165,7 @@ def passport(examination: Examination) -> None:
 
 
 def erased(examination: Examination) -> None:
-    """Draw the edits that never reach the model."""
+    """Draw a table of edits that the tokenizer undoes, so that they never reach the model."""
     rows = [
         f'<tr class="first">{tag("th", f"{row.kind}: {row.rule}", scope="row")}'
         f"{tag('td', f'{row.count:,} of {row.of:,}')}{tag('td', row.reason)}</tr>"

@@ -268,7 +268,7 @@ def _mend(damages: tuple[Damage, ...]) -> None:
 
 
 def _busy(damage: Damage, history: History, probes: Set[str]) -> bool:
-    """Return whether a job may be using damaged data; if its run is unknown, any unfinished job counts."""
+    """Return whether a job may be using damaged data. If the data's run is unknown, any unfinished job counts."""
     if _place(damage)[0] not in ("runs", "cases"):
         return False
     of_damage = {history.requests[key].probe for key in _runs_of(damage, history)}

@@ -1,4 +1,4 @@
-"""Parts that Lab's pages share: the opening, and a paper's table filled from the user's runs; also Printed numbers."""
+"""Parts that Lab's pages share: the top of a page and a paper's table with the user's runs; also Printed numbers."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -165,13 +165,13 @@ def capital(text: str) -> str:
 
 @contextmanager
 def how_it_is_measured() -> Iterator[None]:
-    """Open the fold that explains what the numbers are, their unit and how to read them."""
+    """Open the expander that explains what the numbers are, their unit and how to read them."""
     with st.expander("How it is measured", icon=":material/straighten:", key="how_measured"):
         yield
 
 
 def end(stored: PageSubject, name: str) -> None:
-    """Draw the end of a page: the paper's table in a fold, notes on the models, and details about the question set."""
+    """Draw the end of a page: the paper's table in an expander, notes on the models, and question set details."""
     with st.expander(
         "In the format of the paper's tables", icon=":material/table_chart:", key="paper_table"
     ):
@@ -203,7 +203,7 @@ def draw_table(stored: PageSubject) -> PaperTable:
 
 
 def _draw_notes(notes: Sequence[str]) -> None:
-    """Draw numbered notes on printed numbers in a fold; nothing if there are none."""
+    """Draw numbered notes on printed numbers in an expander; nothing if there are none."""
     if notes:
         with st.expander(f"Notes on the printed numbers ({len(notes)})"):
             st.html(papers.numbered(notes))

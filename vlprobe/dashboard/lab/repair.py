@@ -88,7 +88,7 @@ class Repaired:
 
 
 def repaired() -> Three:
-    """Pick the models for before, control and after, with buttons for examples; "" if there is no such model."""
+    """Pick the original model, the control and the repaired model; "" if no model fits. Buttons offer examples."""
     tuned = trained()
     shipped = [name for name in registry.names("models") if name.startswith("demo:")]
     names = list(dict.fromkeys([*shipped, *tuned, *ordered(view(views.runs.models))]))
@@ -127,7 +127,7 @@ def _first(tuned: dict[str, str], plain_: bool) -> str:
 
 
 def _choose(models: Sequence[str]) -> None:
-    """Put an example's models into the URL. A link to the current page would not change the URL."""
+    """Write an example's models to the URL. A link to the current page would not change the URL."""
     st.query_params.update(dict(zip(HELP, models, strict=True)))
 
 
@@ -210,7 +210,7 @@ def changed(models: Three) -> None:
 
 
 def _draw_repaired(models: Three) -> None:
-    """Draw how many cases fool only the model before and only the model after, with examples of repaired cases."""
+    """Draw how many cases fool only the original and only the repaired model, with examples of repaired cases."""
     before, _, after = models
     repaired = _most_repaired(before, after)
     if repaired is None:
@@ -242,7 +242,7 @@ def _draw_repaired(models: Three) -> None:
 
 
 def _most_repaired(before: str, after: str) -> Repaired | None:
-    """Return the question set and kind that both models answered with the most repaired cases, net of broken ones."""
+    """Return the question set and kind, answered by both models, with the most repaired cases minus broken ones."""
     every: list[Repaired] = []
     for key in view(views.repair.repair_sets, (before, after)).values():
         stored = page_subject(key)
@@ -263,7 +263,7 @@ def _most_repaired(before: str, after: str) -> Repaired | None:
 
 
 def _draw_first_lists(before: str, after: str) -> None:
-    """Draw captions whose top five changed, each with both lists; nothing if no such search was run."""
+    """Draw captions whose top five results changed, with both lists; nothing if neither model was run on searches."""
     key = view(views.repair.repair_sets, (before, after)).get("rococo")
     if not key:
         return
@@ -333,7 +333,7 @@ def seeds(models: Three) -> None:
 
 
 def _other_seeds(models: Three) -> list[tuple[str, str]]:
-    """Return pairs of control and repaired model that differ from the chosen pair only in their seed."""
+    """Return pairs of a control and a repaired model that differ from the chosen pair only in their seed."""
     _, control, after = models
     available = {*registry.names("models"), *view(views.runs.models)}
     numbered = [(f"{control}-{number}", f"{after}-{number}") for number in range(2, SEEDS + 1)]

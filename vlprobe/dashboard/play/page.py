@@ -204,7 +204,7 @@ ABOUT_DRAWS = (
 
 
 def pick_round() -> tuple[PageSubject, QuizRound] | None:
-    """Return the question set and the questions named in the URL; None if no stored run is eligible."""
+    """Pick the question set and the questions of a round; None if no stored run is eligible."""
     sets = _quiz_sets()
     if not sets:
         return None
@@ -252,7 +252,7 @@ def _pick(label: str, name: str, options: dict[str, str]) -> str:
 
 
 def _is_stored(name: str, value: str) -> bool:
-    """Return whether a value in a link names results that exist here but are not eligible for the quiz."""
+    """Return whether a link names a question set or kind that exists here but is not eligible for the quiz."""
     if name == "set":
         return value in set(view(views.runs.question_sets)["case_key"])
     return any(value in presentation.kinds for presentation in presentations().values())
@@ -277,7 +277,7 @@ def new_seed() -> None:
 
 
 def attempted(action: Callable[..., object], *arguments: object) -> bool:
-    """Return whether an action in a room succeeded; store the error for the page to show."""
+    """Run an action in a room and return whether it succeeded; store any error for the page to show."""
     try:
         action(*arguments)
     except VlprobeError as error:
@@ -353,7 +353,7 @@ def sent_by(key: str, event: str) -> object:
 def participants(
     stored: PageSubject, quiz: QuizRound, n_told: int, people: Sequence[Participant]
 ) -> list[Participant]:
-    """Return the people and all models in a round, with their results on the revealed questions."""
+    """Return the people and all models in a round, with their results on the questions revealed so far."""
     names = sentence_names(quiz.models, renamed())
     rights = render_quiz.model_rights(quiz, n_told)
     models = [
@@ -382,7 +382,7 @@ def person_secret() -> str:
 
 
 def current() -> str:
-    """Join the room named in the URL and return its code; "" if there is none."""
+    """Join the room named in the URL and return its code; "" if the URL names none or joining fails."""
     code = st.query_params.get("room", "")
     if not code:
         return ""

@@ -205,7 +205,7 @@ def _say_limits(
 
 
 def _picture(shelf: Mapping[str, Exhibit]) -> PlayPicture | None:
-    """Return the upload, else the picture named in the URL; None for an upload that cannot be read."""
+    """Draw the picture in use and return it: the upload or the picture in the URL; None for an unreadable upload."""
     frame = st.container(key="play_picture")
     default = START if START in shelf else next(iter(shelf))
     linked = st.query_params.get("item", "")
@@ -334,7 +334,7 @@ def _players() -> list[Player]:
 
 
 def _options() -> tuple[int, int, str, str]:
-    """Draw the settings for the edits (seed, number of words, first word), and the filter for the list."""
+    """Draw the settings for the edits (seed, number of words, which word), and the filter for the list."""
     seed_text = st.query_params.get("draw", "")
     seed = int(seed_text) if seed_text.isdecimal() and len(seed_text) < 9 else 42
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -454,7 +454,7 @@ def _photo(image: Image.Image, alternative: str) -> None:
 
 
 def _opened(exhibit: Exhibit, slot: str) -> Canvas:
-    """Return a picture from the shelf, opened when it is first needed; each slot in the session holds one."""
+    """Return an example picture, opened when it is first needed; each slot in the session holds one picture."""
     cached = st.session_state.get(slot)
     if cached is None or cached[0] != exhibit:
         cached = st.session_state[slot] = (exhibit, exhibits.canvas(exhibit.open()))
@@ -536,7 +536,7 @@ def _exhibits(dataset: str, root: str) -> tuple[Exhibit, ...]:
 
 
 def _take_sample() -> None:
-    """Use the sample picture that the user pressed."""
+    """Select the sample picture that the user clicked."""
     pressed = (st.session_state.get("samples") or {}).get("open")
     if pressed:
         st.query_params["item"] = str(pressed)

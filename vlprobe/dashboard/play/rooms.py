@@ -79,7 +79,7 @@ class _Room:
 def _locked(
     method: Callable[Concatenate["Rooms", Parameters], Answer],
 ) -> Callable[Concatenate["Rooms", Parameters], Answer]:
-    """Let one caller at a time run a method, after rooms that are a day old were closed."""
+    """Let only one caller at a time run a method, after closing rooms that are a day old."""
 
     @wraps(method)
     def call(rooms: "Rooms", *arguments: Parameters.args, **named: Parameters.kwargs) -> Answer:
@@ -91,7 +91,7 @@ def _locked(
 
 
 class Rooms:
-    """All rooms on a server. Methods raise InvalidInput for a room that does not exist or a forbidden action."""
+    """All rooms on a server. Methods raise InvalidInput if a room does not exist or an action is not allowed."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.lock = threading.RLock()
@@ -124,7 +124,7 @@ class Rooms:
 
     @_locked
     def join(self, code: str, secret: str) -> str:
-        """Let a person join, unless they are already in the room; return the code in its normal form.
+        """Add a person to a room, unless they are already in it; return the room's code in its normal form.
 
         Args:
             code: The code as the person typed it.

@@ -1,8 +1,8 @@
 """The form that runs a test, in three steps: models, tests and pictures. Everything is checked before a run starts.
 
 The options of probes and of the runner are declared as data, and the form draws a field for each. The fields are in
-folds and are drawn only while their fold is open. Their values, and the choices in the three steps, are kept when a
-fold is closed and when the user leaves the page.
+expanders and are drawn only while their expander is open. Their values, and the choices in the three steps, are kept
+when an expander is closed and when the user leaves the page.
 """
 
 import re
@@ -57,7 +57,7 @@ NO_CHANGES = "Results of earlier runs are on the other pages. Install vlprobe to
 
 
 def draw() -> None:
-    """Draw the form. Errors in earlier runs are shown without hiding the list below, which offers their repair."""
+    """Draw the form. If earlier runs cannot be read, show the error but keep the list below, which can repair them."""
     st.title("Run a test", anchor=False)
     stays = "All data stays on this computer"
     if servers := ", ".join(endpoints.named()):
@@ -104,7 +104,7 @@ def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool
     """Draw a card that acts as one check box. `text` is HTML.
 
     The check box has the plain title as its name for screen readers, and the card draws the title, because
-    screen readers would read Streamlit's Markdown characters aloud.
+    otherwise screen readers would read Markdown characters aloud.
     """
     with column.container(border=True, key=f"card_{key}", height="stretch"):
         name = UNSPOKEN.sub(" ", title)
@@ -199,7 +199,7 @@ def _pick_pictures(options: Sequence[str], labels: Mapping[str, str]) -> str | N
 
 
 def _draw_options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Draw a fold with the options of each chosen probe; return the typed values by probe and option."""
+    """Draw an expander with the options of each chosen probe; return the typed values by probe and option."""
     typed: dict[str, dict[str, object]] = {name: {} for name in chosen_probes}
     for name in chosen_probes:
         if described := registry.load_probe(name).options:
@@ -218,11 +218,11 @@ def _report(slot: DeltaGenerator, text: str) -> None:
 def _fold_of_fields(
     name: str, label: str, groups: Sequence[Sequence[Option]], prefix: str
 ) -> dict[str, object]:
-    """Draw a fold with a field for each option.
+    """Draw an expander with a field for each option.
 
     Args:
-        name: Name of the fold in the URL.
-        label: Title of the fold; the number of values that differ from the defaults is added to it.
+        name: Name of the expander in the URL.
+        label: Title of the expander; the number of values that differ from the defaults is added to it.
         groups: Options for a probe or for runs; each group begins a new row.
         prefix: Prefix for the keys of the fields.
 

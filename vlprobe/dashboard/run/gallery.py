@@ -31,7 +31,7 @@ MEANINGS = {"same": "same", "different": "wrong"}
 
 
 def draw(dataset: str) -> None:
-    """Draw the fold with the gallery; "" stands for the demo's drawn scenes."""
+    """Draw the expander with the gallery for a dataset; "" stands for the demo's drawn scenes."""
     with fold("gallery", "Edits, before and after", ":material/compare:") as is_open:
         if not is_open:
             return

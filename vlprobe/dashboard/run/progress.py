@@ -307,7 +307,7 @@ def draw_resume(job: Job, key: str) -> None:
 
 
 def draw_log(job: Job) -> None:
-    """Draw the last lines of a job's log in a fold."""
+    """Draw the last lines of a job's log in an expander."""
     with st.expander("Log"):
         text = jobs.log(store(), job.id) or "The log is empty."
         st.code(text, language=None, wrap_lines=True)

@@ -110,7 +110,7 @@ class TradeOffData:
         )
 
     def ranges(self) -> Frame:
-        """Return the ends of both axes, which cover the intervals of fit models, or of all models if none is fit."""
+        """Return the ends of both axes. They cover the intervals of models that pass their checks, or else of all models."""
         if self.frame:
             return self.frame
         marks = [point for point in self.known if point.model in self.fit] or self.known

@@ -1,4 +1,4 @@
-"""The Trade-off page: pickers, the finding, the figure next to the worst mistake of one model, and folds.
+"""The Trade-off page: pickers, the finding, the figure next to the worst mistake of one model, and expanders.
 
 The URL names the question set (`set`), the shown models if not all are shown (`shown`), and the model whose
 worst mistake is next to the figure (`model`).
@@ -216,7 +216,7 @@ def _pick_models(subject: PageSubject) -> None:
 
 
 def show_models(models: Collection[str], every: Collection[str]) -> None:
-    """Write the models to show to the URL, unless they are all models or none."""
+    """Write the models to show to the URL; selecting all models or none removes the choice."""
     is_choice = len(models) not in (0, len(every))
     write_choice({"shown": BETWEEN.join(models) if is_choice else None})
 
@@ -371,7 +371,7 @@ def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: st
 
 
 def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
-    """Draw the folds with the data behind the figure."""
+    """Draw expanders with the data behind the figure."""
     with fold("kinds", "By kind of wrong caption", ":material/grid_view:") as is_open:
         if is_open:
             _draw_kinds(subject, trade_off)
