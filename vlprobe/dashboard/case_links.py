@@ -24,17 +24,17 @@ from vlprobe.views.filter import LURE, STRENGTH, Filter, Slice
 from vlprobe.views.named_slices import BREAKDOWN
 from vlprobe.views.unit_counts import BUCKETS
 
-MOST_LINKS = 40  # rows that are links; a table has the rest
-# Fields of a filter that are parameters of Explore's address; RENAMED has other names
+MOST_LINKS = 40  # maximum number of rows drawn as links; a table lists the rest
+# Fields of a filter that are URL parameters of Explore; RENAMED has the names that differ
 PARAMETERS = (
     *("model", "kind", "subtype", "rule", "tag", "bin", "caption", "crossed", "other"),
     *("fooled", "held", "agreement", "named_slice"),
 )
 RENAMED = {"subtype": "type", "named_slice": "slice"}
 BUCKET_NAMES = {outcomes: name for name, outcomes in BUCKETS.items()}
-# An address's parameters; of several values each is a parameter of its own
+# URL parameters; several values repeat the parameter
 Query = dict[str, str | tuple[str, ...] | list[str]]
-Target = Callable[[str, str], Filter | None]  # of a model and the key of a mark
+Target = Callable[[str, str], Filter | None]  # called with a model and the key of a mark
 
 
 def first_model(models: Sequence[str]) -> str:

@@ -11,14 +11,14 @@ from vlprobe.storage import display_names
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 
-MOST_IN_LEGEND = 14  # names; more leave no room for the figure
+MOST_IN_LEGEND = 14  # maximum number of names; more would leave no room for the figure
 ARMS = "Lines are 95 % intervals; where they overlap, the order may be due to chance. "
 
 TOOLBAR = [["lasso2d", "select2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"], ["toImage"]]
 FigureMaker = Callable[[], go.Figure]
 _figures = SingleFlightCache(
     100
-)  # 100 kB each; a page run again saves 30 ms (Breakdown) to 180 ms (Rankings)
+)  # 100 kB each; saves 30 ms (Breakdown) to 180 ms (Rankings) when a page reruns
 
 
 def chart(

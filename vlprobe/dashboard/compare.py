@@ -104,11 +104,11 @@ def _draw_finding(contest: PageSubject, comparison: PairedTests) -> Verdict:
     return finding
 
 
-MOST = views.paired_tests.MOST_COMPARED - 1  # models beside the baseline
-# Pixels of a letter, of the rest of a tag, of the elements at the right of the picker.
+MOST = views.paired_tests.MOST_COMPARED - 1  # models in addition to the baseline
+# Widths in pixels: a letter, the rest of a tag, and the elements at the right of the picker.
 LETTER, TAG, ARROW = 7.6, 58, 84
 NARROWEST, WIDEST = 150, 440
-OLD_CARDS, CARDS = 12, 60  # on a page of cards, before and today
+OLD_CARDS, CARDS = 12, 60  # cards per page, formerly and now
 
 
 def compared_subject() -> PageSubject:
@@ -183,7 +183,7 @@ def _pick_rivals(subject: PageSubject) -> None:
     st.session_state["with"] = rivals
     st.multiselect(
         "Compared with it",
-        # Those that were chosen first, in their order, so that a tag has its mark.
+        # The chosen models come first, in their order, so that each tag gets its model's mark.
         [*rivals, *(model for model in candidates if model not in rivals)],
         format_func=model_labels(subject.models),
         key="with",
@@ -193,7 +193,7 @@ def _pick_rivals(subject: PageSubject) -> None:
         placeholder="no model yet",
         width=int(min(max(letters + ARROW, NARROWEST), WIDEST)),
     )
-    # Each model's mark in its tag, which shows only text
+    # Draw each model's mark in its tag, because a tag can only show text
     rules = [
         f".st-key-with [data-tag]:nth-of-type({nth})::before "
         f'{{ content: "{SHAPES[subject.looks[model].symbol]}"; color: {subject.looks[model].css}; }}'
@@ -301,7 +301,7 @@ def show_row(subtype: str, rival: str) -> None:
     write_choice({"type": subtype, "other": rival})
 
 
-SHOWN = 6  # cards in a column
+SHOWN = 6  # cards per column
 
 
 def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting) -> Filter:
@@ -476,7 +476,7 @@ def rows_csv(comparison: PairedTests) -> str:
     return tables.csv(table)
 
 
-PARAMETERS = ("area", "bucket", "tool", "sort")  # of the URL, that only this fold has
+PARAMETERS = ("area", "bucket", "tool", "sort")  # URL parameters that only this expander uses
 
 
 def draw_fold(contest: PageSubject, rival: str) -> Filter | None:

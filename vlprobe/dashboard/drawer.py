@@ -49,12 +49,12 @@ from vlprobe.surfaces.report import selection
 from vlprobe.views.filter import Filter
 from vlprobe.views.wall import Neighbours, WallCard
 
-SHOWN_ALIKE = 4  # thumbnails
+SHOWN_ALIKE = 4  # number of thumbnails
 MARGIN = "Margin = score of the true caption minus score of the wrong one (the smallest, if there are several)."
 T = TypeVar("T")
-UNDO = "case_undo_before"  # in the session: question set and annotation before the last change
-LISTED_CAPTION = 60  # characters of a caption on a button
-KEY_TAGS = ("ambiguous", "wrong label", "telling", "to discuss")  # of the keys 1 to 4
+UNDO = "case_undo_before"  # session key: question set and annotation before the last change
+LISTED_CAPTION = 60  # maximum characters of a caption on a button
+KEY_TAGS = ("ambiguous", "wrong label", "telling", "to discuss")  # tags for the keys 1 to 4
 
 
 def _close() -> None:
@@ -319,7 +319,7 @@ def _draw_key_tags(stored: PageSubject, card: WallCard) -> None:
             has_tag = name in tags
             changed = tuple(each for each in tags if each != name) + (name,) * (not has_tag)
             press(
-                name,  # Streamlit shows the key
+                name,  # Streamlit adds the key to the label
                 partial(_write, tags=changed),
                 *(stored.key, card),
                 icon="check" if has_tag else "",
@@ -344,8 +344,8 @@ def _undo(case_key: str, before: Annotation) -> None:
     st.session_state.pop(UNDO, None)
 
 
-SIDE = 1000  # pixels at most
-DRAWN_SIDE = 448  # of a drawn scene: twice the size of its file
+SIDE = 1000  # maximum pixels of a picture
+DRAWN_SIDE = 448  # pixels of a drawn scene, twice the size of its file
 
 
 def draw_pictures(card: CaseCard) -> None:
@@ -368,7 +368,7 @@ def draw_pictures(card: CaseCard) -> None:
                     st.html(tag("p", label, class_="vp-quiet vp-small"))
 
 
-LISTED_CASES = 50  # cases with tags or notes
+LISTED_CASES = 50  # maximum number of listed cases with tags or notes
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 LINK = "Opens this view for everyone with access to this dashboard."
 LOCAL_LINK = "Works only on this computer. To share this view, use “Download as a report” below."
@@ -504,7 +504,7 @@ def _annotated(stored: PageSubject) -> None:
     table = view(views.rows.questions, stored.question_set, numbers)
     texts = dict(zip(table["case"], table["texts"], strict=True))
     for annotation in listed:
-        if annotation.case in texts:  # else the file names a case that was never asked
+        if annotation.case in texts:  # otherwise the file names a case that does not exist
             _annotated_case(annotation, texts[annotation.case])
 
 

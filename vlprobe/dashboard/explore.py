@@ -147,8 +147,8 @@ def _draw_mixed(about: PageSubject) -> None:
     _draw_notes(about)
 
 
-PAIRS_PAGE_SIZE = 30  # cards with two pictures
-VIEWS = {"": "Wall", "map": "Map", "suspects": "Suspect labels"}  # of the same cases
+PAIRS_PAGE_SIZE = 30  # cards per page, for cards with two pictures
+VIEWS = {"": "Wall", "map": "Map", "suspects": "Suspect labels"}  # views of the same cases
 
 
 def is_grouped() -> bool:
@@ -171,7 +171,7 @@ def draw_wall(stored: PageSubject, case_filter: Filter) -> None:
     arguments = size, is_grouped()
     cards, n_pictures, _ = view(views.wall.wall, stored.question_set, case_filter, page, *arguments)
     n_cards = n_pictures if is_grouped() else n_cases
-    if n_cards and not cards:  # a link to a page beyond the last
+    if n_cards and not cards:  # the link names a page beyond the last one
         page = page_number(n_cards, size)
         cards, _, _ = view(views.wall.wall, stored.question_set, case_filter, page, *arguments)
     if not cards:
@@ -190,7 +190,7 @@ def draw_wall(stored: PageSubject, case_filter: Filter) -> None:
 def _rate(stored: PageSubject, case_filter: Filter) -> str:
     """Describe how many wrong captions in the question set fool the model; "" if no model can be fooled."""
     counted = dict(counts(stored, case_filter))
-    # Filters that name an outcome: other cases count as asked
+    # Drop filters that name an outcome, so that all cases count
     asked = replace(case_filter, lost_to=False, fooled=(), held=(), agreement="")
     counted["all"] = counts(stored, asked)["all"]
     if case_filter.kind in movement_kinds() or case_filter.other or not counted["all"]:
@@ -217,7 +217,8 @@ def _draw_cards(
         badge=is_grouped(),
         tags={each.case: each.tags for each in annotations.read(store(), stored.key).current},
         heading=heading,
-        place=dataset_name(stored.question_set.runs[0].dataset),  # no picker says so on a phone
+        # On a phone, no picker shows the dataset
+        place=dataset_name(stored.question_set.runs[0].dataset),
         legend=json.legend(described),
     )
     if not all(frame["source"] for card in values["cards"] for frame in card["frames"]):

@@ -56,12 +56,12 @@ from vlprobe.views.filter import (
 from vlprobe.views.paired_outcomes import bucket
 
 AGREEMENTS = {"one": "exactly one model fooled", "split": "models disagree"}
-WORDS_LENGTH = 200  # characters of a search in captions
+WORDS_LENGTH = 200  # maximum characters of a caption search
 SEARCHES = {"": "All", "own": "Found first, then lost to their own mixture"}
 PICTURES = {"": "All cases", "here": "Only cases with pictures on this machine"}
 STRONG_KIND, LURED_KIND = "flip", "t2t"
-OTHER_SIDE = {"t2t": "i2t", "i2t": "t2t"}  # by the kind
-SIDES = {  # by the kind of the other side, what its answer was
+OTHER_SIDE = {"t2t": "i2t", "i2t": "t2t"}  # by kind
+SIDES = {  # the answer on the other side of a triplet, by kind and outcome
     "t2t": {"held": "right by the texts only", "fooled": "wrong by the texts only"},
     "i2t": {"held": "right with the picture", "fooled": "wrong with the picture"},
 }
@@ -73,10 +73,10 @@ OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Not fooled", "all": "Al
 class ActiveFilter:
     """One condition that narrows the cases on the wall, and the filter without that condition."""
 
-    parameter: str  # of the URL
+    parameter: str  # URL parameter
     label: str
     without: Filter
-    value: str = ""  # of several in the URL
+    value: str = ""  # one value of a URL parameter that has several
 
 
 def draw_filters(about: PageSubject) -> Filter:
@@ -103,7 +103,7 @@ def draw_filters(about: PageSubject) -> Filter:
     return case_filter
 
 
-PARAMETERS = (  # what the button "Clear all filters" takes from the URL
+PARAMETERS = (  # URL parameters that "Clear all filters" removes
     *("type", "rule", "tag", "words", "tagged", "outcome", "other", "bucket", "area", "cards"),
     *("pair", "lost", "bin", "caption", "pictured", "crossed", "fooled", "held", "agreement"),
     "slice",
@@ -222,7 +222,7 @@ def _read_with(about: PageSubject) -> None:
     linked = st.query_params.get("with", "")
     if not linked:
         return
-    carry("with", linked)  # Compare has all of them again
+    carry("with", linked)  # so that Compare still shows all of them
     del st.query_params["with"]
     rivals = [name for name in linked.split(BETWEEN) if name in about.models]
     rivals = [name for name in rivals if name != about.model]
@@ -294,7 +294,7 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
     ]
 
 
-# Parameters of the URL with several values, their fields of a filter, and what a value is called
+# URL parameters that can have several values, with the filter's field and a value's label
 SEVERAL: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("fooled", "fooled", lambda model: f"{model_name(model)} fooled"),
     ("held", "held", lambda model: f"{model_name(model)} not fooled"),
@@ -338,7 +338,7 @@ def nearest_to_drop(stored: PageSubject, case_filter: Filter) -> Sequence[tuple[
 
 
 WIDTH = 252  # pixels
-LISTED = 8  # rows of a facet, and models, before the others are asked for
+LISTED = 8  # rows of a facet, or models, shown before the user asks for all
 STATES = {"fooled": "✕", "held": "✓", "any": "any"}
 TITLES = {
     "subtype": "What changed",
@@ -349,7 +349,7 @@ TITLES = {
     "text_alone": "Guess from the text alone",
 }
 FACET_PARAMETERS = {"subtype": "type", "rule": "rule", "pair": "pair"}
-FLIPPED = "rail_flipped"  # in the session: hidden where it is shown, and shown on a phone
+FLIPPED = "rail_flipped"  # session key: hides the facets on wide screens and shows them on phones
 
 
 def container_key() -> str:

@@ -51,7 +51,7 @@ async def add_style(request: "Request", call_next: "RequestResponseEndpoint") ->
 
     if "text/html" not in request.headers.get("accept", ""):
         return await call_next(request)
-    # The answer is then the whole document: not compressed, not a part, and never "not modified".
+    # Without these headers, the response is the whole document, uncompressed, and never "not modified".
     request.scope["headers"] = [
         field for field in request.scope["headers"] if field[0] not in CONDITIONS
     ]

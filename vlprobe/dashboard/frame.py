@@ -35,7 +35,7 @@ from vlprobe.render.words import presentations
 from vlprobe.types import AS_PAPER, POOLED, Metric
 
 UNITS = {"cosine": "Cosine", "spread": "Spreads"}
-DRAWN = "demo"  # what names of drawn pictures begin with, and of models that know nothing else
+DRAWN = "demo"  # prefix of drawn datasets, and of models trained only on drawn pictures
 AVERAGING = {POOLED: "Cases pooled", AS_PAPER: "As in the paper (macro)"}
 _framed = contextvars.ContextVar("framed", default=False)
 

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 UPLOADS = "/_stcore/upload_file"
 COUNTERS = "/_stcore/metrics"
-SIGN_IN_COOKIE = re.compile(r"_streamlit_user(_\d+)?")  # long ones are split, and numbered
-NAMED = 80  # characters of a host name that an answer repeats
-VISITORS = 10_000  # admitted ones that are remembered; of more the oldest is forgotten until its page runs again
-_admitted: dict[frozenset[tuple[str, str]], None] = {}  # sign-in cookies, the newest at the end
+SIGN_IN_COOKIE = re.compile(r"_streamlit_user(_\d+)?")  # long cookies are split and numbered
+NAMED = 80  # maximum characters of a host name in a response
+# Maximum number of admitted visitors to remember; beyond it, the oldest is forgotten until its page reruns
+VISITORS = 10_000
+_admitted: dict[frozenset[tuple[str, str]], None] = {}  # sign-in cookies, newest last
 
 
 def allow() -> None:

@@ -43,7 +43,7 @@ from vlprobe.views.runs import QuestionSet
 from vlprobe.views.showcase import LieCount
 
 EVERY_SECONDS = 2
-LEADING = "home_leading"  # in the session: the most complete question set at the last look
+LEADING = "home_leading"  # session key: the most complete question set at the last check
 
 
 def draw_page() -> None:
@@ -142,7 +142,7 @@ def page_link(subject: PageSubject, page: str, **query: str) -> Link:
 def home_subject(subject: PageSubject) -> PageSubject:
     """Return the subject with the URL's model and kind if Home can show them, else the last ones viewed or defaults."""
     kinds = view(views.showcase.kinds, subject.question_set)
-    # A kind that only moves cannot fool a model: Home shows it if there is no other.
+    # A kind that measures movement cannot fool a model, so Home shows it only if there is no other.
     kind = st.query_params.get("kind", "") or carried("kind", kinds, "")
     kind = kind if kind in kinds and kind not in movement_kinds() else kinds[0]
     models = view(views.showcase.headline_models, subject.question_set)
@@ -156,12 +156,12 @@ def first_model(models: tuple[str, ...]) -> str:
     return min(models, key=lambda name: (-n_runs[name], model_order(name)))
 
 
-SHIPPED_SEED = 196  # of the order in which shipped failures are shown; own ones change with the day
-AHEAD = 3  # failures that the browser has, the one that is shown among them
+SHIPPED_SEED = 196  # orders the bundled failures; the user's failures are reordered every day
+AHEAD = 3  # failures sent to the browser at once, including the one shown
 HERO_KEY = "hero"
-SIDE = 860  # maximum pixels of a photograph: twice those of its place on the page
-DRAWN_SIDE = 672  # of a drawn scene: three times those that models see
-PLACE = "home_place"  # in the session: the failure that was shown last
+SIDE = 860  # maximum pixels of a photograph, twice its size on the page
+DRAWN_SIDE = 672  # pixels of a drawn scene, three times the size that models see
+PLACE = "home_place"  # session key: the failure that was shown last
 
 
 @st.fragment
@@ -286,7 +286,8 @@ class MixedDoor:
 
     link: Link
     sentence: str
-    pictures: tuple[tuple[str, str], ...]  # right, partner, mixture: data address and what it is
+    # Right picture, partner and mixture, each as a data URL with a description
+    pictures: tuple[tuple[str, str], ...]
 
 
 def mixed_door(about: PageSubject) -> MixedDoor | None:
@@ -311,7 +312,7 @@ def _searched(about: PageSubject) -> QuestionSet | None:
         (row for row in rows if row.probe == PROBE),
         key=lambda row: (row.case_key != about.key, row.dataset != dataset),
     )
-    # One at a time: there may be hundreds, and the first one is most often it.
+    # Load one at a time: there may be hundreds, and the first one usually matches.
     every = (page_subject(row.case_key).question_set for row in candidates)
     return next((search for search in every if view(views.mixed.searches.strengths, search)), None)
 

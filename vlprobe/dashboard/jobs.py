@@ -15,8 +15,8 @@ from vlprobe.runs.jobs import Job
 from vlprobe.runs.request import PlanRequest, Request
 
 DEMO = Request(models=("demo:softmax", "demo:sigmoid", "demo:weak"), dataset="demo", probe="lgip")
-STARTED = "started_job"  # in the session: the job that this visitor started last
-WATCHED = 5  # jobs that a page shows at once
+STARTED = "started_job"  # session key: the job that the user started last
+WATCHED = 5  # maximum number of jobs that a page shows at once
 STATES = {
     "queued": ("…", "Waiting"),
     "running": ("▶", "Running"),
@@ -49,7 +49,7 @@ def find_again() -> None:
     ids = [*linked, *(job.id for job in under_way())]
     started = st.session_state.get(STARTED)
     if started and not linked:
-        with contextlib.suppress(VlprobeError):  # it was deleted
+        with contextlib.suppress(VlprobeError):  # the job was deleted
             ids.insert(0, jobs.read(store(), started).id)
     if len(set(ids)) > len(linked):
         st.query_params["job"] = list(dict.fromkeys(ids))
@@ -95,7 +95,7 @@ def all_watched() -> list[Job]:
 
 def span(seconds: float) -> str:
     """Format a duration in seconds, minutes or hours."""
-    seconds = max(seconds, 0)  # a clock may have been set back
+    seconds = max(seconds, 0)  # the clock may have been set back
     if seconds < 60:
         return f"{seconds:.0f} s"
     if seconds < 3600:

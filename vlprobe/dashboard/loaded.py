@@ -12,7 +12,7 @@ from vlprobe.runs.playground import Player
 from vlprobe.storage.memory import SingleFlightCache
 
 # A demo model loads in .3 s of CPU, larger ones in seconds, and each press would load again.
-_small_models = SingleFlightCache(16)  # so that a page can ask all of them
+_small_models = SingleFlightCache(16)  # so that a page can run all of them
 _large_models = SingleFlightCache(6)
 SLOW = "Loading may take a while: weights that are not on this machine are downloaded."
 

@@ -18,7 +18,7 @@ from vlprobe.render.words import presentations
 from vlprobe.storage import access
 from vlprobe.views.published import SOURCES
 
-Target = tuple[str, dict[str, str]]  # a page, and what its address says
+Target = tuple[str, dict[str, str]]  # a page and its URL parameters
 PAGES = {
     "rococo": "retrieval",
     "eqben": "pairs",

@@ -17,7 +17,7 @@ from vlprobe.render import charts
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.views.filter import parse_corners
 
-CORNERS = 40  # of a lasso: as many as a link can bear
+CORNERS = 40  # maximum number of corners of a lasso, so that links do not get too long
 TOOLS = {"box": "Box", "lasso": "Lasso"}
 HOW_TO_READ = (
     "How to read it: each mark is a case. Right of the vertical line {first} is right, above the "
@@ -68,7 +68,7 @@ def draw_map(
         words = {name: value_label(name) for name in points["subtype"].unique()}
         look = about.looks, words, area, tool, is_moved, names
         figure = charts.compare.margins(points, base, rival, *look)
-        # A new key for each area: the area of the URL is drawn, none is left over from the mouse.
+        # Use a new key for each area, so that only the URL's area is drawn and none is left over from the mouse.
         key = BETWEEN.join([base, rival, kind, tool, st.query_params.get("area", "")])
         with st.container(key="margins"):
             st.plotly_chart(

@@ -45,8 +45,9 @@ from vlprobe.views.mixed.searches import KIND, Place
 from vlprobe.views.mixed.shares import ModelTurn
 from vlprobe.views.runs import QuestionSet
 
-WALL = "wall"  # the URL's parameter that asks for all cases
-OWN_PARAMETERS = ("set", "model", "kind", "case", "mixture")  # any other is about the wall
+WALL = "wall"  # URL parameter that selects the wall of all cases
+# Any other parameter concerns the wall
+OWN_PARAMETERS = ("set", "model", "kind", "case", "mixture")
 RUN_AGAIN = "This run did not store the top results. Run it again to see them."
 
 
@@ -55,8 +56,8 @@ class MixedCasePosition:
     """The case to show, and its position among the searches lost to the same kind of mixture."""
 
     subject: PageSubject
-    subtype: str  # of the mixture
-    number: int | None  # of the case; None: no search is lost to such a mixture
+    subtype: str  # kind of mixture
+    number: int | None  # number of the case; None if no search is lost to this kind of mixture
     position: Place
 
 
@@ -147,7 +148,7 @@ def draw_view(about: MixedCasePosition) -> None:
     _draw_case(about, case)
     label, query = "Scores, tags and notes of this case", _wall_query(about, case=case.id)
     link_page("explore", label, query, icon="data_object")
-    if about.position.next:  # made ready while this one is looked at
+    if about.position.next:  # prepare it while the user looks at the current case
         ahead(make_ready, question_set, model, about.subtype, about.position.next)
 
 
@@ -188,7 +189,7 @@ def _draw_case(about: MixedCasePosition, case: MixedCase) -> None:
     if shares.others and not access.read_only():
         _offer(shares.others)
     if st.session_state.pop("mixed_ask", "") == case.id and shares.waiting:
-        ask(case, question_set, shares.waiting)  # the elements above stay unchanged meanwhile
+        ask(case, question_set, shares.waiting)  # meanwhile, the elements above stay unchanged
         with contextlib.suppress(StreamlitInvalidLayoutContextError):
             st.rerun(scope="fragment")
         st.rerun()  # the whole page was being drawn
@@ -230,26 +231,26 @@ def make_ready(question_set: QuestionSet, model: str, subtype: str, case_id: str
     prepare(case)
 
 
-KEPT_SCORES = 4096  # answers of a model to a case at all shares
+KEPT_SCORES = 4096  # number of cached answers, each for one model and case at all shares
 KEPT_PIXELS = 128 << 20  # bytes of mixtures that several models share
 MOST_ASKED = 9  # models that run without a click; the selected one is among them
 Asked = tuple[str, ...]
 
-# 43 ms of CPU for a case at all shares with a demo model, of up to nine.
+# 43 ms of CPU for a case at all shares with a demo model; up to nine models run.
 _scores = SingleFlightCache(KEPT_SCORES)
-_mixtures = SingleFlightCache(  # 10 ms, and each model sees the same
+_mixtures = SingleFlightCache(  # 10 ms each, and all models see the same pictures
     KEPT_PIXELS, lambda images: sum(image.width * image.height * 3 for image in images)
 )
-_refused: dict[str, str] = {}  # by model: the reason why it cannot run, for available models
+_refused: dict[str, str] = {}  # the reason why a model cannot run, by model name
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
     """The models' answers at every mixture share."""
 
-    scores: dict[str, ShareScores]  # of those that ran
-    waiting: Asked  # those that can run and have not yet
-    others: Asked  # those that take a press: loading them may take long
+    scores: dict[str, ShareScores]  # by name, for models that ran
+    waiting: Asked  # models that can run but have not run yet
+    others: Asked  # models that need a click, because loading them may take long
 
 
 def shares_at_hand(
@@ -332,7 +333,7 @@ def loaded_here() -> set[str]:
     return st.session_state.setdefault("mixed_loaded", set())
 
 
-SIDE = 528  # pixels of a large picture: two for each that it takes on a page
+SIDE = 528  # maximum pixels of a large picture, twice its size on the page
 
 
 class Sources:

@@ -12,7 +12,8 @@ from vlprobe.errors import NotFound, printable
 from vlprobe.render.html.elements import tag
 from vlprobe.storage import access
 
-ROW = {  # without groups: their headings among the items of the menu break what screen readers expect of a list
+# No groups, because group headings inside the menu break the list structure for screen readers
+ROW = {
     "home": "Home",
     "explore": "Explore",
     "compare": "Compare",
@@ -22,7 +23,8 @@ ROW = {  # without groups: their headings among the items of the menu break what
     "run": "Run",
     "lab": "Lab",
 }
-BELOW = {  # pages that Lab leads to: the name of the door, the way back and the browser's tab
+# Pages that Lab links to, with the title used for the link, the way back and the browser tab
+BELOW = {
     "models": "Model checks",
     "breakdown": "Breakdown",
     "repair": "Repair",
@@ -35,7 +37,8 @@ BELOW = {  # pages that Lab leads to: the name of the door, the way back and the
     "suspects": "Suspect labels",
     "docs": "Documentation",
 }
-OVERVIEW_PARAMETERS = ("unit", "average", "up", "printed")  # of an address, that the first page had
+# URL parameters of the former first page
+OVERVIEW_PARAMETERS = ("unit", "average", "up", "printed")
 MOVED = {  # former addresses
     "overview": "tradeoff",
     "failures": "explore",
@@ -46,11 +49,11 @@ HOME = "home"
 ROOT = (
     "start"  # the name that Streamlit reserves for the default page, so that /home leads to it too
 )
-NAMED = 80  # characters of an unknown address that are repeated
+NAMED = 80  # maximum characters of an unknown address in a message
 PAGE_SIZE, OLD_PAGE_SIZE = (
     60,
     12,
-)  # cards on a page of the wall, and of the list of failures before it
+)  # cards per page on the wall, and on the former list of failures
 LIGHT = {"true": "#00696b", "lie": "#b1360b"}  # colors of the logo
 DARK = {"true": "#6fd0cf", "lie": "#ffa883"}
 LOGO = """<svg xmlns="http://www.w3.org/2000/svg" width="26" height="22" viewBox="0 0 26 22">

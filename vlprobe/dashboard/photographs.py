@@ -104,7 +104,7 @@ class Download:
 
 
 _lock = threading.Lock()
-_downloads: dict[tuple[str, str], Download] = {}  # by store and dataset, for all visitors
+_downloads: dict[tuple[str, str], Download] = {}  # by store and dataset, shared by all visitors
 
 
 def refusal(dataset: str) -> str:
@@ -136,7 +136,7 @@ def draw_download(stored: PageSubject, key: str) -> None:
 
 def _draw(download: Download, key: str, was_running: bool) -> None:
     if was_running and not download.is_running:
-        st.rerun()  # the page shows the new pictures, or what to decide
+        st.rerun()  # so that the page shows the new pictures or the next question
     with draw_row(f"{key}_box"):
         if download.is_running and download.n_total:
             words = f"Downloading photographs: {download.n_done:,} of {download.n_total:,}"
@@ -169,7 +169,7 @@ def _button(
         if not is_primary
         else None,
     ):
-        st.rerun()  # the whole page: it looks again every second
+        st.rerun()  # rerun the whole page, so that it starts to refresh every second
 
 
 def _forget(download: Download) -> None:

@@ -12,16 +12,16 @@ from vlprobe.storage import containers
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Picture
 
-MAX_BYTES = 120_000  # of one: six of them, as data addresses, stay below 1 MB
-QUALITIES = (82, 75, 60, 40)  # of WebP, until one fits
-MEMORY = 64 << 20  # bytes of addresses that are kept
+MAX_BYTES = 120_000  # per picture, so that six pictures stay below 1 MB as data URLs
+QUALITIES = (82, 75, 60, 40)  # WebP qualities, tried until one fits
+MEMORY = 64 << 20  # bytes of cached data URLs
 
 _addresses = SingleFlightCache(
     MEMORY, len
-)  # 18 ms a picture of 528 pixels; Home and slides show three
+)  # 18 ms for a picture of 528 pixels; Home and slides show three
 _ahead = ThreadPoolExecutor(
     1
-)  # 46 ms of CPU for the next mixture, while a person looks at this one
+)  # 46 ms of CPU for the next mixture, while the user looks at the current one
 
 
 def large_picture(name: str, side: int, drawn_side: int = 0) -> str:

@@ -35,14 +35,14 @@ from vlprobe.render.words import distinct, movement_kinds, presentations
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import QuestionSetRow
 
-NARROWEST, WIDEST = 96, 280  # of a picker, in pixels
-LETTER, FRAME = 8.1, 58  # pixels of a letter, and of the parts of a picker other than text
-MARK = 18  # pixels of a mark in a picker
-LINKED = ("set", "model", "kind")  # what a link names that has to be here
-BETWEEN = ":"  # of the key of a set and a kind
+NARROWEST, WIDEST = 96, 280  # width of a picker in pixels
+LETTER, FRAME = 8.1, 58  # width in pixels of a letter, and of a picker without its text
+MARK = 18  # width in pixels of a mark in a picker
+LINKED = ("set", "model", "kind")  # URL parameters whose values must be stored here
+BETWEEN = ":"  # separates the key of a question set and a kind
 ELSEWHERE = "In other datasets"
-MOST_OTHERS = 30  # question sets whose kinds are listed
-OF_PICTURES = ("tag", "tagged", "pictured")  # filters that mean something in one data set only
+MOST_OTHERS = 30  # maximum number of question sets whose kinds are listed
+OF_PICTURES = ("tag", "tagged", "pictured")  # filters that apply to one dataset only
 
 
 def stored_sets() -> list[QuestionSetRow]:
@@ -178,7 +178,7 @@ def pick_model(about: PageSubject, on_change: Callable[[], None] | None = None) 
     width = picker_width(models[about.model]) + MARK
     settings: dict[str, Any] = {"always": True, "bare": True, "width": width}
     choose("Model", "model", models, about.model, on_change=on_change, **settings)
-    # The mark of the model in its picker, which shows only text
+    # Draw the model's mark in its picker, because a picker can only show text
     mark = f'content: "{SHAPES[look.symbol]}"; color: {look.css};'
     st.html(f"<style>.st-key-model .react-aria-ComboBox > div::before {{ {mark} }}</style>")
 
@@ -245,7 +245,7 @@ def _lie(probe: str, kind: str) -> str:
 def _change_kind() -> None:
     """Switch to another kind in the same question set, or to the question set that has it."""
     key, between, kind = st.session_state["kind"].partition(BETWEEN)
-    if not between and not key:  # the heading of the others
+    if not between and not key:  # the heading above the kinds in other datasets
         return
     left = dict.fromkeys(("type", "rule", "pair", "bucket", "outcome", "sort", "area"))
     if between:

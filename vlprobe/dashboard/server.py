@@ -22,7 +22,7 @@ from vlprobe.dashboard import frame  # noqa: F401 - ahead of the first page
 from vlprobe.dashboard.first_paint import add_style
 from vlprobe.dashboard.guard import Guard
 
-LISTENING = 0.2  # seconds after the start of the application in which the server listens
+LISTENING = 0.2  # seconds after the application's start by which the server listens
 
 
 def main(app: Path, settings: Mapping[str, Any]) -> None:
@@ -46,7 +46,7 @@ async def _open_browser(app: st.App) -> AsyncIterator[None]:
     """Open the first page in a browser, unless Streamlit is headless."""
     if not st.get_option("server.headless"):
         url = f"http://{st.get_option('browser.serverAddress')}:{st.get_option('server.port')}"
-        loop = asyncio.get_running_loop()  # a browser of a terminal ends when it is closed
+        loop = asyncio.get_running_loop()  # a text browser runs until it is closed
         loop.call_later(LISTENING, loop.run_in_executor, None, webbrowser.open, url)
     yield
 

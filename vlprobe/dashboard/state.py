@@ -40,18 +40,18 @@ from vlprobe.views.runs import QuestionSet
 # A page run again saves 10 to 130 ms of CPU, and 1.3 s on Rankings. Streamlit's own cache would pickle each answer
 # for each visitor.
 _answers = SingleFlightCache(1000)
-_snapshots = SingleFlightCache(4)  # 1.3 ms each, for every answer of a version
-RESULTS = (  # parameters of the URL that name results; the others only change how these are shown
+_snapshots = SingleFlightCache(4)  # 1.3 ms each, shared by all answers for one version
+RESULTS = (  # URL parameters that name results; all others only change how results are shown
     *("set", "model", "kind", "base", "with", "other", "metric", "by", "type", "rule", "tag"),
     *("reader", "looker", "subset", "before", "control", "after"),
 )
-CARRIED = ("set", "model", "kind", "with")  # choices that are kept from page to page
-NAMED = 80  # characters of an unknown name that are repeated
+CARRIED = ("set", "model", "kind", "with")  # choices that carry over from page to page
+NAMED = 80  # maximum characters of an unknown name in a message
 # Signs with a meaning in Markdown; some of them have none after a letter or digit, and "_" has none between two
 MARKDOWN = re.compile(r"[\\`*\[\]!|<>$~:&]|(?<![^\W_])[-+#_]|_(?![^\W_])")
 LISTED = re.compile(r"^(\s*\d+)([.)])(?=\s|$)", re.MULTILINE)
 DOCS_PAGE = re.compile(r"(?<![\w/])docs/([\w/]+)\.md")
-Arguments = ParamSpec("Arguments")  # of a view, after the store
+Arguments = ParamSpec("Arguments")  # arguments of a view, after the store
 Result = TypeVar("Result")
 _unknown: contextvars.ContextVar["Callable[[str, str], None] | None"] = contextvars.ContextVar(
     "unknown", default=None
@@ -62,8 +62,8 @@ class PageStore(NamedTuple):
     """A page's store, looked up once, because each file access lets all other threads run first."""
 
     store: Store
-    version: str  # of the store
-    renamed: Mapping[str, str]  # what models and datasets are called here, by their stored names
+    version: str  # version of the store
+    renamed: Mapping[str, str]  # display names of models and datasets, by stored name
     slices: tuple[int, int]  # version of the named slices
 
 
@@ -79,7 +79,7 @@ def store() -> Store:
     return _opened(store_module.DEFAULT, os.getcwd(), shipped.folders())
 
 
-@functools.lru_cache(maxsize=8)  # 1 ms, and a new connection of DuckDB
+@functools.lru_cache(maxsize=8)  # opening takes 1 ms and a new DuckDB connection
 def _opened(root: Path | str, folder: str, shipped_roots: tuple[Path, ...]) -> Store:
     """Open a store once and cache it. A relative root is relative to `folder`."""
     return shipped.opened(root)
@@ -105,7 +105,8 @@ def warn_of_missing() -> Iterator[None]:
     A value left over after a picker changed, such as a model from another question set, is not an error in a link.
     """
     linked = "picked" not in st.session_state and any(name in st.query_params for name in RESULTS)
-    slot = st.empty()  # always: without it what follows would be mounted again one place further up
+    # Always drawn; otherwise, all elements below would move up and be mounted again
+    slot = st.empty()
     token = _unknown.set(_warning(slot) if linked else None)
     try:
         yield
@@ -174,7 +175,7 @@ def view(
         snapshot = _snapshots.get(moment, current.snapshot, lambda: current.version() == version)
         return query(snapshot, *arguments, **options)
 
-    # A run that is completed meanwhile is in the answer, and not in the version that this page began with.
+    # If a run completes meanwhile, the answer includes it, but the version with which this page began does not.
     return _unshared(_answers.get(key, answer, lambda: moment in _snapshots))
 
 
@@ -207,7 +208,8 @@ def dataset_name(name: str) -> str:
 def model_labels(names: Iterable[str]) -> Callable[[str], str]:
     """Return a function that gives each model a unique label for a picker."""
     labels = words.distinct({name: model_name(name) for name in names})
-    return lambda name: labels.get(name) or model_name(name)  # one that somebody typed
+    # The fallback is for names that the user typed
+    return lambda name: labels.get(name) or model_name(name)
 
 
 def counts(stored: "PageSubject", case_filter: Filter) -> dict[str, int]:
@@ -433,7 +435,7 @@ def search(label: str, name: str, placeholder: str) -> str:
 def paginate(total: int, size: int, name: str = "page") -> int:
     """Draw page numbers, and return the page named in the URL, from 1."""
     page = page_number(total, size, name)
-    if st.session_state.get(name, page) != page:  # the address changed, or there are fewer now
+    if st.session_state.get(name, page) != page:  # the URL changed, or there are fewer pages now
         st.session_state[name] = page
     n_pages = max(1, -(-total // size))
     return st.pagination(n_pages, default=page, key=name, on_change=_write, args=(name, 1))

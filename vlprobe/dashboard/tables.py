@@ -126,7 +126,8 @@ def about(question_set: QuestionSet) -> None:
         n_pictures, n_here = view(views.rows.count_pictures, question_set)
         sizes += [f"{n_pictures:,} pictures, {n_here:,} of them here"]
         notes = [note for note in facts["notes"] if not note.endswith(bundled.PICTURED_NOTE)]
-        facts = {**facts, "notes": notes}  # what was here when the questions were stored
+        # The removed note counts the pictures that were here when the questions were stored
+        facts = {**facts, "notes": notes}
     if facts["n_cases"] != facts["n_items"]:
         sizes += [f"{facts['n_cases']:,} cases"]
     with st.expander(f"About the questions: {', '.join(sizes)}"):

@@ -55,7 +55,7 @@ def draw_styles(*names: str) -> None:
         st.html(Path(__file__).with_name(f"{name}.css"))
 
 
-BETWEEN = "|"  # names in the URL
+BETWEEN = "|"  # separates names in the URL
 
 
 @contextlib.contextmanager
@@ -99,14 +99,14 @@ def _set_open(name: str, is_open: bool) -> None:
 
 
 PRESS = "In Lab, press 'Check stored results', then 'Compute again'."
-UNREAD = 3  # lines above a page about what cannot be read
+UNREAD = 3  # maximum number of warnings above a page
 
 
 def left_out() -> None:
     """Draw a warning for each stored entry that cannot be read, above a page that shows the rest."""
     try:
         errors = view(views.runs.unread)
-    except VlprobeError:  # nothing is known of the stored data, and the page reports that itself
+    except VlprobeError:  # the stored data cannot be listed, and the page reports that itself
         return
     for error in errors[:UNREAD]:
         st.warning(link_docs(error_text(error)), icon=":material/warning:")

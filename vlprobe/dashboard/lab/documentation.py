@@ -16,7 +16,7 @@ PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+\.webp)\)")
 LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)#]*)(#[^)]*)?\)")
 
 TABLE = re.compile(r"^(?:\|.*\n)+", re.MULTILINE)
-SCROLLED = (  # on a narrow screen, with the keyboard too
+SCROLLED = (  # lets tables scroll on narrow screens, also with the keyboard
     '<div class="vp-scroll" role="region" tabindex="0" aria-label="Table">\n\n\\g<0>\n</div>\n'
 )
 

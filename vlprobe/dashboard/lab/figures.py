@@ -50,7 +50,7 @@ EDITS = {
     "patch": "Patched pictures",
 }
 MIXTURES = ("mix", "patch")
-# The kinds of EqBen's table 4, under the names of the demo's subsets
+# The demo's subset for each of EqBen's kinds in table 4
 KUBRIC = {"location": "location", "counting": "number", "attribute": "color"}
 SCORES = ("text_score", "image_score", "group_score", "foil_accuracy")
 OVERLAPS = {
@@ -60,14 +60,14 @@ OVERLAPS = {
     "prsm_global": "Ranks of all",
 }
 SIZE_AXES = {"parameters": "Parameters", "samples": "Training data"}
-CROSSED_HEADS = {  # by the outcomes with texts and with the picture
+CROSSED_HEADS = {  # by the outcomes on the texts and on the picture
     ("fooled", "fooled"): "Both wrong",
     ("held", "fooled"): "Texts right, picture wrong",
     ("fooled", "held"): "Texts wrong, picture right",
     ("held", "held"): "Both right",
 }
-MOST_NAMED = 9  # models whose number is in a sentence
-FEW = 5  # triplets; of fewer no accuracy is drawn
+MOST_NAMED = 9  # maximum number of models in a sentence
+FEW = 5  # minimum number of triplets for which an accuracy is drawn
 
 
 def chart_of_cases(
@@ -346,7 +346,7 @@ def lexical(stored: PageSubject, model: str) -> None:
     choices = view(views.estimates.choices, stored.question_set)
     of_texts = choices.loc[choices["kind"] == "t2t", "subtype"]
     if not len(of_texts):
-        return  # no triplet was tested by only its texts
+        return  # no triplet was tested on its texts only
     subset_labels = {name: value_label(name) for name in of_texts.unique() if name}
     left, right = st.columns(2, gap="medium")
     with left:

@@ -40,11 +40,11 @@ from vlprobe.types import Picture
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import FailureRow, records
 
-CAPTIONS = 5  # colored at once
-SIDE = 480  # pixels of a picture with its parts
-N_VOTED = 100  # pictures whose captions are read for the vote
-WORDS = 25  # bars
-FEWEST = 2  # models of a vote
+CAPTIONS = 5  # number of captions colored at once
+SIDE = 480  # maximum pixels of a picture
+N_VOTED = 100  # number of pictures whose captions are used for the vote
+WORDS = 25  # number of bars
+FEWEST = 2  # minimum number of models for a vote
 
 
 def word_influence(stored: PageSubject) -> None:
@@ -267,6 +267,6 @@ def _occlusion(name: str, picture: str, changed: tuple[int, ...]) -> np.ndarray:
         rows = player.embed_uncached(images)
         return rows / np.linalg.norm(
             rows, axis=1, keepdims=True
-        )  # several vectors a picture count as one
+        )  # several vectors per picture count as one
 
     return 1 - influence.occlusion_map(pictures.open_picture(Picture.from_name(picture)), encode)

@@ -54,7 +54,7 @@ def examined() -> Examination:
         for key, exam in by_key.items()
     }
     key = choose("One model in detail", "model", options, _first(by_key), always=True)
-    carry("model", by_key[key].model)  # what other pages know it by
+    carry("model", by_key[key].model)  # other pages use the model's name
     return by_key[key]
 
 

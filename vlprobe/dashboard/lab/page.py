@@ -26,7 +26,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Run
 from vlprobe.types.selection import request_fields
 
-DOORS = {  # page: the question it answers, its icon
+DOORS = {  # by page: a description and an icon
     "models": ("Model metadata, and checks with known answers.", "health_and_safety"),
     "breakdown": ("Every number by kind of edit, rule, strength and tag.", "bar_chart"),
     "repair": (
@@ -78,11 +78,11 @@ def draw_doors() -> None:
     quiet(f"vlprobe {__version__} · results in {store().address}")
 
 
-FOUND = "stored_damages"  # of this session's last look
+FOUND = "stored_damages"  # session key: the result of the last check
 MENDED = "stored_mended"
 HEAD = ("Content", "File", "Problem", "Repair")
 ROWS = 50
-OTHERS = {  # files other than runs: their description, and their repair
+OTHERS = {  # files other than runs, with a description and their repair
     "embeddings": (
         "Embeddings, stored to save time",
         "Deleted; the next run that needs it rebuilds it",
@@ -224,7 +224,7 @@ def _mend(damages: tuple[Damage, ...]) -> None:
     current.require_writable()
     with lock(
         current.root / "jobs" / ".mending.lock", lambda: None
-    ):  # of two who press, one finds it mended
+    ):  # if two users click, the second one finds everything repaired
         still = _read(damages)
         st.session_state.pop(FOUND, None)
         history = _history(current)
@@ -292,7 +292,8 @@ def _history(current: Store) -> History:
         of_models = [
             replace(request, models=(model,)) for request in job.requests for model in job.models
         ]
-        if len(of_models) == len(job.keys):  # else it has not ended, or a probe was left out
+        # The lengths differ if the job has not ended or if a probe was left out
+        if len(of_models) == len(job.keys):
             requests |= zip(job.keys, of_models, strict=True)
     return History(runs, requests)
 

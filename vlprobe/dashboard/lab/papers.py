@@ -48,8 +48,8 @@ from vlprobe.views.published import SOURCES, TABLES, PaperTable
 from vlprobe.views.records import PrintedCell, records
 from vlprobe.views.wall import WallCard
 
-N_EXAMPLES = 7  # cards: one row at 1280 pixels
-N_BESIDE = 6  # of two pictures side by side: two whole rows
+N_EXAMPLES = 7  # cards; they fill one row at 1280 pixels
+N_BESIDE = 6  # cards with two pictures side by side; they fill two rows
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Opening:
 
     questions: PageSubject
     model: str
-    kind: str  # of the examples
+    kind: str  # kind of the examples
 
     @property
     def believed(self) -> Filter:
@@ -129,7 +129,7 @@ def draw_cards(
 ) -> None:
     """Draw a row of cards of one kind; pressing a card opens its case in Explore with the parameters `query`."""
     values = case_links.wall_values([case_card(card, kind) for card in cards], label, bare=True)
-    # Streamlit reports a press only to a page that listens
+    # Streamlit reports a click only if a callback is set
     component("wall")(key=key, data=values, on_open_change=lambda: None)
     opened = st.session_state[key].get("open") if key in st.session_state else None
     if opened in [card.id for card in cards]:
@@ -138,7 +138,7 @@ def draw_cards(
 
 OPENS = "Click a point for its cases."
 ALL = "all"
-MOST_IN_VIEW = 16  # rows of a table that does not scroll
+MOST_IN_VIEW = 16  # rows of a table that are shown without scrolling
 
 
 def begin(probe: str) -> Opening:

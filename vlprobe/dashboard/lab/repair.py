@@ -75,7 +75,7 @@ PUBLISHED: dict[str, Three] = {
     "CLIP, hard negative texts and pictures": (*_CLIP, f"{PREFIX}:CLIP_TROHN-Img"),
 }
 
-FIRST_LISTS = 6  # captions
+FIRST_LISTS = 6  # number of captions
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Repaired:
     """A question set and a kind of case, with the number of cases repaired there."""
 
     questions: PageSubject
-    case_filter: Filter  # of the model before
+    case_filter: Filter  # for the model before the repair
     disagreements: Disagreements
 
 

@@ -33,7 +33,7 @@ ACCURACIES = {
     "0.7": "at least 70 % right",
     "0.95": "at least 95 % right",
 }
-CHOICES: dict[Verdict, tuple[str, str, str]] = {  # what the button says, its key, its icon
+CHOICES: dict[Verdict, tuple[str, str, str]] = {  # label, key and icon of each button
     "right": ("Label right", "y", "check"),
     "wrong": ("Label wrong", "w", "close"),
     "both": ("Both acceptable", "b", "drag_handle"),

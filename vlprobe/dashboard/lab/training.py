@@ -24,7 +24,7 @@ from vlprobe.training import objective
 from vlprobe.training.request import TrainRequest
 from vlprobe.views.repair import loss_curves, seconds_per_step
 
-ROWS = 12  # of the list of trainings
+ROWS = 12  # rows in the list of training runs
 COLUMNS = (
     "State",
     "Started",
@@ -34,7 +34,7 @@ COLUMNS = (
     "Seed, rate",
     "Held out: start → now, ↓ lower is better",
 )
-# What is added to CLIP's loss, with what weights, and what it is for.
+# For each repair: its name, the terms added to CLIP's loss with their weights, and its purpose.
 REPAIRS: dict[str, tuple[str, dict[str, float], str]] = {
     "plain": (
         *("Plain fine-tuning (control)", {}),
@@ -58,7 +58,7 @@ REPAIRS: dict[str, tuple[str, dict[str, float], str]] = {
         "Keeps the score of a reworded caption and lowers it for a wrong word. For wording and meaning.",
     ),
 }
-# Variants of EqSim, in the order of EqBen's table 6, and on which pairs of a batch they count.
+# Variants of EqSim in the order of EqBen's table 6, with the pairs in a batch that they apply to.
 VARIANTS = {
     "hybrid": "v2 on close pairs, v1 on the others (section 3)",
     "v1": "v1 on all pairs",
@@ -74,7 +74,7 @@ DATASETS = {
     "demo-train:pairs": "Minimal pairs",
 }
 RATES = {3e-5: "0.00003", 1e-4: "0.0001", 3e-4: "0.0003"}
-VALIDATIONS = 8  # of a training, so that its curve has marks
+VALIDATIONS = 8  # validations per training run, so that its curve has marks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -252,7 +252,7 @@ def _live(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
     begun = _trainings()
     current = next((training for training in begun if training.job.id == job_id), None)
     if current is None:
-        reread(job_id, ended)  # says what has become of it
+        reread(job_id, ended)  # shows what happened to the job
     else:
         if current.job.ended != ended:
             st.rerun()

@@ -72,7 +72,7 @@ def draw() -> None:
 
 
 CLOCKS = {0: "No clock", 10: "10 seconds", 20: "20 seconds"}
-NO_VOTE = -1  # the clock ran out
+NO_VOTE = -1  # the time ran out
 KEY = "solo_quiz"  # of the component
 
 
@@ -81,8 +81,9 @@ class Solo:
     """One round of the quiz for a single person."""
 
     quiz: QuizRound
-    votes: list[int] = field(default_factory=list)  # the caption that was taken for true; NO_VOTE
-    index: int = 0  # of the current question
+    # Index of the caption taken for true, or NO_VOTE
+    votes: list[int] = field(default_factory=list)
+    index: int = 0  # index of the current question
 
     @property
     def rights(self) -> tuple[bool | None, ...]:
@@ -286,7 +287,7 @@ def attempted(action: Callable[..., object], *arguments: object) -> bool:
     return True
 
 
-SIDE, DRAWN_SIDE = 720, 672  # pixels of a picture, and of a scene of the demo, drawn again
+SIDE, DRAWN_SIDE = 720, 672  # maximum pixels of a picture, and of a redrawn demo scene
 
 
 def draw_question(
@@ -336,7 +337,7 @@ def draw_question(
         **render_quiz.question_data(question, names, stored.looks, is_told, own_vote, votes),
         **extra_values,
     }
-    # A message reaches only a page that listens; the code that draws the component reads it
+    # Streamlit delivers a message only if a callback is set; the code that draws the component reads it
     listeners: dict[str, Any] = {f"on_{event}_change": lambda: None for event in EVENTS}
     component("quiz")(key=key, data=values, **listeners)
 
@@ -363,8 +364,8 @@ def participants(
 
 
 ROOM_KEY = "room_quiz"  # of the component
-LOOK = 1.5  # seconds between two looks at a room
-_rooms = Rooms()  # not in a cache of Streamlit, which a message of any visitor clears
+LOOK = 1.5  # seconds between two refreshes of a room
+_rooms = Rooms()  # not in a Streamlit cache, because a message from any visitor clears those
 ABOUT_ROOMS = (
     "Everyone in a room gets the same questions. Votes are anonymous; they stay in this server's memory and are "
     "deleted after a day. Votes on random questions give the human baseline in Compare."
@@ -461,10 +462,10 @@ def _draw_asked(code: str) -> None:
     try:
         rooms.join(
             code, person_secret()
-        )  # again, if the place was freed while this page was closed
+        )  # join again, in case the place was freed while this page was closed
         _take_room(rooms, code)
         tally, quiz = rooms.tally(code, person_secret()), rooms.quiz(code)
-    except VlprobeError:  # closed, or a day old
+    except VlprobeError:  # the room was closed, or is a day old
         st.session_state["quiz_problem"] = "This room is closed."
         st.query_params.pop("room", None)
         st.rerun()
@@ -481,7 +482,7 @@ def _draw_asked(code: str) -> None:
         _told(stored, quiz, tally),
         key=ROOM_KEY,
     )
-    # Not in the component, which is sent again, with its picture, whenever a value changes.
+    # Drawn outside the component, which is sent again with its picture whenever a value changes.
     if not tally.is_revealed:
         voted = f"{tally.n_votes:,} of {tally.n_people:,} voted."
         leads = "" if tally.is_host else " The person who opened the room reveals the answer."

@@ -53,17 +53,17 @@ from vlprobe.scoring import thumbnails
 from vlprobe.storage import access
 
 MODELS = ("demo:softmax", "demo:sigmoid", "demo:weak")
-START = "demo-00012"  # it has a color, a number and a thing, and the three models differ about it
+START = "demo-00012"  # has a color, a number and an object, and the three models disagree on it
 SUFFIXES = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff")
-LONGEST = 300  # characters of a caption
-PAUSE = "200ms"  # without a key pressed, and the caption is evaluated
+LONGEST = 300  # maximum characters of a caption
+PAUSE = "200ms"  # pause in typing after which the caption is evaluated
 MOST_MODELS = 4
 WHICH = {"least": "Least important", "any": "Random"}
 SHOW = {"all": "All edits", "fools": "Only what fools"}
 MAPS = {"shown": "Shown", "hidden": "Hidden"}
 SIDE = 640  # pixels of a picture on the page
 KINDS = {"mix": "Mix", "patch": "Patch"}
-SAMPLES = 10  # pictures to press
+SAMPLES = 10  # number of sample pictures
 DEMO = "demo"
 READ = (
     "The line in the middle is your caption's own score; left is lower. A wrong caption should "
@@ -78,10 +78,11 @@ class PlayPicture:
     """The picture in use, and where it comes from."""
 
     canvas: Canvas
-    alternative: str  # text for those who do not see it
-    caption: str  # that it comes with; "": an upload
-    item: str = ""  # of the shelf; "": an upload
-    is_drawn: bool = False  # by vlprobe, as the demo models know pictures
+    alternative: str  # alternative text
+    caption: str  # the picture's own caption; "" for an upload
+    item: str = ""  # id among the example pictures; "" for an upload
+    # Whether vlprobe drew it, like the pictures that demo models are trained on
+    is_drawn: bool = False
 
 
 @st.fragment
@@ -98,7 +99,7 @@ def _page() -> None:
     heading = st.empty()
     heading.title(
         "Playground: which captions fool the models?"
-    )  # two lines on a phone, as the finding
+    )  # two lines on a phone, like the finding that replaces it
     st.markdown(
         "Type a caption that is true of the picture. vlprobe rewords it and makes it "
         "wrong in every way it can, and each model scores the results as you type."
@@ -256,7 +257,7 @@ def _refused() -> str:
     if file is not None and decoded is not None and decoded[0] == file.file_id:
         return ""
     if st.session_state.pop("play_upload", None):
-        st.session_state.pop("play_players", None)  # with what they remember of it
+        st.session_state.pop("play_players", None)  # including their cached answers about it
     if file is None:
         return ""
     try:
@@ -324,7 +325,7 @@ def _players() -> list[Player]:
         try:
             player = load_player(name)
             if name not in kept or kept[name].model is not player.model:
-                kept[name] = player.isolated()  # its memory for pictures ends with this session
+                kept[name] = player.isolated()  # its cache of pictures ends with this session
             players.append(kept[name])
             ready.add(name)
         except VlprobeError as error:
@@ -381,7 +382,7 @@ def _why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping
             return
         try:
             values = runs_playground.parts_that_matter(player, canvas, caption)
-        except VlprobeError as error:  # too few pixels
+        except VlprobeError as error:  # the picture has too few pixels
             quiet(str(error))
             return
         if not np.isfinite(values).all():
@@ -420,7 +421,7 @@ def _mixing(
     left, right = st.columns([2, 3], gap="large")
     with right:
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            # Compare's parameter of this name names models
+            # On Compare, the parameter with this name lists models
             linked, labels = st.query_params.get("with", ""), distinct(others)
             linked = linked if linked in others else next(iter(others))
 
@@ -557,7 +558,7 @@ def _draw_samples(shelf: Mapping[str, Exhibit]) -> None:
     component("wall")(key="samples", data=values, on_open_change=lambda: None)
 
 
-@st.cache_data(max_entries=400, show_spinner=False)  # 2 ms each, for eight samples in every run
+@st.cache_data(max_entries=400, show_spinner=False)  # 2 ms each, for all samples in every run
 def _sample(dataset: str, item: str, _exhibit: Exhibit) -> str:
     """Return a small version of a picture as a data URL; "" if it cannot be read."""
     try:

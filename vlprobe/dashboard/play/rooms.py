@@ -25,7 +25,7 @@ IDLE = 3600.0  # seconds without a vote after which a room may make way for a ne
 AWAY = (
     300.0  # seconds after which a page counts as closed; one in the background asks once a minute
 )
-LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # none that is taken for another
+LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no letters or digits that are easily confused
 CODE_LENGTH = 6
 _CODE = re.compile(f"[{LETTERS}]{{{CODE_LENGTH}}}")
 _SECRET = re.compile("[0-9a-f]{32}")
@@ -38,23 +38,24 @@ class Tally:
     """What a person in a room may see about its current question."""
 
     round_number: int
-    question: int  # its place, from 0
+    question: int  # index of the question, from 0
     is_revealed: bool
     n_people: int
     n_votes: int  # on this question
-    votes: tuple[int, int]  # for each caption; (0, 0) until it is turned over
-    rights: tuple[int, ...]  # of this round, the share of right votes at each question, in percent
+    votes: tuple[int, int]  # for each caption; (0, 0) until the answer is revealed
+    rights: tuple[int, ...]  # share of right votes on each question in this round, in percent
     own_vote: int | None
-    own_rights: tuple[bool | None, ...]  # at each question so far; None: no vote
+    own_rights: tuple[bool | None, ...]  # for each question so far; None: no vote
     is_host: bool
 
 
 @dataclass(slots=True)
 class _Round:
     quiz: QuizRound
-    revealed: int = 0  # questions that were turned over
+    revealed: int = 0  # number of questions revealed so far
     current: int = 0
-    votes: list[dict[int, int]] = field(default_factory=list)  # caption by person, of each question
+    # For each question: the caption chosen by each person
+    votes: list[dict[int, int]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -68,7 +69,7 @@ class _Room:
     opened_at: float
     voted_at: float
     host: int
-    people: dict[str, _Person]  # by secret
+    people: dict[str, _Person]  # people by their secrets
     rounds: list[_Round]
 
     def has_voted(self, person: int) -> bool:

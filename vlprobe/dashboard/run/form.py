@@ -39,8 +39,8 @@ from vlprobe.views.records import RunRow
 
 CARDS = tuple(name for name in SHIPPED_MODELS if name.startswith("demo:"))
 DRAWN = "Generated on this computer"
-MOST_DATASETS = 10  # that are shown side by side
-UNSPOKEN = re.compile(r"[\\`*_{}\[\]<>!|#~$:]+")  # signs of Markdown, which may load a picture
+MOST_DATASETS = 10  # maximum number of datasets shown side by side
+UNSPOKEN = re.compile(r"[\\`*_{}\[\]<>!|#~$:]+")  # Markdown characters, which could load a picture
 OWN_DATA = "coco:/path/to/folder"
 MODELS_HELP = (
     "Type the name of any OpenCLIP model: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a "
@@ -49,10 +49,10 @@ MODELS_HELP = (
     "server that the owner of this dashboard allowed (`--api URL`)."
 )
 COLUMNS = 3
-WIDE_COLUMNS = 2  # of lists, which hold several values in a row
-WIDE = ("choice", "list")  # types of option
+WIDE_COLUMNS = 2  # for lists, which show several values in a row
+WIDE = ("choice", "list")  # types of options drawn in wide columns
 CLUSTER_SETTINGS = ("executor", "ray_address")
-EVERYWHERE = ("auto", "cpu")  # devices that need no look
+EVERYWHERE = ("auto", "cpu")  # devices that need no check
 NO_CHANGES = "Results of earlier runs are on the other pages. Install vlprobe to run your own models and pictures."
 
 
@@ -79,7 +79,7 @@ def _draw() -> None:
     dataset = _pick_dataset(probes)
     gallery.draw(dataset)
     typed = _draw_options(probes)
-    # Visitors choose Ray only where the owner named a cluster, and never its address
+    # Visitors can choose Ray only if the owner named a cluster, and never its address
     hidden = CLUSTER_SETTINGS[1:] if ray_cluster.allowed_cluster() else CLUSTER_SETTINGS
     described = [option for option in SETTINGS if option.name not in hidden]
     settings = _fold_of_fields("machine", "Size, machine and details", [described], "run")

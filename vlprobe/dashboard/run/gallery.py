@@ -20,7 +20,7 @@ from vlprobe.types import Item, Picture
 
 SEED = 42  # the default of a run
 SIDE = 224  # pixels of a picture in the gallery
-MOST_ITEMS = 200  # that can be chosen
+MOST_ITEMS = 200  # maximum number of pictures to choose from
 WIDTH = 152  # pixels on the page: two in a row on a phone
 CAPTION_KINDS = (  # subtypes of LGIP's cases
     *("color", "number", "object", "negation", "relation", "attribute-swap", "word-order"),

@@ -25,12 +25,13 @@ from vlprobe.storage import access
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import RunRow
 
-EVERY_ITEM = {"item": [], "where": [], "sample": 0}  # what a run's selection leaves out
+# Default values, which a run's selection leaves out
+EVERY_ITEM = {"item": [], "where": [], "sample": 0}
 
 EVERY_SECONDS = 1
-PAST = 12  # earlier jobs that are listed
+PAST = 12  # maximum number of earlier jobs in the list
 State = Literal["done", "running", "waiting", "stopped"]
-STAGES = {  # of `profile`, in words
+STAGES = {  # descriptions of the stages in `profile`
     "read the dataset": "Reading the data",
     "check the data": "Checking the data",
     "make questions": "Making edits",
@@ -40,8 +41,8 @@ STAGES = {  # of `profile`, in words
     "judge, intervals, write": "Computing intervals",
     SCORING: "Scoring",
 }
-COUNTED = ("make questions", "doctor", "similarity spread")  # stages that say how far they are
-TOWERS = {"(images)": "Reading pictures", "(texts)": "Reading captions"}  # the end of a label
+COUNTED = ("make questions", "doctor", "similarity spread")  # stages that report their progress
+TOWERS = {"(images)": "Reading pictures", "(texts)": "Reading captions"}  # by the end of a label
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ class ModelProgress:
 
     name: str
     state: State
-    fraction: float  # of its work that is done, 0 to 1
-    lines: tuple[str, ...]  # one a probe
+    fraction: float  # share of the model's work that is done, 0 to 1
+    lines: tuple[str, ...]  # one per probe
 
 
 def panel(job: Job) -> None:
@@ -164,7 +165,7 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
     if job is None:
         return
     finished = stored_runs(job)
-    if len(finished) != n_stored:  # a model is done: the whole page shows its results
+    if len(finished) != n_stored:  # a model is done, and the whole page shows its results
         st.rerun()
     icon, word = STATES[job.state]
     with st.container(border=True, key=f"job_{job.id}"):
@@ -252,7 +253,7 @@ def _fooled_so_far(job: Job) -> str:
         if presentation.is_movement:
             return ""
         standing = views.progress.so_far(store(), job.run_key, job.case_key, kind)
-    except VlprobeError:  # its question set is missing; the job will say so
+    except VlprobeError:  # its question set is missing; the job will report that
         return ""
     if not standing.n_answered:
         return ""
@@ -360,7 +361,7 @@ def _links(job: Job, finished: list[RunRow]) -> None:
         if job.state == "done":
             link_page("repair", "See the losses", {"training": job.id}, icon="build")
         return
-    latest = {run.probe: run for run in finished}  # of each probe, the model that ran last
+    latest = {run.probe: run for run in finished}  # for each probe, the model that ran last
     for probe, run in latest.items():
         label = "See the failures" + (f" · {_probe_name(probe)}" if len(job.probes) > 1 else "")
         link_page("explore", label, {"set": run.case_key, "model": run.model})
@@ -394,9 +395,9 @@ def past() -> None:
 GOING, ENDED = (
     "jobs_going",
     "jobs_ended",
-)  # in the session: ids at the last look, and of the notices
+)  # session keys: ids of jobs running at the last check, and of jobs with a notice
 BAR_SECONDS = 2
-MOST = 3  # notices at once, the newest
+MOST = 3  # maximum number of notices at once; the newest are kept
 
 
 def draw_notices() -> None:
@@ -412,7 +413,7 @@ def draw_notices() -> None:
             for job_id in st.session_state[ENDED]:
                 try:
                     _draw_notice(jobs.read(store(), job_id))
-                except VlprobeError:  # it was deleted meanwhile
+                except VlprobeError:  # the job was deleted meanwhile
                     _dismiss(job_id)
 
 
@@ -451,7 +452,7 @@ def _current_job() -> Job | None:
 
 def _draw_job() -> None:
     job = _current_job()
-    if job is None:  # it has ended: its results are shown now
+    if job is None:  # the job has ended, and the page now shows its results
         st.rerun()
         return
     with draw_row("under_way"):

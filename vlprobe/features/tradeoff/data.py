@@ -28,8 +28,9 @@ from vlprobe.views.paired_tests import Leader
 from vlprobe.views.records import PointRow, PrintedRow, records
 from vlprobe.views.runs import QuestionSet
 
-ROOM = 0.16  # of the spread of the marks and their intervals, on each side of them
-LEAST_ROOM = {"rate": 0.01, "cosine": 0.0005, "spread": 0.01}  # so that one model has a frame too
+ROOM = 0.16  # margin on each side, as a share of the range of the marks and their intervals
+# Minimum margin, so that a single model also gets a range
+LEAST_ROOM = {"rate": 0.01, "cosine": 0.0005, "spread": 0.01}
 HEIGHT, PANEL_HEIGHT = 460, 250  # pixels of the figure
 MARGINS = {"l": 56, "r": 14, "t": 48, "b": 72}  # pixels
 SIDES = {
@@ -40,7 +41,7 @@ SIDES = {
 }
 PUBLISHED = "published models, on other pictures"
 FRONT = "no other model is better on both counts"
-# Words of the axes, by the unit of the upward one
+# Words for the axes, by the unit of the y axis
 UP_WORDS = {"rate": "wrong captions rejected", "cosine": "how far a wrong caption lowers the score"}
 Frame = tuple[tuple[float, float], tuple[float, float]]
 
@@ -110,7 +111,7 @@ class TradeOffData:
         )
 
     def ranges(self) -> Frame:
-        """Return the ends of both axes. They cover the intervals of models that pass their checks, or else of all models."""
+        """Return the ends of both axes, which cover the intervals of models that pass their checks, or of all."""
         if self.frame:
             return self.frame
         marks = [point for point in self.known if point.model in self.fit] or self.known

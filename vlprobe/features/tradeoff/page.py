@@ -65,7 +65,7 @@ from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS, Filter
 from vlprobe.views.tradeoff import COMBINED, TYPES, published_values
 
 LARGE = 680  # pixels of the longer side of the picture, twice its size on the page
-MOST_PANELS = 4  # next to each other
+MOST_PANELS = 4  # panels per row
 PUBLISHED = {"shown": "Shown", "hidden": "Hidden"}
 PUBLISHED_HELP = (
     "The paper's values of nine models on COCO: other pictures, so a rough comparison only."
