@@ -23,15 +23,15 @@ from vlprobe.views.wall import ModelVerdict, WallCard, verdict_of
 Run = tuple[str, str]
 Column = Callable[[AnswerRow], str]
 ICONS = {"true": "✓", "lie": "✕", "tie": "=", "quiet": "?", "same": "✓"}
-# Of an answer that is right or wrong only, and changes with the order of the captions
+# Word for an answer that is only right or wrong and changes with the order of the captions
 CHANGES = "right in one order only"
-VERDICT_WORDS = {  # in the order of the legend
+VERDICT_WORDS = {  # in legend order
     "fooled": "fooled",
     "held": "not fooled",
     "tied": "cannot tell",
     "unknown": "no answer",
 }
-CHOICES = {  # style and words of answers that are right or wrong only
+CHOICES = {  # style and words for answers that are only right or wrong
     "fooled": ("lie", "chose the wrong caption"),
     "held": ("true", "chose the true caption"),
     "tied": ("tie", CHANGES),
@@ -39,10 +39,14 @@ CHOICES = {  # style and words of answers that are right or wrong only
 }
 STYLES = {"fooled": "lie", "held": "true", "tied": "tie", "unknown": "quiet"}
 LEAST_SIDE, MOST_SIDE = 0.12, 0.88  # limits of the zero line, as a share of the bar
-TITLE_AT = 0.5  # no further to the right, so that it fits
-LENGTHS = {"share": " by", "spread": " by (own spreads)", "side": ""}  # what the length of a bar is
-FEW_TEXTS = 4  # of a case with more, only the two that are compared stand out
-MOST_IN_SERIES = 10  # pictures of a strip
+TITLE_AT = 0.5  # at most, so that the title fits
+LENGTHS = {
+    "share": " by",
+    "spread": " by (own spreads)",
+    "side": "",
+}  # words for the length of bars
+FEW_TEXTS = 4  # if a case has more texts, only the two compared ones are listed
+MOST_IN_SERIES = 10  # maximum number of pictures in a strip
 FRAMES = "Solid frame: the right place. Dashed: the model's."
 LONGEST_WINNER = 120  # characters of a text that a model ranks first
 PART_TAKEN = {"0.9": "A tenth", "0.8": "A fifth", "0.7": "Three tenths", "0.6": "Four tenths"}
@@ -52,12 +56,12 @@ PART_TAKEN = {"0.9": "A tenth", "0.8": "A fifth", "0.7": "Three tenths", "0.6": 
 class Role:
     """The role of a text in its case, worded for each page; "" if a page leaves it out."""
 
-    label: str  # in the drawer
-    style: str = "quiet"  # of that label: "true", "same", "lie", "tie" or "quiet"
+    label: str  # label in the drawer
+    style: str = "quiet"  # style of the label: "true", "same", "lie", "tie" or "quiet"
     icon: str = "?"
-    box: str = ""  # on Home
+    box: str = ""  # label on Home
     box_style: str = "plain"  # "true", "lie" or "plain"
-    tag: str = ""  # above a slide
+    tag: str = ""  # label above a slide
     tag_style: str = ""  # "true", "lie" or ""
 
 
@@ -108,8 +112,8 @@ class CaseText:
     role: Role
     text: str
     other: str = ""
-    mark: str = ""  # style of the words; "" marks none
-    is_after: bool = False  # whether it was made of the other one
+    mark: str = ""  # style of the differing words; "" marks none
+    is_after: bool = False  # whether the text was made from the other one
 
     def runs(self, longest: int = 0) -> list[Run]:
         """Return the text as runs, cut to `longest` characters; 0 does not cut.
@@ -136,9 +140,9 @@ class Shot:
 
     name: str
     alt: str
-    label: str = ""  # below it
-    detail: str = ""  # after the label where there is room
-    style: str = ""  # its frame: "right", "wrong", "new" or ""
+    label: str = ""  # text below the picture
+    detail: str = ""  # text after the label, if there is room
+    style: str = ""  # frame: "right", "wrong", "new" or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +162,10 @@ class ModelBar:
     name: str
     begin: float
     width: float
-    is_lie: bool  # what is wrong wins
+    is_lie: bool  # whether the wrong side wins
     style: str
     word: str
-    size: str  # of the margin, in words; "" if it has none
+    size: str  # size of the margin in words; "" if it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +174,7 @@ class Bars:
 
     title: str  # "" if no model has a bar
     title_at: float
-    zero: float  # where neither wins
+    zero: float  # position at which neither side wins
     lines: Sequence[ModelBar]
 
 
@@ -188,7 +192,7 @@ class Winner:
 
     sentence: str  # for a screen reader
     text: str = ""
-    picture: str = ""  # its name
+    picture: str = ""  # name of the picture
 
 
 @dataclass(frozen=True)
@@ -197,26 +201,26 @@ class CaseCard:
 
     case: WallCard
     kind: KindPresentation
-    # Numbers of models, for tables of scores
+    # Answers by model, for tables of scores
     answers: Mapping[str, AnswerRow] = field(default_factory=dict)
 
-    believed: ClassVar[str] = "believed"  # what happened to the lies that are counted
-    winner: ClassVar[str] = "the wrong caption"  # what wins where a model is fooled
+    believed: ClassVar[str] = "believed"  # what happened to wrong captions that count as failures
+    winner: ClassVar[str] = "the wrong caption"  # what wins if a model is fooled
     # What one fooled model does, and what several do
     fooled: ClassVar[tuple[str, str]] = ("believes the lie", "believe the lie")
-    opening: ClassVar[str] = (
-        ""  # what people see, in a heading; "" names the words that were exchanged
-    )
+    opening: ClassVar[str] = ""  # what people see, in a heading; "" names the exchanged words
     chose: ClassVar[str] = (
         ""  # what fooled models did, with the kind's {lie}; "" counts the choices
     )
-    shows_query: ClassVar[bool] = False  # a small card has the query in place of the changed words
-    is_neutral: ClassVar[bool] = False  # neither of two different texts is wrong
-    has_large_pictures: ClassVar[bool] = True  # above the texts
-    counts_pictures: ClassVar[bool] = True  # a heading says on how many pictures the cases are
+    shows_query: ClassVar[bool] = (
+        False  # whether a small card shows the query, not the changed words
+    )
+    is_neutral: ClassVar[bool] = False  # whether both of the two texts are right
+    has_large_pictures: ClassVar[bool] = True  # whether pictures are shown above the texts
+    counts_pictures: ClassVar[bool] = True  # whether a heading counts the pictures of the cases
     has_picture_per_side: ClassVar[bool] = False
     wrong_role: ClassVar[str] = "lie"
-    speaker_notes: ClassVar[tuple[str, str]] = ("", "")  # below the slide of each side
+    speaker_notes: ClassVar[tuple[str, str]] = ("", "")  # notes below the slides for the two sides
 
     # Texts.
 
@@ -804,7 +808,7 @@ class SeriesCard(CaseCard):
             -1 if answer is None or math.isnan(answer.number(name)) else int(answer.number(name))
             for name in ("right_index", "model_index")
         )
-        width = 2 if self.is_video else 1  # pictures that a place is made of
+        width = 2 if self.is_video else 1  # pictures per place
         right = {right_index + step for step in range(width)} if right_index >= 0 else set()
         choice = {model_index + step for step in range(width)} if model_index >= 0 else set()
         ranks = [] if self.is_video else self._ranks
@@ -932,7 +936,7 @@ def bars(card: CaseCard, renamed: Mapping[str, str] = NOT_RENAMED) -> Bars:
     if not kind.is_movement and total:
         zero = min(max(most_true / total, LEAST_SIDE), MOST_SIDE)
     rooms = ((1 - zero, most_lie), (zero, most_true))
-    # The longest bar of each side fits.
+    # The longest bar on each side fits.
     scale = min((room / longest for room, longest in rooms if longest), default=0.0)
     title = "the truth wins" if lengths else ""
     if kind.is_movement:

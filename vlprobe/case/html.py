@@ -35,9 +35,9 @@ from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.figures import FirstLists
 from vlprobe.views.records import AnswerRow
 
-Source = Callable[[str], str]  # a picture's name to what an <img> shows; "" if it cannot be read
-OUTCOMES = {"true": "held", "lie": "fooled", "tie": "tied", "quiet": "tied"}  # classes of styles
-CLASSES = {"true": "vp-t", "lie": "vp-l", "changed": "vp-changed"}  # of marked words
+Source = Callable[[str], str]  # from a picture's name to an <img> source; "" if it cannot be read
+OUTCOMES = {"true": "held", "lie": "fooled", "tie": "tied", "quiet": "tied"}  # CSS classes by style
+CLASSES = {"true": "vp-t", "lie": "vp-l", "changed": "vp-changed"}  # CSS classes of marked words
 
 
 def words(runs: Iterable[Run]) -> htpy.Node:
@@ -178,7 +178,7 @@ def numbers(
     ]
     if beside and answers[0].is_scored and answers[1].is_scored:
         gap = answers[0].margin - answers[1].margin
-        gap = -gap if kind.is_movement else gap  # the movement is shown without a sign
+        gap = -gap if kind.is_movement else gap  # movements are shown without a sign
         title = htpy.th(scope="row", colspan=1 + len(columns))["Difference, first minus second"]
         cell = htpy.td["-" if math.isnan(gap) else f"{gap:+.3f}"]
         lines.insert(2, htpy.tr(".vp-apart")[title, cell])

@@ -11,9 +11,9 @@ from vlprobe.types import Picture
 from vlprobe.views.wall import ModelVerdict
 
 Values = dict[str, object]
-Source = Callable[[str], str]  # a picture's name to a data address or a key; "" if there is none
-MOST_SQUARES = 12  # of more models the count is shown without squares
-SHEET = 3  # texts in the place of a picture
+Source = Callable[[str], str]  # from a picture's name to a data URL or a key; "" if there is none
+MOST_SQUARES = 12  # if there are more models, the count is shown without squares
+SHEET = 3  # maximum number of texts in place of a picture
 STATES = {
     "fooled": "is fooled",
     "tied": "cannot tell",
@@ -44,7 +44,7 @@ def wall_card(
     kind, verdicts = card.kind, card.judges
     shows_squares = not kind.is_movement and len(verdicts) <= MOST_SQUARES
     count, word = "" if kind.is_movement else card.count_text, "fooled"
-    if count and not shows_squares:  # nothing else says what is counted
+    if count and not shows_squares:  # nothing else shows what is counted
         count, word = f"{count} {word}", ""
     notes = [card.verdict_text] if kind.is_movement else []
     return {

@@ -12,8 +12,8 @@ from vlprobe import registry
 from vlprobe.types.presentation import CardBody, KindPresentation
 from vlprobe.views.records import CaseRow
 
-# The true text of a case and the one that should lose, "" if there is none, from the case and the candidate that
-# the model ranks first in the form that the probe stores.
+# Functions from a case, and the candidate that the model ranks first in its stored form, to the true text and the
+# text that should lose, "" if there is none.
 Texts = Callable[[CaseRow, str], tuple[str, str]]
 
 

@@ -32,7 +32,7 @@ from vlprobe.views.rows import AnswerTable, CaseTable, readable, remember, remem
 from vlprobe.views.runs import QuestionSet
 
 LENGTH, FREQUENCY, TEXT_ALONE = "caption_length", "word_frequency", "text_alone"
-_EDGES = {LENGTH: (8, 11, 15), FREQUENCY: (2, 10, 100)}  # where a bin starts, after the first
+_EDGES = {LENGTH: (8, 11, 15), FREQUENCY: (2, 10, 100)}  # lower edges of all bins but the first
 VALUES = {
     LENGTH: ("1 to 7 words", "8 to 10 words", "11 to 14 words", "15 words or more"),
     FREQUENCY: (
@@ -43,11 +43,11 @@ VALUES = {
     ),
     TEXT_ALONE: ("The text alone decides", "The text alone does not decide"),
 }
-MOST_PAIRS = 50_000  # of a kind that are guessed without the picture: 7,500 take 5 s
+MOST_PAIRS = 50_000  # pairs of a kind that are guessed without the picture: 7,500 take 5 s
 IS_PAIR = "len(images) = 1 AND roles = ['original', 'different']"
-BLOCK_CASES = 262_144  # at least, that are judged at once
+BLOCK_CASES = 262_144  # minimum number of cases that are judged at once
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
-_COLUMNS = ("run", "case", "item", "kind", "subtype", "rule", "strength_bin")  # beside the scores
+_COLUMNS = ("run", "case", "item", "kind", "subtype", "rule", "strength_bin")  # not scores
 
 
 def names() -> dict[str, str]:
@@ -158,7 +158,7 @@ def judge_run(
             rows[f"tag:{binned_by}"] = value_names[case_numbers]
             yield rows if members is None else rows.loc[np.isin(case_numbers, members)]
 
-    survey = probe.survey(blocks())  # of all cases: a strength does not depend on the slice
+    survey = probe.survey(blocks())  # over all cases: a strength does not depend on the slice
     scale = str(store.run(run.key).manifest().get("score_type", "cosine"))
     metrics = metrics_on(scale, probe.metrics)
     judge = Judge(metrics, max(run.n_units, int(units.max(initial=0)) + 1), [binned_by])

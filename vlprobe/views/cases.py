@@ -29,7 +29,7 @@ from vlprobe.views.rows import (
 from vlprobe.views.runs import QuestionSet
 
 COLUMNS = ["id", "kind", "subtype", "rule", "margin", "original", "edited", "image"]
-# For a picture search: the candidate that the model ranked first, and the pictures it consists of.
+# For picture searches: the candidate that the model ranked first, and the pictures it consists of.
 FIRST_COLUMNS = ["first", "first_image", "first_partner"]
 PICTURE_COLUMNS = ("image", "first_image", "first_partner")
 
@@ -95,7 +95,7 @@ def passing(
         answered.columns if case_filter.bin else (),
     )
     numbers = cases.numbers(where.condition, where.values, answered if where.needs_scores else None)
-    # Conditions that are computed from texts and files
+    # Conditions that depend on texts and files
     chosen: list[np.ndarray] = []
     if case_filter.pair:
         groups = pattern_groups.pattern_groups(cases, question_set.probe, case_filter.kind)
@@ -199,7 +199,7 @@ def failure_table(
     tops = [""] * len(numbers)
     if numbers and body.uses_answer:
         answered = answers(store, question_set, numbers, (case_filter.model,))
-        if "top" in answered:  # answers of the probe series have none
+        if "top" in answered:  # answers of the probe `series` have no such column
             tops = answered.set_index("case")["top"].loc[numbers].tolist()
     rows = records(FailureRow, table)
     texts = [body.texts(row, top) for row, top in zip(rows, tops, strict=True)]

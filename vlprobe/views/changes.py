@@ -9,7 +9,7 @@ _WORD = re.compile(r"\w")
 _SENTENCE_END = re.compile(r"[.!?\s]+$")
 _MARKS = ' .,;:!?"()'
 _ARTICLE = re.compile(r"an?(?:\s+|$)", re.IGNORECASE)
-COMPARED = 400  # words of a caption; the comparison is quadratic, and no one reads further
+COMPARED = 400  # words compared per caption; the comparison is quadratic, and no one reads further
 
 
 def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:

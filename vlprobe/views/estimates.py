@@ -18,7 +18,7 @@ from vlprobe.views.runs import QuestionSet
 
 BREAKDOWN = "comparison"
 PROBE = "prsm"
-SETTINGS = {  # by the name of a comparison, whose versions it compares
+SETTINGS = {  # by name of a comparison: the setting whose versions it compares
     "-".join(pair): setting for setting, pairs in COMPARISONS.items() for pair in pairs
 }
 COLUMNS = [
@@ -42,7 +42,7 @@ FIXED_BREAKDOWNS = (
     named_slices.BREAKDOWN,
 )  # in this order; tags follow
 UNITS = ("cosine", "spread")
-SAME_MEAN = 1e-9  # macro and micro means that differ by less are the same number
+SAME_MEAN = 1e-9  # macro and micro means that differ by less count as equal
 
 
 def estimates(
@@ -85,7 +85,7 @@ def estimates(
     table = table.loc[
         table["averaging"] == [only_averaging.get(name, averaging) for name in table["metric"]]
     ]
-    # A run of an older version may have others.
+    # A run of an older version may have other metrics.
     table = table.loc[table["metric"].isin(list(metrics))]
     runs = pd.DataFrame(
         {

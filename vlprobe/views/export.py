@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Form = Literal["duckdb", "parquet", "csv"]
-BATCH_ROWS = 20_000  # of CSV, at a time in memory
+BATCH_ROWS = 20_000  # rows of a CSV file that are in memory at a time
 
 
 def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool = True) -> int:

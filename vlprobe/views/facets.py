@@ -13,8 +13,8 @@ from vlprobe.views.pattern_groups import PatternGroups
 from vlprobe.views.rows import AnswerTable, CaseTable, remember
 from vlprobe.views.runs import QuestionSet
 
-LEAST_ASKED = 15  # cases of a pair of words
-UNLISTED_TAGS = ("subset", "picture")  # the type again, and the unit of resampling
+LEAST_ASKED = 15  # minimum number of answered cases for a pair of words
+UNLISTED_TAGS = ("subset", "picture")  # same as the subtype, and the resampling unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def _facet_members(
     tags = remember(("tags", table.version), lambda: _tags(store, question_set, table))
     yield from tags.items()
     for binned_by, values in caption_bins.VALUES.items():
-        # A guess without the picture takes seconds: only for a filter that asks for it
+        # Guessing without the picture takes seconds, so only if the filter asks for it
         is_chosen = any(each.name == binned_by for each in case_filter.caption)
         if binned_by != caption_bins.TEXT_ALONE or is_chosen:
             yield binned_by, by_case(caption_bins.bin_codes(table, binned_by), values)

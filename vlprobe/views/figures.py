@@ -31,19 +31,19 @@ from vlprobe.views.runs import QuestionSet
 
 # Options of RoCOCO that choose edits; the others say how edits are made.
 EDIT_OPTIONS = ("policies", "pictures")
-WORD_COUNTS = (1, 2, 3, 4, 5)  # words exchanged: table 3 and table 6 of the paper
+WORD_COUNTS = (1, 2, 3, 4, 5)  # exchanged words: tables 3 and 6 of the paper
 PAIRS = ("P1 and P2: the same meaning", "P1 and N: another meaning", "P2 and N: another meaning")
-EDIT_QUANTILE = 0.99  # of edit distances; the last bin has all beyond
-DEPTHS = ("10", "100", "1000")  # of PRSM's overlap
+EDIT_QUANTILE = 0.99  # quantile of edit distances; the last bin includes all larger ones
+DEPTHS = ("10", "100", "1000")  # depths of PRSM's overlap
 GROUPS = TABLES["prsm"][0].rows
-FIVE = 5  # first pictures
+FIVE = 5  # number of first pictures
 SIZE_COLUMNS = ["source", "model", "parameters", "samples", "value", "low", "high", "note"]
 ACCURACIES = ("t2t_accuracy", "i2t_accuracy")
 SIZE_TABLES = {
     "generic": (8, 2),
     "spatial": (9, 2),
 }  # with accuracies: of models that see, of texts
-FACTS = {2: 5}  # tables whose models' parameters another one has, too
+FACTS = {2: 5}  # tables whose models have their parameters in another table
 CROSSED_COLUMNS = [
     *("model", "slice", "texts", "pictures"),
     *("n_cases", "share", "low", "high", "n_items"),
@@ -86,7 +86,7 @@ def severity(store: Store, question_set: QuestionSet, metric: str) -> pd.DataFra
         newest first.
     """
     conditions = _fixed_conditions(_run_description(store, question_set))
-    run_keys = {  # of one run of each such question set, the newest first
+    run_keys = {  # newest run of each such question set
         manifest["case_key"]: manifest["key"]
         for manifest in runs.known_manifests(store)
         if _fixed_conditions(manifest["run"]) == conditions
@@ -412,10 +412,10 @@ class FirstLists:
     """
 
     caption: str
-    item: str  # whose caption it is
+    item: str  # item that the caption belongs to
     before: tuple[str, ...]  # items, best first
     after: tuple[str, ...]
-    place_before: int  # of the item among the first five; FIVE + 1: further down
+    place_before: int  # rank of the item among the first five; FIVE + 1: further down
     place_after: int
 
 

@@ -12,7 +12,7 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import picture_changes
 from vlprobe.views import caption_bins
 
-# Margins of cases to whether each has the outcome; an unknown margin has none.
+# Functions from the margins of cases to whether each has the outcome; an unknown margin has none.
 OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "fooled": lambda margin: margin <= 0,
     "tied": lambda margin: margin == 0,
@@ -20,8 +20,8 @@ OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "all": lambda margin: np.ones(len(margin), dtype=bool),
 }
 OTHER_OUTCOMES = {"": OUTCOMES["all"], "fooled": OUTCOMES["fooled"], "held": OUTCOMES["held"]}
-# Margins of both models, and how many of all models are fooled, to sort keys: the smallest first
-# and what is unknown last. Most need the first model's margins only.
+# Functions from the margins of both models, and from how many models are fooled, to sort keys: the
+# smallest first, unknown last. Most need only the first model's margins.
 SORTS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
     "worst": lambda margin, second, fooled: margin,
     "closest": lambda margin, second, fooled: np.abs(margin),
@@ -32,13 +32,13 @@ SORTS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
 }
 TEXTS, PICTURES = "t2t", "i2t"  # sides of a triplet (visla)
 SIDE_OUTCOMES = ("fooled", "held")
-# Bins of the cases by the model's answers, named as a filter and a link name them
+# Bins of cases by the model's answers, with their names in filters and links
 STRENGTH, LURE = "strength_bin", "lure"
-STRENGTHS = ("weak", "medium", "strong")  # of wrong captions, to the model itself (lgip)
-SEVERITIES = tuple(picture_changes.BINS.values())  # (pictures)
-LURE_EDGES = np.linspace(-1, 1, 9)  # of differences of two Jaccard indices (visla)
+STRENGTHS = ("weak", "medium", "strong")  # strength of wrong captions for the model itself (lgip)
+SEVERITIES = tuple(picture_changes.BINS.values())  # strength of changed pictures
+LURE_EDGES = np.linspace(-1, 1, 9)  # bin edges for differences of two Jaccard indices (visla)
 LURE_VALUE = "greatest(scores.overlap_02, scores.overlap_12) - scores.overlap_01"
-CORNERS = 500  # of a polygon
+CORNERS = 500  # maximum number of corners of a polygon
 MOST_PAIRS = 100
 
 
@@ -60,15 +60,15 @@ class Slice(NamedTuple):
         return f"{self.name}={self.value}"
 
 
-# Fields of a filter that are slices: names, the values of each, and an example for messages. A tag may have any.
+# Fields of a filter that are slices: values by name, and an example for messages. A tag may have any name and value.
 SLICES: dict[str, tuple[Mapping[str, Collection[str]], str]] = {
     "tag": ({}, "background=sea"),
     "bin": ({STRENGTH: (*STRENGTHS, *SEVERITIES), LURE: lure_bins()}, "strength_bin=weak"),
     "caption": (caption_bins.VALUES, "caption_length=8 to 10 words"),
     "crossed": (dict.fromkeys((TEXTS, PICTURES), SIDE_OUTCOMES), "t2t=fooled"),
 }
-SWITCHES = {"lost_to": "own", "pictured": "here"}  # fields that are on or off: the word for "on"
-SEVERAL = ("subtype", "rule", "tag", "bin", "caption")  # fields with any number of values
+SWITCHES = {"lost_to": "own", "pictured": "here"}  # on-off fields, and the word for "on"
+SEVERAL = ("subtype", "rule", "tag", "bin", "caption")  # fields that can have several values
 AGREEMENTS = ("", "one", "split")
 
 
@@ -135,7 +135,7 @@ class Filter:
     named_slice: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("subtype", "rule"):  # a text names one, as it did before there were several
+        for name in ("subtype", "rule"):  # a string means one value, as before several were allowed
             if isinstance(value := getattr(self, name), str):
                 object.__setattr__(self, name, (value,) if value else ())
         for name, names in (
@@ -293,7 +293,7 @@ class Where(NamedTuple):
 def _in_lure_bin(name: str) -> tuple[str, list[object]]:
     """Build the condition that a triplet is in the given lure bin. The first and last bins are open-ended."""
     position = list(lure_bins()).index(name)
-    terms, edges = [f"NOT isnan({LURE_VALUE})"], []  # NaN is larger than all numbers
+    terms, edges = [f"NOT isnan({LURE_VALUE})"], []  # DuckDB sorts NaN above all numbers
     if position:
         terms.append(f"{LURE_VALUE} >= ?")
         edges.append(float(LURE_EDGES[position]))

@@ -18,8 +18,8 @@ Outcome = Literal["passed", "failed", "unjudged"]
 class CheckOutcome:
     """The outcome of one check for one model over all datasets."""
 
-    outcome: Outcome  # "failed" where it failed on any, "unjudged" where it was judged on none
-    failed_on: tuple[str, ...]  # names of datasets
+    outcome: Outcome  # "failed" if it failed on any dataset, "unjudged" if it was judged on none
+    failed_on: tuple[str, ...]  # names of the datasets
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ModelFitness:
 
     model: str
     is_control: bool
-    checks: dict[str, CheckOutcome]  # by the check's name
+    checks: dict[str, CheckOutcome]  # by name of the check
     datasets: tuple[str, ...]
 
     @property
@@ -48,8 +48,8 @@ class Warned:
 
     model: str
     is_control: bool
-    note: str  # such as that it was never trained; "" without one
-    failed: tuple[str, ...]  # names of the checks that failed on these pictures
+    note: str  # for example that the model was never trained; "" for none
+    failed: tuple[str, ...]  # names of the checks that failed on this dataset
 
 
 def examinations(store: Store) -> list[Examination]:

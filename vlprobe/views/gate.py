@@ -21,13 +21,13 @@ class Promise:
 
     metric: str
     max_drop: float  # in the metric's unit
-    base: float  # of the other run
+    base: float  # value of the baseline run
     value: float
-    drop: float  # how much worse the run is; below 0 it is better
+    drop: float  # how much worse the run is; below 0 if it is better
     low: float  # 95 %
     high: float
     n_items: int
-    is_strict: bool  # broken unless the whole interval is within the limit
+    is_strict: bool  # whether the limit is broken unless the whole interval is within it
 
     @property
     def outcome(self) -> str:

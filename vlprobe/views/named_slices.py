@@ -24,7 +24,7 @@ from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
 
 BREAKDOWN = "slice"
-PREFIX = "slice:"  # of a slice among the types of edit
+PREFIX = "slice:"  # marks a named slice among the types of edit
 MOST_CASES = 100_000
 
 

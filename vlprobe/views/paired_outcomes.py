@@ -12,7 +12,7 @@ from vlprobe.views.paired_tests import select_runs
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.unit_counts import BUCKETS
 
-POINTS = 3000  # of a scatter: more take long to send and cover each other
+POINTS = 3000  # in a scatter plot: more take long to send and cover each other
 
 
 def bucket(case_filter: Filter, name: str) -> Filter:

@@ -40,21 +40,21 @@ from vlprobe.views.unit_counts import BUCKETS, Counts, unit_counts
 
 WORDS = ["metric", "averaging"]
 NUMBERS = ["total", "weight", "item_code"]
-Averaged = tuple[str, str]  # a metric and an averaging
-SIGNIFICANCE = 0.05  # Holm's p must stay below it, or the two models are tied
-MOST_COMPARED = 4  # models of one comparison on pages, in commands and in figures
-NOT_OF_MODELS = ("words_t2t_accuracy",)  # a property of the texts: the same for every model
-MOST_SUBTYPES = 12  # types of edit with tests of their own; of more, those with the most cases
-# A model's share against that of guessing; "unknown" where guessing, or its interval, is unknown.
+Averaged = tuple[str, str]  # name of a metric and of an averaging
+SIGNIFICANCE = 0.05  # two models are tied unless p (Holm) is below
+MOST_COMPARED = 4  # maximum number of models in a comparison on pages, in commands and in figures
+NOT_OF_MODELS = ("words_t2t_accuracy",)  # properties of the texts, equal for every model
+MOST_SUBTYPES = 12  # most types of edit with their own tests; those with the most cases are chosen
+# A model's share compared with guessing; "unknown" if guessing, or the interval, is unknown.
 Standing = Literal["above", "guessing", "below", "unknown"]
 RowVerdict = Literal["fewer", "more", "tied", "unknown"]
 MIRRORED: Mapping[RowVerdict, RowVerdict] = {"fewer": "more", "more": "fewer"}
-VERDICTS = {  # on a metric, by the direction that is better
+VERDICTS = {  # on a metric, by its better direction
     "up": {"fewer": "worse", "more": "better"},
     "down": {"fewer": "better", "more": "worse"},
     "none": {"fewer": "differs", "more": "differs"},
 }
-# Digests of models and of datasets on which they failed a check
+# Digests of models, and of the datasets on which they failed a check
 AtChance = Collection[tuple[str, str]]
 
 
@@ -63,15 +63,15 @@ class ModelShare:
     """A model's result on all cases of a kind that it answered; unknown numbers are NaN."""
 
     model: str
-    n_lies: int  # answers: two per case if the model ran in both orders
+    n_lies: int  # number of answers: two per case if the model ran in both orders
     n_believed: int
-    n_tied: int  # among the believed ones
-    share: float  # of wrong captions preferred, or the mean movement
+    n_tied: int  # among the wrong captions that fooled the model
+    share: float  # share of wrong captions preferred, or the mean movement
     low: float
     high: float
     standing: Standing
     is_control: bool = False
-    is_unfit: bool = False  # failed a check of being better than chance on these pictures
+    is_unfit: bool = False  # whether it failed a check for being better than chance
 
     @property
     def is_fit(self) -> bool:
@@ -88,10 +88,10 @@ class ModelShare:
 class PairedTest:
     """Paired test of a model against a baseline on the cases of one type; unknown numbers are NaN."""
 
-    subtype: str  # "": all of them
+    subtype: str  # "": all cases
     model: str
     n_lies: int
-    n_left_out: int  # answered by only one of the two
+    n_left_out: int  # cases that only one of the two models answered
     n_pictures: int
     base: float  # the baseline's share of wrong captions preferred, or its mean movement
     value: float
@@ -99,17 +99,17 @@ class PairedTest:
     low: float  # 95 %, resampled by picture
     high: float
     p: float
-    p_holm: float  # over all tests of the table
+    p_holm: float  # adjusted for all tests of the table
     verdict: RowVerdict
     standing: Standing
     base_standing: Standing
-    # Of movements, these four are 0.
+    # For movements, these four are 0.
     only_base: int  # wrong captions that only the baseline prefers
     only_model: int
     both: int
     neither: int
     baseline: str = ""
-    detectable: float = math.nan  # with 80 % power, after correction
+    detectable: float = math.nan  # detectable difference with 80 % power, after correction
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +129,15 @@ class PairedTests:
     """Each model's share on the cases of one kind, and the tests between models, corrected together."""
 
     kind: str
-    unit: str  # of shares and differences: "rate", or of movements "cosine" or "spread"
+    unit: str  # unit of shares and differences: "rate", or for movements "cosine" or "spread"
     is_movement: bool
-    guess: float  # the share of wrong captions that a guess prefers; NaN if that is not defined
-    contestants: tuple[ModelShare, ...]  # the baseline first, where there is one
-    # Against a baseline: all cases first, then each type, the one that fools the baseline most often first.
+    guess: float  # share of wrong captions that guessing prefers; NaN if undefined
+    contestants: tuple[ModelShare, ...]  # the baseline first, if there is one
+    # With a baseline: all cases first, then the types, starting with the type that fools the baseline most often.
     rows: tuple[PairedTest, ...]
     n_cases: int
-    n_more_subtypes: int = 0  # that have no row
-    shares: tuple[SubtypeShare, ...] = ()  # types with a name, those with the most answers first
+    n_more_subtypes: int = 0  # subtypes without a row
+    shares: tuple[SubtypeShare, ...] = ()  # named types, those with the most answers first
 
     @property
     def baseline(self) -> ModelShare:
@@ -319,7 +319,7 @@ def compare_models(
             names += [named_slices.PREFIX + name] * (len(runs) - 1)
     if not chunks:
         return tests
-    # A family of tests of their own: the numbers of other rows do not depend on saved slices.
+    # Slices are a separate family of tests, so other rows do not depend on saved slices.
     of_slices = _tested(chunks[0][0][0], kind, chunks, at_chance).rows
     rows = [replace(row, subtype=name) for row, name in zip(of_slices, names, strict=True)]
     return replace(tests, rows=(*tests.rows, *rows))
@@ -474,7 +474,7 @@ class PairedCells:
         return tuple(sorted(rows, key=lambda row: (-row.n_answers, row.subtype)))
 
 
-TestKey = tuple[PairedCells, str, int]  # counts, subtype, and the model by its place there
+TestKey = tuple[PairedCells, str, int]  # counts, subtype, and the index of the model in the counts
 
 
 def _tested(
@@ -535,7 +535,7 @@ def _test_rows(keys: Sequence[TestKey]) -> list[PairedTest]:
         return []
     n_units, is_rate = keys[0][0].n_units, keys[0][0].unit == "rate"
     pairs = [of_pair.pair(subtype, side) for of_pair, subtype, side in keys]
-    # At once: resamples of many measures cost little more than those of one.
+    # All at once, because resampling many measures costs little more than resampling one.
     shares = estimate_cache.estimates([side for pair in pairs for side in pair], n_units, is_rate)
     differences = estimate_cache.differences(pairs, n_units, [is_rate] * len(pairs))
     sides = iter(shares)
@@ -600,7 +600,7 @@ class DifferenceRow:
     left_out: int
     base_alone: float
     base_items: int
-    detectable: float = math.nan  # as `metrics.power` has it
+    detectable: float = math.nan  # see `metrics.power`
 
 
 COMPARED = [column.name for column in fields(DifferenceRow)]
@@ -734,8 +734,8 @@ class _MetricSums:
             for name, metric in self.metrics.items()
             if not only or name in only
         }
-        # A metric that weighs cases does not tell an answer of weight 0 from none, so the first unweighted metric of
-        # its kinds counts the answers.
+        # A metric with case weights does not distinguish an answer of weight 0 from no answer, so the first unweighted
+        # metric of the same kinds counts the answers.
         unweighted = {
             metric.kinds: name
             for name, metric in reversed(list(self.metrics.items()))
@@ -822,7 +822,7 @@ def metric_tie_groups(
         if direction == "none" or len(known) < 2:
             continue
         names, p = [], []
-        for index, baseline in enumerate(known):  # one baseline at a time is in memory
+        for index, baseline in enumerate(known):  # only one baseline at a time is in memory
             pairs = {
                 frozenset((run.model, baseline.model)): sums_of_runs.pair(name, run, baseline)[:2]
                 for run in known[index + 1 :]
@@ -854,7 +854,7 @@ def _mean(measure: Measure) -> float:
     return float(np.average(measure.value, weights=weights)) if weights.any() else np.nan
 
 
-# The best model at a metric.
+# The best model on a metric.
 
 
 @dataclass(frozen=True)
@@ -927,7 +927,7 @@ def leaders(
         )
         for name, metric in metrics.items()
     }
-    tests: dict[str, tuple[list[str], set[str]]] = {}  # best model: its metrics, and all rivals
+    tests: dict[str, tuple[list[str], set[str]]] = {}  # by best model: its metrics, and all rivals
     for name, tied in found.items():
         if tied.state == "tied" and name not in NOT_OF_MODELS:
             names, rivals = tests.setdefault(tied.models[0], ([], set()))

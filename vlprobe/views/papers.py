@@ -30,9 +30,9 @@ from vlprobe.views.runs import QuestionSet
 ROW_COLUMNS = ["source", "model", "column", "value", "low", "high", "n_items", "ties", "note"]
 SPREAD_COLUMNS = ["model", "metric", "slice", "n_seeds", "mean", "sd", "lowest", "highest"]
 SEEDED_RULE = r"^(?P<drawn>.+):seed(?P<seed>[0-9]+)$"
-HISTOGRAM_QUANTILE = 0.995  # of deviations; the last bin has all beyond
-SCALE = {"percent": 0.01}  # of published units; rates are shares here
-SAME_INCREASE = 1e-6  # increases that differ by less are of the same answers
+HISTOGRAM_QUANTILE = 0.995  # of the deviations; the last bin includes all larger ones
+SCALE = {"percent": 0.01}  # from published units to vlprobe's; rates are shares here
+SAME_INCREASE = 1e-6  # increases that differ by less come from the same answers
 MIXED = "The run has kinds of edit that the paper has not: its whole is not a number of the paper."
 Numbers = tuple[float, float, float, int, int]  # value, low, high, n_items, ties
 _UNKNOWN: Numbers = (math.nan, math.nan, math.nan, 0, 0)
@@ -41,16 +41,16 @@ PRINTED_COLUMNS = [
     *("paper", "table", "dataset", "split", "model", "metric", "unit"),
     *("printed", "run", "low", "high", "same_weights", "mark", "note"),
 ]
-FACTS = "none"  # the dataset of cells that are about only a model
-MARKS = {  # the meaning of a note for its cell; the first that fits
+FACTS = "none"  # dataset of cells that state a fact about a model
+MARKS = {  # what a note says about its cell; the first match counts
     "doubted": "the number itself is doubted",
     "differs": "another table, or the text, says otherwise",
     "remark": "how the cell was read",
 }
 DIFFERS = ("print", "the text says")
-BERT_BASE = 109.5  # million parameters, as the caption of VISLA's table 2 has it
-MILLIONS = {"million": 1.0, "billion": 1000.0, "times BERT-base": BERT_BASE}  # by the unit
-FAMILIES = {"rococo-clip": "rococo"}  # of presets whose prefix is not the name of the paper
+BERT_BASE = 109.5  # million parameters, as stated in the caption of VISLA's table 2
+MILLIONS = {"million": 1.0, "billion": 1000.0, "times BERT-base": BERT_BASE}  # by printed unit
+FAMILIES = {"rococo-clip": "rococo"}  # preset prefixes that differ from the paper's name
 _Place = tuple[int, str, str, str]  # table, dataset, split and metric of a printed cell
 
 
@@ -201,7 +201,7 @@ def _by_released_file(
     """
 
     def by_file(questions: QuestionSet, by_subtype: pd.DataFrame) -> pd.DataFrame | None:
-        # All captions of a released file have one subtype; the tag of an item is the stem of its file's name.
+        # All captions in a released file have one subtype; the tag of an item is the stem of the file's name.
         policies = set(by_subtype["slice"][by_subtype["metric"] == "i2t_r1_new"])
         if policies != {RELEASED} or "tag:subset" not in estimates.slices(store, questions):
             return None
@@ -293,7 +293,7 @@ def rescaled(cells: pd.DataFrame) -> pd.Series:
     return pd.Series(cells["value"].to_numpy() * scales, index=cells.index)
 
 
-# 43 ms for a table of LGIP, and what is printed does not change.
+# Takes 43 ms for a table of LGIP, and published values do not change.
 @functools.cache
 def _published_cells(probe: str, number: int) -> list[tuple[str, int, float, str]]:
     """Return the row name, column index, value and note of each printed cell; the value is NaN if a cell is missing."""
@@ -460,7 +460,7 @@ def printed_names(paper: str, model: str) -> set[str]:
         for short_name, preset in family.presets.items()
         if model in (preset.weights, f"{family.PREFIX}:{short_name}")
     }
-    # LGIP's table 4 leaves out whose weights they are
+    # LGIP's table 4 omits the source of the weights
     return {plain(text) for name in names for text in (name, name.partition(" (")[0])}
 
 

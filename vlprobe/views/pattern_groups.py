@@ -24,18 +24,18 @@ from vlprobe.views.rows import AnswerTable, CaseTable, remembered
 
 BETWEEN = ">"
 TYPE, TAG = "type:", "tag:"
-MOST_TEXTS = 200_000  # captions that are compared word by word, some 4 microseconds each
-MOST_COUNTED = 1 << 24  # possible pairs of words that are counted; of more, sorting takes less
+MOST_TEXTS = 200_000  # most captions to compare word by word, about 4 microseconds each
+MOST_COUNTED = 1 << 24  # above this number of possible word pairs, sorting is faster than counting
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PatternGroups:
     """Members of patterns, one row per case and pattern; a case can be in several patterns or in none."""
 
-    cases: np.ndarray  # numbers of cases, int32, rising
-    codes: np.ndarray  # the pattern of each, int32: its place in `keys`
+    cases: np.ndarray  # case numbers, int32, ascending
+    codes: np.ndarray  # index of each row's pattern in `keys`, int32
     keys: tuple[str, ...]
-    # Of a search for captions: of each row the altered caption, without which it is not believed.
+    # For caption searches: the altered caption of each row, which must rank first to fool a model.
     captions: np.ndarray | None = None
 
     @property
@@ -187,7 +187,7 @@ def _types_tags_and_words(cases_table: CaseTable, kind: str) -> PatternGroups:
         (case, f"{TAG}{name}={value}")
         for case, tags in zip(table["case"], table["tags"], strict=True)
         for name, value in dict(tags).items()
-        if name not in ("subset", "picture")  # the subtype, and what is resampled
+        if name not in ("subset", "picture")  # the subtype, and the resampling unit
     ]
     for case, before, after in compared.itertuples(index=False):
         if change := single_change(before, after):

@@ -32,17 +32,17 @@ Q = 0.05
 class Pattern:
     """A pattern and how often it fools one model. Ties count as fooled; cases without an answer are not counted."""
 
-    key: str  # as `Filter.pair` and the address name it
-    source: str  # words taken out; "" of a type or a tag, and where any words were
-    target: str  # words put in
+    key: str  # in the form of `Filter.pair` and of links
+    source: str  # removed words; "" for a type or a tag, and if the removed words can be any
+    target: str  # inserted words
     n_asked: int
     n_believed: int
     n_pictures: int
     rate: float
-    base: float  # rate of the average edit of the same type, in the mix of types of these cases
-    excess: float  # how many more were believed than the base rate explains
-    lift: float  # rate by base rate
-    low: float  # of the lift, 95 %, clustered by picture; NaN if it is not a pattern
+    base: float  # rate of the average edit of the same type, for the mix of types of these cases
+    excess: float  # how many more cases fooled the model than the base rate predicts
+    lift: float  # rate divided by base rate
+    low: float  # 95 % interval of the lift, clustered by picture; NaN if it is not a pattern
     high: float
     p: float  # one-sided, clustered by picture
     q: float
@@ -52,11 +52,11 @@ class Pattern:
 class Patterns:
     """The patterns found for a model, with the population that they were found in."""
 
-    patterns: tuple[Pattern, ...]  # largest excess first; () where there is none
-    n_groups: int  # asked at least ASKED times
-    average: float  # rate of the average lie of the kind; NaN if no model can be fooled
-    n_lies: int  # of the kind
-    n_chosen: int  # cases with an answer among the questions of the filter
+    patterns: tuple[Pattern, ...]  # largest excess first; () if there are none
+    n_groups: int  # number of groups with at least ASKED answers
+    average: float  # rate of the average wrong caption of the kind; NaN if no model can be fooled
+    n_lies: int  # number of wrong captions of the kind
+    n_chosen: int  # number of cases that the filter selects and the model answered
 
 
 NOTHING = Patterns((), 0, float("nan"), 0, 0)

@@ -15,7 +15,7 @@ from vlprobe.storage.store import Store
 from vlprobe.views.records import RunRow
 from vlprobe.views.rows import CaseTable, remember
 
-PART = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")  # the number of its first case, and its end
+PART = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")  # number of the first case, and end of the part
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def expected(
 def _scaled(run: RunRow, limit: int) -> float:
     """Return the duration of a run in seconds, scaled to `limit` items; 0: not scaled."""
     items = max(run.n_items, 1)
-    if not (run.limit or run.selection):  # which covered all items
+    if not (run.limit or run.selection):  # the run covered all items
         limit = min(limit, items)
     return run.seconds * (limit / items if limit else 1.0)
 
@@ -105,9 +105,9 @@ def _rounded(amount: float, unit: str) -> str:
 class SoFar(NamedTuple):
     """Partial results of a run on the cases of one kind."""
 
-    n_fooled: int  # ties among them
-    n_answered: int  # whose margin is known
-    n_cases: int  # of the whole run
+    n_fooled: int  # including ties
+    n_answered: int  # cases whose margin is known
+    n_cases: int  # cases of the whole run
 
 
 def so_far(store: Store, run_key: str, case_key: str, kind: str) -> SoFar:

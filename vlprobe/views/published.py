@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 _CSV = FOLDER / "published.csv"
-ALL_SLICES = "*"  # each slice of a breakdown, counted alike
+ALL_SLICES = "*"  # every slice of a breakdown, with equal weight
 PRSM_VERSIONS = {"P1": "o-c1-c2", "P2": "p1-p2-p3-np", "P3": "o-a1-a2-a12"}  # of a query, in print
 
 
@@ -66,18 +66,18 @@ class PrintedSource:
 class Column:
     """A column in a paper's table, with the corresponding metric in runs."""
 
-    group: str  # the heading that it shares with its neighbors
+    group: str  # heading that the column shares with its neighbors
     title: str
-    metric: str  # of the probe
+    metric: str  # name of the probe's metric
     breakdown: str
-    slices: tuple[str, ...]  # names of the slice that belongs here; empty: the whole
-    datasets: tuple[str, ...]  # printed in several datasets' columns: their mean
+    slices: tuple[str, ...]  # names of the slice that belongs here; empty: the whole question set
+    datasets: tuple[str, ...]  # several: the value is the mean over these datasets' columns
     split: str
     printed_metric: str
     sign: int  # -1: printed with the opposite sign
-    # The paper's own file of this column, without its ending: a run over it belongs here, too.
+    # The paper's file for this column, without extension: a run on the file belongs here, too.
     released: str
-    # The slices of the same breakdown that the value is relative to: a share, 0.1 is 10 % more.
+    # Slices of the same breakdown that the value is relative to, as a share: 0.1 is 10 % more.
     relative_to: tuple[str, ...]
 
 
@@ -86,13 +86,13 @@ class PaperTable:
     """A table in a paper."""
 
     number: int
-    title: str  # in a picker
-    about: str  # what its rows were scored on, and how that differs
+    title: str  # title in pickers
+    about: str  # what the rows were scored on, and how runs differ from that
     columns: tuple[Column, ...]
-    paper: str  # that prints it
-    # Where rows are not models: start of the split, name.
+    paper: str  # name of the paper that prints the table
+    # If rows are not models: name by start of the split.
     rows: Mapping[str, str] = field(default_factory=dict)
-    # Of these rows, by the start of the split, the tag NAME=VALUE of the items that they are about.
+    # Tag NAME=VALUE of the items that such a row is about, by start of the split.
     groups: Mapping[str, str] = field(default_factory=dict)
 
 

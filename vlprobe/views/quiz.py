@@ -28,10 +28,10 @@ from vlprobe.views.wall import ModelVerdict, model_verdict
 Draw = Literal["hard", "fair"]
 Segments = tuple[
     tuple[str, bool], ...
-]  # parts of a caption, and whether the other one differs there
+]  # parts of a caption, and whether each differs from the other caption
 N_QUESTIONS = 10
-FOOLED_SHARE = 2 / 3  # of the models, in a hard question: four of six
-CANDIDATES = 100  # cases that ten questions are picked from
+FOOLED_SHARE = 2 / 3  # of the models must be fooled by a hard question: four of six
+CANDIDATES = 100  # number of cases that ten questions are picked from
 MIN_CASES = 30  # with fewer, no result for people is reported
 _ASKED = "len(images) >= 1 AND roles[1] <> 'different' AND list_contains(roles, 'different')"
 
@@ -40,17 +40,17 @@ _ASKED = "len(images) >= 1 AND roles[1] <> 'different' AND list_contains(roles, 
 class QuizQuestion:
     """A picture with two captions, one true and one wrong."""
 
-    case: int  # its number
+    case: int  # case number
     id: str
     item: str
     kind: str
     subtype: str
-    picture: str  # its name
-    picture_code: int  # which cases are about the same picture
-    captions: tuple[str, str]  # in the order in which they are shown
-    segments: tuple[Segments, Segments]  # of both captions
-    true_index: int  # of the true one: 0 or 1
-    verdicts: tuple[ModelVerdict, ...]  # of the round's models
+    picture: str  # name of the picture
+    picture_code: int  # equal for cases about the same picture
+    captions: tuple[str, str]  # in display order
+    segments: tuple[Segments, Segments]  # parts of both captions
+    true_index: int  # index of the true caption: 0 or 1
+    verdicts: tuple[ModelVerdict, ...]  # verdicts of the round's models
 
     @property
     def n_fooled(self) -> int:
@@ -66,10 +66,10 @@ class QuizRound:
     kind: str
     draw: Draw
     questions: tuple[QuizQuestion, ...]
-    models: tuple[str, ...]  # all that answered, but for controls
-    n_cases: int  # that are eligible
-    n_fooled: int  # models that each question fooled at least; 0 of a fair draw
-    shares: tuple[float, ...]  # of all these cases each model is right in, see `cases.rights`
+    models: tuple[str, ...]  # all models that answered, except controls
+    n_cases: int  # number of eligible cases
+    n_fooled: int  # minimum number of models that each question fooled; 0 for a fair draw
+    shares: tuple[float, ...]  # share of all cases that each model gets right, see `rows.rights`
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ class ModelBesidePeople:
     """A model's result on the questions that people answered, weighted by the number of people's answers."""
 
     model: str
-    rate: float  # right
+    rate: float  # share of right answers
     difference: CrossedMean  # people minus model
-    p_holm: float  # over the models
-    verdict: str  # of people: "better", "worse", "tied", or "" if nothing is known
+    p_holm: float  # adjusted over the models
+    verdict: str  # on people: "better", "worse", "tied", or "" if unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def quiz_round(
     models = tuple(name for name in question_set.ordered_models if not registry.is_control(name))
     numbers = CaseTable(store, question_set.key).numbers(f"kind = ? AND {_ASKED}", [kind])
     is_pictured = views_rows.are_pictured(store, question_set, kind, numbers)
-    numbers = numbers if is_pictured is None else numbers[is_pictured]  # people look at pictures
+    numbers = numbers if is_pictured is None else numbers[is_pictured]  # people need pictures
     margins = quiz_margins(store, question_set, kind, models, numbers)
     generator = np.random.default_rng([seed, len(numbers)])
     fooled = np.count_nonzero(margins <= 0, axis=0)

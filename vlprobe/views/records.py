@@ -29,7 +29,7 @@ class RunRow:
     """A stored run; `older` and `note` are "" if they do not apply."""
 
     key: str
-    case_key: str  # of its question set
+    case_key: str  # key of its question set
     model: str
     model_digest: str
     dataset: str
@@ -37,22 +37,22 @@ class RunRow:
     probe: str
     limit: int
     seed: int
-    options: str  # those that differ from the probe's defaults, as " · name value"
+    options: str  # options that differ from the probe's defaults, as " · name value"
     n_items: int
-    n_units: int  # of resampling
+    n_units: int  # number of resampling units
     n_cases: int
     spread: float  # similarity spread, in cosines
     seconds: float
     finished: str  # ISO 8601, UTC
-    older: str  # in what it is of an older version than today's code
+    older: str  # which parts are of an older version than the current code
     note: str
-    shipped: bool = False  # it came with vlprobe
+    shipped: bool = False  # whether the run is bundled with vlprobe
     # Which items were chosen, as `Run.selection`; {}: all
     selection: Mapping[str, object] = field(default_factory=dict, hash=False)
-    metrics: tuple[str, ...] = field(default=(), hash=False)  # names of those it was judged by
-    score_type: str = "cosine"  # of `Capabilities`
-    n_orders: int = 1  # in which the model ran: 2 counts as two answers to a case
-    publication: Publication | None = None  # of answers that were not computed here
+    metrics: tuple[str, ...] = field(default=(), hash=False)  # names of the judging metrics
+    score_type: str = "cosine"  # see `Capabilities`
+    n_orders: int = 1  # orders of the captions in which the model ran; 2: two answers per case
+    publication: Publication | None = None  # source of the answers if they were not computed here
 
     @property
     def is_scored(self) -> bool:
@@ -68,25 +68,25 @@ class QuestionSetRow:
     label: str
     dataset: str
     probe: str
-    models: list[str]  # the newest one first
+    models: list[str]  # newest first
     n_items: int
     n_cases: int
-    shipped: bool  # all its runs came with vlprobe
+    shipped: bool  # whether all runs are bundled with vlprobe
 
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
     """A case in a question set."""
 
-    case: int  # its number, the row in every table of the question set
+    case: int  # case number: the row in every table of the question set
     id: str
     item: str
     kind: str
     subtype: str
     rule: str
-    source: str  # words taken out
-    target: str  # words put in
-    images: Sequence[str]  # names of pictures
+    source: str  # removed words
+    target: str  # inserted words
+    images: Sequence[str]  # names of the pictures
     texts: Sequence[str]
     roles: Sequence[str]
     tags: Mapping[str, str]
@@ -108,9 +108,9 @@ class AnswerRow:
     model: str
     margin: float  # NaN: unknown
     scores: Sequence[float]
-    # All columns of the row, the probe's own included.
+    # All columns of the row, including those of the probe.
     columns: Mapping[str, object] = field(default_factory=dict)
-    is_scored: bool = True  # False: right or wrong only, the margin has no size
+    is_scored: bool = True  # False: right or wrong only, the margin has no magnitude
 
     def number(self, name: str) -> float:
         """Return the value of a numeric column; NaN if it is unknown or if the probe does not have the column."""
@@ -127,7 +127,7 @@ class EstimateRow:
     """The mean of one metric for one model in one slice, with its 95 % interval; unknown numbers are NaN."""
 
     model: str
-    key: str  # of the run
+    key: str  # key of the run
     metric: str
     averaging: str
     slice: str
@@ -168,7 +168,7 @@ class BinRow:
     model: str
     left: float
     right: float
-    share: float  # of the model's values
+    share: float  # share of the model's values
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class SeedsRow:
     metric: str
     differences: Sequence[float]
     mean: float
-    sd: float  # NaN: fewer than two trainings
+    sd: float  # NaN with fewer than two trainings
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class PointRow:
     y: float
     y_low: float
     y_high: float
-    x_n: float = math.nan  # pictures behind x
+    x_n: float = math.nan  # number of pictures for x
     y_n: float = math.nan
 
 
@@ -243,8 +243,8 @@ class ScatterRow:
 
     case: int
     subtype: str
-    source: str  # words taken out
-    target: str  # words put in
+    source: str  # removed words
+    target: str  # inserted words
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,14 +253,14 @@ class CellRow:
 
     source: str  # "run" or "published"
     model: str
-    column: int  # its place among the table's columns
+    column: int  # index among the table's columns
     value: float
     low: float
     high: float
     ties: int
-    note: str  # "": none
-    sd: float  # over the draws
-    n_seeds: int  # how many draws there are; 0: only one
+    note: str  # "" for none
+    sd: float  # standard deviation over the draws
+    n_seeds: int  # number of draws; 0: only one
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,7 @@ class SizeRow:
     source: str  # "run" or "published"
     model: str
     parameters: float  # millions
-    samples: float  # millions of pairs of pre-training
+    samples: float  # millions of pre-training pairs
     value: float
     low: float
     high: float
@@ -287,12 +287,12 @@ class PrintedCell:
     model: str  # as printed
     metric: str
     unit: str
-    printed: str  # with the digits of the print
+    printed: str  # with the digits as printed
     run: float
     low: float
     high: float
-    same_weights: bool  # the run's model is the printed one
-    mark: str  # of `views.papers.MARKS`, "": none
+    same_weights: bool  # whether the run's model is the printed one
+    mark: str  # one of `views.papers.MARKS`, or "" for none
     note: str
 
 

@@ -23,9 +23,9 @@ from vlprobe.views.paired_tests import COMPARED, DifferenceRow, compare_metrics,
 from vlprobe.views.records import records
 from vlprobe.views.runs import metrics, question_set, question_set_rows
 
-# Probes in order, each with the metrics that are shown.
+# Probes in order, each with the metrics to show.
 Numbers = tuple[tuple[str, tuple[str, ...]], ...]
-SHARED_SETTINGS = {  # what a control shares with what it controls
+SHARED_SETTINGS = {  # settings that a control shares with the repaired model
     "steps": "steps",
     "datasets": "data",
     "batch_size": "batch size",

@@ -31,13 +31,13 @@ from vlprobe.views.runs import QuestionSet
 KEPT_BYTES = (
     512 << 20
 )  # of all views: 24 million margins, 150 row groups of texts, patterns and counts
-SMALL = 1_000  # bytes that a value without arrays is taken for
-MOST_FILES = 50_000  # whose being there is looked up
-# Columns of answers that repeat the question, or are the same for all answers of a run.
+SMALL = 1_000  # bytes assumed for a value without arrays
+MOST_FILES = 50_000  # maximum number of files that are checked for existence
+# Columns of answers that repeat the question, or have the same value for all answers of a run.
 QUESTION_COLUMNS = ("run", "item", "kind", "subtype", "rule", "strength_bin")
-# Of the question set: used only for resampling and averaging.
+# Columns of the question set that are used only for resampling and averaging.
 INTERNAL_COLUMNS = ("item_code", "cluster", "group")
-FEW = 100  # rows that are taken from row groups one by one; of more, DuckDB makes a table sooner
+FEW = 100  # rows that are read from row groups one by one; for more, DuckDB is faster
 
 
 Value = TypeVar("Value")
@@ -57,7 +57,7 @@ def _bytes(value: Any) -> int:
 
 
 _cache = SingleFlightCache(KEPT_BYTES, _bytes)
-# Path, bytes and time of the last change: a repaired file is read again.
+# Path, bytes and time of the last change, so that a repaired file is read again.
 FileVersion = tuple[str, int, int]
 
 
@@ -223,7 +223,7 @@ class CaseTable(TableFile):
         )
 
         def query() -> np.ndarray:
-            # A table that is named twice is read twice, only the columns that are needed.
+            # A table that is named twice is read twice, but only the necessary columns.
             named = [f"{name} AS NOT MATERIALIZED (FROM read_parquet(?))" for name in tables]
             join = ' JOIN scores USING ("case")' if answers else ""
             statement = f'WITH {", ".join(named)} SELECT "case" FROM cases{join} WHERE {condition}'

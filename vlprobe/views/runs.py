@@ -22,8 +22,8 @@ RUN_COLUMNS = [
 DEFAULT_SEED = 42
 SHIPPED = "Bundled results"
 OLDER = "older version"
-LISTED_METRICS = 3  # metrics that are listed by name before the others are counted
-KEY_LETTERS = 8  # of a run's key, that tell it from others of its model
+LISTED_METRICS = 3  # metrics listed by name; the others are only counted
+KEY_LETTERS = 8  # letters of a run's key that distinguish it from other runs of its model
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class QuestionSet:
 
     key: str
     probe: str
-    # Newest first, one a model; hashing the key is enough.
+    # Newest first, one per model; hashing the key is enough.
     runs: tuple[RunRow, ...] = field(hash=False)
 
     @property
@@ -326,7 +326,7 @@ def _manifests(store: Store, key: str) -> list[dict]:
     manifests = by_key.get(key, [])
     if not manifests:
         for error in [*store.read_runs()[1].values(), *_of_unknown_probes(store).values()]:
-            raise error  # its runs may be among these
+            raise error  # it may hide runs on this question set
         raise NotFound(
             "question set", key, question_sets(store)["case_key"], "Run the probe first."
         )
@@ -371,7 +371,7 @@ class QuestionFacts(TypedDict):
 
     n_items: int
     n_cases: int
-    dropped: dict[str, int]  # by the reason
+    dropped: dict[str, int]  # by reason
     findings: list[Defect]
     notes: list[str]
 

@@ -22,7 +22,7 @@ from vlprobe.views.runs import QuestionSet
 from vlprobe.views.wall import WallCard
 
 COUNT = 60  # maximum number of failures
-LEAST_ANSWERS = 30  # of a type of edit, before a number is shown for it
+LEAST_ANSWERS = 30  # minimum number of answers to a type of edit for showing its share
 _WITH_PICTURES = "kind = ? AND len(images) > 0"
 
 
@@ -31,8 +31,8 @@ class Showcase:
     """A case and the number of models that it fools, not counting controls."""
 
     card: WallCard
-    n_fooled: int  # ties included
-    n_models: int  # that answered
+    n_fooled: int  # including ties
+    n_models: int  # number of models that answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class LieCount:
     model: str
     subtype: str
     n_lies: int  # answers, two per case if the model ran in both orders
-    n_believed: int  # ties included
-    moved: float  # mean movement, of kinds that only move; else NaN
+    n_believed: int  # including ties
+    moved: float  # mean movement for kinds that only measure movement; else NaN
     n_orders: int  # orders in which the model saw the captions
 
     @property
@@ -69,7 +69,7 @@ def kinds(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
     with store.cursor() as cursor:
         kinds_here = cursor.execute("SELECT DISTINCT kind FROM read_parquet(?)", [path]).fetchall()
         with_pictures = {
-            kind: cursor.execute(  # stops at the first, where all pictures would be read to count them
+            kind: cursor.execute(  # stops at the first row; counting would read all pictures
                 "SELECT 1 FROM read_parquet(?) WHERE kind = ? AND len(images) > 0 LIMIT 1",
                 [path, kind],
             ).fetchone()
@@ -145,7 +145,7 @@ def _one_a_picture(
         return candidates
     codes = CaseTable(store, question_set.key).picture_codes[numbers[candidates]]
     lot = np.random.default_rng([seed, len(numbers)]).random(len(candidates))
-    keys = lot - strength[candidates]  # whole strengths stay apart
+    keys = lot - strength[candidates]  # random numbers below 1 do not mix integer strengths
     heads, _, _ = views_wall.first_of_each(codes, keys)
     return candidates[heads[np.argsort(keys[heads], kind="stable")]]
 
@@ -166,8 +166,8 @@ def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieC
     """Compute how often each model is fooled by each type of wrong caption in a kind, in no particular order."""
     is_movement = question_set.presentation.kind(kind).is_movement
     runs = {run.key: run for run in question_set.runs}
-    # isfinite, not isnan: DuckDB 2.0.0 takes isnan() of a Parquet column for false wherever the
-    # column's statistics have bounds, because these leave NaN out.
+    # isfinite, not isnan: DuckDB 2.0.0 evaluates isnan() on a Parquet column to false if the
+    # column's statistics have bounds, because the bounds leave NaN out.
     with store.cursor() as cursor:
         table = cursor.execute(
             "SELECT run, subtype, count(*), count(*) FILTER (margin <= 0), "
@@ -180,7 +180,7 @@ def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieC
             runs[key].model,
             subtype,
             n_cases * runs[key].n_orders,
-            # of two answers to a case one is wrong where the order decides, and both below 0
+            # If the order decides, one of two answers is wrong; below 0, both are.
             0 if is_movement else n_believed + n_below * (runs[key].n_orders - 1),
             moved if is_movement else math.nan,
             runs[key].n_orders,

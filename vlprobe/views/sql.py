@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.dataset as ds
 
-FOLDER = "sql"  # in the cache, with the files of `init_script`
+FOLDER = "sql"  # folder in the cache with the files that `init_script` writes
 WHERE = "docs/sql.md lists tables and columns."
 
 
@@ -50,7 +50,7 @@ def query(store: Store, statement: str) -> "pd.DataFrame":
             kinds = [each.type for each in connection.extract_statements(statement)]
             if kinds != [duckdb.StatementType.SELECT]:
                 raise InvalidInput(f"Expected one SELECT: results are read-only here. {WHERE}")
-            rows = connection.sql(statement).project("*")  # which renames columns of equal names
+            rows = connection.sql(statement).project("*")  # renames columns with equal names
             cells = [list(map(_plain, row)) for row in rows.fetchall()]
             table = pd.DataFrame(cells, columns=pd.Index(rows.columns), dtype=object)
             for name, values in zip(rows.columns, zip(*cells, strict=True), strict=False):

@@ -31,9 +31,9 @@ class Opener:
     """The first case in the slides and its rank among the candidates."""
 
     card: WallCard
-    place: int  # from 1; 0: it was chosen, and is not among them
+    place: int  # from 1; 0: the case was chosen by id and is not a candidate
     n_openers: int
-    next: str  # id of the one after it; after the last comes the first
+    next: str  # id of the next candidate; after the last comes the first
     n_fooling_all: int  # cases of the kind that fool every headline model
 
 
@@ -42,12 +42,12 @@ class MixedStory:
     """A search that was lost to a mixture of the right picture."""
 
     case: MixedCase
-    dataset: str  # of the pictures
-    model: str  # of the ranks
-    n_fooled: int  # headline models that lose it so
+    dataset: str  # dataset of the pictures
+    model: str  # model of the ranks
+    n_fooled: int  # headline models that lose the search in the same way
     n_models: int  # headline models
     n_lost: int  # searches of this strength that the model found, and lost to their own mixture
-    n_found: int  # and those that it found
+    n_found: int  # searches of this strength that the model found
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,11 @@ class Story:
     n_items: int
     models: tuple[
         str, ...
-    ]  # headline models: no controls, none that failed its checks, if there are others
+    ]  # headline models: no controls, and if possible none that failed its checks
     opener: Opener | None
     standings: PairedTests
     mixture: MixedStory | None
-    runs: tuple[RunRow, ...] = ()  # of all models
+    runs: tuple[RunRow, ...] = ()  # runs of all models
 
 
 def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Story:

@@ -22,7 +22,7 @@ from vlprobe.views.records import CaseRow, RunRow, records
 from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
 
-LEAST_ACCURACY = 0.85  # of a strong model, unless people choose another
+LEAST_ACCURACY = 0.85  # default minimum accuracy of a strong model
 VERDICT_OF_TAG: dict[str, Verdict] = {tag: verdict for verdict, tag in errata.TAGS.items()}
 
 

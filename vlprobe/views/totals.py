@@ -26,7 +26,7 @@ _CSV = Path(__file__).with_name("totals.csv")
 SOURCE = "mteb results (CC0)"
 PUBLISHED = {f"{published.PREFIX}:CLIP ViT-B/32": "openai/clip-vit-base-patch32"}  # bundled answers
 with _CSV.with_name("openclip_names.csv").open(encoding="utf-8", newline="") as _file:
-    # OpenCLIP's names of checkpoints, and their names in mteb
+    # Names of checkpoints in OpenCLIP, and their names in mteb
     OPENCLIP = {row["openclip"]: row["model"] for row in csv.DictReader(_file)}
 
 

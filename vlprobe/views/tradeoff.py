@@ -17,9 +17,9 @@ from vlprobe.views.paired_tests import fit_models, pareto_front, wins
 from vlprobe.views.papers import chances, rescaled
 from vlprobe.views.runs import QuestionSet
 
-# Of flips; the papers print the first three.
+# Types of flips; the papers print the first three.
 TYPES = ("color", "number", "object", *kind_edits.LIES)
-COMBINED = "combined"  # a flip of a reworded caption
+COMBINED = "combined"  # flips of reworded captions
 OF_COMBINED = {"positive_rate": "combined_positive_rate", "sensitivity_gap": "combined_gap"}
 PUBLISHED_BY_TYPE = {"positive_rate": 6, "sensitivity_gap": 7}  # tables of the paper
 PUBLISHED_COMBINED = 3  # table of the paper

@@ -96,7 +96,7 @@ def cases_by_step(
     of_steps = margins(store, question_set, list(steps.values()), numbers)
     is_right = of_steps > 0
     is_final = is_right == is_right[-1]
-    # The first step of the last row of equal outcomes
+    # The first step of the last sequence of equal outcomes
     begin = len(steps) - np.cumprod(is_final[::-1], axis=0).sum(axis=0)
     outcome = np.where(
         begin > 0,

@@ -24,7 +24,7 @@ BUCKETS = {  # outcome of the first model, outcome of the second
     "only_second": ("held", "fooled"),
     "both_held": ("held", "held"),
 }
-N_STATES = 4  # of a model at a case: 0 not answered, 1 believed, 2 tied, 3 held
+N_STATES = 4  # states of a model on a case: 0 not answered, 1 fooled, 2 tied, 3 not fooled
 STATES = {"fooled": [1, 2], "held": [3], "answered": [1, 2, 3]}
 
 
@@ -32,11 +32,11 @@ STATES = {"fooled": [1, 2], "held": [3], "answered": [1, 2, 3]}
 class UnitCells:
     """The cases of one kind, assigned to cells by subtype and resampling unit."""
 
-    cases: np.ndarray  # numbers, int32 of shape (n,)
-    cell: np.ndarray  # int32 of shape (n,): the row of each case in the table that is returned
-    subtypes: pd.Categorical  # of each row
-    units: np.ndarray  # int32: of each row, the place of the unit's name among all names
-    n_cases: np.ndarray  # of each row
+    cases: np.ndarray  # case numbers, int32 of shape (n,)
+    cell: np.ndarray  # int32 of shape (n,): row of each case in the returned table
+    subtypes: pd.Categorical  # subtype of each row
+    units: np.ndarray  # int32: for each row, the rank of the unit's name among all names
+    n_cases: np.ndarray  # number of cases in each row
 
     @property
     def nbytes(self) -> int:
@@ -44,8 +44,8 @@ class UnitCells:
         return self.cases.nbytes + self.cell.nbytes
 
 
-Columns = dict[str, np.ndarray]  # by name, each of shape (n_cells,)
-Counts = Mapping[str, np.ndarray | pd.Categorical]  # what `unit_counts` returns
+Columns = dict[str, np.ndarray]  # by column name, each of shape (n_cells,)
+Counts = Mapping[str, np.ndarray | pd.Categorical]  # return type of `unit_counts`
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class KindAnswers:
 
     states: np.ndarray  # int8 of shape (n,)
     movements: np.ndarray | None  # float64 of shape (n,); None if not requested
-    n_orders: int  # answers to each case
+    n_orders: int  # answers per case
 
     @property
     def believed(self) -> np.ndarray:

@@ -23,7 +23,7 @@ from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
 
 Verdict = Literal["fooled", "tied", "held", "unknown"]
-SAME_PICTURE = 24  # other cases of a picture that the drawer lists
+SAME_PICTURE = 24  # other cases about a picture that the drawer lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class ModelVerdict:
 
     model: str
     margin: float  # NaN: unknown
-    verdict: Verdict  # by the margin's sign; of kinds that only move, it is never "held"
-    is_scored: bool = True  # False: right or wrong only, the margin has no size
-    spread: float = math.nan  # the model's own similarity spread; NaN or 0: unknown
+    verdict: Verdict  # by the sign of the margin; never "held" for kinds that only measure movement
+    is_scored: bool = True  # False: right or wrong only, the margin has no magnitude
+    spread: float = math.nan  # similarity spread of the model; NaN or 0: unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class WallCard(CaseRow):
 
     true_text: str
     wrong_text: str  # the text that should lose, or a rewording; "" if a picture should lose
-    wrong_image: str  # of a search for pictures: the mixed one that the filter's model ranks first
-    margin: float  # of the filter's model
-    verdicts: tuple[ModelVerdict, ...]  # of all models, in `QuestionSet.ordered_models`
-    more: int  # other cases of this picture that pass the filter
-    # What the filter's model answered, where the kind is a search or a ranking: `rank`, `top`,
-    # `local_10` and the rest are its `columns`.
+    wrong_image: str  # for picture searches, the mixed picture that the filter's model ranks first
+    margin: float  # margin of the filter's model
+    verdicts: tuple[ModelVerdict, ...]  # of all models, as in `QuestionSet.ordered_models`
+    more: int  # other cases about the same picture that pass the filter
+    # The answer of the filter's model, if the kind is a search or a ranking. `rank`, `top`,
+    # `local_10` and others are in its `columns`.
     answer: AnswerRow | None
     is_scored: bool = True  # whether the filter's model has scores
 
@@ -62,13 +62,13 @@ class WallCard(CaseRow):
 class Neighbours:
     """The position of a case on Explore, with the ids of the neighboring cards, "" if there is none."""
 
-    place: int  # of its picture, from 1; 0: the case does not pass the filter
+    place: int  # position of the picture, from 1; 0: the case does not pass the filter
     total_pictures: int
-    previous: str  # the card before
+    previous: str  # id of the previous card
     next: str
-    # Other cases of the picture that pass, in the filter's order: the first of them.
+    # The first of the other cases about the picture that pass, in the filter's order.
     same_picture: tuple[WallCard, ...]
-    n_same_picture: int  # how many there are
+    n_same_picture: int  # number of all such cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Disagreements:
     only_other: tuple[WallCard, ...]
     n_only_base: int
     n_only_other: int
-    n_cases: int  # that pass the filter and both models answered
+    n_cases: int  # cases that pass the filter and that both models answered
 
 
 def verdict_of(margin: float) -> Verdict:
@@ -101,9 +101,9 @@ class _Passing:
     """The cases that pass a filter, grouped by picture, and the first case of each picture in the filter's order."""
 
     matches: Matches
-    groups: np.ndarray  # of each case the position of its picture in `heads`, shape (n,)
-    heads: np.ndarray  # positions in `numbers`, rising, one a picture
-    sizes: np.ndarray  # cases of each picture
+    groups: np.ndarray  # for each case, the position of its picture in `heads`, shape (n,)
+    heads: np.ndarray  # positions in `numbers`, ascending, one per picture
+    sizes: np.ndarray  # number of cases of each picture
     shown: np.ndarray  # positions of the cases that have a card: `heads`, or all
 
 

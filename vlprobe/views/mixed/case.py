@@ -17,7 +17,7 @@ from vlprobe.views.mixed.searches import KIND, outcomes, strength, strengths
 from vlprobe.views.rows import CaseTable, TableFile, remembered
 from vlprobe.views.runs import QuestionSet
 
-SHOWN = 5  # candidates of a gallery
+SHOWN = 5  # number of candidates shown per gallery
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,10 @@ class Candidate:
 
     item: str
     picture: str  # name of the unmixed picture; "" if no case names it
-    caption: str  # "" in the same case
-    partner: str  # the item that is mixed in; "" for an unmixed picture
-    partner_picture: str  # name of that item's picture; "" in the same case
-    mixture: str  # name of the mixed picture; "" in the same case
+    caption: str  # "" if `picture` is ""
+    partner: str  # item whose picture is mixed in; "" for an unmixed picture
+    partner_picture: str  # name of that item's picture; "" if there is none
+    mixture: str  # name of the mixed picture; "" in the same cases
     score: float
 
     @property
@@ -44,8 +44,8 @@ class Fronts:
 
     clean: tuple[Candidate, ...]
     whole: tuple[Candidate, ...]
-    own_score: float  # of the right picture's own mixture
-    own_rank: int  # of the same, among all; 0: unknown
+    own_score: float  # score of the mixture of the right picture
+    own_rank: int  # rank of the same mixture among all candidates; 0: unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,30 +55,30 @@ class ModelRanks:
     model: str
     clean: int
     whole: int
-    score: float  # of the right picture
+    score: float  # score of the right picture
 
 
 @dataclass(frozen=True, slots=True)
 class MixedCase:
     """A search for a picture, with the picture that is mixed into the right one."""
 
-    case: int  # its number
+    case: int  # case number
     id: str
     item: str
     caption: str
     subtype: str  # KIND:LAM
     rule: str
-    edit: PictureEdit | None  # of the own mixture; None: the partner is not known
+    edit: PictureEdit | None  # edit that made the mixture; None if the partner is unknown
     right: str  # name of the right picture
-    partner: str  # name of its partner; "" where that is not known
-    mixture: str  # name of its mixture; "" in the same case
+    partner: str  # name of the picture that is mixed in; "" if it is unknown
+    mixture: str  # name of the mixture; "" in the same case
     partner_item: str
     partner_caption: str
-    n_pictures: int  # in the clean gallery
-    n_mixtures: int  # hidden among them
+    n_pictures: int  # number of pictures in the clean gallery
+    n_mixtures: int  # number of mixtures hidden among them
     ranks: tuple[ModelRanks, ...]  # in `QuestionSet.ordered_models`
     is_lost_to_own: bool  # for the requested model
-    fronts: Fronts | None  # of that model; None: its run is older than this column
+    fronts: Fronts | None  # for the same model; None if its run is older than this column
 
     @property
     def share(self) -> int:
@@ -94,7 +94,7 @@ class ItemPicture(NamedTuple):
     """The picture of an item, with its first caption."""
 
     name: str
-    caption: str  # its first case
+    caption: str  # caption of the first case of the item
 
 
 NO_PICTURE = ItemPicture("", "")
@@ -105,9 +105,9 @@ NO_CANDIDATE = Candidate("", "", "", "", "", "", float("nan"))
 class _Gallery:
     """The pictures in a question set, by item."""
 
-    pictures: dict[str, ItemPicture]  # by item, in the order of the items
+    pictures: dict[str, ItemPicture]  # by item, in item order
     n_mixtures: dict[str, int]  # by rule
-    is_complete: bool  # whether every item has a case, so that these are all pictures
+    is_complete: bool  # whether every item has a case, so that no pictures are missing
 
     @property
     def nbytes(self) -> int:
@@ -128,7 +128,7 @@ def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -
     front = _front_row(store, question_set.run(model).key, case)
     item, right = str(row["item"]), str(row["images"][0])
     partner_item = "" if front is None else str(front["partner"])
-    if front is None and gallery.is_complete:  # an older run: drawn again
+    if front is None and gallery.is_complete:  # an older run, so the partner is drawn again
         partner_item = mix.partners(list(gallery.pictures), _seed(str(row["rule"])))[item]
     partner, partner_caption = gallery.pictures.get(partner_item, NO_PICTURE)
     edit = _edit(str(row["rule"]), item, partner) if partner else None
@@ -301,7 +301,7 @@ def stored_wins(
             own_altered = None if front is None else front["own_altered"]
             if own_altered is not None and not np.isnan(own_altered):
                 wins[model][share] = bool(answer["scores"][0] > own_altered)
-            elif float(answer["margin"]) > 0:  # above every mixture
+            elif float(answer["margin"]) > 0:  # higher than every mixture
                 wins[model][share] = True
             elif of_model.is_own[np.searchsorted(of_model.numbers, number)]:
                 wins[model][share] = False

@@ -17,18 +17,18 @@ from vlprobe.storage.store import Store
 from vlprobe.views.rows import AnswerTable, CaseTable, questions, remembered
 from vlprobe.views.runs import QuestionSet
 
-KIND = "t2i"  # of the cases: searches for a picture
+KIND = "t2i"  # kind of the cases that are picture searches
 
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
     """The outcomes of one model's picture searches: arrays with one entry per search."""
 
-    numbers: np.ndarray  # of the cases, rising
-    is_found: np.ndarray  # bool: the right picture comes first without mixtures
-    is_lost: np.ndarray  # bool: it was found, and is not first among mixtures
-    is_own: np.ndarray  # bool: it was found, and its own mixture comes first instead
-    pictures: np.ndarray  # int, equal where the right picture is the same
+    numbers: np.ndarray  # case numbers, ascending
+    is_found: np.ndarray  # bool: the right picture ranks first without mixtures
+    is_lost: np.ndarray  # bool: found, but not first once mixtures are added
+    is_own: np.ndarray  # bool: found, but its own mixture ranks first instead
+    pictures: np.ndarray  # int, equal for searches with the same right picture
 
     @property
     def nbytes(self) -> int:
@@ -59,7 +59,7 @@ def outcomes_of(cases: CaseTable, answers: AnswerTable) -> Outcomes:
 
     If the run stored no candidates, the path of the best mixture decides.
     """
-    if "rank_clean" not in answers.columns:  # of a probe without searches
+    if "rank_clean" not in answers.columns:  # the run's probe has no searches
         return Outcomes(*(np.empty(0, dtype) for dtype in (np.int32, bool, bool, bool, np.int32)))
     store = cases.store
     has_fronts = store.run(answers.key).has_table(rococo_galleries.TABLE)
@@ -114,10 +114,10 @@ class Place:
     Neighbors are case ids, "" if there is none.
     """
 
-    place: int  # from 1; 0: it is not among them
+    place: int  # from 1; 0: the search is not among them
     total: int
-    n_models: int  # controls are not counted
-    n_fooling_all: int  # the first so many fool all of these models
+    n_models: int  # without controls
+    n_fooling_all: int  # number of searches, from the first, that fool all of these models
     previous: str
     next: str
 

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from vlprobe.scoring.mixtures import SHARES, ShareScores, Turn, turn
 from vlprobe.views.mixed.case import SHOWN, Candidate, Fronts, MixedCase
 
-OWN = -1  # in an order of candidates: the right picture's own mixture
+OWN = -1  # in an order of candidates, stands for the right picture's own mixture
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """One model's result in a search if the mixture of the right picture has a given share."""
 
-    share: int  # percent that stays
+    share: int  # percentage of the right picture that remains
     is_won: bool | None  # whether the right picture scores higher than its mixture; None: unknown
-    right_rank: int  # among all; 0: unknown
-    own_rank: int  # of the mixture, as `order` has it; 0: beyond the first few, or unknown
-    order: tuple[int, ...]  # the first few: numbers of `others`, or OWN
+    right_rank: int  # rank among all candidates; 0: unknown
+    own_rank: int  # rank of the mixture in `order`; 0: beyond the top candidates, or unknown
+    order: tuple[int, ...]  # top candidates: indices of `others`, or OWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class ModelTurn:
     """The share from which on one model prefers the right picture to its mixture."""
 
     model: str
-    wins: tuple[bool | None, ...]  # by share, in the order of SHARES; None: not asked
-    turn: Turn | None  # None: it was not asked at every share
+    wins: tuple[bool | None, ...]  # by share, in the order of SHARES; None: not evaluated
+    turn: Turn | None  # None: not evaluated at every share
 
 
 def others(fronts: Fronts, item: str) -> tuple[Candidate, ...]:
@@ -108,7 +108,7 @@ def _place(fronts: Fronts, case: MixedCase, own: float, is_stored: bool) -> int:
         for place, candidate in enumerate(fronts.whole):
             if candidate.item == case.item and candidate.is_mixture:
                 return place
-    # The right picture follows its equals
+    # The right picture comes after candidates with equal scores
     return sum(
         candidate.score > own
         or (candidate.score == own and (candidate.item != case.item or candidate.is_mixture))
