@@ -40,11 +40,7 @@ CHOICES = {  # style and words for answers that are only right or wrong
 STYLES = {"fooled": "lie", "held": "true", "tied": "tie", "unknown": "quiet"}
 LEAST_SIDE, MOST_SIDE = 0.12, 0.88  # limits of the zero line, as a share of the bar
 TITLE_AT = 0.5  # at most, so that the title fits
-LENGTHS = {
-    "share": " by",
-    "spread": " by (own spreads)",
-    "side": "",
-}  # words for the length of bars
+LENGTHS = {"share": " by", "spread": " by (own spreads)", "side": ""}  # words for bar lengths
 FEW_TEXTS = 4  # if a case has more texts, only the two compared ones are listed
 MOST_IN_SERIES = 10  # maximum number of pictures in a strip
 FRAMES = "Solid frame: the right place. Dashed: the model's."
@@ -212,9 +208,7 @@ class CaseCard:
     chose: ClassVar[str] = (
         ""  # what fooled models did, with the kind's {lie}; "" counts the choices
     )
-    shows_query: ClassVar[bool] = (
-        False  # whether a small card shows the query, not the changed words
-    )
+    shows_query: ClassVar[bool] = False  # a small card shows the query, not the changed words
     is_neutral: ClassVar[bool] = False  # whether both of the two texts are right
     has_large_pictures: ClassVar[bool] = True  # whether pictures are shown above the texts
     counts_pictures: ClassVar[bool] = True  # whether a heading counts the pictures of the cases
