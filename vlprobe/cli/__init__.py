@@ -1,1 +1,1 @@
-"""The command line: one command a public function."""
+"""Command-line interface, with one command per public function."""

@@ -1,4 +1,4 @@
-"""Options that several commands share, completion of names in a shell, and the results that commands show."""
+"""Options that several commands share, shell completion of names, and access to the stored results."""
 
 import functools
 import os
@@ -42,7 +42,7 @@ PRECISION = click.option(
 
 
 def option_group(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command these options, in this order."""
+    """Build a decorator that adds the given options to a command, in order."""
 
     def add(command: Command) -> Command:
         for option in reversed(options):
@@ -53,17 +53,17 @@ def option_group(*options: Callable[[Command], Command]) -> Callable[[Command], 
 
 
 def count_option(name: str, meaning: str) -> Callable[[Command], Command]:
-    """Return an option that takes a count, 0 unless it is given."""
+    """Build an option that takes a count and defaults to 0."""
     return click.option(name, default=0, type=click.IntRange(0), help=meaning)
 
 
 def probe_options(meaning: str) -> Callable[[Command], Command]:
-    """Return the option that gives a probe NAME=VALUE pairs."""
+    """Build the `--option` option, which passes NAME=VALUE pairs to a probe."""
     return click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help=meaning)
 
 
 def allowances(plugin_meaning: str, api_meaning: str) -> Callable[[Command], Command]:
-    """Return the options that allow the code of plug-ins and requests to servers."""
+    """Build the options that allow plug-in code to run and servers to receive requests."""
     return option_group(
         click.option("--plugin", "plugins", multiple=True, metavar="NAME", help=plugin_meaning),
         click.option("--api", "apis", multiple=True, metavar="URL[#MODEL]", help=api_meaning),
@@ -98,7 +98,7 @@ case_choices = option_group(
 
 
 def costs(of_whom: str = "") -> Callable[[Command], Command]:
-    """Return the options that limit what requests to a server cost."""
+    """Build the options that limit the cost of requests to a server."""
     return option_group(
         click.option(
             "--price",
@@ -116,7 +116,7 @@ def costs(of_whom: str = "") -> Callable[[Command], Command]:
 
 
 def rejected_labels(path: str | None) -> tuple[str, ...]:
-    """Return the digests of the questions that a file of errata rejects. Raises InvalidInput."""
+    """Return the digests of the questions that an errata file rejects. Raises InvalidInput."""
     from vlprobe.storage import errata
     from vlprobe.storage.files import parse_path
 
@@ -124,7 +124,7 @@ def rejected_labels(path: str | None) -> tuple[str, ...]:
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
-    """Parse `name=value` pairs to options; a comma makes a list. The probe defines the types."""
+    """Parse `name=value` pairs into options. A comma makes a list. The probe converts the values to their types."""
     options: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -142,14 +142,14 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
 
 
 def cache_store(ctx: click.Context) -> "Store":
-    """Open the cache that the command line names, without the bundled results."""
+    """Open the cache given on the command line, without the bundled results."""
     from vlprobe.storage.store import DEFAULT, Store
 
     return Store(ctx.obj or DEFAULT)
 
 
 def results_store(ctx: click.Context) -> "Store":
-    """Open the results in the cache that the command line names, with the bundled results below them."""
+    """Open the cache given on the command line, combined with the bundled results."""
     from vlprobe.storage import shipped
     from vlprobe.storage.store import DEFAULT
 
@@ -157,7 +157,7 @@ def results_store(ctx: click.Context) -> "Store":
 
 
 def pass_results(command: Command) -> Command:
-    """Give a command the `results_store` as its first argument."""
+    """Pass the `results_store` to a command as its first argument."""
 
     @click.pass_context
     @functools.wraps(command)
@@ -168,7 +168,10 @@ def pass_results(command: Command) -> Command:
 
 
 def question_set_of(store: "Store", key: str) -> "QuestionSet":
-    """Return the question set of a key, or of a run: see `find_run`. Raises NotFound or InvalidInput."""
+    """Return the question set for a key, which may also be a run key or model name (see `find_run`).
+
+    Raises NotFound or InvalidInput.
+    """
     from vlprobe import views
     from vlprobe.render.model_lookup import find_run
 
@@ -179,11 +182,11 @@ def question_set_of(store: "Store", key: str) -> "QuestionSet":
 
 
 def loadable_names(ctx: click.Context, names: Sequence[str]) -> list[str]:
-    """Return names that models are loaded by: a name without a family of models in front may be
+    """Return names that models can be loaded by. A name without a model-family prefix may be
     the display name of a stored model.
 
     Raises:
-        InvalidInput: Several stored models have this display name.
+        InvalidInput: several stored models have the same display name.
     """
     from vlprobe import registry
     from vlprobe.render.model_lookup import find_model
@@ -209,7 +212,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 
 def complete_names(collection: str) -> Completer:
-    """Complete names of models, datasets or probes; only the metadata of plug-ins is read."""
+    """Build a shell completer for names of models, datasets or probes. Only the metadata of plug-ins is read."""
 
     def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from vlprobe import registry
@@ -221,9 +224,7 @@ def complete_names(collection: str) -> Completer:
 
 
 def complete_runs(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete keys of stored runs, each with its model, and names of models that have a run; return nothing if
-    results cannot be read.
-    """
+    """Complete keys of stored runs and names of models with runs. Returns nothing if the results cannot be read."""
     from vlprobe.errors import VlprobeError
     from vlprobe.storage import shipped
     from vlprobe.storage.store import DEFAULT

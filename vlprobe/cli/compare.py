@@ -1,4 +1,4 @@
-"""The commands that compare runs: in words and numbers, and as a gate."""
+"""Commands that compare runs: in words and numbers, in power analyses, and as a gate for CI."""
 
 import sys
 from collections.abc import Sequence
@@ -236,7 +236,7 @@ def gate(
 
 
 def _limits(pairs: Sequence[str]) -> dict[str, float]:
-    """`METRIC=VALUE` pairs. Raises InvalidInput."""
+    """Parse `METRIC=VALUE` pairs. Raises InvalidInput."""
     limits: dict[str, float] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")

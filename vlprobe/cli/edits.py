@@ -1,4 +1,4 @@
-"""The commands for edits that a language model writes, and for people's verdicts on edits."""
+"""Commands for edits that a language model writes, and for human verdicts on edits."""
 
 import csv
 import io
@@ -199,5 +199,5 @@ def verdicts(
 
 
 def _counted(counts: Counter[str]) -> str:
-    """Names with their counts, most first."""
+    """List names with their counts, most frequent first."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.most_common()) or "none"

@@ -1,4 +1,4 @@
-"""The commands for the inputs of a run: edits, defects and questions of a dataset, and checks of models."""
+"""Commands for the inputs of a run: the edits, defects and questions in a dataset, and checks of models."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -168,7 +168,7 @@ def check(ctx: click.Context, dataset: str, no_pictures: bool, blind: bool, how:
 
 
 def _print_blind(items: Sequence[Item], how: str) -> None:
-    """Print the accuracy of guesses without the picture, on all pairs and on each subset."""
+    """Print the accuracy of guessing without the picture, for all pairs and for each subset."""
     from vlprobe.datasets import audit
     from vlprobe.metrics import blind
 
@@ -266,15 +266,15 @@ def write_altered(
     seed: int,
     choices: Mapping[str, Any],
 ) -> None:
-    """Write the altered captions and pictures into the folder, and report on stderr what was written and skipped.
+    """Write the altered captions and pictures to a folder, and print to stderr what was written and skipped.
 
     Args:
-        ctx: The context of the command, with the cache.
-        dataset: The name of the dataset.
-        folder: OUT; None if it was not given, which is rejected.
-        options: The options of the probe, as NAME=VALUE.
-        seed: The seed of the words; the seed of mixed pictures is one of the options.
-        choices: The selection of items, by the names of the fields of a request.
+        ctx: The command's context, which holds the cache.
+        dataset: The dataset name.
+        folder: The output folder; None, if it was not given, is an error.
+        options: The probe's options, as NAME=VALUE.
+        seed: The seed for replaced words; mixed pictures have a seed among the options.
+        choices: The item selection, by field name in a request.
     """
     from vlprobe.runs.altered import write
     from vlprobe.runs.request import Request

@@ -1,4 +1,4 @@
-"""The commands that list what can be named: models, datasets, probes, metrics, printed numbers, options and jobs."""
+"""Commands that list names and values: models, datasets, probes, metrics, published numbers, options and jobs."""
 
 from typing import TYPE_CHECKING
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from vlprobe.storage.store import Store
     from vlprobe.types.options import Option
 
-PAPERS = ["lgip", "rococo", "eqben", "visla", "prsm"]  # as `views.published.SOURCES` has them
+PAPERS = ["lgip", "rococo", "eqben", "visla", "prsm"]  # as in `views.published.SOURCES`
 
 
 def print_names(collection: str, how: str) -> None:
-    """Print the names that can be typed for models, datasets, probes or rules, with their origin.
+    """Print all names of models, datasets, probes or rules that can be typed, with their origin.
 
-    For a plug-in that was not named with --plugin only its metadata is read; unusable ones are reported on stderr.
+    For a plug-in that was not named with --plugin, only the metadata is read. Unusable plug-ins are reported to stderr.
     """
     from vlprobe import __version__, registry
 
@@ -37,7 +37,7 @@ def print_names(collection: str, how: str) -> None:
 
 
 def print_metrics_of_probes(how: str) -> None:
-    """Print the metrics of all probes, with unit, direction, chance and source."""
+    """Print the metrics of all probes, with their unit, direction, chance level and source."""
     from vlprobe import registry, views
 
     rows = [
@@ -57,17 +57,17 @@ def print_metrics_of_probes(how: str) -> None:
 
 
 def published_table(store: "Store", paper: str, table: int, mark: str, key: str) -> "pd.DataFrame":
-    """Return the printed cells of the papers, with the numbers of one run next to those of its paper.
+    """Return the table cells printed in the papers, next to the numbers from one run for each paper.
 
     Args:
-        store: The store of the results.
-        paper: Only this paper; "": all.
-        table: Only the table of this number; 0: all.
-        mark: Only cells with this mark of `views.papers.MARKS`; "": all.
-        key: The key of the run; "": the newest one of each paper's probe.
+        store: The store with the results.
+        paper: Only this paper; "": all papers.
+        table: Only the table with this number; 0: all tables.
+        mark: Only cells with this mark from `views.papers.MARKS`; "": all cells.
+        key: The key of the run to use; "": the newest run of each paper's probe.
 
     Raises:
-        NotFound: no run has this key.
+        NotFound: no run has the key.
         InvalidInput: the run belongs to another paper's probe.
     """
     import pandas as pd
@@ -105,7 +105,7 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
 
 
 def _newest_run(store: "Store", probe: str) -> dict | None:
-    """Return the manifest of the newest run of a probe; None if there is none."""
+    """Return the manifest of a probe's newest run, or None if there is no run."""
     from vlprobe import views
 
     manifests = views.runs.known_manifests(store)
@@ -212,7 +212,7 @@ def options(probe: str, how: str) -> None:
 
 
 def option_rows(probe: str) -> list[tuple[str, str, str, str, str]]:
-    """Return name, type, default, values and meaning of each option of a probe."""
+    """Return the name, type, default, values and meaning of each of a probe's options."""
     from vlprobe import registry
 
     return [
@@ -228,12 +228,12 @@ def option_rows(probe: str) -> list[tuple[str, str, str, str, str]]:
 
 
 def _typed_text(value: object) -> str:
-    """Format a value in the form that users type."""
+    """Format a value as users type it."""
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _values(option: "Option") -> str:
-    """Describe the values of an option."""
+    """Describe the allowed values of an option."""
     texts = [_typed_text(option.choices)] if option.choices else []
     if option.pattern:
         texts.append(option.expected)

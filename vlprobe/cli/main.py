@@ -1,4 +1,4 @@
-"""The command line: one command per public function. Data goes to stdout, progress and messages to
+"""Command-line interface, with one command per public function. Data goes to stdout, progress and messages to
 stderr.
 
 Heavy modules are imported inside the commands, so that `vlprobe --help` answers at once.
@@ -34,22 +34,20 @@ from vlprobe.storage.application import docs_folder
 SHORTAGES = (MemoryError, OSError, ImportError, RuntimeError)
 # Commands that exit with 1 to report a regression, a failed check or damage: a mistake is 2 there.
 FINDING = ("gate", "doctor", "verify")
-PAGE = re.compile(
-    r"(?<![\w/])docs/(?=[\w/-]+\.md)"
-)  # begins the name of a page of the documentation
-EPILOG = (
-    f"\b\nDocumentation: {docs_folder()}"  # \b: one line at any width, so that a path is not broken
-)
+PAGE = re.compile(r"(?<![\w/])docs/(?=[\w/-]+\.md)")  # start of a documentation page's name
+EPILOG = f"\b\nDocumentation: {docs_folder()}"  # \b: click does not wrap the line, so the path stays whole
 HELP = {"help_option_names": ["-h", "--help"]}
 
 
 class _Commands(click.Group):
-    """Turn a VlprobeError, a full disk and a lack of memory into one line and exit code 1, or 2 in the
-    commands of FINDING, and Ctrl-C into a hint; a bug keeps its traceback.
+    """Command group that reports errors in one line.
+
+    A VlprobeError, a full disk and a lack of memory exit with code 1, or 2 in the commands in FINDING. Ctrl-C prints a
+    hint. Any other exception is a bug and keeps its traceback.
     """
 
     def main(self, *arguments: Any, **options: Any) -> Any:
-        """Run the command line, `--help` and `--version` included, which are printed before `invoke`."""
+        """Run the command line, including `--help` and `--version`, which click prints before `invoke`."""
         try:
             return super().main(*arguments, **options)
         except SHORTAGES as error:
@@ -68,14 +66,14 @@ class _Commands(click.Group):
             ctx.exit(130)
 
     def _report(self, error: Exception) -> None:
-        """Print the one line of an error, with the paths of the pages it names. Raises the error if it has none."""
+        """Print a one-line error, with full paths for documentation pages. Re-raises an error that has no such line."""
         line = str(error) if isinstance(error, VlprobeError) else describe_shortage(error)
         if not line:
             raise error
         inform(f"Error: {PAGE.sub(f'{docs_folder()}/', line)}")
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """Add a command, with -h for its help and the location of the documentation below it."""
+        """Add a command, with -h for its help and the location of the documentation at the end of the help text."""
         cmd.context_settings = {**cmd.context_settings, **HELP}
         cmd.epilog = EPILOG
         super().add_command(cmd, name)

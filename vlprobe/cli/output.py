@@ -1,4 +1,4 @@
-"""Output of commands: tables on stdout, progress on stderr."""
+"""Output from commands: tables to stdout, progress and messages to stderr."""
 
 import contextlib
 import sys
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from vlprobe.views.records import RunRow
     from vlprobe.views.runs import QuestionSet
 
-FOLDED = 48  # characters of a cell that may be pages long
+FOLDED = 48  # maximum characters for a cell that may be pages long
 NOTE = 200  # length of a note that gets a separate line
 WHOLE = "vlprobe show --format json"
 READ = ("table", "markdown", "latex")  # formats for people
@@ -35,13 +35,13 @@ NOTHING = "There is nothing to show yet."
 
 
 def inform(line: str) -> None:
-    """Print a message on stderr, apart from the data on stdout."""
+    """Print a message to stderr, because stdout is reserved for data."""
     click.echo(line, err=True)
 
 
 @contextlib.contextmanager
 def text_output(path: Path | None) -> Iterator[IO[str]]:
-    """A handle to write text to: stdout, or the file. Raises InvalidInput if the file cannot be written."""
+    """Open a file, or stdout without a path, for writing text. Raises InvalidInput if the file cannot be written."""
     if path is None:
         with click.open_file("-", "w", encoding="utf-8") as handle:
             yield handle
@@ -56,10 +56,10 @@ def text_output(path: Path | None) -> Iterator[IO[str]]:
 
 
 def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
-    """Print a table as text, csv, json, Markdown or LaTeX; unknown numbers are "-" except in csv and json.
+    """Print a table as text, csv, json, Markdown or LaTeX. Unknown numbers are "-", except in csv and json.
 
-    Words are data: in csv a spreadsheet does not run them, in text they do not control the terminal, in Markdown and
-    LaTeX they are not markup. On a terminal the text fits its width.
+    Text in cells is untrusted: no spreadsheet runs it in csv, it does not control the terminal, and it is not markup in
+    Markdown or LaTeX. On a terminal, a text table is fitted to the width.
     """
     from vlprobe.metrics.estimate import FEWEST_ITEMS
     from vlprobe.render.numbers import TOO_FEW
@@ -90,19 +90,20 @@ def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
 def print_rows(
     columns: str, rows: Iterable[Sequence[object]], how: str, empty: str = NOTHING
 ) -> None:
-    """Print rows as `print_table` does; `columns` names their columns, with blanks between them."""
+    """Print rows like `print_table`. `columns` has the column names, separated by spaces."""
     import pandas as pd
 
     print_table(pd.DataFrame(list(rows), columns=pd.Index(columns.split())), how, empty)
 
 
 def print_metrics(table: "pd.DataFrame", how: str) -> None:
-    """Print a table of metrics; without the metrics that have no value in any row, except as CSV and JSON.
+    """Print a table of metrics. Metrics without a value in any row are omitted, except in csv and json.
 
-    A line on stderr reports how many metrics were omitted.
+    A line printed to stderr tells how many metrics were omitted.
 
     Args:
-        table: A row per metric and model, with `metric`, `value` and, in comparisons, `base`.
+        table: One row per metric and model, with `metric`, `value` and, in comparisons, `base`.
+        how: One of FORMATS.
     """
     if how in READ and "metric" in table:
         columns = [name for name in ("value", "base") if name in table]
@@ -119,7 +120,7 @@ def print_metrics(table: "pd.DataFrame", how: str) -> None:
 
 
 def print_words(sentences: Sequence[str], how: str) -> None:
-    """Print sentences above a table, on stdout if people read the table, else on stderr."""
+    """Print sentences above a table: to stdout if the table is printed for people, otherwise to stderr."""
     for sentence in filter(None, sentences):
         if how == "markdown":
             click.echo(markdown_text(sentence) + "\n")
@@ -130,8 +131,8 @@ def print_words(sentences: Sequence[str], how: str) -> None:
 def print_folded(
     table: "pd.DataFrame", columns: Sequence[str], how: str, whole: str = WHOLE
 ) -> None:
-    """Print like `print_table`; in text, long words in these columns are folded, and a line on stderr shows the
-    command `whole` that prints everything.
+    """Print a table like `print_table`. In text tables, long values in the given columns are shortened, and a line on
+    stderr names the command `whole` that prints everything.
     """
     if how != "table":
         print_table(table, how)
@@ -145,10 +146,10 @@ def print_folded(
 
 
 def print_notes(runs: "Iterable[RunRow]") -> None:
-    """Print warnings about each model's numbers: one line per model on stderr.
+    """Print warnings about the models' numbers to stderr, one line per model.
 
     Args:
-        runs: The manifests of runs, such as those of a question set.
+        runs: Run rows, such as those in a question set.
     """
     runs = list(runs)
     for row in (row for row in runs if row.older):
@@ -165,7 +166,7 @@ def print_notes(runs: "Iterable[RunRow]") -> None:
 
 
 def print_model_index(store: "Store", question_set: "QuestionSet", key: str) -> None:
-    """Print all numbers of a run as the model-index of a model card, on stdout."""
+    """Print all metrics of a run to stdout in the model-index format of a Hugging Face model card."""
     from vlprobe import views
     from vlprobe.render.model_index import model_index
     from vlprobe.views.records import EstimateRow, records
@@ -177,13 +178,13 @@ def print_model_index(store: "Store", question_set: "QuestionSet", key: str) -> 
 
 
 class ProgressBar(Progress):
-    """A progress line on stderr, rewritten in place on a terminal, one line per stage elsewhere."""
+    """Progress line on stderr. It is rewritten in place on a terminal; elsewhere, each stage gets one line."""
 
     def __init__(self) -> None:
         self.label, self.width = "", 0
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Report the current stage and its progress."""
+        """Show the current stage and its progress."""
         if sys.stderr.isatty():
             line = f"{label}  {100 * done / max(total, 1):5.1f} %"
             sys.stderr.write("\r" + line.ljust(self.width))
@@ -194,7 +195,7 @@ class ProgressBar(Progress):
         sys.stderr.flush()
 
     def tell(self, line: str) -> None:
-        """Print a line on stderr that stays."""
+        """Print a permanent line to stderr."""
         if self.width:
             sys.stderr.write("\r" + " " * self.width + "\r")
             self.width = 0

@@ -1,5 +1,5 @@
-"""Plug-ins and servers that a person names on the command line: apart from Python the only way for plug-ins to run, and
-for servers to receive requests.
+"""Plug-ins and servers named on the command line. Apart from Python code, only these plug-ins may run, and only these
+servers may receive requests.
 """
 
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from importlib.util import find_spec
 
 
 def require(plugins: Sequence[str], urls: Sequence[str]) -> None:
-    """Import the plug-ins of `--plugin`, and let this process and those that it starts use them and ask the servers of
-    `--api`. Raises NotFound or InvalidInput if one cannot be used.
+    """Import the plug-ins given with `--plugin`, and allow this process and its child processes to use them and to send
+    requests to the servers given with `--api`. Raises NotFound or InvalidInput if one cannot be used.
     """
     if plugins or urls:
         from vlprobe import registry
@@ -21,9 +21,9 @@ def require(plugins: Sequence[str], urls: Sequence[str]) -> None:
 
 
 def require_cluster(address: str) -> None:
-    """Let the processes that this one starts use the Ray cluster of `--ray`, if one is given.
+    """Allow child processes to use the Ray cluster given with `--ray`, if any.
 
-    Raises MissingDependency without Ray, InvalidInput unless the address is HOST:PORT.
+    Raises MissingDependency if Ray is not installed, and InvalidInput unless the address is HOST:PORT.
     """
     if address:
         from vlprobe.errors import MissingDependency
@@ -35,7 +35,7 @@ def require_cluster(address: str) -> None:
 
 
 def typed(*values: object) -> None:
-    """Let this process use the plug-ins and ask the servers whose names were typed among the values of a command."""
+    """Allow this process to use the plug-ins and servers that are named in the values typed for a command."""
     from vlprobe import registry
 
     for value in values:

@@ -1,4 +1,4 @@
-"""The commands that write results into files: a report, a site, figures, and tables for other programs."""
+"""Commands that write results to files: a report, a site, figures, and tables for other programs."""
 
 from collections.abc import Sequence
 from pathlib import Path

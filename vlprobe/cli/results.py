@@ -1,4 +1,4 @@
-"""The commands that print results: numbers of runs, and the cases in which a model is fooled."""
+"""Commands that print results: the metrics of runs, and the cases that fool a model."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -119,7 +119,7 @@ def show(
 def _with_groups(
     table: "pd.DataFrame", groups: Mapping[str, Sequence[tuple[str, ...]]]
 ) -> "pd.DataFrame":
-    """Insert the letters of each model's groups of ties after the interval."""
+    """Insert a column after the intervals with the letters of each model's groups of tied models."""
     from vlprobe.metrics.tie_groups import group_letters
 
     letters = {name: group_letters(of_metric) for name, of_metric in groups.items()}
@@ -237,7 +237,7 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
     from vlprobe.render.model_lookup import find_run
 
     manifest = find_run(store, key)
-    views.runs.kinds(manifest["run"]["probe"])  # raises for a probe of a plug-in that is not named
+    views.runs.kinds(manifest["run"]["probe"])  # raises for an unnamed plug-in's probe
     model = manifest["run"]["model"]
     question_set = views.runs.question_set(store, manifest["case_key"], model=model)
     kind = views.runs.choose_kind(store, question_set, conditions.pop("kind"), (model,))

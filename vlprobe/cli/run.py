@@ -1,4 +1,4 @@
-"""The command that runs one or several probes on models."""
+"""Command that runs one or several probes on models."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -150,7 +150,7 @@ def run(
 def _requests(
     datasets: Sequence[str], probes: Sequence[str], options: Mapping[str, object], settings: dict
 ) -> "list[Request]":
-    """Make one request per dataset and probe. Raises a VlprobeError if a probe or an option is unknown."""
+    """Create one request per dataset and probe. Raises a VlprobeError if a probe or an option is unknown."""
     from vlprobe import registry
     from vlprobe.runs.request import Request
 
@@ -179,9 +179,9 @@ def _requests(
 def _options_by_probe(
     probes: Sequence[str], options: Mapping[str, object]
 ) -> dict[str, dict[str, object]]:
-    """Assign the options to probes: NAME to every probe that has it, PROBE.NAME to one.
+    """Assign options to probes: NAME goes to every probe that has the option, PROBE.NAME to a single probe.
 
-    A single probe receives all options, even those that it does not have: it reports the expected ones.
+    If only one probe runs, it receives all options, even unknown ones, because it reports which ones it expects.
     """
     from vlprobe import registry
     from vlprobe.errors import NotFound
@@ -211,11 +211,11 @@ def _options_by_probe(
 
 
 def _print_answers(store: "Store", answers: Sequence[Sequence[dict]], how: str) -> None:
-    """Print the estimates of all runs in one table, then notes on models and data.
+    """Print the estimates from all runs in one table, then the notes on models and data.
 
     Args:
-        store: The store of the runs.
-        answers: The manifests of the runs, one list per dataset and probe.
+        store: The store with the runs.
+        answers: The run manifests, one list per dataset and probe.
         how: One of FORMATS.
     """
     import pandas as pd
@@ -231,7 +231,7 @@ def _print_answers(store: "Store", answers: Sequence[Sequence[dict]], how: str) 
     print_table(pd.concat(tables) if tables else pd.DataFrame(), how)
     keys = {manifest["key"] for manifests in answers for manifest in manifests}
     print_notes(row for row in views.runs.run_rows(store) if row.key in keys)
-    notes, findings = {}, {}  # each once, whichever probe it belongs to
+    notes, findings = {}, {}  # each is printed once, even if several probes have it
     for manifests in answers:
         notes |= dict.fromkeys(manifests[0]["notes"])
         findings |= {str(finding): finding for finding in manifests[0]["findings"]}
@@ -244,7 +244,7 @@ def _print_answers(store: "Store", answers: Sequence[Sequence[dict]], how: str) 
 
 
 def _estimates(store: "Store", manifests: Sequence[dict]) -> "pd.DataFrame":
-    """Return all estimates of runs over one question set, model by model."""
+    """Return all estimates for runs on one question set, model by model."""
     import pandas as pd
 
     from vlprobe import views

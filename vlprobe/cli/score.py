@@ -1,4 +1,4 @@
-"""The command that adds a column of scores to a table."""
+"""Command that adds a score column to a table."""
 
 from pathlib import Path
 

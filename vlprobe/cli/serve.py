@@ -1,4 +1,4 @@
-"""The command that serves the dashboard, and to whom."""
+"""Command that serves the dashboard, with options for who may access it."""
 
 import errno
 import json
@@ -26,7 +26,7 @@ MAX_PORT = 65535
 HEAPS = (
     "MALLOC_ARENA_MAX"  # of glibc: with 16 heaps a hundred visitors took 1,602 MiB, with two 1,264
 )
-HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; the server reads no other variable of Streamlit
+HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; other Streamlit variables are not read
 
 
 @click.command()
@@ -122,7 +122,7 @@ def dashboard(
         "server.allowedHosts": hosts,
         "browser.serverAddress": _opened_by(address, names),
     }
-    if read_only:  # the page has no button to upload, but the server would still take a file
+    if read_only:  # the page has no upload button, but the server would still accept a file
         pinned["server.maxUploadSize"] = 0
     if HEADLESS in os.environ:
         pinned["server.headless"] = os.environ[HEADLESS].lower() not in ("", "0", "false", "no")
@@ -135,7 +135,7 @@ def dashboard(
     limits = access.settings(
         read_only, [*roots, store.root] if roots else [], people, quiz, remotes
     )
-    # Streamlit reads its settings from the folder that it is started in.
+    # Streamlit reads its settings from the working folder.
     environment = {HEAPS: "2"} | processes.environment() | limits | {"VLPROBE_CACHE": store.address}
     if MIRROR in environment:
         environment[MIRROR] = str(Path(environment[MIRROR]).resolve())
@@ -143,9 +143,9 @@ def dashboard(
 
 
 def _become(command: list[str], folder: Path, environment: Mapping[str, str]) -> NoReturn:
-    """Replace this process with the command, so that any signal that ends `vlprobe dashboard` ends the server.
+    """Replace this process with the server, so that any signal that ends `vlprobe dashboard` ends the server.
 
-    Its jobs are separate sessions and continue.
+    Jobs run in separate sessions and continue.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -154,10 +154,10 @@ def _become(command: list[str], folder: Path, environment: Mapping[str, str]) ->
 
 
 def _hosts(address: str, names: Sequence[str]) -> list[str]:
-    """Return the host names and addresses that the dashboard answers to.
+    """Return the host names and addresses under which the dashboard accepts requests.
 
-    A request for any other name is refused: a web site can give its own name the address of this
-    machine. Raises InvalidInput for a name that cannot be one.
+    Requests for any other name are refused, because a website can point its own name to this machine's
+    address. Raises InvalidInput for an invalid host name.
     """
     hosts = ["localhost", "127.0.0.1", "::1", address.lower()]
     if address in EVERY_INTERFACE:
@@ -187,14 +187,14 @@ def _own_addresses() -> list[str]:
 
 
 def _opened_by(address: str, names: Sequence[str]) -> str:
-    """Return the host of the URL that is printed and opened in a browser."""
+    """Return the host in the URL that is printed and opened in a browser."""
     named = [name for name in names if "*" not in name]
     host = named[0] if named else "localhost" if address in EVERY_INTERFACE else address
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
 def _refuse_port_in_use(address: str, port: int) -> None:
-    """Raise InvalidInput unless the server can listen there."""
+    """Raise InvalidInput unless the server can listen on the given port and address."""
     if not 0 < port <= MAX_PORT:
         raise InvalidInput(f"Port {port} is out of range. Expected 1 to {MAX_PORT}, such as 8501.")
     family = socket.AF_INET6 if ":" in address else socket.AF_INET

@@ -1,4 +1,4 @@
-"""The commands that change the store: removal, display names, repair of damage, and photographs."""
+"""Commands that change the store: removal, display names, repair of damage, and downloads of photographs."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from vlprobe.cli.arguments import cache_store, complete_names, complete_runs, re
 from vlprobe.cli.output import ProgressBar, inform
 from vlprobe.errors import InvalidInput, NotFound, printable
 
-MOST_FAILURES = 10  # that are listed; the rest are counted
+MOST_FAILURES = 10  # failures that are listed; the rest are counted
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""The commands for labels that may be wrong: the models that reject them, and reviewers' verdicts."""
+"""Commands for labels that may be wrong: finding labels that models reject, and reviewers' verdicts on them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

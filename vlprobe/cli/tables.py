@@ -1,4 +1,4 @@
-"""A table as lines: text that fits a terminal, Markdown for a model card, and LaTeX for a paper."""
+"""Tables formatted as lines: text that fits a terminal, Markdown for a model card, and LaTeX for a paper."""
 
 import re
 import shutil
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KEYS = ("key", "case_key", "model_digest", "dataset_digest")
-KEY_LETTERS = 8  # that a key keeps on a terminal; commands take the beginning of one
+KEY_LETTERS = 8  # letters of a key shown on a terminal; commands accept the first letters
 P_VALUES = ("p", "p_holm")
-LEAST_P = 0.001  # smaller ones are shown as a bound
-NARROWEST = 10  # letters that a column of sentences keeps
-NAME = 28  # and one of names, whose end distinguishes them
+LEAST_P = 0.001  # smaller p-values are shown as a bound
+NARROWEST = 10  # minimum width for a column of sentences
+NAME = 28  # minimum width for a column of names, which often differ only at the end
 GAP = "  "
 UNKNOWN = "-"
-LATEX = {  # of special characters that a backslash does not print
+LATEX = {  # special characters that a backslash cannot escape
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    "[": "{[}",  # after the end of a line it would begin an option
+    "[": "{[}",  # at the start of a row it would begin an option
 }
 
 
 def folded(text: str, width: int) -> str:
-    """Cut a text to one line of at most `width` characters after a word; "…" replaces the remainder.
+    """Shorten a text to one line of at most `width` characters, cut after a word. "…" replaces the rest.
 
     >>> folded("an untrained model: nothing follows", 20)
     'an untrained model:…'
@@ -43,15 +43,14 @@ def folded(text: str, width: int) -> str:
 
 
 def terminal_width() -> int | None:
-    """Return the columns of the terminal on stdout; None if stdout is not a terminal, so that its reader receives
-    everything."""
+    """Return the terminal width in columns, or None if stdout is not a terminal and everything should be printed."""
     if sys.stdout.isatty():
         return shutil.get_terminal_size().columns or None
     return None
 
 
 def cell(value: object, column: str = "") -> str:
-    """Return a value as text: numbers with four decimals, unknown values as "-", and a p-value
+    """Format a value as text: numbers with four decimals, unknown values as "-", and a p-value
     below .001 as "<.001".
 
     >>> cell(0.5), cell(float("nan")), cell(None), cell(7), cell(["a", "b"])
@@ -71,11 +70,11 @@ def cell(value: object, column: str = "") -> str:
 
 
 def text_lines(table: "pd.DataFrame", width: int | None) -> tuple[list[str], list[str]]:
-    """Format the lines of the table, and return them with the names of columns that are folded or omitted.
+    """Format a table as lines of text, and return them with the names of all shortened or omitted columns.
 
-    Numbers are right-aligned, words left-aligned. If a width is given, keys keep their beginning; words are folded,
-    the longest first; and if that is not enough, columns are omitted: digests, columns with equal values, then the
-    last ones.
+    Numbers are right-aligned, text left-aligned. If a width is given, keys are cut to their first letters and text is
+    shortened, the longest first. If that is not enough, columns are omitted: first digests, then columns with equal
+    values, then the last ones.
     """
     columns = {str(name): [cell(value, str(name)) for value in table[name]] for name in table}
     columns = {name: [printable(text) for text in texts] for name, texts in columns.items()}
@@ -103,7 +102,7 @@ def text_lines(table: "pd.DataFrame", width: int | None) -> tuple[list[str], lis
 
 
 def markdown_lines(table: "pd.DataFrame") -> list[str]:
-    """A table in Markdown, in which no word is markup or HTML."""
+    """Format a table as Markdown, with all markup and HTML in its text escaped."""
     head = [markdown_text(str(name)) for name in table]
     rule = ["---:" if number else "---" for number in _are_numbers(table).values()]
     rows = zip(
@@ -114,7 +113,7 @@ def markdown_lines(table: "pd.DataFrame") -> list[str]:
 
 
 def latex_lines(table: "pd.DataFrame") -> list[str]:
-    """A table in LaTeX with the rules of the package booktabs, in which no word is a command."""
+    """Format a table as LaTeX with rules from the booktabs package, with all commands in its text escaped."""
     columns = {
         str(name): [latex_text(cell(value, str(name))) for value in table[name]] for name in table
     }
@@ -170,7 +169,7 @@ def _width(name: str, texts: Sequence[str]) -> int:
 
 
 def _beginnings(keys: Sequence[str]) -> list[str]:
-    """So much of each key that different ones stay different."""
+    """Cut all keys to the same length, long enough that different keys stay different."""
     distinct = set(keys)
     letters = KEY_LETTERS
     while len({key[:letters] for key in distinct}) < len(distinct):
@@ -181,7 +180,7 @@ def _beginnings(keys: Sequence[str]) -> list[str]:
 def _fit(
     columns: dict[str, list[str]], is_number: dict[str, bool], width: int
 ) -> dict[str, list[str]]:
-    """Return the columns, folded or omitted until a line has at most `width` letters."""
+    """Return the columns, shortened or omitted until a line has at most `width` letters."""
     wide = {name: _width(name, texts) for name, texts in columns.items()}
     least = {
         name: wide[name]
@@ -212,7 +211,7 @@ def _fit(
 
 
 def _dispensable(columns: dict[str, list[str]]) -> list[str]:
-    """List the names of columns in the order in which they are omitted, except the first column: digests, then
+    """Return the names of all columns except the first, in the order in which they are omitted: digests, then
     columns with equal values, then the last ones.
     """
     names = list(columns)[:0:-1]

@@ -1,4 +1,4 @@
-"""The command that fine-tunes OpenCLIP models."""
+"""Command that fine-tunes OpenCLIP models."""
 
 from collections.abc import Sequence
 from dataclasses import replace

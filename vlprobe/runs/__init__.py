@@ -1,3 +1,1 @@
-"""Execution of runs, from a request to stored results; also jobs, integrity checks and the
-playground.
-"""
+"""Execution of runs, from a request to stored results, as well as jobs, integrity checks and the playground."""

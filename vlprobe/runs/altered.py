@@ -1,12 +1,12 @@
-"""Export of RoCOCO's altered captions and mixed pictures: OUT/
+"""Export of RoCOCO's altered captions and mixed pictures to a folder OUT:
 
-    rand_voca.json ...         one file per policy (and seed), in RoCOCO's release format: `probes/released_layout.py`
-    altered_captions.jsonl     every altered caption, including those without a place in that format: docs/edits.md
-    mix_0.9_seed1/NAME.png     one folder of mixed pictures per strength and seed, lossless
-    mixed_pictures.jsonl       file, picture, partner, kind, remaining share, seed and box of each
-    altered.json               the request, counts, and what was skipped; written first and last
+    rand_voca.json ...         one file per policy (and seed) in RoCOCO's release format (`probes/released_layout.py`)
+    altered_captions.jsonl     every altered caption, including those that do not fit that format (docs/edits.md)
+    mix_0.9_seed1/NAME.png     mixed pictures, lossless, in one folder per strength and seed
+    mixed_pictures.jsonl       file, picture, partner, kind, remaining share and box for each mixed picture
+    altered.json               the request, counts, and what was skipped; written at the start and at the end
 
-The same request resumes after an interruption. The files match the gallery of a run, because both
+Repeating a request resumes it after an interruption. The files match the gallery used by a run, because both
 are made from the same cases.
 """
 
@@ -47,12 +47,12 @@ FACTS = "altered.json"
 def write(
     request: Request, folder: Path, store: Store, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Write the decoys that a run of `rococo` would add to its galleries; the request's models are ignored.
+    """Write the decoys that a run of `rococo` would add to its galleries. The models in the request are ignored.
 
     Args:
-        request: Data, options and seed.
-        folder: OUT.
-        store: The store of the cases.
+        request: The dataset, options and seed.
+        folder: The output folder OUT.
+        store: The store that holds the cases.
         progress: Receives the number of pictures.
 
     Returns:
@@ -96,7 +96,7 @@ def write(
 
 
 def _claim(folder: Path, identity: Mapping[str, object]) -> None:
-    """Raise InvalidInput if the folder is a file, or holds anything but the files of this request."""
+    """Raise InvalidInput if the output folder is a file, or contains files that do not come from the same request."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"'{folder}' is a file. Expected a folder. Name another one.")
     if not folder.exists() or not any(folder.iterdir()):
@@ -114,7 +114,7 @@ def _claim(folder: Path, identity: Mapping[str, object]) -> None:
 def _write_captions(
     context: RunContext, folder: Path, name_of: Mapping[str, str]
 ) -> dict[str, dict[str, object]]:
-    """Return the files of altered captions; for each name the rule, entries, and skipped ones."""
+    """Write the altered captions. Returns the rule, the number of pictures and the skipped ones by file name."""
     by_rule = layouts(context.read_cases, name_of)
     if not by_rule:
         return {}
@@ -137,10 +137,10 @@ def _write_captions(
 
 
 def _altered(context: RunContext) -> Iterator[tuple[str, str, str, str]]:
-    """Yield item, rule, caption and altered caption of all altered captions of the run.
+    """Yield the item id, rule, caption and altered caption for all altered captions in the run.
 
-    Where some could not be altered the item's are made once more, to know which caption each is of; those
-    that came out of a file of edits are not repeated.
+    If some captions of an item could not be altered, the edits are made again, to find out which caption each text
+    comes from. Captions from a file of edits are skipped.
     """
     items = {item.id: item for item in context.items}
     draws = rococo.make_draws(cast(RococoOptions, context.run.options), context.run.seed)
@@ -167,7 +167,7 @@ def _altered(context: RunContext) -> Iterator[tuple[str, str, str, str]]:
 def _write_pictures(
     context: RunContext, folder: Path, name_of: Mapping[str, str], progress: Progress
 ) -> dict[str, int]:
-    """Return the mixed pictures and their list; of each folder by its name how many are in it."""
+    """Write the mixed pictures and their list. Returns the number of pictures by folder name."""
     pictures_by_id = {item.id: item.image for item in context.items if item.image}
     changed = changed_items(context.read_cases, item_numbers(pictures_by_id))
     if not changed:
@@ -190,7 +190,7 @@ def _write_pictures(
 
 
 def _targets(items: Sequence[Item], name_of: Mapping[str, str]) -> dict[str, str]:
-    """Map each item id to the file of its mixed picture: the picture's name as PNG, numbered if that is taken."""
+    """Map each item id to the file for its mixed picture: the picture's name as PNG, with a number if it is taken."""
     target_of: dict[str, str] = {}
     taken: set[str] = set()
     for item in items:
@@ -208,7 +208,7 @@ def _targets(items: Sequence[Item], name_of: Mapping[str, str]) -> dict[str, str
 def _write_picture(
     folder: Path, file: str, picture: Picture, name_of: Mapping[str, str]
 ) -> dict[str, object]:
-    """Write a mixed picture if it does not exist yet, and return its row in the list."""
+    """Write a mixed picture if it does not exist yet, and return its row for the list."""
     edit = cast(PictureEdit, picture.edit)
     path = folder / file
     if not path.exists():

@@ -1,4 +1,4 @@
-"""Scoring of a run's cases by one model, part by part, and evaluation block by block."""
+"""Scoring of a run's cases by one model, one part at a time, and evaluation of the scores one block at a time."""
 
 import contextlib
 import datetime
@@ -25,14 +25,14 @@ from vlprobe.types import Item, Metric, Model, answers_cases
 
 PART_CASES = 4096  # minimum per part: the most that is lost when a run is killed
 FAST_PART_CASES = 65_536  # where a part of the size above takes a second
-JUDGED_CASES = 65_536  # at least, in a block that is judged at once
+JUDGED_CASES = 65_536  # minimum number of cases in a block that is judged at once
 SPREAD_ITEMS = 1000  # items whose mismatched pairs give a model's similarity spread
-JUDGED_COLUMNS = ("case", "item", "item_code", "group", "kind", "subtype", "rule")  # of the cases
+JUDGED_COLUMNS = ("case", "item", "item_code", "group", "kind", "subtype", "rule")
 
 
 @dataclass(frozen=True)
 class ScoredBlock:
-    """A block of complete groups of cases with the model's scores."""
+    """A block of cases, made up of complete groups, with the model's scores."""
 
     cases: pa.Table  # JUDGED_COLUMNS
     scores: pa.Table  # as the probe's scorer made them, without the columns of side tables
@@ -42,19 +42,19 @@ class ScoredBlock:
 
 @dataclass(frozen=True)
 class Judged:
-    """Metrics and results of a run's scores."""
+    """Metric estimates and score files computed from a run's scores."""
 
     estimates: pd.DataFrame
     sums: pd.DataFrame
-    n_units: int  # of resampling: items, or clusters of items
-    erased: Mapping[str, int]  # cases by kind whose edit the model's input does not show
-    note: str  # of the probe, on these scores
-    files: Sequence[dict]  # the lines of the tables of scores and of side tables in the manifest
+    n_units: int  # number of resampling units: items, or clusters of items
+    erased: Mapping[str, int]  # by kind, cases whose edit is lost in the model's input
+    note: str  # the probe's note on the scores
+    files: Sequence[dict]  # manifest records for the score table and the side tables
 
 
 def answer(context: RunContext, model: Model, executor: Executor) -> None:
-    """Score all cases without scores, compute all metrics, and write scores, estimates and the
-    manifest of the run.
+    """Score all cases that have no scores yet, compute all metrics, and write the run's scores, estimates and
+    manifest.
     """
     started = time.monotonic()
     executor.progress.begin_run(RunKeys(context.run.key, context.run.case_key, context.run.probe))
@@ -101,7 +101,7 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
 
 
 def spread_sample(context: RunContext) -> list[Item]:
-    """Sample items for the similarity spread, reproducible by seed, with each picture at most once."""
+    """Sample items for the similarity spread, reproducibly for a given seed. Each picture occurs at most once."""
 
     def rank(item: Item) -> bytes:
         return hashlib.sha256(f"{context.run.seed}/spread/{item.id}".encode()).digest()
@@ -111,7 +111,7 @@ def spread_sample(context: RunContext) -> list[Item]:
 
 
 def _part_cases(context: RunContext, model: Model, large: bool) -> int:
-    """Return the minimum number of cases per part; fewer if the vectors of their texts do not fit in memory."""
+    """Return the minimum number of cases per part, reduced if the text embeddings would not fit in memory."""
     # A case has two or three texts, and for a moment each has its vector twice.
     fitting = (context.request.memory << 20) // (4 * 2 * 3 * 4 * max(model.capabilities.dim, 1))
     return max(1, min(FAST_PART_CASES if large else PART_CASES, fitting))
@@ -123,8 +123,8 @@ def judge_parts(
     case_ranges: Sequence[CaseRange],
     metrics: Sequence[Metric],
 ) -> Judged:
-    """Evaluate these metrics on the scored parts of a run, and write the score tables and the
-    accompanying tables.
+    """Evaluate the given metrics on the scored parts of a run, and write the score table and the
+    side tables.
     """
     probe = context.probe
     scored = _ScoredParts(context, executor, case_ranges)
@@ -155,7 +155,7 @@ def judge_parts(
 
 
 def _scores_table(run_key: str, block: ScoredBlock, rows: pd.DataFrame) -> pa.Table:
-    """A block of the stored table of scores; `rows` are those of the block, prepared by the probe."""
+    """Build a block of the stored score table. `rows` are the block's rows after preparation by the probe."""
     bins = rows["strength_bin"].tolist() if "strength_bin" in rows else [""] * len(rows)
     return pa.table(
         {
@@ -170,7 +170,7 @@ def _scores_table(run_key: str, block: ScoredBlock, rows: pd.DataFrame) -> pa.Ta
 def _side_table(
     run_key: str, numbers: pa.ChunkedArray, scored: pa.Table, schema: pa.Schema
 ) -> pa.Table:
-    """Return the columns of a side table from a block of scored cases, null where these lack them."""
+    """Return a side table's columns from a block of scored cases, with nulls for missing columns."""
     columns = {
         field.name: scored[field.name].cast(field.type)
         if field.name in scored.column_names
@@ -181,7 +181,7 @@ def _side_table(
 
 
 class _ScoredParts:
-    """The scored parts of a run, read back one block at a time with the data on their items that the metrics need."""
+    """The scored parts of a run, read back in blocks together with the item data that the metrics need."""
 
     def __init__(
         self, context: RunContext, executor: Executor, case_ranges: Sequence[CaseRange]
@@ -197,7 +197,7 @@ class _ScoredParts:
         self.n_units = int(self._unit_codes.max()) + 1
 
     def blocks(self) -> Iterator[ScoredBlock]:
-        """Yield all cases in their order, JUDGED_CASES or more at a time."""
+        """Yield all cases in order, at least JUDGED_CASES at a time."""
         blocks: list[list[CaseRange]] = [[]]
         for case_range in self._case_ranges:
             if blocks[-1] and case_range[0] - blocks[-1][0][0] >= JUDGED_CASES:
@@ -219,7 +219,7 @@ class _ScoredParts:
             yield ScoredBlock(cases, scores, side_tables, self._rows(cases, scores))
 
     def _read(self, case_range: CaseRange) -> pa.Table:
-        """Read a scored part from the disk; one that was damaged since it was written is scored again."""
+        """Read a scored part from disk. A part that was damaged since it was written is scored again."""
         run_entry = self._context.run_entry
         scores = run_entry.part(part_name(case_range))
         if scores is None:
@@ -233,7 +233,7 @@ class _ScoredParts:
         return scores
 
     def _rows(self, cases: pa.Table, scores: pa.Table) -> pd.DataFrame:
-        """Build the input of the metrics: codes of the resampling unit and of the group, one column per tag."""
+        """Build the input for the metrics: codes for the resampling unit and the group, and one column per tag."""
         item_code = cases["item_code"].to_numpy()
         words = {
             name: cases[name].combine_chunks().dictionary_encode()

@@ -1,12 +1,12 @@
-"""Export of a run's question set for models outside vlprobe: OUT/
+"""Export of a run's question set to a folder OUT, for models outside vlprobe:
 
-    pictures.parquet .jsonl   id, name, file (relative to OUT; "" if not included): each distinct picture
-    texts.parquet .jsonl      id, text: each distinct text
+    pictures.parquet .jsonl   id, name, file (relative to OUT; "" if not included) for each distinct picture
+    texts.parquet .jsonl      id, text for each distinct text
     cases.parquet .jsonl      id, item, kind, subtype, rule, roles, pictures, texts (their ids)
     pictures/                 pictures that exist only as an edit, as PNG; with `copies` all pictures
     questions.json            the request, the number of pairs, and how to import answers
 
-Arrays without ids have one row per picture or text, in this order.
+Answer arrays without ids must have one row per picture or text, in the same order as the files above.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from vlprobe.storage import files
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 
-ROWS = 4096  # of a table that are written at once
+ROWS = 4096  # rows written at once
 STRINGS = pa.list_(pa.string())
 SCHEMAS = {
     "pictures": pa.schema([("id", pa.string()), ("name", pa.string()), ("file", pa.string())]),
@@ -60,12 +60,12 @@ def ask(
     progress: Progress | None = None,
     copies: bool = False,
 ) -> dict[str, object]:
-    """Write the questions of a request; its models are ignored.
+    """Write the question set for a request. The models in the request are ignored.
 
     Args:
-        request: The probe, options and data.
-        folder: OUT; answers in it are kept.
-        store: The store of the cases.
+        request: The probe, options and dataset.
+        folder: The output folder OUT. Answers already in it are kept.
+        store: The store that holds the cases.
         progress: Receives the number of pictures and cases.
         copies: Copy all pictures into the folder, so that it can be moved to another machine.
 
@@ -107,7 +107,7 @@ def ask(
 
 
 def write_texts(folder: Path, texts: Iterable[str]) -> int:
-    """Write texts.parquet and texts.jsonl, and return the number of texts. Raises InvalidInput if that fails."""
+    """Write texts.parquet and texts.jsonl, and return the number of texts. Raises InvalidInput if writing fails."""
     return _write(folder, "texts", ({"id": text_id(text), "text": text} for text in texts))
 
 
@@ -118,7 +118,7 @@ def _pictures(
     id_of_name: dict[str, str],
     progress: Progress,
 ) -> Iterator[Mapping[str, object]]:
-    """A row for each distinct picture; fills `id_of_name` with those of all names."""
+    """Yield a row for each distinct picture, and add the id for every picture name to `id_of_name`."""
     written_keys: set[str] = set()
     for picture, (key, *_) in inputs.pictures():
         id_of_name[picture.name] = key
@@ -130,7 +130,7 @@ def _pictures(
 
 
 def _file(picture: Picture, key: str, folder: Path, copies: bool) -> str:
-    """Return the path of a picture relative to the folder; "" if it is not included."""
+    """Write a picture if necessary and return its path, relative to the folder; "" if it is not included."""
     if picture.absent:
         return ""
     if picture.edit_key:
@@ -148,7 +148,7 @@ def _file(picture: Picture, key: str, folder: Path, copies: bool) -> str:
 def _cases(
     context: RunContext, id_of_name: Mapping[str, str], n_pairs: list[int]
 ) -> Iterator[Mapping[str, object]]:
-    """A row for each case; adds their pairs up."""
+    """Yield a row for each case, and add its number of pairs to `n_pairs`."""
     columns = ["id", "item", "kind", "subtype", "rule", "roles", "images", "texts"]
     for block in context.read_cases(columns):
         for row in block.to_pylist():
@@ -159,7 +159,7 @@ def _cases(
 
 
 def _write(folder: Path, name: str, rows: Iterable[Mapping[str, object]]) -> int:
-    """Write a table as Parquet and as JSON lines, a block of rows at a time; how many rows."""
+    """Write rows as a Parquet and a JSON Lines file, in blocks, and return the number of rows."""
     schema, n_rows = SCHEMAS[name], 0
     block: list[Mapping[str, object]] = []
     with contextlib.ExitStack() as stack:

@@ -1,7 +1,7 @@
-"""Case generation in chunks of items, by several processes if there are many items, with
-byte-identical results.
+"""Case generation in chunks of items. With many items, several processes share the work; the result is the same,
+byte for byte.
 
-Each process makes every n-th chunk and writes it to a pipe. Pipes buffer little, so each process is
+Each of n processes makes every n-th chunk and writes it to a pipe. Pipes buffer little, so each process is
 at most one chunk ahead of the reader, and ends when the reader ends.
 """
 
@@ -25,14 +25,14 @@ from vlprobe.errors import InvalidInput, JobFailed, VlprobeError
 from vlprobe.runs import processes
 from vlprobe.types import Case, Item, Probe, Run
 
-CHUNK_ITEMS = 200  # items whose questions are in memory while they are made
+CHUNK_ITEMS = 200  # items whose questions are in memory at once while they are made
 PAYS = 3.0  # seconds of work from which on several processes are started: they take half a second to start
 COLUMNS = pa.schema(
     [
         ("id", pa.string()),
         ("item", pa.string()),
         ("item_code", pa.int32()),
-        # The unit of resampling; sets written before there were clusters lack it
+        # The resampling unit; question sets from before there were clusters lack it
         ("cluster", pa.string()),
         ("group", pa.string()),
         ("kind", pa.string()),
@@ -53,20 +53,20 @@ Chunk = tuple[pa.RecordBatch, Mapping[str, int]]
 def chunks(
     items: Sequence[Item], probe: Probe, run: Run, workers: int
 ) -> Generator[Chunk, None, None]:
-    """Yield the cases of all items, CHUNK_ITEMS at a time and in their order.
+    """Yield the cases for all items in order, CHUNK_ITEMS items at a time.
 
     The processes run until the generator is exhausted or closed.
 
     Args:
-        items: Items of the dataset.
+        items: Items in the dataset.
         probe: The probe that makes the cases.
-        run: The run with options and seed.
+        run: The run, for its options and seed.
         workers: The maximum number of processes; the duration of the first chunk decides whether
             more than one is worthwhile. If the probe loads models, this process makes all cases.
 
     Raises:
-        JobFailed: one of the processes was killed. Other failures are repeated in this process,
-            with the same error.
+        JobFailed: a worker process was killed. After any other failure in a worker, this process repeats the
+            work and raises the same error.
     """
     starts = range(0, len(items), CHUNK_ITEMS)
     make = functools.partial(
@@ -90,9 +90,9 @@ def chunks(
 def _make_chunk(
     probe: Probe, options: Mapping[str, object], seed: int, items: Sequence[Item], first_code: int
 ) -> Chunk:
-    """Return the cases of some items, the first of which has this code."""
+    """Return the cases for a chunk of items; `first_code` is the code of the first item."""
     cases: list[Case] = []
-    item_rows: list[int] = []  # of each case, the row of its item in the chunk
+    item_rows: list[int] = []  # for each case, the row of its item in the chunk
     dropped: Counter[str] = Counter()
     for row, item in enumerate(items):
         cases_of_item, dropped_of_item = probe.cases(item, options, seed)
@@ -108,7 +108,7 @@ def _batch(
     items: Sequence[Item], item_rows: Sequence[int], cases: Sequence[Case], first_code: int
 ) -> pa.RecordBatch:
     names = {picture: picture.name for case in cases for picture in case.images}
-    # A name and a tag are made once an item, and not once a case
+    # Names and tags are made once per item, not once per case
     item_row = pa.array(item_rows, pa.int32())
     columns = {
         "id": [case.id for case in cases],
@@ -134,7 +134,7 @@ def _batch(
 def _shared(
     items: Sequence[Item], make: functools.partial, starts: Sequence[int], workers: int
 ) -> Iterator[Chunk]:
-    """Yield the chunks that start at these items, every n-th made by the n-th process."""
+    """Yield the chunks that start at the given items. Of n processes, each makes every n-th chunk."""
     with contextlib.ExitStack() as stack:
         processes_started = [_start(stack) for _ in range(workers)]
         for number, process in enumerate(processes_started):
@@ -154,7 +154,7 @@ def _shared(
 
 
 def _start(stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
-    """A process that waits for its share; it is killed when the stack is closed."""
+    """Start a process that waits for its share of the work. It is killed when the stack is closed."""
     try:
         process = processes.start(
             "vlprobe.runs.case_workers", stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -184,7 +184,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _received(process: subprocess.Popen[bytes]) -> Iterator[Chunk]:
-    """Yield the chunks that a process makes, until it has no more or fails; raises JobFailed if it was killed."""
+    """Yield the chunks from a process until it has no more or fails. Raises JobFailed if it was killed."""
     _, stdout = _pipes(process)
     with contextlib.suppress(pa.ArrowInvalid, OSError), pa.ipc.open_stream(stdout) as reader:
         while True:
@@ -201,7 +201,7 @@ def _received(process: subprocess.Popen[bytes]) -> Iterator[Chunk]:
 
 
 def work() -> None:
-    """Make the cases assigned to one process (main function of the worker process)."""
+    """Generate the cases assigned to one process (main function of the worker process)."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not disturb the tables
     try:

@@ -1,4 +1,4 @@
-"""Agreement of encoders on the least influential noun of a caption, and the most frequent nouns.
+"""Agreement between encoders on the least influential noun in each caption, and the nouns they choose most often.
 
 Source: RoCOCO, appendix A and figure 11.
 """
@@ -19,23 +19,23 @@ BLOCK = 64  # pictures whose captions are embedded at once
 
 
 class Consensus(NamedTuple):
-    """Agreement of encoders on captions (the data of figure 11)."""
+    """Agreement between encoders on the captions in a dataset (the data for figure 11)."""
 
-    # encoders (that name the same noun), captions, share, by_chance (the share where each names one
+    # encoders (that choose the same noun), captions, share, by_chance (the share if each chose one
     # of a caption's nouns at random)
     agreement: pd.DataFrame
     source_words: pd.DataFrame  # word, captions, share; most frequent first
-    n_captions: int  # with a noun and a vote
-    n_single: int  # those with only one noun, on which all agree
+    n_captions: int  # captions with a noun and a vote
+    n_single: int  # captions with only one noun, on which all encoders agree
 
     @property
     def share_of_two(self) -> float:
-        """Share of captions for which at least two encoders name the same noun."""
+        """Return the share of captions for which at least two encoders choose the same noun."""
         return float(self.agreement.loc[self.agreement["encoders"] >= 2, "share"].sum())
 
     @property
     def chance_of_two(self) -> float:
-        """Compute the agreement expected if all models name a noun at random."""
+        """Return the share expected if every encoder chose one of the caption's nouns at random."""
         return float(self.agreement.loc[self.agreement["encoders"] >= 2, "by_chance"].sum())
 
 
@@ -45,17 +45,17 @@ def consensus(
     seed: int = 42,
     all_words: bool = False,
 ) -> Consensus:
-    """Find the least influential noun of each caption for each encoder, by 1 - cos(f(C), f(C
+    """Find the least influential noun in each caption for each encoder, by 1 - cos(f(C), f(C
     without it)).
 
     Args:
-        captions: Captions of each picture, by item id.
+        captions: Captions for each picture, by item id.
         encoders: At least two encoders, each with one vote.
-        seed: Seed for ties in votes, as in a run with these encoders.
+        seed: Seed for breaking ties, as in a run with the same encoders.
         all_words: Whether to consider all words; the paper scores all words and replaces nouns.
 
     Raises:
-        InvalidInput: fewer than two encoders, or no caption with a noun.
+        InvalidInput: there are fewer than two encoders, or no caption has a noun.
     """
     if len(encoders) < 2:
         n_given = "is only one" if encoders else "are none"
@@ -85,11 +85,11 @@ def consensus(
 
 
 def voting_texts(captions: Iterable[str], all_words: bool = False) -> list[str]:
-    """Return the texts that an encoder embeds to vote: each caption, and each without one of its nouns.
+    """Return the texts that an encoder must embed to vote: each caption, and each caption without one of its nouns.
 
     Args:
         captions: The captions.
-        all_words: Whether to consider all words.
+        all_words: Whether to leave out each word in turn instead of each noun.
     """
     return list(
         dict.fromkeys(

@@ -1,4 +1,4 @@
-"""State of one model's run, passed to each of its stages."""
+"""The state of a single model's run, passed to each stage."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from vlprobe.types import Item, Probe, Run
 
 @dataclass(frozen=True, eq=False)
 class RunContext:
-    """A pinned run with its items, its probe and the store for its cases and scores."""
+    """A run with pinned versions, with its items, its probe and the store for its cases and scores."""
 
     run: Run
-    items: Sequence[Item]  # of the dataset, those that the run chooses
+    items: Sequence[Item]  # the items that the run selects from the dataset
     probe: Probe
     request: Request
     store: Store
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput if the run was planned with other code of a plug-in's probe, as on another machine."""
+        """Raise InvalidInput if a plug-in's probe code differs from the code the run was planned with."""
         if self.run.options.get("plugin_digest", "") != self.probe.code_digest:
             raise InvalidInput(
                 f"Plug-in '{self.probe.name}' is not the same on all machines. Install one version."
@@ -30,19 +30,19 @@ class RunContext:
 
     @property
     def case_entry(self) -> Entry:
-        """The stored cases, shared by all models."""
+        """Return the cache entry for the cases, which all models share."""
         return self.store.cases(self.run.case_key)
 
     @property
     def run_entry(self) -> Entry:
-        """The stored scores, estimates and sums of this model."""
+        """Return the cache entry for this model's scores, estimates and sums."""
         return self.store.run(self.run.key)
 
     @property
     def label(self) -> str:
-        """Label of the run in progress reports."""
+        """Return the label for the run in progress reports."""
         return f"{self.run.model} on {self.run.dataset}"
 
     def read_cases(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield these columns of all cases in blocks of rows."""
+        """Yield the given columns for all cases, in blocks of rows."""
         return self.case_entry.blocks("cases", columns)

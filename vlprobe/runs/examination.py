@@ -1,4 +1,4 @@
-"""Model checks as a stage of a run, once per model and dataset."""
+"""Model checks as a stage of a run, done once per model and dataset."""
 
 import contextlib
 
@@ -18,7 +18,7 @@ def examine(
     progress: Progress,
     shared: SharedEncoder | None = None,
 ) -> None:
-    """Run the model checks on this dataset, unless they are stored.
+    """Run the model checks on a dataset, unless their results are already stored.
 
     Pictures that the run has embedded are not embedded again.
     """
@@ -54,6 +54,6 @@ def examine(
 
 
 def is_stored(context: RunContext, dataset: Dataset) -> bool:
-    """Return whether the results of the model checks on this dataset are stored."""
+    """Return whether results of the model checks on a dataset are stored."""
     examinations = doctor_examine.load(context.store, context.run.model_digest)
     return any(examination.dataset_digest == dataset.digest for examination in examinations)

@@ -1,6 +1,6 @@
-"""Score the cases of a run in this process, one part at a time, to a table of scores in the store.
+"""Executors: they score a run part by part and write the scores to the store. `LocalExecutor` uses this process.
 
-A model with imported answers is first bound to the pictures and texts of the run. Several runs of
+A model with imported answers is first bound to the pictures and texts in the run. Several runs of
 one model share the embeddings of recurring texts.
 """
 
@@ -29,15 +29,15 @@ from vlprobe.scoring.spread import similarity_spread
 from vlprobe.storage import files
 from vlprobe.types import Item, Model, Run, looks_up
 
-QUESTIONS = "questions.json"  # that `vlprobe ask` wrote, next to the answers
+QUESTIONS = "questions.json"  # written by `vlprobe ask`, next to the answers
 MOST_BYTES = 1 << 20
 
 
 def bind(context: RunContext, model: Model) -> str:
-    """Bind a model with imported answers to all inputs of the run; do nothing for other models.
+    """Bind a model with imported answers to all pictures and texts in the run. Other models are left unchanged.
 
     Returns:
-        A note for readers about missing rows, "" if there are none.
+        A note for readers about missing rows, or "" if none are missing.
 
     Raises:
         InvalidInput: rows are missing, and missing rows are not allowed.
@@ -56,9 +56,9 @@ def bind(context: RunContext, model: Model) -> str:
 
 
 def announce_pairs(context: RunContext, model: Model, tell: Callable[[str], None]) -> None:
-    """Report the number of forward passes of a run whose galleries take one per picture and text.
+    """Report the number of forward passes if the model needs one for every picture and text in a gallery.
 
-    Raises Misfit if the candidates of another dataset are too many.
+    Raises Misfit if there are too many candidates.
     """
     probe, root = context.probe, context.store.root
     if not takes_every_pair(model.capabilities, probe):
@@ -74,22 +74,22 @@ def announce_pairs(context: RunContext, model: Model, tell: Callable[[str], None
 
 
 def _asked_otherwise(file: Path, run: Run) -> str:
-    """Return in a sentence how the questions next to a file of answers differ from a run's; "" if
-    there are none, or they do not differ.
+    """Describe in a sentence how the questions file next to a file of answers differs from a run. Returns "" if there
+    is no such file, or no difference.
     """
     path = (file if file.is_dir() else file.parent) / QUESTIONS
     try:
         if path.stat().st_size > MOST_BYTES:
             return ""
         facts = files.parse_json_object(files.read(path).decode())
-    except (OSError, ValueError):  # there is none, or it is not what `ask` writes
+    except (OSError, ValueError):  # no such file, or not written by `vlprobe ask`
         return ""
     words = " ".join(_differences(facts, run))
     return f"'{path}' was written with {words}. Use the same options." if words else ""
 
 
 def _differences(facts: Mapping[str, object], run: Run) -> Iterator[str]:
-    """Yield the settings of `vlprobe ask` that differ from a run's, as typed."""
+    """Yield the `vlprobe ask` settings that differ from a run's settings, as command-line options."""
     if facts.get("dataset_digest") != run.dataset_digest:
         yield f"--dataset {facts.get('dataset')}"
     for name in ("probe", "seed", "limit"):
@@ -113,18 +113,18 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def _texts(value: object) -> list[str]:
-    """Return the entries of a list, or one value, as texts."""
+    """Return a single value, or each entry in a list, as text."""
     return [str(entry) for entry in (value if isinstance(value, list | tuple) else [value])]
 
 
 def recurring_texts(contexts: Sequence[RunContext]) -> Callable[[Sequence[str]], np.ndarray]:
-    """Build a test for texts that are in the stored cases of at least two of these runs.
+    """Build a test for texts that occur in the stored cases of at least two of the given runs.
 
-    Uses 8 bytes per distinct text of a run; a hash collision (one in 2^64) only stores a text
+    Uses 8 bytes per distinct text in a run. A hash collision (one in 2^64) only stores a text
     unnecessarily.
 
     Returns:
-        A function of texts, bool of shape (n,).
+        A function from texts to a bool array of shape (n,).
     """
     hashes, counts = np.unique(
         np.concatenate([_hashes(context.read_cases(["texts"])) for context in contexts]),
@@ -135,7 +135,7 @@ def recurring_texts(contexts: Sequence[RunContext]) -> Callable[[Sequence[str]],
 
 
 def _hashes(blocks: Iterable[pa.Table]) -> np.ndarray:
-    """Hash the distinct texts of one run's cases, uint64."""
+    """Return uint64 hashes of the distinct texts in one run's cases."""
     hashes = [np.empty(0, dtype=np.uint64)]
     for block in blocks:
         texts = block["texts"].combine_chunks().flatten().unique().to_pylist()
@@ -147,11 +147,11 @@ def _hash(texts: Sequence[str]) -> np.ndarray:
     return hash_array(np.array(texts, dtype=object), categorize=False)
 
 
-CaseRange = tuple[int, int]  # a range of cases: the number of its first, and its end
+CaseRange = tuple[int, int]  # a range of case numbers: start and stop
 
 
 def part_name(case_range: CaseRange) -> str:
-    """Name of a part in the store.
+    """Return the name under which a part is stored.
 
     >>> part_name((0, 4096))
     '000000000-000004096'
@@ -160,7 +160,7 @@ def part_name(case_range: CaseRange) -> str:
 
 
 class Executor(ABC):
-    """Scores the parts of a run; use as a context manager.
+    """Base class for objects that score the parts of a run. Use as a context manager.
 
     Args:
         context: The run.
@@ -174,17 +174,17 @@ class Executor(ABC):
 
     @abstractmethod
     def score(self, case_ranges: Sequence[CaseRange]) -> None:
-        """Score these parts in ascending order and write each to the store."""
+        """Score the given parts in ascending order and write each part to the store."""
 
     @abstractmethod
     def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
-        """Score these parts, and return the model's similarity spread over the pictures and captions
-        of these items of the run.
+        """Score the given parts, and return the model's similarity spread over the pictures and captions of the
+        sampled items.
         """
 
     @abstractmethod
     def close(self, failed: bool = False) -> None:
-        """Write embeddings that are still in memory and free all resources; after a failure, immediately."""
+        """Write embeddings that are still in memory and free all resources; after a failure, do so immediately."""
 
     def __enter__(self) -> Self:
         return self
@@ -199,10 +199,10 @@ class Executor(ABC):
 
 
 class SharedEncoder:
-    """One model's encoder shared by several runs, so that each picture and text is encoded once.
+    """One model's encoder, shared by several runs so that each picture and text is encoded only once.
 
     Args:
-        recurs: Function that marks the texts shared by several of the runs: see `CachedEncoder`.
+        recurs: A function that marks the texts that several of the runs have in common (see `CachedEncoder`).
     """
 
     def __init__(self, recurs: Callable[[Sequence[str]], np.ndarray]) -> None:
@@ -210,14 +210,14 @@ class SharedEncoder:
         self.encoder: CachedEncoder | None = None
 
     def close(self) -> None:
-        """Write the embeddings that are still in memory."""
+        """Write the embeddings that are still in memory to the store."""
         if self.encoder is not None:
             self.encoder.close()
             self.encoder = None
 
 
 class LocalExecutor(Executor):
-    """Scores the parts in this process, one after the other.
+    """Executor that scores the parts in this process, one after another.
 
     The encoder is opened on first use and reads the stored embeddings. A shared encoder stays open.
     """
@@ -239,7 +239,7 @@ class LocalExecutor(Executor):
 
     @property
     def encoder(self) -> CachedEncoder:
-        """The encoder of the model, with batches and stored embeddings."""
+        """Return the model's encoder, which adds batching and stored embeddings."""
         if self._encoder is None:
             bind(self.context, self.model)
             request, root = self.context.request, self.context.store.root
@@ -258,7 +258,7 @@ class LocalExecutor(Executor):
 
     @property
     def scorer(self) -> Scorer:
-        """The probe's scorer for this model, a function from cases to scores."""
+        """Return the probe's scorer for this model, a function from cases to scores."""
         if self._scorer is None:
             context = self.context
             self._scorer = context.probe.scorer(
@@ -267,7 +267,7 @@ class LocalExecutor(Executor):
         return self._scorer
 
     def spread(self, sample: Sequence[Item]) -> float:
-        """Return the model's similarity spread over the pictures and captions of these items."""
+        """Return the model's similarity spread over the pictures and captions of the sampled items."""
         label = f"{self.context.label}: similarity spread"
         self.progress.update(label, 0, 1)
         self.encoder.progress = lambda stage, done, total: self.progress.update(
@@ -279,7 +279,7 @@ class LocalExecutor(Executor):
         )
 
     def score(self, case_ranges: Sequence[CaseRange]) -> None:
-        """Score these parts in ascending order and write each to the store."""
+        """Score the given parts in ascending order and write each part to the store."""
         label, run_entry = self.context.label, self.context.run_entry
         if case_ranges:
             self.progress.update(label, case_ranges[0][0], self.n_cases)
@@ -291,13 +291,13 @@ class LocalExecutor(Executor):
             self.progress.update(label, case_range[1], self.n_cases)
 
     def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
-        """Compute both, one after the other, and return the spread."""
+        """Compute the similarity spread first, then score the given parts, and return the spread."""
         spread = self.spread(sample)
         self.score(case_ranges)
         return spread
 
     def close(self, failed: bool = False) -> None:
-        """Write the embeddings that are still in memory."""
+        """Write the embeddings that are still in memory to the store."""
         if self._encoder is not None and not self._shared:
             self._encoder.close()
         self._encoder = None
@@ -306,7 +306,7 @@ class LocalExecutor(Executor):
 def _within_part(
     progress: Progress, label: str, case_range: CaseRange, total: int
 ) -> Callable[[str, int, int], None]:
-    """Progress within a part: pictures count as its first half, texts as its second."""
+    """Build a progress callback for one part: pictures count as its first half, texts as its second half."""
     start, stop = case_range
 
     def update(stage: str, done: int, of: int) -> None:

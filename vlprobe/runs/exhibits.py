@@ -1,6 +1,6 @@
-"""Pictures of the Playground: from a dataset, uploaded, mixed, partly blacked out, or stored.
+"""Pictures for the Playground: from a dataset, uploaded, mixed, partly blacked out, or stored.
 
-Pictures are kept in memory; only `keep` writes to disk.
+Pictures stay in memory; only `keep` writes to disk.
 """
 
 import functools
@@ -27,11 +27,11 @@ from vlprobe.storage import access, mine
 from vlprobe.storage.files import lock, write_bytes
 from vlprobe.types import PictureEdit
 
-# Pixels; more than any model here looks at, and little enough to black out 16 parts of.
+# Pixels: more than any model here looks at, and few enough to draw 16 blacked-out copies
 MAX_SIDE = 1024
-UPLOAD_PIXELS = 51_000_000  # as many as the cameras of telephones have
-SHELF = 200  # pictures of a dataset that are offered
-DEMO_SHELF = 40  # these are drawn on demand, so that nothing must be stored first
+UPLOAD_PIXELS = 51_000_000  # as many as phone cameras have
+SHELF = 200  # pictures offered per dataset
+DEMO_SHELF = 40  # demo pictures, drawn on demand so that nothing must be stored first
 GRID = 4  # cells along each side of the grid of parts
 _decoding = threading.Lock()
 _UNSAFE = re.compile(r"[^a-z0-9]+")
@@ -39,7 +39,7 @@ _UNSAFE = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """An RGB picture in memory, drawn on demand; the key identifies its pixels."""
+    """An RGB picture in memory that is drawn on demand. The key identifies its pixels."""
 
     key: bytes
     draw: Callable[[], Image.Image]
@@ -47,7 +47,7 @@ class Canvas:
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """A picture of a dataset, with its captions."""
+    """A picture from a dataset, with its captions."""
 
     id: str
     captions: tuple[str, ...]
@@ -55,7 +55,7 @@ class Exhibit:
 
 
 def shelf(dataset: str, cache: Path) -> tuple[Exhibit, ...]:
-    """Return the first pictures of a dataset; demo pictures are drawn in memory. Raises NotFound or
+    """Return the first pictures in a dataset. Demo pictures are drawn in memory. Raises NotFound or
     InvalidInput.
     """
     if dataset == "demo":
@@ -78,14 +78,14 @@ def _exhibit_of(scene: Scene, index: int) -> Exhibit:
 
 
 def _demo_exhibit(index: int) -> Exhibit | None:
-    """Draw a scene of the demo in memory; None if the demo does not have it."""
+    """Draw a demo scene in memory. Returns None if the demo dataset has no scene with this index."""
     if index >= demo.SIZES["test"]:
         return None
     return _exhibit_of(distinct("test", index + 1)[index], index)
 
 
 def exhibit(dataset: str, cache: Path, item_id: str) -> Exhibit | None:
-    """Return the picture of one item; None if the dataset has no such item or it has no picture.
+    """Return the picture for one item, or None if the dataset does not have the item or the item has no picture.
     Raises NotFound or InvalidInput.
     """
     if dataset == "demo":
@@ -99,7 +99,7 @@ def exhibit(dataset: str, cache: Path, item_id: str) -> Exhibit | None:
 
 
 def canvas(image: Image.Image) -> Canvas:
-    """Create an RGB picture for the Playground, scaled down to at most MAX_SIDE pixels per side."""
+    """Create a picture for the Playground from an RGB image, scaled down to at most MAX_SIDE pixels per side."""
     if max(image.size) > MAX_SIDE:
         image = image.copy()
         image.thumbnail((MAX_SIDE, MAX_SIDE))
@@ -109,7 +109,7 @@ def canvas(image: Image.Image) -> Canvas:
 def uploaded(content: bytes, name: str) -> Canvas:
     """Decode an uploaded picture. Raises InvalidInput.
 
-    Only one picture is decoded at a time in this process, because a picture with UPLOAD_PIXELS uses up to
+    Only one picture is decoded at a time in this process, because a picture with UPLOAD_PIXELS pixels uses up to
     0.5 GB until it is scaled down.
     """
     with _decoding:
@@ -117,8 +117,8 @@ def uploaded(content: bytes, name: str) -> Canvas:
 
 
 def without_parts(picture: Canvas) -> list[Canvas]:
-    """Return copies that each have one grid cell blacked out, row by row. Raises InvalidInput for
-    pictures with too few pixels.
+    """Return one copy of the picture for each grid cell, with that cell blacked out, row by row. Raises InvalidInput
+    if the picture has too few pixels.
     """
     boxes = influence.grid_cells(picture.draw().size, GRID)
     return [
@@ -132,8 +132,8 @@ def _without_part(picture: Canvas, box: influence.Box) -> Image.Image:
 
 
 def edited(picture: Canvas, partner: Canvas, kind: Literal["mix", "patch"], lam: float) -> Canvas:
-    """Return the picture blended with its partner, or with a patch of it; `lam` (0 < lam < 1) is
-    the remaining share.
+    """Return the picture blended with a partner, or with a patch from it pasted in; `lam` (0 < lam < 1) is
+    the share of the picture that remains.
     """
     edit = PictureEdit(kind, Path(partner.key.hex()), lam, mix.SEEDS[0])
     # Each model draws it, which takes 5 to 12 ms.
@@ -142,7 +142,7 @@ def edited(picture: Canvas, partner: Canvas, kind: Literal["mix", "patch"], lam:
 
 
 def _key(*fields: bytes) -> bytes:
-    """Compute 16 bytes that identify a sequence of fields, including their boundaries."""
+    """Return a 16-byte key that identifies a sequence of byte fields, including the boundaries between them."""
     hasher = hashlib.blake2b(digest_size=16)
     for field in fields:
         hasher.update(hashlib.blake2b(field).digest())
@@ -150,23 +150,23 @@ def _key(*fields: bytes) -> bytes:
 
 
 def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
-    """Store a picture and its caption in the format of `folder:`; add the caption if the picture
-    exists.
+    """Store a picture and its caption in the `folder:` format. If the picture is already stored, only the caption is
+    added.
 
     The picture is stored as it was scored: upright, RGB, at most MAX_SIDE pixels per side, without
         camera metadata.
 
     Args:
         picture: The picture to store.
-        caption: One line.
-        name: The name of the dataset; only its letters and digits are used for the folder name.
-        cache: The folder of the results.
+        caption: A caption on one line.
+        name: The dataset name; only its letters and digits are used for the folder name.
+        cache: The cache folder.
 
     Returns:
         The dataset's folder.
 
     Raises:
-        InvalidInput: no letter or digit in the name, an empty caption, or a folder that cannot be
+        InvalidInput: the name has no letter or digit, the caption is empty, or the folder cannot be
             written.
     """
     access.refuse_writing()
@@ -178,13 +178,13 @@ def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
         )
     if not line:
         raise InvalidInput("The caption is empty. Type what the picture shows.")
-    folder = cache / "kept" / safe  # results name this path, so what an older version kept stays
+    folder = cache / "kept" / safe  # results name this path, so older versions' pictures stay
     if not folder.is_dir():
         folder = cache / mine.FOLDER / "kept" / safe
     file = folder / f"{picture.key.hex()}.png"
     text = file.with_suffix(".txt")
     content = pictures.encode(picture.draw(), "PNG")
-    # Two people may keep one picture at once
+    # Two people may store the same picture at once
     with lock(folder.parent / f".{safe}.lock", lambda: None):
         captions_before = text.read_text(encoding="utf-8").splitlines() if text.exists() else []
         write_bytes(file, content)

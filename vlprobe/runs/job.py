@@ -1,11 +1,11 @@
-"""Files of a job, validated when they are read: a value of an unexpected type counts as damage.
+"""Job files, validated when they are read: a value with an unexpected type counts as damage.
 
-    cache/jobs/<id>/request.json    the fields of a run or a training, or the fields of several
-                                    runs as `requests`; and `created`
-                    status.json     its state and progress; absent before its first start
+    cache/jobs/<id>/request.json    the fields of a run or training request, or several run
+                                    requests as `requests`; and `created`
+                    status.json     the job's state and progress; absent before the first start
                     process.json    {"pid": ...}
 
-A folder whose name is not an id, such as a file manager's copy, is not read.
+Folders whose names are not job ids, such as copies made by a file manager, are not read.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ from vlprobe.training.request import TrainRequest
 
 ID = re.compile("[0-9a-f]{1,40}")
 ENDED = ("done", "failed", "cancelled", "dead")
-MAX_NUMBER = 10**11  # also of seconds since 1970: datetime has no later year
+MAX_NUMBER = 10**11  # also limits seconds since 1970, because datetime has no later year
 
 JobRequest = Request | PlanRequest | TrainRequest  # distinguished by `kind`
 Number = Annotated[float, msgspec.Meta(gt=-MAX_NUMBER, lt=MAX_NUMBER)]
@@ -43,21 +43,21 @@ Content = TypeVar("Content")
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Last state that a job's process wrote."""
+    """The last state that a job's process wrote."""
 
     state: Literal["queued", "running", "done", "failed", "cancelled", "dead"]
     label: str = ""
     done: Number = 0.0
     total: Number = 1.0
-    queued: Number = 0.0  # when it last took its place in the queue
-    started: Number = 0.0  # start of the stage in the label
+    queued: Number = 0.0  # when the job last entered the queue
+    started: Number = 0.0  # when the stage in the label started
     updated: Number = 0.0
-    device: str = ""  # whose turn it waits for or has; "": not known yet
-    error: str = ""  # the line of why it failed
-    remedy: str = ""  # of what is stored and damaged; the end of `error`
-    run_key: Key = ""  # of the run that is scored now, if any
-    case_key: Key = ""  # of its questions
-    probe: str = ""  # that it belongs to
+    device: str = ""  # the device it waits for or uses; "": not known yet
+    error: str = ""  # why the job failed, in one line
+    remedy: str = ""  # the remedy for stored damage; the end of `error`
+    run_key: Key = ""  # the run that is scored now, if any
+    case_key: Key = ""  # that run's question set
+    probe: str = ""  # that run's probe
     keys: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()  # reasons why probes are skipped, one line each
 
@@ -83,40 +83,40 @@ class Job(Status, frozen=True, kw_only=True):
 
     @property
     def requests(self) -> tuple[Request, ...]:
-        """The requests, one per probe; empty for a training job."""
+        """Return the run requests, one per probe; empty for a training job."""
         return () if self.request.kind == "training" else run_requests(self.request)
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models to test, or the model to fine-tune."""
+        """Return the names of the models to test, or of the model to fine-tune."""
         request = self.request
         return (request.model,) if request.kind == "training" else request.models
 
     @property
     def dataset(self) -> str:
-        """Datasets of the runs or of the fine-tuning."""
+        """Return the names of the datasets for the runs or the fine-tuning, separated by commas."""
         if self.request.kind == "training":
             return ", ".join(self.request.datasets)
         return ", ".join(dict.fromkeys(request.dataset for request in self.requests))
 
     @property
     def probes(self) -> tuple[str, ...]:
-        """Probes of the job, in order."""
+        """Return the names of the job's probes, in order."""
         return tuple(request.probe for request in self.requests)
 
     @property
     def task(self) -> str:
-        """The probes, or "training"."""
+        """Return the names of the probes, separated by commas, or "training"."""
         return ", ".join(self.probes) or self.request.kind
 
     @property
     def probes_begun(self) -> int:
-        """Number of probes that the current model has finished."""
+        """Return the number of probes that the current model has finished."""
         return self.probes.index(self.probe) if self.probe in self.probes else 0
 
     @property
     def fraction(self) -> float:
-        """Fraction of the current model's work that is done, 0 to 1; probes count equally."""
+        """Return the finished fraction of the current model's work, 0 to 1. All probes count equally."""
         share = min(self.done / self.total, 1.0) if self.total else 0.0
         return (self.probes_begun + share) / max(len(self.probes), 1)
 
@@ -127,19 +127,19 @@ class Job(Status, frozen=True, kw_only=True):
 
     @property
     def failure(self) -> VlprobeError:
-        """Error of a failed job: StoredDamage if stored damage stopped it."""
+        """Return the error for a failed job: StoredDamage if damaged files stopped it, otherwise JobFailed."""
         if self.remedy:
             return StoredDamage(self.error.removesuffix(f" {self.remedy}"), self.remedy)
         return JobFailed(self.error)
 
 
 def run_requests(request: Request | PlanRequest) -> tuple[Request, ...]:
-    """Return the requests of a job, one per probe."""
+    """Return the run requests in a job's request, one per probe."""
     return request.requests if request.kind == "plan" else (request,)
 
 
 def folders(root: Path) -> list[Path]:
-    """Return the folders of all jobs of a cache that have a request, sorted by id."""
+    """Return the folders of all jobs that have a request, sorted by job id."""
     try:
         names = sorted(os.listdir(root / "jobs"))
     except OSError:
@@ -152,14 +152,14 @@ def folders(root: Path) -> list[Path]:
 
 
 def is_job(folder: Path) -> bool:
-    """Return whether the folder has a request, readable or not."""
+    """Return whether a folder has a request file, readable or not."""
     return present(folder / "request.json")
 
 
 def read_request(folder: Path) -> tuple[JobRequest, float]:
     """Return a job's request and its creation time in seconds since 1970.
 
-    Raises InvalidInput if the file is damaged or unreadable, FileNotFoundError if it was deleted.
+    Raises InvalidInput if the file is damaged or unreadable, and FileNotFoundError if it was deleted.
     """
     return _read(folder / "request.json", _parse_request)
 
@@ -176,7 +176,7 @@ def _parse_request(content: dict[str, Any]) -> tuple[JobRequest, float]:
 
 
 def _convert_request(content: dict[str, Any], kind: type[Content]) -> Content:
-    """Raise ValueError for an unknown field, a value of another type, or a number out of bounds."""
+    """Convert JSON fields to a request. Raises ValueError for an unknown field, a wrong type or too large a number."""
     if unknown := content.keys() - {field.name for field in dataclasses.fields(kind)}:  # type: ignore[arg-type] - a dataclass
         raise ValueError(f"'{min(unknown)}' is not a field of a request")
     for value in content.values():
@@ -186,12 +186,12 @@ def _convert_request(content: dict[str, Any], kind: type[Content]) -> Content:
 
 
 def read_status(folder: Path) -> Status:
-    """Return the job's latest status. Raises as `read_request` does."""
+    """Return the job's latest status. Raises the same errors as `read_request`."""
     return _read(folder / "status.json", lambda content: convert(content, Status))
 
 
 def read_pid(folder: Path) -> int:
-    """Return the id of the job's process. Raises as `read_request` does."""
+    """Return the process id of the job. Raises the same errors as `read_request`."""
     return _read(folder / "process.json", lambda content: convert(content, _Process)).pid
 
 
@@ -214,15 +214,15 @@ WRITE_EVERY = 0.3  # seconds between two writes of the status
 
 
 class Cancelled(VlprobeError):
-    """Raised in the job at the next batch after a stop request."""
+    """Raised inside a job at the next batch after it was asked to stop."""
 
 
 class JobReport(Progress):
-    """Writer of the status file that stops the run on request.
+    """Progress receiver that writes the status file and stops the run on request.
 
     Args:
-        folder: The folder of the job.
-        queued: The time of entering the queue, in seconds since 1970; None: now.
+        folder: The job's folder.
+        queued: When the job entered the queue, in seconds since 1970; None means now.
     """
 
     def __init__(self, folder: Path, queued: float | None = None) -> None:
@@ -232,7 +232,7 @@ class JobReport(Progress):
         self.left_out: tuple[str, ...] = ()  # reasons why probes are skipped, one line each
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Write the progress periodically; raises Cancelled after a stop request."""
+        """Write the progress to the status file from time to time. Raises Cancelled after a request to stop."""
         if (self.folder / "cancel").exists():
             raise Cancelled("Canceled; finished work is stored.")
         now = time.monotonic()  # a clock that is set back must not silence the job
@@ -243,7 +243,7 @@ class JobReport(Progress):
             self.write("running", label=label, done=done, total=total)
 
     def begin_run(self, keys: RunKeys) -> None:
-        """Include the keys of the run in the status."""
+        """Record the keys of the run that starts, for the next status."""
         self.run_keys = keys
 
     def tell(self, line: str) -> None:
@@ -251,7 +251,7 @@ class JobReport(Progress):
         sys.stderr.write(f"{line}\n")
 
     def write(self, state: str, **facts: object) -> None:
-        """Replace the status."""
+        """Replace the status file."""
         turn = {
             "queued": self.queued,
             "device": self.device,

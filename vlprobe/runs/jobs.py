@@ -1,14 +1,14 @@
-"""Jobs in child processes with their state on disk, so that they outlive the page that started them.
+"""Jobs: child processes whose state is on disk, so that they outlive the page that started them.
 
     cache/jobs/<id>/request.json    the request
                     status.json     the progress, replaced atomically
-                    process.json    the id of its process
-                    cancel          if it exists, stop at the next batch
-                    log.txt         output of the process
+                    process.json    the id of the job's process
+                    cancel          if this file exists, the job stops at the next batch
+                    log.txt         output from the process
 
-Jobs for the same device run one after the other, in order of submission. A process that has ended
-while its status is "running" was killed. It is identified by the job's id on its command line:
-another process that reuses the process id does not have this job id, and a change of the clock
+Jobs for the same device run one after another, in order of submission. A process that has ended
+while its status is "running" was killed. A job's process is recognized by the job id on its command line:
+another process that reuses the process id does not have the job id, and a change of the clock
 cannot confuse the two.
 """
 
@@ -37,10 +37,10 @@ from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.files import lock, write_bytes, write_json
 from vlprobe.storage.store import Store
 
-NEWEST = 50  # jobs among which one that is going is looked for; their ids begin with the time
-_LOOK_EVERY = 0.5  # seconds between two looks at who is before a job
-_SPAWNED = 10  # seconds within which a started process has reported its start
-_LOG_BYTES = 65_536  # of the end of a log that are read
+NEWEST = 50  # jobs searched for unfinished ones; job ids begin with the time
+_LOOK_EVERY = 0.5  # seconds between two checks for jobs ahead
+_SPAWNED = 10  # seconds within which a new process reports its start
+_LOG_BYTES = 65_536  # bytes read from the end of a log
 _children: dict[int, subprocess.Popen] = {}
 
 
@@ -54,14 +54,14 @@ def _folder(store: Store, job_id: str) -> Path:
 
 
 def start(request: JobRequest, store: Store) -> str:
-    """Start a child process for the request and return the job's id."""
+    """Start a child process for a request and return the job id."""
     job_id = write(request, store)
     _spawn(store, job_id)
     return job_id
 
 
 def write(request: JobRequest, store: Store) -> str:
-    """Store a request and return the job's id; `resume` starts it."""
+    """Store a request without starting it, and return the job id. `resume` starts the job."""
     store.require_writable()
     job_id = f"{int(time.time()):x}{uuid.uuid4().hex[:6]}"
     folder = store.root / "jobs" / job_id
@@ -70,7 +70,7 @@ def write(request: JobRequest, store: Store) -> str:
 
 
 def resume(store: Store, job_id: str) -> None:
-    """Start a stopped job again; finished work is not repeated. Raises InvalidInput while it runs."""
+    """Start a stopped job again. Finished work is not repeated. Raises InvalidInput if the job is still running."""
     store.require_writable()
     folder = _folder(store, job_id)
     # If two people click at the same time, one gets an error
@@ -83,7 +83,7 @@ def resume(store: Store, job_id: str) -> None:
 
 def _spawn(store: Store, job_id: str) -> None:
     folder = store.root / "jobs" / job_id
-    (folder / "process.json").unlink(missing_ok=True)  # of an earlier try
+    (folder / "process.json").unlink(missing_ok=True)  # left by an earlier try
     now = time.time()
     write_json(
         folder / "status.json",
@@ -109,13 +109,13 @@ def _spawn(store: Store, job_id: str) -> None:
 
 
 def cancel(store: Store, job_id: str) -> None:
-    """Ask a job to stop at its next batch; its finished parts are kept."""
+    """Ask a job to stop at its next batch. Finished parts are kept."""
     refuse_writing()
     write_bytes(_folder(store, job_id) / "cancel", b"")
 
 
 def read(store: Store, job_id: str) -> Job:
-    """Read the state of a job; it is `dead` if its process ended without a final status."""
+    """Read the state of a job. The state is `dead` if the process ended without a final status."""
     folder = _folder(store, job_id)
     for pid, child in list(_children.items()):
         if child.poll() is not None:  # an ended child would stay visible until its status is read
@@ -123,14 +123,14 @@ def read(store: Store, job_id: str) -> Job:
     request, created = _read_request(folder)
     status = _status(folder)
     if status.state not in ENDED and (reason := _reason_of_death(folder)):
-        status = _status(folder)  # it may have ended between the two looks
+        status = _status(folder)  # the job may have ended between the two checks
         if status.state not in ENDED:
             status = msgspec.structs.replace(status, state="dead", error=reason)
     return Job(id=job_id, request=request, created=created, **msgspec.structs.asdict(status))
 
 
 def _read_request(folder: Path) -> tuple[JobRequest, float]:
-    """Read a job's request and its time. Raises InvalidInput (damaged) or NotFound (deleted)."""
+    """Read a job's request and creation time. Raises InvalidInput if it is damaged or NotFound if it was deleted."""
     try:
         return job_files.read_request(folder)
     except FileNotFoundError:
@@ -138,21 +138,21 @@ def _read_request(folder: Path) -> tuple[JobRequest, float]:
 
 
 def _status(folder: Path) -> Status:
-    """Read the last status of the job; a job with a lost status counts as ended."""
+    """Read a job's last status. A job whose status file is missing or damaged counts as ended."""
     try:
         return job_files.read_status(folder)
-    except FileNotFoundError:  # its maker was killed before it was started
+    except FileNotFoundError:  # its creator was killed before starting it
         return Status(state="dead", error="The job never started. Resume it.")
     except InvalidInput:
         return Status(state="dead", error="The job's state file is damaged. Resume it.")
 
 
 def _reason_of_death(folder: Path) -> str:
-    """Return why an unfinished job has no running process, in one line; "" while it has one."""
+    """Explain in one line why an unfinished job has no running process, or return "" if the process is running."""
     no_process = "The process no longer exists (killed, or the machine restarted). Resume the job."
     try:
         arguments = psutil.Process(job_files.read_pid(folder)).cmdline()
-        # A process that is only just being started has no arguments yet.
+        # A process that is just starting has no arguments yet.
         is_at_it = folder.name in arguments or (not arguments and _is_new(folder))
         return "" if is_at_it else no_process
     except FileNotFoundError:  # written right after the process was started
@@ -161,19 +161,19 @@ def _reason_of_death(folder: Path) -> str:
         return (
             "The process record (process.json) is damaged, so the job counts as stopped. Resume it."
         )
-    except (psutil.NoSuchProcess, psutil.AccessDenied):  # a zombie is none such, nor is another's
+    except (psutil.NoSuchProcess, psutil.AccessDenied):  # also a zombie, or another user's process
         return no_process
 
 
 def _is_new(folder: Path) -> bool:
-    """Return whether a job wrote its status a moment ago, for example at its start."""
+    """Return whether a job's status was written a few seconds ago, for example at the start."""
     with contextlib.suppress(FileNotFoundError):
         return abs(time.time() - (folder / "status.json").stat().st_mtime) < _SPAWNED
     return False
 
 
 def jobs(store: Store) -> list[Job]:
-    """Return all jobs whose request can be read, newest first."""
+    """Return all jobs with a readable request, newest first."""
     readable = []
     for folder in job_files.folders(store.root):
         # See `damaged`; or deleted in the meantime
@@ -183,7 +183,7 @@ def jobs(store: Store) -> list[Job]:
 
 
 def unfinished_jobs(store: Store) -> list[Job]:
-    """List the unfinished jobs among the newest ones; only these are read completely."""
+    """Return the unfinished jobs among the NEWEST ones. Only unfinished jobs are read completely."""
     current = []
     for folder in job_files.folders(store.root)[-NEWEST:]:
         with contextlib.suppress(InvalidInput, NotFound, FileNotFoundError):
@@ -193,7 +193,7 @@ def unfinished_jobs(store: Store) -> list[Job]:
 
 
 def damaged(store: Store) -> list[InvalidInput]:
-    """List the errors of jobs whose request cannot be read."""
+    """Return the errors for jobs whose requests cannot be read."""
     errors: list[InvalidInput] = []
     for folder in job_files.folders(store.root):
         try:
@@ -206,7 +206,7 @@ def damaged(store: Store) -> list[InvalidInput]:
 
 
 def jobs_ahead(store: Store, job: Job) -> list[Job]:
-    """Return the jobs ahead of this one on the same device, including running ones."""
+    """Return the unfinished jobs that come before a job on the same device, including running ones."""
     return [
         rival
         for rival in jobs(store)
@@ -217,7 +217,7 @@ def jobs_ahead(store: Store, job: Job) -> list[Job]:
 
 
 def log(store: Store, job_id: str, lines: int = 40) -> str:
-    """Return the last lines of the job's output; empty if it never started."""
+    """Return the last lines of the job's output, or "" if it never started."""
     path = _folder(store, job_id) / "log.txt"
     if not path.exists():
         return ""
@@ -227,7 +227,7 @@ def log(store: Store, job_id: str, lines: int = 40) -> str:
 
 
 def work(address: str, job_id: str) -> int:
-    """Run the child process: wait for the device, run the request, and write the final status."""
+    """Run a job in the child process: wait for the device, run the request, and write the final status."""
     store = Store(address)
     folder = _folder(store, job_id)
     # the process that started it may have been killed since
@@ -259,7 +259,7 @@ def work(address: str, job_id: str) -> int:
 
 
 def _work(request: JobRequest, store: Store, report: JobReport) -> list[str]:
-    """Run the request and return the keys of the runs that can be shown; none for a training."""
+    """Run a request and return the keys of the runs that can be shown. A training has none."""
     if request.kind == "training":
         from vlprobe.training.trainer import train
 
@@ -275,8 +275,8 @@ def _work(request: JobRequest, store: Store, report: JobReport) -> list[str]:
 
 
 def _device(request: JobRequest) -> str:
-    """Return one name for each device, for all of its aliases: two jobs on one card wait for each
-    other. Jobs on a Ray cluster wait for each other, and no job of this machine waits for them.
+    """Return the device that a job needs, with one name for all aliases, so that jobs on the same device wait for each
+    other. Jobs on a Ray cluster only wait for other jobs on that cluster.
     """
     if request.kind != "training" and run_requests(request)[0].executor == "ray":
         return f"Ray cluster {run_requests(request)[0].ray_address}"
@@ -287,7 +287,7 @@ def _device(request: JobRequest) -> str:
 
 @contextlib.contextmanager
 def _turn(store: Store, job_id: str, report: JobReport) -> Iterator[None]:
-    """Hold the device while the block runs; while waiting, report the number of earlier jobs."""
+    """Hold the device while the block runs. While waiting, report how many jobs are ahead."""
 
     def wait() -> None:
         if (report.folder / "cancel").exists():

@@ -1,7 +1,7 @@
-"""Scores of picture-text pairs, computed one pair at a time by a model of any family: `vlprobe
-score`.
+"""Scores for picture-text pairs from a model of any family, for `vlprobe score`: each picture is scored with its own
+text.
 
-Scores of a table are appended to a file in the cache, so that the same command continues after an interruption.
+The scores for a table are appended to a file in the cache, so that the same command resumes after an interruption.
 """
 
 import contextlib
@@ -33,8 +33,8 @@ from vlprobe.types import Item, Model, Picture, answers_cases, looks_up
 if TYPE_CHECKING:
     import pandas as pd
 
-FOLDER = "scored"  # in the cache: scores of tables that are not finished
-CHUNK_ROWS = 1024  # scored at a time: the most that an interruption loses
+FOLDER = "scored"  # cache folder for the scores of unfinished tables
+CHUNK_ROWS = 1024  # rows scored at a time: the most that an interruption loses
 LABEL = "Scores"
 OPTIONS = ("image", "caption")
 
@@ -49,19 +49,19 @@ def pair_scorer(
     progress: Progress,
     budget: Budget | None = None,
 ) -> Iterator[PairScorer]:
-    """Return a function that maps a range of items to the scores of each picture with its first
+    """Open a function that maps a range of items to the score of each picture with its first
     caption: float32, NaN if a picture is absent.
 
     Args:
         model: A model that compares pictures with texts; it first loads or requests all data for
             the items.
         items: Items with a picture and a caption.
-        store: Store whose cache holds the answers of servers.
+        store: The store whose cache holds server answers.
         progress: Receives the progress of requests to servers.
         budget: Spending limit for requests [no limit].
 
     Raises:
-        InvalidInput: The model does not accept pictures, or has no answers for some of them.
+        InvalidInput: the model does not accept pictures, or has no answers for some items.
     """
     if isinstance(model, ServedModel):
         model.open(store.root, budget or Budget(), progress)
@@ -105,14 +105,14 @@ def pair_scorer(
 
 
 def read_items(name: str) -> tuple[reader.Table, list[Item]]:
-    """Read a table as one item per row: its picture and its text.
+    """Read a table as one item per row, each with a picture and a text.
 
     Args:
-        name: FILE, or FILE@FOLDER for the pictures; `+image=COLUMN+caption=COLUMN` name the columns, and
+        name: FILE, or FILE@FOLDER if the pictures are in FOLDER; `+image=COLUMN+caption=COLUMN` name the columns, and
             `+unpictured` keeps rows without a picture.
 
     Raises:
-        InvalidInput: A column, a text or a picture is missing, or a row has several texts.
+        InvalidInput: a column, a text or a picture is missing, or a row has several texts.
     """
     parsed = table_names.parse(f"{table_names.PREFIX}:{name}")
     other = sorted({*parsed.values} - {*OPTIONS} | parsed.words - {sources.UNPICTURED})
@@ -153,14 +153,14 @@ def frame_items(frame: "pd.DataFrame", image: str, caption: str, folder: Path | 
     """Return one item per row of a DataFrame.
 
     Args:
-        frame: Any table.
-        image: The column of paths.
-        caption: The column of texts.
+        frame: A DataFrame with paths and texts.
+        image: The column with the paths to pictures.
+        caption: The column with the texts.
         folder: The folder that relative paths start from.
 
     Raises:
-        NotFound: A column does not exist.
-        InvalidInput: A cell is not a text, or a picture does not exist.
+        NotFound: a column does not exist.
+        InvalidInput: a cell is not a text, or a picture does not exist.
     """
     for name in (image, caption):
         if name not in frame:
@@ -189,22 +189,22 @@ def score_table(
     progress: Progress,
     budget: Budget | None = None,
 ) -> tuple[Path, np.ndarray]:
-    """Write a copy of a table with a column of scores. After an interruption, repeat the call to resume.
+    """Write a copy of a table with an added score column. After an interruption, repeat the call to resume.
 
     Args:
         name: The table, as for `read_items`.
-        load_model: Function that loads the model; called after the table is checked.
+        load_model: A function that loads the model; called after the table is checked.
         output: A file that does not exist yet [FILE-scored.SUFFIX].
-        column_name: Name of the new column.
-        store: Store whose cache holds the scores until all are known.
+        column_name: The name of the new column.
+        store: The store whose cache holds the scores until the table is complete.
         progress: Receives the number of scored rows.
         budget: Spending limit for requests [no limit].
 
     Returns:
-        The file, and the scores: float32 of shape (rows,), NaN if they are unknown.
+        The path to the copy, and the scores: float32 of shape (rows,), NaN if unknown.
 
     Raises:
-        InvalidInput: The table or the output is not valid, or the model does not accept pictures.
+        InvalidInput: the table or the output is not valid, or the model does not accept pictures.
     """
     store.require_local_writable()
     table, items = read_items(name)
@@ -216,7 +216,7 @@ def score_table(
         path = store.root / FOLDER / hashlib.sha256(identity.encode()).hexdigest()[:16]
         lock = path.with_suffix(".lock")
         with files.lock(lock, lambda: progress.update(f"{LABEL}: another process waits", 0, 1)):
-            column.check(table, output, column_name)  # which that process may have written
+            column.check(table, output, column_name)  # the other process may have written it
             scores = _resumed(path, len(items), score, progress)
             column.write(table, output, column_name, scores)
             path.unlink()
@@ -225,7 +225,7 @@ def score_table(
 
 
 def _resumed(path: Path, n_rows: int, score: PairScorer, progress: Progress) -> np.ndarray:
-    """Append the scores that the file at `path` lacks to it, and return all."""
+    """Append the missing scores to the file at `path`, and return all scores."""
     with path.open("ab") as handle:
         done = handle.tell() // 4
         handle.truncate(4 * done)  # a float32 that was cut off is scored again

@@ -1,5 +1,5 @@
-"""Content of the Playground: all edits that vlprobe can make of a caption, and model scores for the
-edits and a picture.
+"""Content for the Playground: all edits that vlprobe can make to a caption, and model scores for a picture with
+each edit.
 
 Embeddings and scores are cached in memory, up to a limit.
 """
@@ -35,7 +35,7 @@ from vlprobe.types import (
 )
 
 SAME = 1e-5  # two texts whose embeddings are no further apart are identical to a model: batches change them by less
-GROUPS = {  # in the order in which they are shown; whether the edit makes the caption wrong
+GROUPS = {  # in display order; the value tells whether the edit makes the caption wrong
     "flip": True,
     "statement": True,
     "substitution": True,
@@ -65,19 +65,19 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Scores of one model for a caption and n edits of it; NaN if unknown."""
+    """One model's scores for a caption and n edits of it; NaN if unknown."""
 
     model: str
     true: float  # score of the picture with the caption
-    scores: np.ndarray  # shape (n,), of the picture with each edit
-    cosines: np.ndarray  # shape (n,), similarity of the caption with each edit, without the picture
-    unseen: np.ndarray  # shape (n,), whether the edit is the same to the model as the caption
-    alike: np.ndarray  # shape (n,), whether it is the same to the model as another of the edits
-    sees: bool  # whether it was shown the picture
+    scores: np.ndarray  # shape (n,), scores of the picture with each edit
+    cosines: np.ndarray  # shape (n,), text similarity between the caption and each edit
+    unseen: np.ndarray  # shape (n,), whether the edit looks the same to the model as the caption
+    alike: np.ndarray  # shape (n,), whether the edit looks the same to the model as another edit
+    sees: bool  # whether the model was shown the picture
 
 
 class Player:
-    """A model with an in-memory cache of its embeddings and scores, for one caller at a time."""
+    """A model with an in-memory cache for its embeddings and scores. Locks let one thread use the model at a time."""
 
     def __init__(self, model: Model) -> None:
         if model.capabilities.asks_server:
@@ -106,13 +106,13 @@ class Player:
         self._pairs = SingleFlightCache(8192)
 
     def isolated(self) -> "Player":
-        """Return the same model with a picture cache for one session; the text cache stays shared."""
+        """Return the same model with a separate picture cache for one session. The text cache stays shared."""
         player = copy.copy(self)
         player._forget()
         return player
 
     def tokens(self, texts: Sequence[str]) -> tuple[np.ndarray, list[bytes]]:
-        """Return the token ids of each text, int64 of shape (n, columns), and a key: texts with equal
+        """Return the token ids of each text, int64 of shape (n, columns), and a key for each text. Texts with equal
         keys have equal ids.
         """
         with self._lock:
@@ -120,7 +120,7 @@ class Player:
         return tokens, [row[row != -1].tobytes() for row in tokens]
 
     def unlearned(self, words: Sequence[str]) -> frozenset[str]:
-        """Return the words that the model never learned; empty if the model does not report them."""
+        """Return the words that the model never learned. Empty if the model does not report them."""
         judge: Callable[[Sequence[str]], np.ndarray] | None = getattr(self.model, "unlearned", None)
         if judge is None or not words:
             return frozenset()
@@ -146,7 +146,7 @@ class Player:
             )
 
     def embed_uncached(self, images: Sequence[Image.Image]) -> np.ndarray:
-        """Compute the embeddings of uncached pictures, float32 of shape (n, image_dim)."""
+        """Compute the embeddings of pictures without caching them, float32 of shape (n, image_dim)."""
         model = cast(DualEncoder, self.model)
         with self._lock:
             return model.encode_images(stacked([model.preprocess(image) for image in images]))
@@ -156,15 +156,15 @@ class Player:
         return [row.reshape(-1, self.model.capabilities.dim) for row in vectors]
 
     def share_scores(self, caption: str, pictures: Sequence[Image.Image]) -> ShareScores:
-        """Score a picture at every share of a mixture: see `mixtures.share_scores`."""
+        """Score a picture at each mixing share (see `mixtures.share_scores`)."""
         with self._lock:
             return mixtures.share_scores(self.model, caption, pictures)
 
     def scores(self, canvases: Sequence[Canvas], texts: Sequence[str]) -> np.ndarray:
-        """Score each picture with each text: float32 of shape (pictures, texts), of the model's
+        """Score each picture with each text: float32 of shape (pictures, texts), on the scale of the model's
         `score_type`.
 
-        NaN if the model has no image input.
+        All scores are NaN if the model does not take pictures.
         """
         if not self.sees:
             return np.full((len(canvases), len(texts)), np.nan, dtype=np.float32)
@@ -212,8 +212,8 @@ class Player:
 
 
 def influences(players: Sequence[Player], caption: str, spans: Sequence[influence.Span]) -> Scores:
-    """Return the EI score of each span of the caption, by its start, from each player that embeds
-    texts, in their order.
+    """Return the EI score of each span in the caption, by its start, from each player that embeds
+    texts, in order.
     """
     voters = [player.texts for player in players if player.embeds_texts]
     return influence.influence([caption], [spans], voters)[0]
@@ -222,19 +222,19 @@ def influences(players: Sequence[Player], caption: str, spans: Sequence[influenc
 def edits(
     caption: str, *, seed: int = 42, k: int = 1, players: Sequence[Player] = ()
 ) -> tuple[list[Edited], Mapping[str, int]]:
-    """Make all edits of a caption that vlprobe supports: LGIP's edits by the strict rules,
+    """Make all edits that vlprobe supports to a caption: LGIP's edits by the strict rules,
     vlprobe's additional kinds, and RoCOCO's edits.
 
     Args:
-        caption: One caption; other captions of its picture are unknown, so a flip is only checked against its words.
-        seed: The seed of all random choices.
+        caption: One caption. Other captions for its picture are unknown, so a flip is only checked against its words.
+        seed: The seed for all random choices.
         k: The number of words that RoCOCO replaces, 1 to 5.
-        players: The models that vote on the least important word to replace or delete; if empty,
+        players: The models that vote on the least influential word to replace or delete; if empty,
             the word is random.
 
     Returns:
-        The edits in the order of GROUPS, and counts of impossible edits by reason; no edits for a
-        caption in a language other than English, because all rules follow English grammar.
+        The edits in the order of GROUPS, and counts of impossible edits by reason. A caption that is not in English has
+        no edits, because all rules follow English grammar.
     """
     if is_foreign(caption):
         return [], {NOT_IN_ENGLISH: 1}
@@ -253,7 +253,7 @@ def edits(
             Edited("substitution", altered.text, altered.edit) for altered in alterations if altered
         ]
         dropped |= {f"{policy}: {reason}": count for reason, count in lost.items()}
-    # Of two that delete the same word, the informed one is reported
+    # If two deletions remove the same word, the informed one is reported
     for which in reversed(substitution.DELETIONS):
         if which == "random" or votes:
             deletions, lost = substitution.delete(
@@ -277,13 +277,13 @@ def _group(edit: Edit) -> str:
 
 
 def unlearned(players: Sequence[Player], texts: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Find the words of the texts that each model never learned, in lower case, by the model's name."""
+    """Return the words in the texts that each model never learned, in lowercase, by model name."""
     words = sorted({word for text in texts for word in words_of(text)})
     return {player.name: player.unlearned(words) for player in players}
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in lower case.
+    """Return the words in a text, in lowercase.
 
     >>> words_of("A man's T-shirt, red.")
     ['a', "man's", 't-shirt', 'red']
@@ -294,7 +294,7 @@ def words_of(text: str) -> list[str]:
 def score(
     players: Sequence[Player], picture: Canvas, caption: str, texts: Sequence[str]
 ) -> list[Answer]:
-    """Score the caption and each of the texts with each model."""
+    """Score the picture with the caption and with each of the texts, by each model."""
     return [_answer(player, picture, [caption, *texts]) for player in players]
 
 
@@ -312,7 +312,7 @@ def _answer(player: Player, picture: Canvas, texts: list[str]) -> Answer:
 
 
 def _compared(player: Player, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Compute which texts are identical to the model, of shape (n, n), and the cosine of each with the first."""
+    """Return which texts are identical to the model, shape (n, n), and the cosine of each text with the first one."""
     if not player.embeds_texts:
         keys = np.array([key.hex() for key in player.tokens(texts)[1]])
         return keys[:, None] == keys, np.full(len(texts), np.nan, dtype=np.float32)
@@ -325,14 +325,14 @@ def _compared(player: Player, texts: Sequence[str]) -> tuple[np.ndarray, np.ndar
 
 
 def margins(answer: Answer) -> np.ndarray:
-    """Compute the caption's score minus the score of each edit, shape (n,); 0 or less is a failure
-    for wrong captions.
+    """Return the caption's score minus the score of each edit, shape (n,). For wrong captions, 0 or less is a
+    failure.
     """
     return np.float32(answer.true) - answer.scores
 
 
 def parts_that_matter(player: Player, picture: Canvas, caption: str) -> np.ndarray:
-    """Compute how much the caption's score falls when a part of the picture is black: shape (GRID,
+    """Compute how much the caption's score falls when each grid cell of the picture is black: shape (GRID,
     GRID), NaN if unknown.
     """
     scores = player.scores([picture, *without_parts(picture)], [caption])[:, 0]

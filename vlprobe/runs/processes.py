@@ -1,4 +1,4 @@
-"""Processes that run a module of this copy of vlprobe, without importing from the current folder."""
+"""Child processes that run a module from this copy of vlprobe and import nothing from the current folder."""
 
 import os
 import subprocess
@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 from typing import IO
 
-# As of Popen: subprocess.PIPE, an open file, or None for that of this process
+# As in Popen: subprocess.PIPE, an open file, or None to inherit from this process
 Stream = int | IO[bytes] | None
 
 
 def start(
     module: str, *arguments: str, stdin: Stream = None, stdout: Stream = None, stderr: Stream = None
 ) -> subprocess.Popen[bytes]:
-    """Start `python -m MODULE ARGUMENTS...` in a new session. Raises OSError if it cannot be started."""
+    """Start `python -m MODULE ARGUMENTS...` in a new session. Raises OSError if the process cannot be started."""
     return subprocess.Popen(
         [sys.executable, "-P", "-m", module, *arguments],
         env=environment(),
@@ -25,12 +25,12 @@ def start(
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of this process, extended so that `python -m` finds this copy of
+    """Return this process's environment variables, extended so that `python -m` finds this copy of
     vlprobe from any folder.
     """
     variables = dict(os.environ)
     root = Path(__file__).resolve().parents[2]
-    # A checkout: found though another one is installed
+    # A checkout must be found even if another copy is installed
     if root.name not in ("site-packages", "dist-packages"):
         search_path = variables.get("PYTHONPATH")
         variables["PYTHONPATH"] = f"{root}{os.pathsep}{search_path}" if search_path else str(root)

@@ -1,6 +1,6 @@
-"""Time profile of a run: its stages, and the share of each stage spent in the model.
+"""Time profile for a run: the time of each stage, and the share spent in the model.
 
-Stages are identified by the labels of their progress, the two towers by the inputs of the model.
+Stages are identified by their progress labels.
 Wall time is unreliable on a busy machine. CPU time includes this process and finished edit
 processes. Model time covers the probe; model checks are counted in their own stage.
 """
@@ -26,15 +26,15 @@ SCORING = "encode and score"
 
 @dataclass
 class _ProfileStage:
-    """Duration of a stage, in seconds."""
+    """Time spent in a stage, in seconds."""
 
     wall: float = 0.0
     cpu: float = 0.0
-    model: float = 0.0  # of wall: between the call of the model and its answer
+    model: float = 0.0  # part of wall: between a call to the model and its answer
 
 
 class Profile(Progress):
-    """Forwards progress reports and records the time of each stage.
+    """Progress receiver that records the time of each stage and forwards all reports.
 
     Args:
         progress: The receiver to which all reports are forwarded.
@@ -46,15 +46,15 @@ class Profile(Progress):
         self._name, self._since = "start", _clocks()
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Record the end of a stage, and forward the report."""
+        """Record the end of a stage if the label belongs to another one, and forward the report."""
         name = stage_of(label)
         if name != self._name:
             self._end_stage(name)
         self._progress.update(label, done, total)
 
     def begin_run(self, keys: RunKeys) -> None:
-        """Forward the start of a run and count the following time as scoring, because the first
-        batch is reported after the model has answered.
+        """Forward the start of a run. The time from here on counts as scoring, because the first
+        batch is reported only after the model has answered.
         """
         if keys.run:
             self._end_stage(SCORING)
@@ -73,7 +73,7 @@ class Profile(Progress):
         self._name, self._since = name, now
 
     def report(self) -> str:
-        """Return a table of the finished stages with their total."""
+        """Format a table of the finished stages and their total."""
         self._end_stage("start")
         wall = sum(stage.wall for stage in self.stages.values())
         stages = self.stages.values()
@@ -91,7 +91,7 @@ class Profile(Progress):
 
 
 def stage_of(label: str) -> str:
-    """Return the stage of a progress label.
+    """Return the stage that a progress label belongs to.
 
     >>> stage_of("Loading demo:weak"), stage_of("m on d"), stage_of("m on d: intervals")
     ('load models', 'encode and score', 'judge, intervals, write')
@@ -103,6 +103,6 @@ def stage_of(label: str) -> str:
 
 
 def _clocks() -> tuple[float, float, float]:
-    """Wall seconds, those of the processors, and those that models were at work."""
+    """Return wall-clock seconds, CPU seconds, and seconds spent in models."""
     times = os.times()
     return time.perf_counter(), sum(times[:4]), device.model_seconds()

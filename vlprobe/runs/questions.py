@@ -1,4 +1,4 @@
-"""Cases of a run, which are written once and read part by part by every model."""
+"""Case storage for runs: the cases are written once and read part by part by every model."""
 
 import contextlib
 from collections import Counter
@@ -23,14 +23,14 @@ from vlprobe.types import Picture, Probe, Run
 
 _BRING_EDITS = "Edits from a file work in any language: --option edits=FILE (docs/edits.md)."
 FIRST_PART_CASES = 64
-# By the key of a question set without a case: dropped items, with the reason
+# For each question set without cases, by key: the number of dropped items by reason
 NO_CASES = "no-cases.json"
-MOST_NO_CASES = 1000  # question sets that are remembered, the newest
+MOST_NO_CASES = 1000  # the newest question sets, which are remembered
 SCHEMA = case_workers.COLUMNS.insert(0, pa.field("case", pa.int64()))
 
 
 def are_stored(context: RunContext) -> bool:
-    """Return whether the cases are stored and their pictures are at the stored paths or known to be
+    """Return whether the cases are stored, and each of their pictures is at its stored path or known to be
     absent.
 
     If a picture was moved, the cases are written again under the same key.
@@ -43,13 +43,13 @@ def are_stored(context: RunContext) -> bool:
 
 
 def check_data(context: RunContext, progress: Progress) -> list[audit.AuditFinding]:
-    """Return the defects that the auditor finds in the items."""
+    """Return the defects that the data audit finds in a run's items."""
     progress.update("Checking the data", 0, 1)
     return [finding for finding in audit.check(context.items, context.store.root) if finding.count]
 
 
 def _keeps_label(batch: pa.RecordBatch, rejected: Container[str]) -> list[bool]:
-    """Return whether the label of each case is not rejected."""
+    """Return, for each case in a batch, whether its label was not rejected."""
     return [
         errata.question_digest(images, texts) not in rejected
         for images, texts in zip(
@@ -64,15 +64,16 @@ def write_cases(
     findings: Sequence[audit.AuditFinding],
     progress: Progress,
 ) -> None:
-    """Write the cases of a run: `cases/<case key>/cases.parquet`.
+    """Write the cases for a run to `cases/<case key>/cases.parquet`.
 
     Args:
         context: The run.
-        dataset_notes: The reader's notes on the dataset.
-        findings: Findings of `check_data`.
+        dataset_notes: The dataset reader's notes.
+        findings: Findings from `check_data`.
         progress: Receives the number of finished items.
 
     Raises:
+        InvalidInput: a case to exclude does not exist, or no rejected label belongs to the question set.
         Misfit: no item has a case.
     """
     items, case_entry = context.items, context.case_entry
@@ -131,14 +132,14 @@ def write_cases(
 
 
 def known_misfit(run: Run, probe: Probe, cache: Path) -> Misfit | None:
-    """Return the stored error of `write_cases` if a probe has no cases for a dataset.
+    """Return the stored error from `write_cases` if a probe is known to have no cases for a dataset.
 
-    Without this memo a finished `run --probe all` loads its models again, because a probe without a
-    case has no stored run: on six pictures and two demo models 3.7 s of CPU, with it 1.0 s.
+    Without this memo, a finished `run --probe all` would load its models again, because a probe without
+    cases has no stored run: on six pictures and two demo models, 3.7 s of CPU time instead of 1.0 s.
 
     Args:
-        run: The request, for any model.
-        probe: Its probe.
+        run: The run, for any model.
+        probe: The run's probe.
         cache: The store's folder.
     """
     dropped = memo.read(cache / NO_CASES).get(run.case_key) if memo.is_used() else None
@@ -172,7 +173,7 @@ def _no_case(run: Run, probe: Probe, dropped: Mapping[str, int]) -> Misfit:
 
 def _language_notes(context: RunContext, findings: Sequence[audit.AuditFinding]) -> list[str]:
     if audit.NOT_ENGLISH not in context.run.options:
-        return []  # no rule for English edits a caption that is none
+        return []  # no English rule skipped a caption
     return [
         f"{finding.count:,} of {finding.of:,} captions are not in English (in {', '.join(finding.examples)}). "
         "Rules for English do not edit these."
@@ -183,11 +184,11 @@ def _language_notes(context: RunContext, findings: Sequence[audit.AuditFinding])
 
 
 def part_ranges(case_entry: Entry, size: int) -> list[tuple[int, int]]:
-    """Compute the ranges of the parts: the first case and the end of each part.
+    """Compute the start and stop case numbers for each part.
 
-    A part has at least `size` cases and ends at the end of an item. The first has a tenth of all
-    cases, and at least FIRST_PART_CASES, because partial results are shown once it is scored. The
-    last has the remaining cases.
+    A part has at least `size` cases and ends at the end of an item. The first part has a tenth of all
+    cases, but at least FIRST_PART_CASES, because partial results are shown once it is scored. The
+    last part has the remaining cases.
     """
     counts = np.zeros(case_entry.manifest()["n_items"], dtype=np.int64)
     for block in case_entry.blocks("cases", ["item_code"]):
@@ -204,7 +205,7 @@ def part_ranges(case_entry: Entry, size: int) -> list[tuple[int, int]]:
 
 
 def picture_names(case_entry: Entry) -> set[str]:
-    """Return the names of the pictures in stored cases. Raises StoredDamage if no case has any."""
+    """Return the names of all pictures in stored cases. Raises StoredDamage if the cases have no picture column."""
     names: set[str] = set()
     for block in case_entry.blocks("cases", ["images"]):
         if "images" not in block.column_names:

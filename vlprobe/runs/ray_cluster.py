@@ -1,7 +1,7 @@
-"""The Ray cluster that runs may use: its address, the connection to it, and the resources of its machines.
+"""The Ray cluster that runs may use: its address and the connection to it.
 
-A cluster that this machine joins receives its Ray token, so the cluster must be listed in
-VLPROBE_RAY. `vlprobe run --executor ray`, a Python call and `vlprobe dashboard --ray` set it;
+A cluster that this machine joins receives this machine's Ray token, so the cluster must be named in
+VLPROBE_RAY. `vlprobe run --executor ray`, a Python call and `vlprobe dashboard --ray` set VLPROBE_RAY;
 links, forms and job files cannot. Ray is imported when a cluster is joined.
 """
 
@@ -33,7 +33,7 @@ LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
 def parse_address(text: str, accepts_local: bool = True) -> str:
-    """Return a Ray cluster's address; an empty string means "local" (a new cluster on this machine).
+    """Return a Ray cluster's address. An empty string means "local", a new cluster on this machine.
 
     Raises InvalidInput unless the text is HOST:PORT or, where allowed, "local". Other schemes are rejected because
     Ray would import the module named in an address such as "name://".
@@ -47,22 +47,22 @@ def parse_address(text: str, accepts_local: bool = True) -> str:
 
 
 def allow(address: str) -> None:
-    """Let this process and the processes that it starts use one cluster.
+    """Allow this process and the processes that it starts to use a cluster.
 
-    Call this only with text typed by the owner of this process, never with the content of a link,
+    Call this function only with text typed by the owner of this process, never with the content of a link,
     form or file. An empty address means RAY_ADDRESS, if set.
     """
     os.environ[RAY] = _resolve(address)
 
 
 def allowed_cluster() -> str:
-    """Return the HOST:PORT that the owner of this process allowed, or "" if there is none."""
+    """Return the HOST:PORT of the cluster that the owner of this process allowed, or "" if there is none."""
     address = os.environ.get(RAY, "")
     return "" if address == LOCAL else address
 
 
 def refuse_unnamed(address: str) -> None:
-    """Raise InvalidInput unless the owner of this process allowed this cluster."""
+    """Raise InvalidInput unless the owner of this process allowed the cluster."""
     if _resolve(address) != os.environ.get(RAY):
         raise InvalidInput(
             f"Ray cluster '{address or LOCAL}' is not allowed. The person who starts the "
@@ -76,15 +76,15 @@ def _resolve(address: str) -> str:
 
 @contextlib.contextmanager
 def joined(address: str, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Connect to a Ray cluster while the block runs; Ray's messages go to stderr.
+    """Connect to a Ray cluster while the block runs. Ray's messages go to stderr.
 
     Args:
         address: HOST:PORT, or "local" for a new cluster on 127.0.0.1; "" means RAY_ADDRESS, if set.
-        waiting: Called twice per second while the cluster does not answer; may raise to stop.
+        waiting: Called twice per second while the cluster does not answer; may raise an error to stop.
 
     Raises:
         MissingDependency: Ray is not installed.
-        InvalidInput: The owner of this process did not name the address, or no cluster answers
+        InvalidInput: the owner of this process did not allow the address, or no cluster answers
             within CONNECTING seconds.
     """
     refuse_unnamed(address)
@@ -119,7 +119,7 @@ def joined(address: str, waiting: Callable[[], None] = lambda: None) -> Iterator
 def _check_connection(address: str, waiting: Callable[[], None]) -> None:
     """Raise InvalidInput unless `ray health-check` reaches the cluster in time.
 
-    `ray.init` cannot be interrupted: with an address that accepts connections and never answers, it
+    `ray.init` cannot be interrupted: with an address that accepts connections but never answers, it
     ignored SIGTERM for more than 180 s.
     """
     deadline = time.monotonic() + CONNECTING

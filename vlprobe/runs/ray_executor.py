@@ -1,8 +1,8 @@
-"""Scoring of a run on a Ray cluster; workers write parts to the same store as a single process.
+"""Scoring of a run on a Ray cluster. The workers write parts to the store, as a single process does.
 
 A worker receives the run and the items, loads the model itself and reads its cases from the store. Ray
-places the tasks, keeps the processes for the next task, and repeats the tasks of lost ones. Before a
-gallery is searched, the workers share the encoding of its pictures and texts and store the embeddings.
+assigns the tasks, reuses worker processes, and repeats the tasks of lost workers. Before a
+gallery is searched, the workers share the work of encoding its pictures and texts and store the embeddings.
 """
 
 import functools
@@ -25,23 +25,23 @@ from vlprobe.types import Item, Picture, Run
 ENCODED = 2048  # pictures or texts of a gallery that a worker embeds at a time
 TRIES = 3  # workers that one task may lose
 
-Task = tuple[str, Sequence]  # what to do, and with which range of cases, items, pictures or texts
+Task = tuple[str, Sequence]  # kind, and the range of cases, items, pictures or texts
 
 
 @dataclass(frozen=True)
 class RayJob:
-    """The run and the settings that every worker receives."""
+    """The run and settings that every worker receives."""
 
     run: Run
     items: Sequence[Item]
-    request: Request  # with the worker's device and threads that read pictures
+    request: Request  # with the worker's device and number of picture-reading threads
     store: Store
-    threads: int  # of torch; 0: the model needs none
+    threads: int  # torch threads; 0: the model does not need torch
     version: str = __version__
 
     def load(self) -> LocalExecutor:
-        """Load the model. Raises InvalidInput if the model or vlprobe differs from that of the
-        requesting machine.
+        """Load the model on a worker. Raises InvalidInput if the model or the vlprobe version differs from the one on
+        the requesting machine.
         """
         if self.version != __version__:
             raise InvalidInput(
@@ -64,7 +64,7 @@ class RayJob:
         return LocalExecutor(context, model, Progress())
 
 
-@functools.lru_cache(maxsize=1)  # a worker has many tasks of one run
+@functools.lru_cache(maxsize=1)  # a worker gets many tasks from one run
 def _loaded(job_ref: Any) -> LocalExecutor:
     import ray
 
@@ -73,13 +73,15 @@ def _loaded(job_ref: Any) -> LocalExecutor:
 
 
 def do_task(job_refs: Sequence[Any], kind: str, values: Sequence) -> tuple[float, str]:
-    """Do a task on a worker; return the similarity spread, and the message of a VlprobeError: Ray would wrap an
-    exception in its own.
+    """Do a task on a worker. Returns the similarity spread (NaN for other tasks) and the message of a VlprobeError, or
+    "".
+
+    Errors are returned as messages because Ray would wrap an exception in its own.
 
     Args:
-        job_refs: The reference of a RayJob, in a list, so that Ray does not fetch the job for each task.
+        job_refs: A list with the reference to a RayJob; in a list, Ray does not fetch the job for each task.
         kind: "spread", "score", "images" or "texts".
-        values: Numbers of items, a range of cases, names of pictures, or texts.
+        values: Item numbers, a range of cases, picture names, or texts.
     """
     spread = float("nan")
     try:
@@ -100,7 +102,7 @@ def do_task(job_refs: Sequence[Any], kind: str, values: Sequence) -> tuple[float
 
 
 class RayExecutor(Executor):
-    """Scores parts on the workers of a cluster. Raises InvalidInput if none has the required resources."""
+    """Executor that scores parts on Ray workers. Raises InvalidInput if no machine has enough resources."""
 
     def __init__(self, context: RunContext, progress: Progress) -> None:
         import ray
@@ -133,11 +135,11 @@ class RayExecutor(Executor):
         }
 
     def score(self, case_ranges: Sequence[CaseRange]) -> None:
-        """Score these parts and store each."""
+        """Score the given parts and write each part to the store."""
         self.spread_and_score([], case_ranges)
 
     def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
-        """Compute both at once, on different workers, after the gallery is encoded."""
+        """Compute the spread and the scores at the same time on different workers, after the gallery is encoded."""
         if sample and case_ranges and self.context.probe.needs == "gallery":
             tasks = self._gallery_tasks(case_ranges)
             for _ in self._map(f"{self.context.label}: embeddings", tasks, len(tasks)):
@@ -150,7 +152,7 @@ class RayExecutor(Executor):
         return spreads.get("spread", float("nan"))
 
     def _gallery_tasks(self, case_ranges: Sequence[CaseRange]) -> list[Task]:
-        """Return tasks that embed the pictures and texts of the galleries and of these cases."""
+        """Return the tasks that embed the pictures and texts in the galleries and in the given parts."""
         context = self.context
         images, texts = context.probe.candidates(
             context.run, context.items, context.read_cases, context.store.root
@@ -169,12 +171,14 @@ class RayExecutor(Executor):
         ]
 
     def _map(self, label: str, tasks: Sequence[Task], total: int) -> Iterator[tuple[str, float]]:
-        """Yield the kind of each finished task and its similarity spread; report progress, also twice a second if no
-        task finishes, so that a cancel is noticed. Whatever ends this, no task goes on.
+        """Run tasks and yield the kind and similarity spread of each finished one.
+
+        Progress is reported at least twice a second, so that a cancellation is noticed. However the generator ends, no
+        task keeps running.
 
         Raises:
-            InvalidInput: A worker raised a VlprobeError of this message.
-            JobFailed: TRIES workers were lost with the same task.
+            InvalidInput: a worker raised a VlprobeError; the message is the same.
+            JobFailed: TRIES workers were lost on the same task.
         """
         import ray
         from ray.exceptions import RayError, RayTaskError
@@ -209,7 +213,7 @@ class RayExecutor(Executor):
 
 
 def _size(task: Task) -> int:
-    """Return the progress of a task: its cases, one for a task of a gallery, or 0."""
+    """Return how much progress a task counts for: its number of cases, 1 for a gallery task, or 0 for the spread."""
     kind, values = task
     return values[1] - values[0] if kind == "score" else int(kind != "spread")
 
@@ -226,7 +230,7 @@ def takes_gpu(device: str, machines: Sequence[Mapping[str, float]]) -> bool:
 
 
 def picture_readers(machines: Sequence[Mapping[str, float]]) -> int:
-    """Return the number of threads that read pictures for a GPU worker: its share of the CPUs."""
+    """Return the number of picture-reading threads for a GPU worker: its share of the CPUs."""
     shares = [
         int(each.get("CPU", 0) // each["GPU"]) for each in machines if each.get("GPU", 0) >= 1
     ]
@@ -234,8 +238,8 @@ def picture_readers(machines: Sequence[Mapping[str, float]]) -> int:
 
 
 def worker_environment(threads: int) -> dict[str, str]:
-    """Return the variables that workers receive from this process: threads of libraries, and the
-    plug-ins and servers that were allowed here.
+    """Return the environment variables for workers: the number of library threads, and the
+    plug-ins and servers that are allowed in this process.
     """
     return {
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads)),

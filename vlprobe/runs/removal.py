@@ -1,4 +1,4 @@
-"""Removal of stored runs: either all of the given runs or none."""
+"""Removal of stored runs: either all given runs are removed or none."""
 
 from collections.abc import Sequence
 
@@ -8,15 +8,15 @@ from vlprobe.storage.store import Store
 
 
 def removable(store: Store, keys: Sequence[str]) -> list[dict]:
-    """Return the distinct manifests of the runs to remove, without removing them.
+    """Return the distinct manifests of the runs to remove, without removing anything.
 
     Args:
-        store: The store of the runs.
-        keys: Keys of the runs, or prefixes.
+        store: The store that holds the runs.
+        keys: Run keys, or their first digits.
 
     Raises:
-        NotFound: no run has this key.
-        InvalidInput: the store cannot be written, or a run is a bundled one.
+        NotFound: no run has one of the keys.
+        InvalidInput: the store cannot be written, or a run is bundled with vlprobe.
     """
     store.require_local_writable()
     manifests = {manifest["key"]: manifest for manifest in map(store.find, keys)}
@@ -30,7 +30,7 @@ def removable(store: Store, keys: Sequence[str]) -> list[dict]:
 
 
 def remove(store: Store, manifests: Sequence[dict]) -> int:
-    """Remove runs, and question sets without runs; keep tags and notes.
+    """Remove runs, and question sets that no run uses any more. Tags and notes are kept.
 
     Returns the number of removed question sets, which is 0 for a shared store because another machine
     may use them.
@@ -39,7 +39,7 @@ def remove(store: Store, manifests: Sequence[dict]) -> int:
     """
     keys = {manifest["key"] for manifest in manifests}
     case_keys = {manifest["case_key"] for manifest in manifests}
-    current, unread = store.read_runs()  # unreadable runs may be of the same questions
+    current, unread = store.read_runs()  # unreadable runs may use the same question sets
     answered = {manifest["case_key"] for manifest in current if manifest["key"] not in keys}
     unanswered = set() if unread or store.mirror else case_keys - answered
     if store.mirror:

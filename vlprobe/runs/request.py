@@ -1,4 +1,4 @@
-"""Request of a run, and the receiver of its progress."""
+"""Requests for runs, and the interface that receives their progress."""
 
 import os
 from collections.abc import Mapping
@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 
 @dataclass(frozen=True)
 class Request:
-    """Request of a run: names of models and dataset, a probe and options; nothing is loaded."""
+    """A request for a run: model and dataset names, a probe and options. Nothing is loaded."""
 
-    kind: ClassVar[Literal["run"]] = "run"  # the tag in the union with a TrainRequest
+    kind: ClassVar[Literal["run"]] = "run"  # tells a run request from a TrainRequest
 
     models: tuple[str, ...]
     dataset: str  # "": the probe's demo data
@@ -21,28 +21,28 @@ class Request:
     device: str = "auto"
     precision: str = "fp32"
     batch_size: int = 64
-    # Threads that read pictures, processes that make edits
+    # Number of threads that read pictures, and of processes that make edits
     workers: int = min(16, os.cpu_count() or 1)
     memory: int = 2048  # MiB that a run may use in addition to the model's weights
     keep_embeddings: bool = True
-    examine: bool = True  # put the model to the doctor's checks too, once for each dataset
+    examine: bool = True  # also run the model checks, once for each dataset
     executor: str = "local"  # this process, or the machines of a "ray" cluster
-    ray_address: str = ""  # of that cluster; "": only this machine
-    verify: bool = False  # read all files, also those whose digests are remembered
-    price: str = ""  # of a million tokens of a server, or SENT/RECEIVED; "": not known
-    max_cost: str = ""  # in the money of the price; "": no limit
+    ray_address: str = ""  # address of the Ray cluster; "": only this machine
+    verify: bool = False  # read all files, including those with cached digests
+    price: str = ""  # server price per million tokens, or SENT/RECEIVED; "": not known
+    max_cost: str = ""  # in the currency of the price; "": no limit
     # Which items, before the limit; see `runs.selection`
     item: tuple[str, ...] = ()  # ids; (): any
     where: tuple[str, ...] = ()  # TAG=VALUE
-    sample: int = 0  # drawn by the seed; 0: all
-    without: tuple[str, ...] = ()  # ids of cases that are left out
-    without_tag: tuple[str, ...] = ()  # tags that people gave; their cases are left out, too
-    errata: tuple[str, ...] = ()  # digests of questions that are left out, of `storage.errata`
+    sample: int = 0  # number of items drawn with the seed; 0: all
+    without: tuple[str, ...] = ()  # ids of excluded cases
+    without_tag: tuple[str, ...] = ()  # tags whose cases are excluded, too
+    errata: tuple[str, ...] = ()  # digests of excluded questions, see `storage.errata`
 
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """Request for several probes: requests that only differ in probe, options and dataset."""
+    """A request for several probes: run requests that only differ in probe, options and dataset."""
 
     kind: ClassVar[Literal["plan"]] = "plan"
 
@@ -50,34 +50,34 @@ class PlanRequest:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Models of all requests."""
+        """Return the model names, which are the same in all requests."""
         return self.requests[0].models
 
     @property
     def device(self) -> str:
-        """Device of all requests."""
+        """Return the device, which is the same in all requests."""
         return self.requests[0].device
 
 
 @dataclass(frozen=True)
 class RunKeys:
-    """Keys of a run and its question set in the store; empty if no run is being scored."""
+    """Store keys for the run being scored and its question set. Both are empty if no run is being scored."""
 
     run: str = ""
     cases: str = ""
-    probe: str = ""  # by name
+    probe: str = ""  # probe name
 
 
 class Progress:
-    """Receives the progress of a run; the command line and jobs override `update`, which may
-    raise to cancel.
+    """Receiver for the progress of a run. The command line and jobs override `update`, which may
+    raise an error to cancel the run.
     """
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Report that `done` of `total` cases or items of the stage `label` are finished."""
+        """Report that `done` of `total` cases or items in the stage `label` are finished."""
 
     def begin_run(self, keys: RunKeys) -> None:
-        """Report the run that is scored next; its finished parts can be read. Empty keys are sent
+        """Report which run is scored next, so that its finished parts can be read. Empty keys are reported
         before a model's first run.
         """
 

@@ -1,4 +1,4 @@
-"""Planning (names to pinned Runs) and execution of runs.
+"""Planning of runs, which turns names into pinned Runs, and their execution.
 
 The stages of a run, each skipped if its output is stored: `check_data`, `write_cases`, `answer`
 (score, then judge) and `examination`. The cases are shared by all models; each model scores them
@@ -43,10 +43,10 @@ from vlprobe.types.options import parse_options
 
 
 class Plan(NamedTuple):
-    """Outcome of the requests of a plan."""
+    """The outcome of executing a plan."""
 
-    manifests: list[list[dict]]  # of each request, in the order of its models
-    left_out: list[str]  # why a request has no answer of a model: a line each
+    manifests: list[list[dict]]  # for each request, in the order of its models
+    left_out: list[str]  # reasons why a model has no answer to a request, one line each
 
 
 def execute(
@@ -56,12 +56,12 @@ def execute(
     models: Mapping[str, Model] = MappingProxyType({}),
     dataset: Dataset | None = None,
 ) -> list[dict]:
-    """Run the parts of a request that are not stored yet.
+    """Run all parts of a request that are not stored yet.
 
     Args:
-        request: Names and options.
-        store: The store of the results.
-        progress: Receives the progress; may raise to stop.
+        request: The request.
+        store: The store for the results.
+        progress: Receives the progress; may raise an error to stop.
         models: Models that are already loaded, by name.
         dataset: The dataset, if it is already loaded.
 
@@ -84,12 +84,12 @@ def execute_plan(
     """Run several requests that only differ in probe, options and dataset.
 
     Each dataset is read, each model is loaded, and each picture and text is embedded only once. Keys
-    and bytes are the same as for single runs.
+    and stored bytes are the same as for single runs.
 
     Args:
         requests: At least one request.
         store: As in `execute`, like `progress`, `models` and `dataset` (shared by all requests).
-        leaves_out: Skip and report a probe that cannot run; otherwise raise its error.
+        leaves_out: Skip and report a probe that cannot run; otherwise its error is raised.
     """
     progress, settings = progress or Progress(), requests[0]
     for request in requests:
@@ -145,14 +145,14 @@ def execute_plan(
                 [manifest_of[name] for name in settings.models if name in manifest_of]
                 for manifest_of in answers
             ],
-            list(dict.fromkeys(execution.left_out)),  # the same for each model: a line
+            list(dict.fromkeys(execution.left_out)),  # models with the same reason share a line
         )
 
 
 def _prepare_all(
     requests: Sequence[Request], store: Store, progress: Progress, dataset: Dataset | None
 ) -> list[tuple[Request, "Prepared"]]:
-    """Prepare each request; a dataset is read once."""
+    """Prepare each request. Each dataset is read only once."""
     datasets: dict[str, Dataset] = {}
     questions_of = []
     for request in requests:
@@ -166,8 +166,9 @@ def _prepare_all(
 def _stored_answer(
     model_name: ModelName, request: Request, prepared: "Prepared", store: Store, is_writable: bool
 ) -> dict | None:
-    """Return the manifest of a complete run if the identity of the model is cached: no model is loaded, and torch is
-    not imported.
+    """Return the manifest of a complete run, or None if there is none or the model's digest is not cached.
+
+    Neither the model is loaded nor torch imported.
     """
     if request.device not in ("auto", "cpu"):  # loading shows whether it exists
         return None
@@ -188,21 +189,21 @@ def _stored_answer(
 
 @dataclass
 class _Execution:
-    """Answers the requests of a plan, a model at a time."""
+    """Executes the requests in a plan, one model at a time."""
 
     store: Store
     progress: Progress
-    models: Mapping[str, Model]  # that are loaded already, by name
-    names: Mapping[str, ModelName]  # of all others
+    models: Mapping[str, Model]  # models that are already loaded, by name
+    names: Mapping[str, ModelName]  # parsed names of all other models
     write_error: InvalidInput | None
     leaves_out: bool
     budget: Budget
     left_out: list[str] = field(default_factory=list)
 
     def lacks_cases(self, prepared: "Prepared") -> bool:
-        """Return whether a probe is known to make no cases for a dataset, and report it as skipped.
+        """Return whether a probe is known to have no cases for a dataset, and report it as skipped.
 
-        Raises Misfit if no probe may be skipped.
+        Raises Misfit if probes must not be skipped.
         """
         misfit = questions.known_misfit(prepared.run, prepared.probe, self.store.root)
         if misfit:
@@ -220,9 +221,9 @@ class _Execution:
         questions_of: Sequence[tuple[Request, "Prepared"]],
         answers: Sequence[dict[str, dict]],
     ) -> None:
-        """Add the manifests of one model's runs to the answers to each request."""
+        """Run one model on all requests that lack its answer, and add the manifests to `answers`."""
         request = questions_of[0][0]
-        # the workers on a cluster choose their own
+        # The workers on a cluster choose their own devices
         device = request.device if request.executor == "local" else "cpu"
         self.progress.begin_run(RunKeys())
         self.progress.update(f"Loading {model_name}", 0, 1)
@@ -246,7 +247,7 @@ class _Execution:
                 manifest_of[model_name] = context.run_entry.manifest()
 
     def _context(self, request: Request, prepared: "Prepared", model: Model) -> RunContext | None:
-        """Prepare a model's run and write its questions; None if it is skipped."""
+        """Prepare a model's run and write its cases. Returns None if the run is skipped."""
         if self.lacks_cases(prepared):
             return None
         try:
@@ -271,10 +272,10 @@ class _Execution:
 
 
 class Prepared(NamedTuple):
-    """Questions of a request, which do not depend on the model."""
+    """The data and plan for a request, which do not depend on the model."""
 
     dataset: Dataset
-    items: Sequence[Item]  # of the dataset, those that the request chooses
+    items: Sequence[Item]  # the items that the request selects from the dataset
     probe: Probe
     run: Run  # without a model
 
@@ -282,7 +283,7 @@ class Prepared(NamedTuple):
 def prepare(
     request: Request, store: Store, progress: Progress, dataset: Dataset | None = None
 ) -> Prepared:
-    """Read the data of a request and pin its version. Raises a VlprobeError."""
+    """Read the data for a request and pin its versions. Raises a VlprobeError."""
     probe = registry.load_probe(request.probe)
     options = parse_options(probe.options, request.options, f"Probe '{probe.name}'")
     probe.check_options(options)
@@ -306,8 +307,8 @@ def prepare(
 def _without_foreign(
     probe: Probe, options: Mapping[str, object], items: Sequence[Item], store: Store
 ) -> tuple[Probe, Mapping[str, object]]:
-    """Configure the probe with the captions that its rules skip, and the options with their number, which is only
-    part of the key if there are any.
+    """Tell the probe which captions its rules must skip, and add their number to the options if there are any.
+    The run key therefore only changes for datasets with such captions.
     """
     captions = {caption for item in items for caption in probe.captions_of_rules(item, options)}
     foreign = foreign_captions(captions, store.root)
@@ -319,7 +320,7 @@ def _without_foreign(
 
 
 def write_questions(context: RunContext, dataset: Dataset, progress: Progress) -> None:
-    """Write the cases of a run to the store, unless they are stored."""
+    """Write the cases for a run to the store, unless they are already stored."""
     waiting = f"{context.label}: another process is working on it"
     wait: Callable[[], None] = functools.partial(progress.update, waiting, 0, 1)
     with files.lock(context.case_entry.folder / ".lock", wait):
@@ -335,8 +336,8 @@ def _run_stages(
     progress: Progress,
     shared: SharedEncoder | None,
 ) -> None:
-    """Take one model through the stages of a run whose questions are written; another process at
-    the same stage is waited for.
+    """Score a run whose cases are written, then run the model checks. If another process is at the same stage, wait for
+    it.
     """
     waiting = f"{context.label}: another process is working on it"
     wait: Callable[[], None] = functools.partial(progress.update, waiting, 0, 1)
@@ -352,16 +353,16 @@ def _run_stages(
 def open_executor(
     context: RunContext, model: Model, progress: Progress, shared: SharedEncoder | None = None
 ) -> Executor:
-    """Open the executor of the request; requests to a server are only sent from this machine."""
+    """Open the executor that the request names. Requests to a server are only sent from this machine."""
     if context.request.executor == "ray" and not isinstance(model, ServedModel):
         return RayExecutor(context, progress)
     return LocalExecutor(context, model, progress, shared)
 
 
 def _write_error(store: Store) -> InvalidInput | None:
-    """Return the reason why the store is read-only, which may still hold every requested run; None if it is writable.
+    """Return the reason why the store cannot be written, or None if it can. All requested runs may still be stored.
 
-    Raises InvalidInput if it holds no run at all: better now than after a model was loaded.
+    Raises InvalidInput if the store cannot be written and holds no runs, before any model is loaded.
     """
     refuse_writing()
     try:
@@ -374,9 +375,7 @@ def _write_error(store: Store) -> InvalidInput | None:
 
 
 def _with_whole_paths(item: Item) -> Item:
-    """Return the item with absolute paths, so that its pictures are found from wherever the results are
-    read.
-    """
+    """Return a copy of the item with absolute picture paths, which are valid from any working folder."""
     pictures = {
         name: replace(picture, path=picture.path.resolve())
         for name in ("image", "foil_image")
@@ -398,7 +397,7 @@ def plan(
     request: Request,
     run_selection: selection.Selection,
 ) -> Run:
-    """Pin everything that affects results, except the model."""
+    """Create a Run that pins everything that affects results, except the model."""
     return Run(
         model="",
         model_digest="",
@@ -415,6 +414,6 @@ def plan(
 
 
 def metric_names(probe: Probe, options: Mapping[str, object], n_orders: int = 1) -> tuple[str, ...]:
-    """Return the metrics of a run as name@version, for `Run.metrics`."""
+    """Return the names of a run's metrics as name@version, for `Run.metrics`."""
     metrics = probe.metrics_of(options, n_orders)
     return tuple(f"{metric.name}@{metric.version}" for metric in metrics)

@@ -1,4 +1,4 @@
-"""Selection of the items of a run: by id, by tag, by random sample, and by limit.
+"""Item selection for a run: by id, by tag, by random sample, and by limit.
 
 The random draw for an item depends only on the seed and the item's id, so larger samples contain
 smaller ones.
@@ -17,17 +17,17 @@ from vlprobe.types.selection import LISTED, describe
 
 
 class Selection(NamedTuple):
-    """The item selection of a request, as far as it affects results."""
+    """The item selection in a request, as far as it affects results."""
 
     record: Mapping[str, object]  # for `Run.selection`
     limit: int  # for `Run.limit`
 
 
 def select(dataset: Dataset, request: Request) -> tuple[Sequence[Item], Selection]:
-    """Select the items of a request, in the order of the dataset.
+    """Select the items that a request names, in the order of the dataset.
 
     Args:
-        dataset: The complete items.
+        dataset: The dataset with all items.
         request: Selects items by `item` and `where`, then samples `sample` of them, then takes the first `limit`.
 
     Raises:
@@ -54,15 +54,15 @@ def select(dataset: Dataset, request: Request) -> tuple[Sequence[Item], Selectio
 
 
 def left_out(store: Store, case_key: str, request: Request) -> list[str]:
-    """List the ids of the cases that a request excludes, sorted.
+    """Return the sorted ids of the cases that a request excludes.
 
     Args:
         store: The store with the tags.
         case_key: Key of the same question set without exclusions, whose cases have the tags.
-        request: `without` and `without_tag`.
+        request: The request, with `without` and `without_tag`.
 
     Raises:
-        InvalidInput: no case of these questions has one of the tags.
+        InvalidInput: no case in the question set has one of the tags.
     """
     tagged = annotations.read(store, case_key)
     for tag in request.without_tag:
@@ -111,7 +111,7 @@ def _tagged(
 
 
 def _require_values(items: Sequence[Item], tag: str, values: set[str], dataset: str) -> None:
-    """Raise InvalidInput for a tag, or a value of it, that no item of the dataset has."""
+    """Raise InvalidInput if no item in the dataset has the tag, or if one of the values does not occur for the tag."""
     values_of_tag = dict.fromkeys(item.tags[tag] for item in items if tag in item.tags)
     if not values_of_tag:
         tags = dict.fromkeys(name for item in items for name in item.tags)

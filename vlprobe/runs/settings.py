@@ -1,4 +1,4 @@
-"""Settings of a run with any probe, each with its type, default, allowed values and help."""
+"""Run settings that apply to any probe, each with a type, default, allowed values and help text."""
 
 from vlprobe.models import frozen
 from vlprobe.models.endpoint.budget import AMOUNT, PRICE, PRICE_FORM

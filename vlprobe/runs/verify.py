@@ -1,4 +1,4 @@
-"""Detection and removal of damaged stored files, which the same runs recreate.
+"""Detection and removal of damaged stored files. Repeating the same runs creates the files again.
 
 For an object store, both the objects and their local copies are checked. A damaged copy is
 downloaded again after its removal; a damaged object is removed in both places.
@@ -26,7 +26,7 @@ from vlprobe.storage.store import Entry, Store
 from vlprobe.types import Run
 
 LEFT_OVER = 3600  # seconds after which no process is still writing a file
-INDEX = re.compile(r"index/((?:runs|cases)/[0-9a-z]+)\.\d+\.json")  # name of a manifest's object
+INDEX = re.compile(r"index/((?:runs|cases)/[0-9a-z]+)\.\d+\.json")  # object name for a manifest
 OLDER = "it was written by an older version of vlprobe and is no longer read"
 
 
@@ -43,11 +43,11 @@ class Object:
 
 @dataclass(frozen=True)
 class Damage:
-    """Damaged entry of the cache."""
+    """A damaged entry in the cache."""
 
     path: Path | Object
     why: str
-    # Paths to remove, so that they are created again; empty: it cannot be created again and stays
+    # Paths to remove so that they are created again; empty: the entry cannot be recreated and stays
     drop: tuple[Path | Object, ...]
 
 
@@ -56,13 +56,13 @@ def damages(
     progress: Callable[[str, float, float], None] = lambda label, done, total: None,
     again: Sequence[Damage] | None = None,
 ) -> list[Damage]:
-    """Return all damaged entries of a cache, after reading every byte of the results and
+    """Find all damaged entries in a cache by reading every byte of the results and
     embeddings.
 
     Args:
         store: The cache.
-        progress: Called with (label, done, total) of its files.
-        again: If given, read only the files of these entries again.
+        progress: Called with (label, done, total), which count files.
+        again: If given, check only the files of these entries again.
     """
     checks: list[tuple[Callable[..., Iterable[Damage]], Path | str]] = [
         *(
@@ -86,7 +86,7 @@ def damages(
     if again is not None:
         dropped = [target for damage in again for target in damage.drop]
         targets = {target.name if isinstance(target, Object) else target for target in dropped}
-        # Of a job one file may go
+        # A single file may be dropped from a job
         targets |= {target.parent for target in dropped if isinstance(target, Path)}
         checks = [(check, path) for check, path in checks if path in targets]
     found_damages = _unreadable(store.root)
@@ -100,14 +100,14 @@ def damages(
 
 
 def _unreadable(root: Path) -> list[Damage]:
-    """List the files and folders that only their owner may read: they are not damaged, and stay."""
+    """Find files and folders that this process may not read. They are not damaged and are not removed."""
     errors: list[OSError] = []
     folders = [root / kind for kind in ("cases", "runs", "embeddings", "models", "jobs")]
     for top in (*folders, mine.path(root, annotations.FOLDER)):
         for folder, _, names in os.walk(top, onerror=errors.append):
             for name in names:
                 try:
-                    # A pipe is not waited for
+                    # Do not wait for a pipe
                     os.close(os.open(os.path.join(folder, name), os.O_RDONLY | os.O_NONBLOCK))
                 except OSError as error:  # their readers report other errors
                     errors.append(error)
@@ -123,7 +123,7 @@ def _unreadable(root: Path) -> list[Damage]:
 
 
 def repair(to_remove: Sequence[Damage]) -> None:
-    """Remove damaged files that can be created again. Raises InvalidInput if one cannot be removed."""
+    """Remove damaged files that can be created again. Raises InvalidInput if a file cannot be removed."""
     for path in dict.fromkeys(path for damage in to_remove for path in damage.drop):
         try:
             if isinstance(path, Object):
@@ -141,10 +141,10 @@ def repair(to_remove: Sequence[Damage]) -> None:
 
 
 def _empty(folder: Path) -> None:
-    """Remove the content of a folder except its lock, for which another process may be waiting."""
+    """Remove everything in a folder except its lock, because another process may be waiting for the lock."""
     with files.lock(folder / ".lock", lambda: None):
         if not (folder / "manifest.json").is_dir():
-            # First: a partial folder must not pass for a complete one
+            # First, because a partial folder must not pass for a complete one
             (folder / "manifest.json").unlink(missing_ok=True)
         for path in folder.iterdir():
             if path.is_dir():
@@ -154,7 +154,7 @@ def _empty(folder: Path) -> None:
 
 
 def _entry(folder: Path, mirrored: bool) -> Iterator[Damage]:
-    # It grows, or was stopped: its parts are looked at one by one
+    # Without a manifest it is still growing or was stopped; its parts are checked one by one
     if not files.present(folder / "manifest.json"):
         return
     try:
@@ -179,7 +179,7 @@ def _entry(folder: Path, mirrored: bool) -> Iterator[Damage]:
 
 
 def _wrong_key(manifest: dict, key: str) -> str:
-    # Its content in another form is unknown
+    # The content of other schemas is unknown
     run = manifest.get("run") if manifest["schema"] == SCHEMA else None
     keys = {manifest.get("key")} | ({Run(**run).key} if run else set())
     return f"it has another key ({', '.join(map(str, keys))})" if keys != {key} else ""
@@ -187,7 +187,7 @@ def _wrong_key(manifest: dict, key: str) -> str:
 
 def _part(path: Path) -> Iterator[Damage]:
     line = path.with_suffix(".json")
-    # Its run may have ended meanwhile, and dropped it
+    # The run may have ended in the meantime and deleted the part
     if line.exists() and not part_intact(path) and line.exists():
         yield Damage(path, "its checksum differs", (line, path))
 
@@ -205,8 +205,8 @@ def _examination(path: Path) -> Iterator[Damage]:
 
 
 def _job(folder: Path) -> Iterator[Damage]:
-    """Check a job: before it begins it has no status and no process; damaged files of a job that has begun can be
-    written again.
+    """Find damaged files in a job folder. A job that has not started has no status or process file. Once it has
+    started, damaged ones can be written again.
     """
     if not job_files.ID.fullmatch(folder.name):
         return
@@ -256,7 +256,7 @@ def _left_over(path: Path) -> Iterator[Damage]:
 
 
 def _remote_checks(remote: Mirror) -> Iterator[tuple[Callable[[str], Iterator[Damage]], str]]:
-    """Yield the checks of an object store, each with the name of the object to call it with."""
+    """Yield the checks for an object store, each with the name of the object to check."""
     names = sorted(remote.names(""))
     entries = {name: index[1] for name in names if (index := INDEX.fullmatch(name))}
     for name, content in remote.read_all(entries).items():
@@ -295,13 +295,13 @@ def _object(
     drop: tuple[Path | Object, ...],
     name: str,
 ) -> Iterator[Damage]:
-    """Check an object, of which no copy is kept. With `drop`, a manifest names it, so it must exist."""
+    """Check an object without keeping a copy. With `drop`, a manifest lists the object, so it must exist."""
     with tempfile.TemporaryDirectory(dir=remote.root, prefix=".verify-") as folder:
         try:
             remote.fetch(name, Path(folder) / "object", is_intact)
         except StoredDamage:
             is_missing = not remote.names(name)
-            if drop or not is_missing:  # a part goes when its run ends
+            if drop or not is_missing:  # a part is deleted when its run ends
                 target = Object(remote, name)
                 yield Damage(target, "it is missing" if is_missing else why, drop or (target,))
 

@@ -1,4 +1,4 @@
-"""The nouns of vlprobe and the interfaces between its packages; imports nothing of vlprobe but
+"""vlprobe's core types and the interfaces between its packages. The only other vlprobe module imported here is
 `errors`.
 """
 

@@ -1,7 +1,7 @@
-"""The nouns, in the order that data flows: Item -> Case -> scores -> Measure -> Estimate, and Run
-for a pass over all.
+"""The core data types, in the order in which data flows: Item -> Case -> scores -> Measure -> Estimate. A Run
+describes one pass over all of them.
 
-Scores are not a class: they are float32 arrays, cosines of L2-normalized embeddings unless a probe
+Scores have no class: they are float32 arrays, with cosines of L2-normalized embeddings unless a probe
 says otherwise.
 """
 
@@ -24,7 +24,7 @@ Role = Literal["original", "same", "different"]
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image file, and the edit that is applied when it is opened: a mixture, a change, or none."""
+    """An image file, and optionally an edit that is applied when the image is opened: a mixture or a change."""
 
     path: Path
     edit: "PictureEdit | None" = None
@@ -33,7 +33,7 @@ class Picture:
 
     @property
     def name(self) -> str:
-        """The picture's name in tables: its path, or JSON for an edited picture."""
+        """Return the picture's name in tables: its path, or JSON if the picture is edited."""
         if self.change:
             return json.dumps({"path": str(self.path), "change": asdict(self.change)})
         if self.edit is None:
@@ -44,12 +44,12 @@ class Picture:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The picture's file, and the file of the picture mixed into it."""
+        """Return the path to the picture and, for a mixture, the path to the picture mixed into it."""
         return (self.path, self.edit.partner) if self.edit else (self.path,)
 
     @property
     def edit_key(self) -> str:
-        """All that determines the edited pixels except the files; "" for a picture without an edit."""
+        """Return everything that determines the edited pixels except the files, or "" for a picture without an edit."""
         if self.change:
             return (
                 f"{self.change.kind} {self.change.severity} {self.change.seed} {self.change.word}"
@@ -58,7 +58,7 @@ class Picture:
 
     @classmethod
     def from_name(cls, name: str) -> "Picture":
-        """The picture with this name."""
+        """Create the picture with the given name."""
         if not name.startswith("{"):
             return cls(Path(name))
         edit = json.loads(name)
@@ -70,7 +70,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class PictureEdit:
-    """An edit of a picture with another one: `mix` blends the two, `patch` pastes a rectangle of the partner."""
+    """A mixture of a picture with a partner: `mix` blends the two, and `patch` pastes a rectangle from the partner."""
 
     kind: Literal["mix", "patch"]
     partner: Path
@@ -82,7 +82,7 @@ class PictureEdit:
 class PictureChange:
     """A change to a picture, such as noise, blur or a rotation, with its severity."""
 
-    kind: str  # of `perturb.picture_changes.KINDS`
+    kind: str  # one of `perturb.picture_changes.KINDS`
     severity: int  # 1 to 5
     seed: int
     word: str = ""  # the word that an overlay writes
@@ -90,22 +90,22 @@ class PictureChange:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Edit of a caption, with the rule that made it."""
+    """An edit of a caption, with the rule that made it."""
 
     kind: str  # paraphrase, flip or combined
-    subtype: str  # of a paraphrase: simple, advanced; of a flip: color, number, object
+    subtype: str  # for a paraphrase: simple, advanced; for a flip: color, number, object
     rule: str  # the rule's id, such as "template:in-this-image" or "passive"
-    source: str = ""  # the words taken out, as written in the caption
-    target: str = ""  # the words put in
+    source: str = ""  # the removed words, as written in the caption
+    target: str = ""  # the inserted words
     via: str = ""  # for a combined edit: the paraphrase that was then flipped
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Pictures in an order: the frames of a video by time, or candidates as people ranked them.
+    """Pictures in a fixed order: video frames by time, or candidates ranked by people.
 
-    For a video, the item's caption is true before the boundary and its foil after it. For candidates, the caption
-    is the query and the foil is its edit.
+    For a video, the item's caption is true before the boundary and its foil is true after it. For candidates, the
+    caption is the query and the foil is the edited query.
     """
 
     pictures: tuple[Picture, ...]
@@ -116,7 +116,7 @@ class Series:
 
     @property
     def boundary_index(self) -> int:
-        """The index of the last frame before the boundary; -1 if the boundary precedes all frames."""
+        """Return the index of the last frame before the boundary, or -1 if the boundary precedes all frames."""
         return bisect_left(self.times, self.boundary) - 1
 
 
@@ -125,8 +125,8 @@ class Item:
     """An image with its captions.
 
     Datasets of minimal pairs and hard negatives add `foils` that do not fit the image; minimal pairs also add the
-    image that the foil fits. Only readers of datasets set `cluster` and `setting`: a column of a user's file with
-    such a name is a tag.
+    image that the foil fits. Only dataset readers set `cluster` and `setting`: in a user's file, a column with
+    one of these names is a tag.
     """
 
     id: str
@@ -134,7 +134,7 @@ class Item:
     captions: tuple[str, ...]
     tags: Mapping[str, str] = field(default_factory=dict)  # tags for slices of estimates
     foils: tuple[str, ...] = ()  # captions that do not fit the image
-    # A second picture, which the foil fits and the caption does not
+    # A second picture that fits the foil but not the caption
     foil_image: Picture | None = None
     cluster: str = ""  # items of one cluster are resampled together, such as those that share a picture; "": separately
     setting: str = ""  # PRSM's: the captions are the versions of one query, written in this setting
@@ -142,22 +142,22 @@ class Item:
 
     @property
     def pictures(self) -> tuple[Picture, ...]:
-        """All pictures of the item: its image, the image of its foils, and those of its series."""
+        """Return all pictures in the item: its image, the image for its foils, and the pictures in its series."""
         series = self.series.pictures if self.series else ()
         return tuple(picture for picture in (self.image, self.foil_image, *series) if picture)
 
     @property
     def unit(self) -> str:
-        """The unit of resampling: the cluster, or the item itself."""
+        """Return the resampling unit: the cluster, or the item itself if it has no cluster."""
         return self.cluster or self.id
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The smallest unit that is scored: a few pictures against a few texts, and the edit between
-    the texts.
+    """The smallest unit that is scored: one or more pictures with one or more texts, and the edit that turns one text
+    into the other.
 
-    A macro mean first averages within each `group`: for caption edits, the edited
+    A macro mean first averages within each `group`; for caption edits, a group is one edited
     caption.
     """
 
@@ -171,7 +171,7 @@ class Case:
 
 
 def zero_margin(rows: "pd.DataFrame") -> np.ndarray:
-    """Return whether the case's margin is 0, for metrics that make the same comparisons as the margin."""
+    """Return which rows have a margin of 0, for metrics that make the same comparisons as the margin."""
     return rows["margin"].to_numpy() == 0
 
 
@@ -183,7 +183,7 @@ POOLED, AS_PAPER = AVERAGINGS
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Function from cases to values, with the unit, direction, chance level and source of the number."""
+    """A function from cases to values, with the unit, direction, chance level and source of the resulting number."""
 
     name: str
     version: int  # raised whenever the numbers change
@@ -210,7 +210,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A metric on many cases, ready to be averaged: float64 of shape (n,); weight 0 does not count."""
+    """A metric's values for many cases, ready to be averaged: float64 of shape (n,). Weight 0 does not count."""
 
     value: np.ndarray
     weight: np.ndarray
@@ -219,7 +219,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with its 95 % interval over resampled items; unknown is NaN with n_items 0, never 0."""
+    """A mean with its 95 % interval from resampled items. An unknown mean is NaN with n_items 0, never 0."""
 
     value: float = math.nan
     low: float = math.nan
@@ -229,18 +229,18 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """Publication of a model's answers, which its authors computed and vlprobe did not."""
+    """The publication of model answers that were computed by their authors and not by vlprobe."""
 
     about: str  # the authors' description of the model: "CLIP ViT-B/32 (OpenAI), zero-shot"
-    authors: str  # of the answers
+    authors: str  # authors of the answers
     source: str  # URL
-    license: str  # of the answers
+    license: str  # license for the answers
 
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that can change a number, and nothing that cannot; its key names the stored
-    scores permanently.
+    """Everything that can change a number in a run, and nothing else. The run's key permanently names the stored
+    scores.
     """
 
     model: str
@@ -250,15 +250,15 @@ class Run:
     probe: str
     probe_version: int
     metrics: tuple[str, ...]  # name@version
-    options: Mapping[str, object] = field(default_factory=dict)  # of the probe
+    options: Mapping[str, object] = field(default_factory=dict)  # the probe's options
     seed: int = 42
     limit: int = 0  # 0: all items
     # The selected items, before the limit: "items" (ids), "where" (TAG=VALUE), "sample" (how many);
-    # and cases of these that are not: "without" (ids), "errata" (digests). Empty: all.
+    # and excluded cases: "without" (ids), "errata" (digests). Empty: all cases of all items.
     selection: Mapping[str, object] = field(default_factory=dict)
 
     def record(self) -> dict[str, object]:
-        """Return the fields as stored and digested, without an empty selection: runs of versions
+        """Return the fields as they are stored and hashed. An empty selection is left out, so that runs from versions
         without selections keep their keys.
         """
         fields = asdict(self)
@@ -268,8 +268,8 @@ class Run:
 
     @property
     def key(self) -> str:
-        """Digest of everything that can change a number. Two names of the same model or dataset
-        share one key.
+        """Return a digest of everything that can change a number. Two names for the same model or dataset give
+        the same key.
         """
         fields = self.record()
         del fields["model"], fields["dataset"]
@@ -277,8 +277,8 @@ class Run:
 
     @property
     def case_key(self) -> str:
-        """Digest of everything that can change a case: runs of several models over the same
-        cases share it.
+        """Return a digest of everything that can change a case. Runs of several models on the same cases
+        share it.
         """
         fields = self.record()
         for name in ("model", "dataset", "model_digest", "metrics"):
@@ -287,5 +287,5 @@ class Run:
 
 
 def _digest(fields: Mapping[str, object]) -> str:
-    """First 16 hex digits of the sha256 of the fields as JSON."""
+    """Return the first 16 hexadecimal digits of the SHA-256 digest of the fields as JSON."""
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]

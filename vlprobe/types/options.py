@@ -1,9 +1,9 @@
-"""The settings of a probe or of a run: type, default, allowed values and help of each, and how a
-value is checked.
+"""Options of a probe or of a run: the type, default, allowed values and help text for each, and how values
+are checked.
 
-Data, not page code: the form on the Run page draws these. Values from it, from the command line and
-from the file of a job are all checked by `parse_options`, so that the same values are refused in
-the same words.
+Options are data, not page code: the form on the Run page is drawn from them. Values from the form, the command
+line and job files are all checked by `parse_options`, so that the same values are rejected with the same
+messages.
 """
 
 import re
@@ -23,29 +23,27 @@ REMOVED = {  # options of earlier versions, each with the value that had no effe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One setting. The type of its default is the type of its values; that of a tuple is a list
-    of them.
-    """
+    """One option. Its values have the type of its default; if the default is a tuple, its values are lists."""
 
     name: str
     default: Value | tuple[Value, ...]
-    label: str  # next to a field
+    label: str  # shown next to the form field
     help: str  # a sentence or two
     # Values to pick from; the only ones, unless `pattern` allows others
     choices: tuple[Value, ...] = ()
     pattern: str = ""  # pattern that other texts must match in full
-    expected: str = ""  # description of these texts, for an error
-    minimum: int | None = None  # of a whole number
+    expected: str = ""  # description of the allowed texts for error messages
+    minimum: int | None = None  # for whole numbers
     maximum: int | None = None
-    off_value: int | None = None  # a number outside these bounds that disables it
-    min_values: int = 0  # values of a list
+    off_value: int | None = None  # a number outside the bounds that disables the option
+    min_values: int = 0  # minimum length of a list
     refers_to: Literal["", "dataset", "model", "file"] = (
         ""  # kind of object that a text names; an empty name means none
     )
 
     @property
     def type(self) -> Literal["flag", "number", "choice", "text", "list"]:
-        """The kind of field that it takes."""
+        """Return the kind of form field for the option."""
         if isinstance(self.default, tuple):
             return "list"
         if isinstance(self.default, bool):
@@ -61,11 +59,11 @@ class Option:
 
     @property
     def value(self) -> object:
-        """The default as a run has it: a list for a tuple."""
+        """Return the default as it is stored in a run: a list instead of a tuple."""
         return list(self.default) if isinstance(self.default, tuple) else self.default
 
     def parse(self, value: object) -> object:
-        """Convert a value, or its text on the command line, to the option's type. Raises InvalidInput."""
+        """Convert a value, or its text from the command line, to the option's type. Raises InvalidInput."""
         if self.type == "list":
             entries = (
                 list(value)
@@ -90,7 +88,7 @@ class Option:
         return self._entry(value)
 
     def _entry(self, value: object) -> Value:
-        """Convert one value, or one element of a list."""
+        """Convert a single value or one element of a list."""
         text = str(value)
         if self.type == "flag":
             if text.lower() in WORDS:
@@ -131,15 +129,15 @@ class Option:
 def parse_options(
     options: Sequence[Option], values: Mapping[str, object], owner: str
 ) -> dict[str, object]:
-    """Return the value of every option by name: from `values`, or else its default.
+    """Return the value for every option by name: the given value, or else the default.
 
     Args:
-        options: All options that exist.
-        values: Values by name, for some of them.
-        owner: Owner of the options, such as "Probe 'lgip'"; for an error.
+        options: All existing options.
+        values: The given values, by option name.
+        owner: What the options belong to, such as "Probe 'lgip'", for error messages.
 
     Raises:
-        InvalidInput: an unknown option, one that was removed, or a value that is not allowed.
+        InvalidInput: an option is unknown or was removed, or a value is not allowed.
     """
     unknown = sorted(set(values) - {option.name for option in options})
     for name in REMOVED.keys() & set(unknown):

@@ -1,5 +1,5 @@
-"""Presentation of a probe: its sentence, its headline metrics, and the card of each kind of case. It has only texts
-and names. Pages draw from these, so no page names a probe or a kind.
+"""How a probe is presented: its descriptive sentence, its headline metrics, and the card for each kind of case. A
+presentation only contains texts and names. Pages are drawn from it, so no page names a probe or a kind.
 """
 
 import math
@@ -32,10 +32,10 @@ CardBody = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindPresentation:
-    """Presentation of the cases of one kind.
+    """How cases of one kind are presented.
 
-    Where the margin is minus how far a score or a ranking moved, 0 is best, no case is fooled, and
-    `summary` has a sentence of its own.
+    For kinds whose margin is minus the size of a change in score or ranking, 0 is best, no case counts as fooled,
+    and `summary` needs its own sentence.
     """
 
     label: str  # the question in plain words
@@ -45,10 +45,10 @@ class KindPresentation:
     winner: str = ""  # the winner where a model is fooled, in "{winner} wins by"; "" by the body
     lies: str = "lies"  # the counted things: "763 {lies} believed"
     sentence: str = ""  # Markdown, where the probe's text does not describe these cases
-    question: str = ""  # a sentence that names the right winner
+    question: str = ""  # a sentence that says what should win
     body: CardBody = "captions"
     is_movement: bool = False  # the margin is minus the size of a change
-    edit_label: str = ""  # above the edited caption, of an `edit`
+    edit_label: str = ""  # heading above the edited caption on an `edit` card
     edit_column: str = "wrong"  # heading of the edited caption's score
     legend: str = ""  # instructions for reading a card, where it needs them
     # Markdown with {n_cases}, {n_tied} and {model}; "" for the share of fooled cases
@@ -60,7 +60,7 @@ class KindPresentation:
 
 @dataclass(frozen=True, slots=True)
 class TradeOff:
-    """Two things that a model should have at once, each as a metric of the probe."""
+    """Two properties that a model should have at once, each measured by a metric of the probe."""
 
     down: str  # the metric that should be low
     ups: tuple[str, ...]  # the metrics that should be high, each an alternative
@@ -74,7 +74,7 @@ class Presentation:
     title: str  # the probe in a list of probes
     name: str = ""  # the probe as a question that needs no paper
     asks: str = ""  # the question in one plain sentence
-    position: int  # place in such a list
+    position: int  # place in the list of probes
     sentence: str  # Markdown: the result and its better direction, for readers new to the paper
     kinds: Mapping[str, KindPresentation]  # the first is shown first
     # The two to four most informative metrics: rates with one direction
@@ -84,20 +84,20 @@ class Presentation:
     subtype_label: str = "Type of edit"  # meaning of the column `subtype`
     # Stored names of subtypes and strengths, in words
     value_labels: Mapping[str, str] = field(default_factory=dict)
-    value_order: tuple[str, ...] = ()  # stored names that have an order of their own
+    value_order: tuple[str, ...] = ()  # stored names with a natural order, in that order
 
     @property
     def main_metrics(self) -> tuple[str, ...]:
-        """The headline metrics; without any, the two sides of the trade-off."""
+        """Return the headline metrics, or the two sides of the trade-off if there are no headline metrics."""
         if self.headlines or self.trade_off is None:
             return self.headlines
         return (*self.trade_off.ups, self.trade_off.down)
 
     @property
     def is_movement(self) -> bool:
-        """Return whether all margins measure how far something moved, so that no case counts as fooled."""
+        """Return whether all margins measure the size of a change, so that no case counts as fooled."""
         return all(kind.is_movement for kind in self.kinds.values())
 
     def kind(self, name: str) -> KindPresentation:
-        """Return the presentation of a kind; a kind that the probe does not have is shown as plain captions."""
+        """Return the presentation of a kind. A kind unknown to the probe is shown as plain captions."""
         return self.kinds.get(name) or KindPresentation(label=name)

@@ -1,4 +1,4 @@
-"""Interfaces between the packages: datasets, probes, models, and what probes see of a model's encoder."""
+"""Interfaces between the packages: datasets, probes, models, and the encoder that probes use to access a model."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ ScoreType = Literal["cosine", "probability", "logit", "verdict", "unknown"]
 
 
 class Dataset(Protocol):
-    """A source of pictures and captions: `datasets/*.py` define PREFIX, names() and load(name,
+    """A source of pictures and captions. Modules in `datasets/` define PREFIX, names() and load(name,
     cache).
     """
 
@@ -38,7 +38,7 @@ class Dataset(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """Capabilities of a model, declared by its adapter."""
+    """What a model can do, as declared by its adapter."""
 
     embeds_texts: bool = False  # it is a TextEncoder
     embeds_images: bool = False  # it is a DualEncoder
@@ -48,8 +48,8 @@ class Capabilities:
     looks_up: bool = False  # it is a Lookup: its embeddings or scores come from a file
     has_matrix: bool = False  # a Lookup with the score of every picture with every text
     asks_server: bool = False  # sends requests to a server, but only during a run
-    dim: int = 0  # of an embedding of a text; 0: it has none
-    image_dim: int = 0  # of an embedding of a picture: `dim`, or a multiple of it
+    dim: int = 0  # size of a text embedding; 0: no embeddings
+    image_dim: int = 0  # size of a picture embedding: `dim`, or a multiple of it
     score_type: ScoreType = "cosine"
     # 2: a CaseAnswerer with an answer for each order of the two captions, see `orders`
     n_orders: int = 1
@@ -64,43 +64,43 @@ class Capabilities:
 
 
 class Model(Protocol):
-    """A frozen model: `models/*.py` define PREFIX, names() and load(name, ...). `capabilities`
-    lists its other interfaces.
+    """A frozen model. Modules in `models/` define PREFIX, names() and load(name, ...). `capabilities`
+    tells which other interfaces the model has.
 
-    `digest` covers the weights' bytes, the preprocessing, the tokenizer and the precision.
+    `digest` covers the bytes of the weights, the preprocessing, the tokenizer and the precision.
     """
 
     name: str
     digest: str
     note: str = ""  # a caveat for readers of its scores
-    # Files and folders that all of it was loaded from; None: others too, or not known
+    # All files and folders that the model was loaded from; None: there are others, or it is not known
     sources: Sequence[Path] | None = None
     publication: Publication | None = None  # for answers that were not computed here
 
     @property
     def capabilities(self) -> Capabilities:
-        """Capabilities of the model."""
+        """Return what the model can do."""
         ...
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Convert texts to int64 of shape (n, columns); texts with equal rows are one text to the model.
+        """Convert texts to int64 token ids of shape (n, columns). Texts with equal rows are the same to the model.
 
-        -1 follows the end of a text if the model ignores padding; the number of columns may then
-        differ by call.
+        If the model ignores padding, the end of a text is followed by -1, and the number of columns may then
+        differ between calls.
         """
         ...
 
     def facts(self) -> Mapping[str, str]:
-        """Descriptions of the model by subject; `models.doctor.passport` lists the subjects."""
+        """Return descriptions of the model by subject; `models.doctor.passport` lists the subjects."""
         return {}
 
     def published(self) -> Mapping[str, str]:
-        """Descriptions of the same subjects by the publisher of the weights; empty if unknown."""
+        """Return the descriptions given by the publisher of the weights for the same subjects; empty if unknown."""
         return {}
 
 
 class TextEncoder(Model, Protocol):
-    """A model of texts."""
+    """A model that embeds texts."""
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
         """Encode tokens of shape (n, columns) as float32 of shape (n, dim), L2-normalized."""
@@ -111,12 +111,12 @@ class DualEncoder(TextEncoder, Protocol):
     """A model that embeds images and texts in one space. `preprocess` must be safe to call from
     several threads.
 
-    With an `image_dim` that is a multiple of `dim`, an image is several vectors in a row, and its
-    similarity is that of the best one.
+    If `image_dim` is a multiple of `dim`, an image has several vectors, stored one after another, and its
+    similarity to a text is that of its best vector.
     """
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
-        """An RGB PIL image to an array; two images may give different shapes."""
+        """Convert an RGB PIL image to an array. Two images may give arrays of different shapes."""
         ...
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
@@ -127,21 +127,21 @@ class DualEncoder(TextEncoder, Protocol):
 
 
 class PairScorer(Model, Protocol):
-    """A model that looks at a picture and a text together. It may be a DualEncoder or
-    TextEncoder too.
+    """A model that looks at a picture and a text together. It may also be a DualEncoder or a
+    TextEncoder.
     """
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
-        """An RGB PIL image to an array; two images may give different shapes."""
+        """Convert an RGB PIL image to an array. Two images may give arrays of different shapes."""
         ...
 
     def encode_pictures(self, pixels: Sequence[np.ndarray]) -> Sequence:
-        """Encode preprocessed images as inputs of `match`: any objects with `nbytes`."""
+        """Encode preprocessed images into inputs for `match`, which may be any objects with `nbytes`."""
         ...
 
     def match(self, encoded: Sequence, tokens: np.ndarray, logits: bool = False) -> np.ndarray:
-        """Score how well each picture fits its text, float32 of shape (n,); with `logits`, the raw output of the
-        head.
+        """Score how well each picture fits its text: float32 of shape (n,). With `logits`, return the raw output of the
+        model's head.
         """
         ...
 
@@ -152,91 +152,92 @@ class SideBySideMatcher(PairScorer, Protocol):
     def first_is_left(
         self, left: "Image.Image", right: "Image.Image", caption_a: str, caption_b: str
     ) -> float:
-        """Probability that caption_a fits the left picture and caption_b the right one, 0 to 1."""
+        """Return the probability, 0 to 1, that caption_a fits the left picture and caption_b fits the right one."""
         ...
 
 
 class CaseAnswerer(Model, Protocol):
-    """A model whose scores were computed elsewhere: it answers the cases for which it has scores."""
+    """A model whose scores were computed elsewhere. It can only answer cases that it has scores for."""
 
-    n_scores: int  # available scores
+    n_scores: int  # number of available scores
 
     def check_cases(self, cases: Reader) -> str:
-        """Return a note on the answers to the cases of a run, "" for none. Raises InvalidInput if an answer is
-        missing, unless missing answers were allowed on loading.
+        """Return a note on the answers to a run's cases, or "" if there is nothing to note. Raises InvalidInput if an
+        answer is missing, unless the model was loaded with missing answers allowed.
         """
         ...
 
     def answers(self, cases: "pa.Table") -> np.ndarray:
-        """Scores of each case's pictures with its texts, picture by picture: float32 of shape
-        (n_pairs,), NaN if it has none.
+        """Return the scores of each case's pictures with its texts, picture by picture: float32 of shape
+        (n_pairs,), with NaN for missing scores.
         """
         ...
 
     def text_answers(self, cases: "pa.Table") -> "np.ndarray | None":
-        """Scores of each case's text pairs: float32 of shape (n_cases, pairs), in the order 01, 02, 12,
-        NaN if it has none; None without a score for any case.
+        """Return the scores of each case's text pairs: float32 of shape (n_cases, pairs), in the order 01, 02, 12,
+        with NaN for missing scores. Returns None if no case has such scores.
         """
         return None
 
     def orders(self, cases: "pa.Table") -> np.ndarray:
         """Return whether the model chose the true caption when it was listed first, and when it was listed second:
-        float32 of shape (2, n_cases), 1, 0 or NaN. Only with two `n_orders`."""
+        float32 of shape (2, n_cases) with 1, 0 or NaN. Only meaningful if `n_orders` is 2.
+        """
         return np.full((2, len(cases)), np.nan, dtype=np.float32)
 
 
 class Inputs(Protocol):
-    """The distinct pictures and texts of a run, in the order in which `vlprobe ask` writes them.
+    """The distinct pictures and texts in a run, in the order in which `vlprobe ask` writes them.
 
-    Each has the keys that may identify it in a file, the most reliable first: the first
-    depends on its content only, so equal pictures share it.
+    Each has keys that may identify it in a file of answers, the most reliable first. The first key
+    depends only on the content, so equal pictures share it.
     """
 
     def pictures(self) -> "Iterator[tuple[Picture, Sequence[str]]]":
-        """Pictures, each path and edit once."""
+        """Yield the pictures with their keys. Each combination of path and edit occurs once."""
         ...
 
     def texts(self) -> "Iterator[tuple[str, Sequence[str]]]":
-        """Texts, each once."""
+        """Yield the texts with their keys. Each text occurs once."""
         ...
 
 
 class Lookup(Model, Protocol):
-    """A model whose embeddings, or whose scores of all pictures with all texts, were computed
-    elsewhere: it reads them from a file, and opens no picture.
+    """A model whose embeddings, or whose scores for all pictures with all texts, were computed
+    elsewhere. It reads them from a file and opens no pictures.
 
-    With `capabilities.has_matrix` a vector is the index of a picture or text in the matrix,
-    which only `similarity` can compare.
+    With `capabilities.has_matrix`, a vector is the index of a picture or text in the score matrix,
+    and vectors can only be compared with `similarity` and `paired`.
     """
 
-    is_bound: bool  # whether its rows have been found
+    is_bound: bool  # whether the rows for a run have been found
 
     def bind(self, inputs: Inputs, key: str, *, is_gallery: bool) -> str:
-        """Find the rows of a run's pictures and texts, once per `key`.
+        """Find the rows for a run's pictures and texts, once per `key`.
 
         Returns:
-            A note on missing embeddings, "" if there are none.
+            A note on missing embeddings, or "" if none are missing.
 
         Raises:
-            InvalidInput: some are missing, unless it was loaded with missing ones allowed and the
+            InvalidInput: rows are missing, unless the model was loaded with missing rows allowed and the
                 run ranks no gallery.
         """
         ...
 
     def text_vectors(self, texts: Sequence[str]) -> np.ndarray:
-        """Float32 of shape (n, dim), NaN if the file has none."""
+        """Return the vectors for texts: float32 of shape (n, dim), with NaN for texts missing from the file."""
         ...
 
     def image_vectors(self, images: Sequence[Picture]) -> np.ndarray:
-        """Float32 of shape (n, dim), NaN if the file has none."""
+        """Return the vectors for pictures: float32 of shape (n, dim), with NaN for pictures missing from the file."""
         ...
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Similarity of every vector of one side with every one of the other, float32."""
+        """Compute the float32 similarity of every left vector with every right vector."""
         ...
 
     def paired(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Similarity of each vector of one side with that of the same row of the other, float32."""
+        """Compute the float32 similarity of each left vector with the right vector in the same row."""
         ...
 
 
@@ -266,17 +267,18 @@ def answers_cases(model: Model) -> TypeGuard[CaseAnswerer]:
 
 
 def looks_up(model: Model) -> TypeGuard[Lookup]:
-    """Return whether the model looks up imported answers."""
+    """Return whether the model looks up imported answers in a file."""
     return model.capabilities.looks_up
 
 
 class Encoder(Protocol):
-    """Interface of `scoring.encoder.CachedEncoder` for probes: a model, its batches, and embeddings that are computed
-    once."""
+    """Interface to `scoring.encoder.CachedEncoder` for probes: it runs a model in batches and computes each embedding
+    only once.
+    """
 
     model: Model
-    dim: int  # of an embedding of a text
-    image_dim: int  # of an embedding of a picture: `dim`, or a multiple of it
+    dim: int  # size of a text embedding
+    image_dim: int  # size of a picture embedding: `dim`, or a multiple of it
     scores_pairs: bool  # whether the model is a PairScorer
     embeds_texts: bool
     embeds_images: bool
@@ -287,13 +289,13 @@ class Encoder(Protocol):
     similarity: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
-        """Embeddings of the texts, float32 of shape (len(texts), dim); with `keep` they are
+        """Return the embeddings of texts, float32 of shape (len(texts), dim). With `keep`, they are also
         stored on disk.
         """
         ...
 
     def images(self, images: Sequence[Picture]) -> np.ndarray:
-        """Embeddings of the pictures, float32 of shape (len(images), image_dim)."""
+        """Return the embeddings of pictures, float32 of shape (len(images), image_dim)."""
         ...
 
     def pairs(
@@ -304,12 +306,12 @@ class Encoder(Protocol):
         right: np.ndarray,
         logits: bool = False,
     ) -> np.ndarray:
-        """Scores of images[left] with texts[right], float32 of shape (len(left),), of a PairScorer."""
+        """Return the scores of a PairScorer for images[left] with texts[right], float32 of shape (len(left),)."""
         ...
 
 
 class Probe(ABC):
-    """A test of models: `probes/*.py` define PROBE. Raise `version` whenever the cases or their
+    """A test for models. Modules in `probes/` define PROBE. Raise `version` whenever the cases or their
     scores change.
     """
 
@@ -320,54 +322,55 @@ class Probe(ABC):
     needs: str = ""  # "pictures", or a "gallery" to search; "": a text encoder can take part
     options: tuple[Option, ...] = ()  # its options, with defaults, allowed values and help
     metrics: tuple[Metric, ...]
-    optional_metrics: tuple[Metric, ...] = ()  # that only some runs have, see `metrics_of`
-    # Of the optional ones, those of models that were asked in both orders of the captions. Runs
+    optional_metrics: tuple[Metric, ...] = ()  # metrics that only some runs have, see `metrics_of`
+    # Optional metrics for models that were asked with both caption orders. Runs
     # with and without them can be compared.
     order_metrics: tuple[Metric, ...] = ()
     # By the name of a table that is stored next to the scores, one row per case: the columns of the
     # scorer's table that it holds in place of the scores; null where an earlier version scored.
     side_tables: "Mapping[str, pa.Schema]" = MappingProxyType({})
-    code_digest: str = ""  # of a plug-in's code, which its runs have among their options
-    foreign: frozenset[str] = frozenset()  # captions that rules for English leave unchanged
+    code_digest: str = ""  # digest of a plug-in's code, stored among the options of its runs
+    foreign: frozenset[str] = frozenset()  # captions that English rules leave unchanged
 
     @property
     def kinds(self) -> Mapping[str, str]:
-        """The kinds of its cases in plain words; the first is shown first."""
+        """Return the label of each kind of case, by kind. The first kind is shown first."""
         return {name: kind.label for name, kind in self.presentation.kinds.items()}
 
     @property
     def defaults(self) -> Mapping[str, object]:
-        """The options' default values by name."""
+        """Return the default values of the options, by name."""
         return {option.name: option.value for option in self.options}
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Raise a VlprobeError if options are incompatible; read no file."""
+        """Raise a VlprobeError if the options are incompatible with each other. No file is read."""
         return  # the options of most probes are always compatible
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Return the options with a digest for each file or model that they name."""
+        """Return the options, extended by a digest for each file or model that they name."""
         return options
 
     def metrics_of(self, options: Mapping[str, object], n_orders: int = 1) -> tuple[Metric, ...]:
-        """The metrics of a run with these options, of a model with so many orders of captions."""
+        """Return the metrics for a run with the given options, by a model asked in `n_orders` caption orders."""
         return (*self.metrics, *self.order_metrics) if n_orders == 2 else self.metrics
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raise InvalidInput if pinned options do not match `items`, all items of the dataset."""
+        """Raise InvalidInput if the pinned options do not match `items`, which are all items in the dataset."""
         return
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """Captions of an item that rules for English would edit; the rules skip those in `foreign`."""
+        """Return the captions of an item that English rules would edit. The rules skip captions in `foreign`."""
         return ()
 
     def loads_models(self, options: Mapping[str, object]) -> bool:
-        """Return whether making the cases requires models: one process then makes all cases and loads each model
-        once."""
+        """Return whether generating the cases requires models. If so, one process generates all cases and loads each
+        model once.
+        """
         return False
 
     def for_items(self, items: Sequence[Item], options: Mapping[str, object]) -> "Probe":
-        """Return the probe for a run over these items, with the facts about other items that
-        its cases depend on.
+        """Return the probe for a run over the given items. A case may depend on other items in the run, so the returned
+        probe knows the facts that it needs about them.
         """
         return self
 
@@ -375,38 +378,38 @@ class Probe(ABC):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """The cases of one item, and how many were dropped for each reason; see `for_items` for
-        other items.
+        """Return the cases for one item, and the number of dropped cases for each reason. Facts about other items come
+        from `for_items`.
         """
 
     @abstractmethod
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "Callable[[pa.Table], pa.Table]":
-        """A function from a slice of the run's cases to `scores`, `text_scores`, `margin` and
-        columns of this probe.
+        """Return a function from a slice of the run's cases to a table with `scores`, `text_scores`, `margin` and
+        probe-specific columns.
 
-        The margin is the score of the right winner minus that of the loser: 0 is a tie and a failure. `cases`
-        reads all cases.
+        The margin is the score of the right winner minus the score of the loser: 0 is a tie and counts as a failure.
+        `cases` reads all cases.
         """
 
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> tuple[Sequence[Picture], Sequence[str]]:
-        """Pictures and texts of galleries in addition to those of the cases, for several
-        processes to embed.
+        """Return the gallery pictures and texts that come in addition to those in the cases, so that several processes
+        can share the work of embedding them.
 
-        Each process embeds any others itself.
+        Each process embeds any other pictures and texts itself.
         """
         return (), ()
 
     def survey(self, blocks: "Iterable[pd.DataFrame]") -> Mapping[str, object]:
-        """Values that depend on all scored cases of a run, which come a block at a time.
+        """Compute values that depend on all scored cases in a run, which arrive one block at a time.
 
-        A `note` among them is shown with the run's numbers, as a model's note is.
+        If a `note` is among the values, it is shown with the run's numbers, like a model's note.
         """
         return {}
 
     def prepare(self, rows: "pd.DataFrame", survey_facts: Mapping[str, object]) -> "pd.DataFrame":
-        """A block of scored cases with the columns added that depend on the survey."""
+        """Add the columns that depend on the survey to a block of scored cases."""
         return rows

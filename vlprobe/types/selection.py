@@ -1,15 +1,15 @@
-"""Selection of the items of a run, stored in `Run.selection`: `item` (ids), `where` (TAG=VALUE), `sample` (a count),
-and the cases to leave out, `without` (ids) and `errata` (digests of questions). Unused criteria are absent.
+"""The item selection of a run, as stored in `Run.selection`: `item` (ids), `where` (TAG=VALUE), `sample` (a count), and
+the excluded cases, `without` (ids) and `errata` (question digests). Unused criteria are absent.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-LISTED = 6  # ids, tags or values that are named; more are counted
+LISTED = 6  # ids, tags or values to name before the rest are only counted
 
 
 def request_fields(record: Mapping[str, object]) -> dict[str, Any]:
-    """The settings of a request that make up a run's selection."""
+    """Convert a stored selection to the fields of a run request, with lists as tuples."""
     return {
         name: tuple(value) if isinstance(value, list | tuple) else value
         for name, value in record.items()
@@ -17,7 +17,7 @@ def request_fields(record: Mapping[str, object]) -> dict[str, Any]:
 
 
 def describe(record: Mapping[str, object]) -> list[str]:
-    """A selection in short words, part by part; many ids are counted.
+    """Describe a selection in short phrases, one per criterion. Long lists of ids are counted instead.
 
     >>> describe({"where": ["thing=dog"], "sample": 50})
     ['where thing=dog', 'sample 50']

@@ -1,16 +1,16 @@
-"""Sheets for verdicts on edits, which hide the intended meaning: written in random order, read as
+"""Sheets for verdicts on edits. They hide the intended meaning, list the edits in random order, and are read as
 untrusted input.
 
     id,caption,edit,verdict,note
 
-`verdict` is one of VERDICTS, or its first letter, or empty. The column `judge` identifies judges, or the file's name
-if it has no such column.
+`verdict` is one of VERDICTS, or its first letter, or empty. The column `judge` identifies judges; without that column,
+the file name does.
 
 As in VISLA and PRSM, whose authors had people check the edits, `report` counts the verdicts on a
-file of edits: agreement with the intended meaning and between judges. Verdicts that versions before
-0.3 stored from a page of the dashboard still count:
+file of edits: agreement with the intended meaning and between judges. Verdicts that were stored on a dashboard
+page before version 0.3 still count:
 
-    mine/verdicts/<digest of the file>.jsonl    one line per verdict; the latest of a judge on an edit counts
+    mine/verdicts/<digest of the file>.jsonl    one line per verdict; a judge's latest verdict on an edit counts
 
 The digest is computed from the file's content, so verdicts do not depend on the file name.
 """
@@ -45,17 +45,17 @@ NAME_LENGTH = 60
 
 
 class SheetEdit(NamedTuple):
-    """An edit that people judge."""
+    """An edit for people to judge."""
 
-    id: str  # of its caption, text and meaning, which it does not show
+    id: str  # digest of the caption, text and meaning; does not reveal the meaning
     caption: str
     text: str
-    meaning: str  # that was intended
+    meaning: str  # intended meaning
     subtype: str
 
 
 class EditVerdict(NamedTuple):
-    """Verdict of a judge on an edit."""
+    """One judge's verdict on one edit."""
 
     judge: str
     id: str
@@ -66,13 +66,13 @@ class JudgedFile(NamedTuple):
     """A file of edits for people to judge."""
 
     name: str
-    digest: str  # of its content
+    digest: str  # digest of the content
     content: bytes
     edits: tuple[SheetEdit, ...]
 
 
 def open_edits(name: str) -> JudgedFile:
-    """Load the edits of a file, with each text of a caption once.
+    """Load the edits from a file. Each combination of caption, text and meaning occurs once.
 
     Raises InvalidInput if the file cannot be read, reading it is not allowed, or it is not a file
     of edits.
@@ -112,7 +112,7 @@ def sample_edits(edits: Sequence[SheetEdit], sample: int, seed: int) -> list[She
 
 
 def read_sheets(paths: Iterable[Path], judged: JudgedFile) -> list[EditVerdict]:
-    """Return the verdicts of several sheets. Raises InvalidInput for a bad sheet, or if a judge has
+    """Return the verdicts from several sheets. Raises InvalidInput for an invalid sheet, or if the same judge
     judged an edit on two sheets.
     """
     sheet_of: dict[tuple[str, str], Path] = {}
@@ -131,10 +131,10 @@ def read_sheets(paths: Iterable[Path], judged: JudgedFile) -> list[EditVerdict]:
 
 
 def read_verdicts(path: Path, judged: JudgedFile) -> list[EditVerdict]:
-    """Return the verdicts of a completed sheet; rows without a verdict are skipped.
+    """Return the verdicts from a completed sheet. Rows without a verdict are skipped.
 
     Raises:
-        InvalidInput: with the row and column of the first error.
+        InvalidInput: the sheet is not valid; the message gives the row and column of the first error.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -196,8 +196,8 @@ def _wrong(path: Path, row: int, column: str, defect: str) -> InvalidInput:
 
 
 def read_stored(store: Store, digest: str) -> list[EditVerdict]:
-    """Return the verdicts on a file of edits that an earlier version stored, by judge, except
-    withdrawn ones.
+    """Return the verdicts on a file of edits that an earlier version stored, sorted by judge. Withdrawn verdicts are
+    left out.
     """
     path = mine.path(store.root, "verdicts") / f"{digest}.jsonl"
     try:
@@ -226,25 +226,25 @@ MAJORITY = "most judges"
 
 
 class AgreementRow(NamedTuple):
-    """Agreement of a judge with the intended meaning."""
+    """One judge's agreement with the intended meaning of edits."""
 
-    judge: str  # or MAJORITY, of several
-    meaning: str  # that was intended; "all"
+    judge: str  # or MAJORITY if there are several judges
+    meaning: str  # intended meaning, or "all"
     n_edits: int
-    as_intended: Estimate  # of all verdicts, unsure and broken ones too
+    as_intended: Estimate  # share among all verdicts, including unsure and broken ones
     unsure: int
     broken: int
 
 
 class Dispute(NamedTuple):
-    """An edit with a verdict that differs from the intended meaning."""
+    """An edit with at least one verdict that differs from the intended meaning."""
 
     edit: SheetEdit
     verdicts: dict[str, str]  # by judge
 
 
 class AgreementReport(NamedTuple):
-    """Verdicts of judges on a file of edits."""
+    """All judges' verdicts on a file of edits, and how well they agree."""
 
     judges: tuple[str, ...]
     rows: tuple[AgreementRow, ...]
@@ -253,7 +253,8 @@ class AgreementReport(NamedTuple):
 
 
 def report(edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]) -> AgreementReport:
-    """Compute counts, intervals over captions, and disputes in the order of the file.
+    """Compute the agreement with the intended meaning and between judges, and list the disputes in file order.
+    Intervals are resampled over captions.
 
     Raises:
         InvalidInput: `verdicts` is empty or names an unknown edit.
@@ -279,7 +280,7 @@ def report(edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]) -> Agree
 
 
 def without_wrong(judged: JudgedFile, verdicts: Sequence[EditVerdict]) -> tuple[bytes, int]:
-    """Return the file without the edits that people judged wrong, and the number of removed edits;
+    """Return the file without the edits that people judged wrong, and the number of removed edits. All
     other lines stay unchanged.
 
     An edit is wrong unless more judges confirm the intended meaning than contradict it; "unsure" counts for neither
@@ -301,7 +302,7 @@ def without_wrong(judged: JudgedFile, verdicts: Sequence[EditVerdict]) -> tuple[
 def _labels(
     edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]
 ) -> tuple[np.ndarray, list[str]]:
-    """Return positions in VERDICTS, shape (judges, edits), and the judges in alphabetical order."""
+    """Return each verdict's position in VERDICTS, shape (judges, edits), and the judges in alphabetical order."""
     judges = sorted({verdict.judge for verdict in verdicts})
     column = {edit.id: number for number, edit in enumerate(edits)}
     labels = np.full((len(judges), len(edits)), agreement.UNJUDGED)
@@ -316,13 +317,13 @@ def _labels(
 
 
 def _groups(edits: Sequence[SheetEdit]) -> np.ndarray:
-    """Return the number of each edit's caption."""
+    """Return the number of each edit's caption, so that edits of one caption share a number."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(edit.caption, len(numbers)) for edit in edits], dtype=int)
 
 
 def _majority(edits: Sequence[SheetEdit], labels: np.ndarray) -> np.ndarray:
-    """Return the intended meaning if more than half of an edit's judges confirm it, else the most frequent other
+    """Return each edit's intended meaning if more than half of its judges confirm it, else the most frequent other
     verdict.
     """
     labels_of_most = np.full(len(edits), agreement.UNJUDGED)
@@ -368,7 +369,7 @@ def _verdicts_by_judge(judges: Sequence[str], labels: np.ndarray) -> dict[str, s
 
 
 def sentence(agreements: AgreementReport) -> str:
-    """Describe the results of all judges in a sentence."""
+    """Describe the agreement of all judges in one sentence."""
     overall = next(row for row in reversed(agreements.rows) if row.meaning == "all")
     words = f"{overall.judge}: {percent(overall.as_intended)} of {overall.n_edits:,} edits mean what was intended"
     if len(agreements.judges) > 1:
@@ -380,7 +381,7 @@ def sentence(agreements: AgreementReport) -> str:
 
 
 def percent(share: Estimate) -> str:
-    """Format a share with its interval."""
+    """Format a share and its interval as percentages."""
     interval = (
         "" if math.isnan(share.low) else f" ({100 * share.low:.0f} to {100 * share.high:.0f})"
     )

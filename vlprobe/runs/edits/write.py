@@ -1,9 +1,8 @@
-"""Edits of a dataset's captions requested from a language model and written to a file that every
-probe accepts.
+"""Caption edits that a language model writes for a dataset, stored in a file that every probe accepts.
 
-Each answer is first checked against rules (`perturb.instructions`), then a separate prompt checks
-whether it has the requested meaning. A failed edit is requested again, with the reason, a limited
-number of times; edits that still fail are written to a second file with their reasons, and are
+Each answer is first checked against rules (`perturb.instructions`). A separate prompt then asks
+whether the edit has the requested meaning. A failed edit is requested again, with the reason, a limited
+number of times. Edits that still fail are written to a second file with their reasons and are
 never used. Every raw answer is stored in the cache (`storage.answer_log`), so that the same command
 resumes after an interruption and sends no request twice.
 """
@@ -35,21 +34,21 @@ JUDGE_TOKENS = 16
 
 @dataclass
 class Task:
-    """A caption edit to request, if necessary several times."""
+    """One caption edit to request from the language model, with retries."""
 
     caption: str
-    choice: str  # of a kind; `instructions.NEGATIVE` draws one
-    number: int  # from 0, of those of this choice
+    choice: str  # the requested kind; `instructions.NEGATIVE` draws one
+    number: int  # from 0, among the caption's edits with the same choice
     seed: int
     temperature: float
-    # Of the pictures that have the caption, as `replies.plain` gives them
+    # All captions of the pictures that have the caption, normalized by `replies.plain`
     true_captions: Collection[str]
     kind: EditKind = field(init=False)
     messages: list[Message] = field(init=False)
     attempt: int = 0
-    text: str = ""  # the last one that was written
+    text: str = ""  # the latest text that was written
     day: str = ""
-    defect: str = ""  # of that text; "" while there is none
+    defect: str = ""  # defect of that text; "" if there is none
     is_accepted: bool = False
     is_closed: bool = False  # whether no further request follows, accepted or not
     n_kinds_tried: int = 0
@@ -70,7 +69,7 @@ class Task:
         self.defect, self.is_closed = defect, True
 
     def prompt(self) -> Prompt:
-        """Build the next prompt."""
+        """Build the next prompt that requests the edit."""
         purpose = f"{self.choice} {self.number} {self.attempt}"
         return Prompt(
             self.messages,
@@ -81,7 +80,7 @@ class Task:
         )
 
     def question(self) -> Prompt:
-        """Build the prompt that asks whether the text means the same."""
+        """Build the prompt that asks whether the edit means the same as the caption."""
         return Prompt(
             instructions.question(self.caption, self.text),
             temperature=0.0,
@@ -91,10 +90,10 @@ class Task:
         )
 
     def take(self, answer: WriterAnswer, earlier: Collection[str]) -> bool:
-        """Read an answer and return whether it passes the rules.
+        """Read the answer to `prompt` and return whether it passes the rules.
 
         Args:
-            answer: Answer to `prompt`.
+            answer: The model's answer.
             earlier: Existing edits of the caption, normalized by `replies.plain`.
         """
         self.text, self.day = instructions.text_of(answer.text), answer.day
@@ -109,13 +108,13 @@ class Task:
         return not self.defect
 
     def judge(self, answer: WriterAnswer) -> None:
-        """Read the answer to `question`."""
+        """Read the answer to `question`, and accept the edit if it has the requested meaning."""
         self.defect = instructions.judged_defect(answer.text, self.kind)
         self.is_accepted = self.is_closed = not self.defect
 
     def retry(self, attempts: int) -> None:
-        """Prepare the next request with the reason for the failure, unless `attempts` requests were
-        made.
+        """Prepare the next request, which includes the reason for the failure, unless `attempts` requests were
+        already made.
         """
         self.attempt += 1
         if self.attempt >= attempts:
@@ -129,7 +128,7 @@ class Task:
             self.is_closed = True
 
     def line(self, maker: str) -> str:
-        """Format the task as a line of a file of edits, with `reason` if it was not accepted."""
+        """Format the task as a line in a file of edits, with a `reason` if the edit was not accepted."""
         row = {"caption": self.caption, "text": self.text, "meaning": self.kind.meaning}
         row |= {"subtype": self.kind.subtype, "rule": self.kind.rule, "maker": maker}
         row |= {"made": self.day}
@@ -144,15 +143,15 @@ REJECTED = ".rejected.jsonl"
 
 @dataclass(frozen=True)
 class EditOrder:
-    """Request for edits."""
+    """A request for edits: which captions, which kinds of edits, and which model writes them."""
 
-    items: Request  # its dataset, seed, and choice of items
+    items: Request  # gives the dataset, the seed and the item selection
     writer: str
-    choices: tuple[str, ...]  # of kinds, as `instructions.chosen` gives them
-    count: int = 1  # edits of each kind for a caption
-    captions: int = 0  # of each item, the first ones; 0: all
+    choices: tuple[str, ...]  # kinds of edits, from `instructions.chosen`
+    count: int = 1  # edits of each kind per caption
+    captions: int = 0  # number of captions to edit per item, from the first; 0: all
     temperature: float = 0.7
-    attempts: int = 3  # at an edit
+    attempts: int = 3  # attempts per edit
     device: str = "auto"
     precision: str = "fp32"
     price: str = ""
@@ -160,7 +159,7 @@ class EditOrder:
 
 
 class Outcome(NamedTuple):
-    """Result of writing edits."""
+    """The result of writing edits."""
 
     edits: Counter[str]  # by subtype
     rejected: Counter[str]  # by reason
@@ -168,13 +167,13 @@ class Outcome(NamedTuple):
 
 
 class _WritingStage:
-    """Reports requests under the heading of their captions."""
+    """Progress receiver that labels all requests with the captions they are for."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self.label = progress, ""
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Report the finished share of this stage's requests."""
+        """Report how much of the stage's requests is finished."""
         self._progress.update(self.label or label, done, total)
 
     def tell(self, line: str) -> None:
@@ -184,7 +183,7 @@ class _WritingStage:
 
 @dataclass
 class _Lines:
-    """The lines of both files."""
+    """The lines of the edits file and of the file of rejected edits."""
 
     edits: list[str] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
@@ -201,7 +200,7 @@ class _Lines:
 
 
 def write(order: EditOrder, output: Path, store: Store, progress: Progress) -> Outcome:
-    """Write the edits; if stopped, the edits of all finished captions.
+    """Request the edits and write them to a file. If stopped, the file has the edits of all finished captions.
 
     Raises:
         InvalidInput: the dataset, the model or the file is not valid, or another process uses the same model.
@@ -232,7 +231,7 @@ def write(order: EditOrder, output: Path, store: Store, progress: Progress) -> O
 
 
 def _captions(items: Sequence[Item], count: int) -> dict[str, set[str]]:
-    """Return the distinct captions that are edited, each with all captions of the pictures that have it."""
+    """Return the distinct captions to edit, each with all normalized captions of the pictures it belongs to."""
     beside: dict[str, set[str]] = {}
     for item in items:
         every = {instructions.plain(caption) for caption in item.captions}
@@ -245,7 +244,7 @@ def _captions(items: Sequence[Item], count: int) -> dict[str, set[str]]:
 
 
 def _batches(captions: dict[str, set[str]], order: EditOrder) -> Iterator[tuple[int, list[Task]]]:
-    """Yield the tasks of some captions at a time, and how many captions come before."""
+    """Yield the tasks for a batch of captions at a time, with the number of captions in earlier batches."""
     listed = list(captions)
     for start in range(0, len(listed), CAPTIONS_AT_A_TIME):
         tasks = [
@@ -258,7 +257,7 @@ def _batches(captions: dict[str, set[str]], order: EditOrder) -> Iterator[tuple[
 
 
 def _finish(tasks: Sequence[Task], writer: Writer, attempts: int) -> None:
-    """Ask until every task is closed."""
+    """Request edits until every task is closed."""
     accepted: dict[str, set[str]] = {task.caption: set() for task in tasks}
     while pending := [task for task in tasks if not task.is_closed]:
         answers = writers.answers_to(writer, [task.prompt() for task in pending])
@@ -285,7 +284,7 @@ def _tell_size(
     budget: Budget,
     progress: Progress,
 ) -> None:
-    """Report the minimum number of requests before the first one."""
+    """Report the number of edits, and the least number of requests and tokens they need, before the first request."""
     answers = writer.log.answers
     n_edits = n_kept = sent = received = 0
     for _, tasks in _batches(captions, order):
@@ -309,7 +308,7 @@ def _tell_size(
 
 
 def _refuse_foreign_file(output: Path, maker: str) -> None:
-    """Raise InvalidInput if the file exists and holds anything but edits of this writer."""
+    """Raise InvalidInput if the output file exists and contains anything but edits by the same writer."""
     if not files.present(output):
         return
     try:
@@ -325,7 +324,7 @@ def _refuse_foreign_file(output: Path, maker: str) -> None:
 
 
 def _write_files(output: Path, lines: _Lines) -> None:
-    """Write both files completely; the second one only if something was rejected."""
+    """Write both output files completely; the second one only if an edit was rejected or the file exists."""
     if lines.edits or files.present(output):
         files.write_bytes(output, "".join(f"{line}\n" for line in lines.edits).encode())
     rejected = output.with_suffix(REJECTED)
