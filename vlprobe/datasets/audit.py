@@ -71,7 +71,7 @@ GLUED = (
 )
 UPPER_CASE, FULL_STOP = "capital letters", "a full stop at the end"
 WORD = re.compile(r"\w+")
-# ASCII: the lower-case letter for each letter that a word may have, and a blank for every other character.
+# ASCII: the lowercase letter for each letter that a word may have, and a blank for every other character.
 LETTERS = {code: chr(code).lower() if WORD.match(chr(code)) else " " for code in range(128)}
 # ASCII letters with one blank between words: `plain` only changes their case.
 SIMPLE = pc.MatchSubstringOptions(r"^[!-~]+( [!-~]+)*$")

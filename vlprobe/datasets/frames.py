@@ -395,7 +395,7 @@ def _of_video(file: Path, path: Path, frames: Sequence[Frame], cache: Path) -> l
 
 
 def _cut(path: Path, segments: Sequence[Frame]) -> list[Frame]:
-    """Return a frame every 1 / FPS s, with the values of the segment that contains it. Boundaries begin segments."""
+    """Return a frame every 1 / FPS s, with the values of its segment. A segment begins at its boundary."""
     ordered = sorted(segments, key=lambda segment: segment.boundary)
     final_second = 0.0
     for seconds, _ in _decoded(path):

@@ -78,7 +78,7 @@ def _repeats(names: list[str]) -> bool:
 
 
 def _check_edit(file: Path, key: str, row: Mapping[str, str]) -> None:
-    """Raise InvalidInput if a row ranks other candidates for the edit than for the query."""
+    """Raise InvalidInput unless `edit_candidates` is empty or ranks each candidate of the query exactly once."""
     candidates, edited = _ranked(row), _ranked(row, "edit_candidates")
     if not edited:
         return

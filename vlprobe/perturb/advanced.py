@@ -1,4 +1,4 @@
-"""Advanced paraphrases: the caption with another construction or word, and the same meaning.
+"""Advanced paraphrases: captions with another construction or word, and the same meaning.
 
 Source: LGIP, appendix A.1 (ii). The rules are our own; each skips captions that it does
 not fully understand.
@@ -17,7 +17,7 @@ _MARKERS = (
 
 
 def paraphrases(sentence: Sentence) -> list[Paraphrase]:
-    """All advanced paraphrases of the caption, except discourse markers."""
+    """Return all advanced paraphrases of a caption, except those with discourse markers."""
     reading = sentence.reading
     if not reading.words or reading.text.isupper():
         return []
@@ -34,7 +34,7 @@ def paraphrases(sentence: Sentence) -> list[Paraphrase]:
 
 
 def markers(caption: str) -> list[Paraphrase]:
-    """The caption after a discourse marker, which the paper counts as an advanced paraphrase."""
+    """Return a caption after each discourse marker. The paper counts these as advanced paraphrases."""
     caption = caption.strip()
     return [
         Paraphrase(

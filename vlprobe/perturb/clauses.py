@@ -1,4 +1,4 @@
-"""Paraphrases that keep the word order: copula, there is, relative clause, tense, has and with."""
+"""Paraphrases that keep the word order: copula, "there is", relative clause, tense, "has" and "with"."""
 
 from vlprobe.perturb.grammar import (
     LOCATIVE,
@@ -35,7 +35,7 @@ _NEVER = words("be have get do go come see say")
 
 
 def subject_phrases(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
-    """The first noun phrase, and the whole subject: the phrase and all phrases joined to it by "and"."""
+    """Return the first noun phrase, and the whole subject: that phrase and any phrase joined to it by "and"."""
     first_phrase = noun_phrase(sentence, 0)
     if first_phrase is None or (
         first_phrase.head in _PARTS and "of" in sentence.lower[: first_phrase.end]
@@ -58,13 +58,13 @@ def subject_phrases(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
 
 
 def _may_end_in_verb(sentence: Sentence, phrase: Phrase) -> bool:
-    """Return whether the phrase may end in the verb of both subjects: "A zebra and a giraffe stand in a field"."""
+    """Return whether a phrase may end in the verb of both subjects, as in "A zebra and a giraffe stand in a field"."""
     final = phrase.end - 1
     return bool(sentence.bits[final] & BASE and sentence.bits[final - 1] & NOUN)
 
 
 def restatements(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list[Paraphrase]:
-    """The caption with its subject introduced or linked in another way; see `subject_phrases`."""
+    """Return paraphrases that introduce or link the subject in another way; see `subject_phrases`."""
     return [paraphrase for paraphrase in _restated(sentence, first_phrase, subject) if paraphrase]
 
 
@@ -91,14 +91,14 @@ def _restated(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list
 
 
 def be(phrase: Phrase) -> str:
-    """The form of "be" that agrees with the phrase as a subject."""
+    """Return the form of "be" that agrees with a phrase as its subject."""
     return (
         "are" if phrase.plural or (phrase.members and phrase.head in ("bunch", "number")) else "is"
     )
 
 
 def _is_state(sentence: Sentence, subject: Phrase, i: int) -> bool:
-    """Return whether the verb describes a state and so has no progressive: "a plate is holding food"."""
+    """Return whether a verb describes a state, so that it has no progressive, as in "a plate holds food"."""
     verb = VERBS[sentence.lower[i]].base
     return verb in STATES or (
         not subject.animate and verb in ("hold", "carry", "make", "use", "wear")
@@ -106,7 +106,7 @@ def _is_state(sentence: Sentence, subject: Phrase, i: int) -> bool:
 
 
 def _goes_on(sentence: Sentence, i: int) -> bool:
-    """Return whether a second participle depends on the first: "standing in the water and drinking"."""
+    """Return whether a second participle depends on the first, as in "standing in the water and drinking"."""
     return any(
         sentence.bits[index] & ING
         and ("and" in sentence.lower[index - 2 : index] or sentence.lower[index - 1] == ",")
@@ -321,7 +321,7 @@ def _after_preposition(
 
 
 def _can_have(sentence: Sentence, subject: Phrase) -> bool:
-    """Return whether "with" means that the thing has the other as a part, not that both are side by side."""
+    """Return whether "with" introduces a part of the thing, and not a second thing next to it."""
     return subject.head in _WHOLES and not {"of", "and"}.intersection(sentence.lower[: subject.end])
 
 
@@ -330,7 +330,7 @@ def _after_location(
     subject: Phrase,
     location: tuple[int, Phrase] | None,
 ) -> list[Paraphrase | None]:
-    """Paraphrases with a finite verb, for a person or an animal somewhere: "A man in a suit riding a bus"."""
+    """Return paraphrases with a finite verb for a person or an animal in a place: "A man in a suit riding a bus"."""
     if location is None or not subject.animate or location[1].animate or location[1].bare:
         return []
     i = location[1].end
@@ -340,7 +340,7 @@ def _after_location(
 
 
 def without_there(sentence: Sentence) -> list[Paraphrase]:
-    """The caption without "There is"."""
+    """Return the caption without "There is" at its beginning."""
     if sentence.lower[1] not in ("is", "are") or "there" in sentence.lower[1:]:
         return []
     phrase = noun_phrase(sentence, 2)

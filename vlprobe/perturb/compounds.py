@@ -1,7 +1,7 @@
-"""Nouns that are written as two words or more: they are exchanged or deleted as a whole or not at all.
+"""Nouns written as two or more words, which are exchanged or deleted as a whole or not at all.
 
-An oven in place of the head of "tennis match" makes "tennis oven", one in place of the modifier
-"oven match". So a noun is widened to the left over its modifiers ("a dining area" is one noun, with
+If "oven" replaced the head of "tennis match", the result would be "tennis oven"; if it replaced the modifier,
+"oven match". So a noun is extended to the left over its modifiers ("a dining area" is one noun, with
 the number and the groups of its head), and a modifier whose head is not in concepts.txt ("ski
 gear") stays unchanged.
 
@@ -37,14 +37,14 @@ _NOT_A_HEAD = ("ing", "ed", "ly", "ble", "en")  # endings of words after a noun,
 
 
 def whole(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
-    """The nouns of a caption that can be exchanged, each with its modifiers.
+    """Return the nouns in a caption that can be exchanged, each with its modifiers.
 
     Args:
         caption: Any text.
-        nouns: The nouns that `concepts.find` returns for it.
+        nouns: The nouns that `concepts.find` returns for the caption.
 
     Returns:
-        From left to right, without overlap. Colors, numbers, directions and modifiers of unknown
+        The nouns from left to right, without overlap. Colors, numbers, directions and modifiers of unknown
         heads are left out.
 
     >>> from vlprobe.perturb.concepts import find
@@ -78,7 +78,7 @@ def whole(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
 
 
 def _modifier(lower: Sequence[str], index: int, noun_by_end: dict[int, Noun]) -> bool:
-    """Return whether the token there modifies the noun that follows it."""
+    """Return whether the token at an index modifies the noun that follows it."""
     word = lower[index]
     previous = lower[index - 1] if index else ""
     if index in noun_by_end and noun_by_end[index].form != "quality":
@@ -103,7 +103,7 @@ def _modifier(lower: Sequence[str], index: int, noun_by_end: dict[int, Noun]) ->
 
 
 def _modifies(lower: Sequence[str], following: int, noun: Noun) -> bool:
-    """Return whether the noun modifies a head that is not in concepts.txt, or has another sense here."""
+    """Return whether a noun modifies a head that is not in concepts.txt, or that has another sense here."""
     if following == len(lower):
         return False
     word, tag = lower[following], _tag(lower[following])
@@ -124,7 +124,7 @@ def _modifies(lower: Sequence[str], following: int, noun: Noun) -> bool:
 
 
 def _tag(word: str) -> int:
-    """Return the parts of speech of a word, from lexicon.txt and concepts.txt."""
+    """Return a word's parts of speech, according to lexicon.txt and concepts.txt."""
     tag = lexicon.TAGS.get(word, 0)
     if tag & lexicon.NOUN and word not in _ADJECTIVES:
         # Lexicon.txt calls a noun an adjective where it often modifies another.

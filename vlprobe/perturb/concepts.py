@@ -2,7 +2,7 @@
 
 The words are our own, in concepts.txt, based on public facts (COCO's 80 names, the names of GRIT's
 and RoCOCO's groups). No tagger is needed: a word that could also be a verb or a color
-counts as a thing only where its neighbors leave no doubt, and is skipped otherwise. Source:
+counts as a thing only if its neighbors leave no doubt, and is skipped otherwise. Source:
 RoCOCO, section 3.2.2 and table 1.
 """
 
@@ -17,7 +17,7 @@ Form = Literal["singular", "plural", "mass", "plural-only", "quality"]
 
 
 class Concept(NamedTuple):
-    """A thing that can be put into a caption, or found in one."""
+    """A thing that can be inserted into a caption, or found in one."""
 
     lemma: str
     plural: str  # of countable things; else the lemma
@@ -27,19 +27,19 @@ class Concept(NamedTuple):
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """The forms that it has."""
+        """Return the forms that the concept has."""
         return {"count": ("singular", "plural"), "plural": ("plural-only",)}.get(
             self.kind,
             (self.kind,),
         )
 
     def write(self, form: Form) -> str:
-        """The word in that form; a plural in place of a word without a singular."""
+        """Return the word in a form. The form plural-only, for words without a singular, gives the plural."""
         return self.plural if form in ("plural", "plural-only") else self.lemma
 
 
 class Noun(NamedTuple):
-    """A word of the lexicon in a caption."""
+    """A lexicon word that occurs in a caption."""
 
     start: int  # characters
     end: int
@@ -53,7 +53,7 @@ LISTS: dict[str, tuple[Concept, ...]] = {}  # words to insert: danger, danger-pa
 IDIOMS: set[str] = set()
 # Word -> words that are, or may be, true of the same picture as it.
 TRUE_BESIDE: dict[str, set[str]] = {}
-_READINGS: dict[str, list[tuple[Concept, Form]]] = {}  # by words in lower case
+_READINGS: dict[str, list[tuple[Concept, Form]]] = {}  # by words in lowercase
 _LONGEST = 3  # words of an entry
 
 
@@ -125,12 +125,12 @@ CONCEPTS = _read()
 
 
 def named(word: str) -> list[Concept]:
-    """The concepts of a lower-case word in any of its forms; empty for an unknown word."""
+    """Return the concepts that a lowercase word names in any of its forms; empty for an unknown word."""
     return [concept for concept, _ in _READINGS.get(word, ())]
 
 
 def mentions(text: str) -> set[str]:
-    """The lower-case words of the text, and the lemma of every concept that it could name."""
+    """Return the lowercase words in a text, and the lemma of every concept that the text could name."""
     words = [match.group().lower() for match in TOKEN.finditer(text)]
     mentioned = set(words)
     for size in range(1, _LONGEST + 1):
@@ -143,10 +143,10 @@ def mentions(text: str) -> set[str]:
 
 
 def find(caption: str) -> list[Noun]:
-    """The words of the lexicon in a caption, from left to right, without overlap; the longest entry
+    """Return the lexicon words that occur in a caption, from left to right, without overlap. The longest entry
     wins.
 
-    Skipped: idioms ("in bed", "side by side"), parts of names, words that may be a verb or a
+    Skipped are idioms ("in bed", "side by side"), parts of names, words that may be a verb or a
     color in their position, and words whose number is in doubt ("the sheep").
     """
     tokens = list(TOKEN.finditer(caption))
@@ -188,7 +188,7 @@ _COLORS = frozenset(concept.lemma for concept in CONCEPTS if "color" in concept.
 
 
 class _Sentence:
-    """A caption's tokens, and the properties of a word from its neighbors."""
+    """The tokens of a caption, with methods that infer the properties of a word from its neighbors."""
 
     def __init__(self, words: list[str]) -> None:
         self.raw = words
@@ -197,11 +197,11 @@ class _Sentence:
         self.is_title = capitals * 2 > len(words) - 1
 
     def word(self, i: int) -> str:
-        """Return the word at this position in lower case; empty outside the caption."""
+        """Return the word at a position in lowercase; empty outside the caption."""
         return self.words[i] if 0 <= i < len(self.words) else ""
 
     def tag(self, i: int) -> int:
-        """Return the parts of speech of a word; a thing of the lexicon can also be a noun."""
+        """Return a word's parts of speech; a thing in the lexicon can also be a noun."""
         word = self.word(i)
         tag = lexicon.TAGS.get(word, 0)
         for _, form in _READINGS.get(word, ()):
@@ -215,11 +215,11 @@ class _Sentence:
         return tag
 
     def text(self, i: int, size: int) -> str:
-        """Return that many words from this position, in lower case, separated by spaces."""
+        """Return `size` words from a position, in lowercase, separated by spaces."""
         return " ".join(self.words[i : i + size])
 
     def entry(self, i: int) -> int:
-        """Count how many tokens from here make an entry; negative for an idiom, 0 for neither."""
+        """Count how many tokens from a position form an entry; negative for an idiom, 0 for neither."""
         for size in range(min(_LONGEST, len(self.words) - i), 0, -1):
             text = self.text(i, size)
             if text in IDIOMS:
@@ -229,7 +229,7 @@ class _Sentence:
         return 0
 
     def readings(self, i: int, size: int) -> list[tuple[Concept, Form]]:
-        """Return the readings of the entry of `size` tokens; empty where it may be something else."""
+        """Return the readings of an entry with `size` tokens; empty if it may be something else here."""
         if self._is_name(i, size) or not self._is_thing(i, size):
             return []
         readings = _READINGS[self.text(i, size)]
@@ -285,14 +285,14 @@ class _Sentence:
         return bool(tag & (lexicon.ADJECTIVE | lexicon.PREPOSITION | lexicon.VERB))
 
     def _is_modifier(self, i: int, size: int) -> bool:
-        """Return whether the entry stands before a noun or an adjective, or before "and white"."""
+        """Return whether an entry stands before a noun, an adjective, or "and" with a color, as in "and white"."""
         tag = self.tag(i + size)
         if self.word(i + size) in ("and", ","):
             return self.word(i + size + 1) in _COLORS
         return bool(tag & (lexicon.NOUN | lexicon.ADJECTIVE)) and not tag & lexicon.PREPOSITION
 
     def _determiner(self, i: int) -> str:
-        """The first word of the noun phrase with the noun at this position; empty if nothing precedes it."""
+        """Return the word that opens the noun phrase around a position; empty if there is no such word."""
         for back in range(i - 1, max(i - 6, -1), -1):
             word, tag = self.words[back], self.tag(back)
             if (
@@ -312,7 +312,7 @@ class _Sentence:
         size: int,
         readings: list[tuple[Concept, Form]],
     ) -> list[tuple[Concept, Form]]:
-        """Return the form that the neighboring words require; empty if they do not decide."""
+        """Return the readings in the form that the neighboring words require; empty if they do not decide."""
         forms = {form for _, form in readings}
         opener = self._determiner(i)
         following = self.word(i + size)

@@ -1,4 +1,4 @@
-"""Random draws that depend on the seed, the item, the caption's index and the purpose only."""
+"""Random draws that depend only on the seed, the item, the caption's index and the purpose."""
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
@@ -9,17 +9,17 @@ T = TypeVar("T")
 
 
 def draw(seed: int, item_id: str, index: int, purpose: str) -> int:
-    """A whole number in [0, 2**64), uniform over purposes, captions, items and seeds."""
+    """Return a whole number in [0, 2**64), uniform over purposes, captions, items and seeds."""
     key = f"{seed}\0{item_id}\0{index}\0{purpose}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(key, digest_size=8).digest(), "little")
 
 
 def shuffled(pool: Sequence[T], number: int) -> Iterator[T]:
-    """The pool in random order, one by one.
+    """Yield the members of a pool in random order.
 
     Args:
         pool: At most 20 members, so that the 64 random bits decide every order evenly.
-        number: From `draw`.
+        number: Random number from `draw`.
     """
     left = list(pool)
     while left:
@@ -30,5 +30,5 @@ def shuffled(pool: Sequence[T], number: int) -> Iterator[T]:
 
 
 def sample(pool: Sequence[T], count: int, number: int) -> list[T]:
-    """Up to `count` members in random order, all subsets equally likely; see `shuffled`."""
+    """Return up to `count` members of a pool in random order, with all subsets equally likely; see `shuffled`."""
     return list(islice(shuffled(pool, number), count))

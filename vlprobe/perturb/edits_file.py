@@ -1,15 +1,15 @@
-"""Custom edits of captions as JSON lines: one original and its edit per line.
+"""Custom caption edits as JSON lines, with one original caption and its edit per line.
 
-Fields of a line:
+Fields in a line:
 
-    caption    the original, as the dataset has it (`original` is read as well)
+    caption    the original, as in the dataset (`original` is read as well)
     text       its edit (`edit` is read as well)
     meaning    same or different
-    subtype    such as color, number, advanced, P1; may be left out, as may all below
+    subtype    such as color, number, advanced, P1; this and all fields below are optional
     maker      who made it: a person, a program, a model
     made       when, such as 2026-11-22
-    item       the only item that it belongs to; without it, all with that caption
-    rule, source, target, via    as `vlprobe perturb` has them: `via` is the paraphrase of a combined edit
+    item       id of the only item that the edit applies to; without it, the edit applies to all with that caption
+    rule, source, target, via    as `vlprobe perturb` writes them: `via` is the paraphrase of a combined edit
 
 Other fields are not read. Every line is checked before any is used.
 """
@@ -32,7 +32,7 @@ OPTIONAL = ("subtype", "maker", "made", "item", "rule", "source", "target", "via
 
 
 class WrittenEdit(NamedTuple):
-    """One line of a file of edits."""
+    """One line in a file of edits."""
 
     row: int  # from 1
     caption: str
@@ -48,17 +48,17 @@ class WrittenEdit(NamedTuple):
     via: str
 
     def edit(self, kind: str, subtype: str = "") -> Edit:
-        """Return the edit for a case of this kind; without a rule, its maker is the rule."""
+        """Build the edit for a case of the given kind. If the line has no rule, its maker is used as the rule."""
         rule = self.rule or self.maker or "file"
         return Edit(kind, subtype or self.subtype, rule, self.source, self.target)
 
 
 class EditsFile:
-    """Edits of a file, by caption.
+    """The edits in a file, by caption.
 
     Args:
         name: Name of the file, for errors.
-        rows: In the order of the file.
+        rows: Edits in the order of the file.
     """
 
     def __init__(self, name: str, rows: Sequence[WrittenEdit]) -> None:
@@ -68,7 +68,7 @@ class EditsFile:
             self._by_caption.setdefault(row.caption, []).append(row)
 
     def of(self, item: Item, caption: str, meaning: str = "") -> list[WrittenEdit]:
-        """Return the edits of a caption of an item, in the order of the file; with a `meaning`, only those."""
+        """Return the edits for a caption of an item, in the order of the file; with `meaning`, only those with it."""
         return [
             row
             for row in self._by_caption.get(caption, ())
@@ -76,11 +76,11 @@ class EditsFile:
         ]
 
     def pairs(self, item: Item, caption: str) -> Iterator[tuple[WrittenEdit, WrittenEdit]]:
-        """Pair the n-th edit of a caption with the same meaning with the n-th one with another meaning."""
+        """Pair the n-th edit of a caption that keeps the meaning with the n-th edit that changes it."""
         return zip(*(self.of(item, caption, meaning) for meaning in MEANINGS), strict=False)
 
     def check(self, items: Sequence[Item]) -> None:
-        """Raise InvalidInput for the first edit of a caption that none of a dataset's items has."""
+        """Raise InvalidInput for the first edit whose caption does not occur in any item of a dataset."""
         ids_by_caption: dict[str, set[str]] = {}
         for item in items:
             for caption in item.captions:
@@ -108,7 +108,7 @@ def _wrong(name: str, row: int, column: str, defect: str) -> InvalidInput:
 
 
 def line(item_id: str, caption: str, text: str, edit: Edit, maker: str, made: str) -> str:
-    """An edit of `vlprobe perturb` as a line, without the line break."""
+    """Format an edit made by `vlprobe perturb` as a line of JSON, without the line break."""
     row = {"item": item_id, "caption": caption, "text": text, "meaning": KIND_MEANINGS[edit.kind]}
     words = {name: getattr(edit, name) for name in ("kind", "subtype", "rule", "source", "target")}
     return json.dumps(
@@ -117,20 +117,20 @@ def line(item_id: str, caption: str, text: str, edit: Edit, maker: str, made: st
 
 
 def is_lgip_form(content: bytes) -> bool:
-    """Return whether a file is in LGIP's form, one picture per line, judging by its first line that is not blank."""
+    """Return whether a file has LGIP's format, one picture per line, judging by its first line that is not blank."""
     opening = content.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0]
     return b'"orig_captions"' in opening or b'"image_path"' in opening
 
 
 def read(content: bytes, name: str) -> EditsFile:
-    """Read the edits of a file; blank lines are skipped.
+    """Read the edits in a file; blank lines are skipped.
 
     Args:
         content: UTF-8, with or without a byte order mark.
         name: Name of the file in errors.
 
     Raises:
-        InvalidInput: naming row and column of the first thing that is wrong.
+        InvalidInput: a line is invalid; the message has the row and column of the first mistake.
     """
     rows: list[WrittenEdit] = []
     first_row: dict[tuple[str, str, str], int] = {}
@@ -183,7 +183,7 @@ def _row(number: int, text: str, name: str) -> WrittenEdit:
 
 
 def _text(record: Mapping[str, object], field: str, number: int, name: str) -> str:
-    """A caption or its edit, under either of its two names."""
+    """Return a caption or its edit, which a line can have under either of two names."""
     value = record.get(field, record.get(SYNONYMS[field]))
     if value is None:
         raise _wrong(name, number, field, f"missing (accepted names: '{SYNONYMS[field]}')")

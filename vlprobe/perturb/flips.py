@@ -1,4 +1,4 @@
-"""Flips as the paper makes them: one word of a small vocabulary exchanged for another, found only
+"""Flips as in the paper: one word in a small vocabulary is exchanged for another, and found only
 by its spelling.
 
 Source: LGIP, section 3.2 and appendix A.2. The careful rule set is in strict.py.
@@ -47,7 +47,7 @@ _PATTERNS = {kind: re.compile(rf"\b(?:{'|'.join(words)})\b") for kind, words in 
 
 
 class Flip(NamedTuple):
-    """One word exchanged for another, and the caption that results."""
+    """An exchange of one word for another, and the resulting caption."""
 
     type: str  # color, number or object
     text: str
@@ -58,8 +58,8 @@ class Flip(NamedTuple):
 
 
 def literal(caption: str, item_id: str, index: int, seed: int) -> list[Flip]:
-    """Return at most one flip per type: the leftmost vocabulary word, case-sensitive, becomes another,
-    uniformly drawn.
+    """Return at most one flip per type: the leftmost vocabulary word, case-sensitive, is replaced by another,
+    drawn uniformly.
 
     Nothing else changes: articles, plurals and idioms are ignored. Unlike the paper's single
     random.Random(42), the draw depends only on the caption, so the order of a dataset does not
@@ -83,13 +83,13 @@ def literal(caption: str, item_id: str, index: int, seed: int) -> list[Flip]:
 
 
 def literal_again(paraphrase: str, flip: Flip) -> str | None:
-    """The paraphrase with the flip's source word exchanged at its first occurrence; None if it has
-    none.
+    """Apply a flip to a paraphrase: exchange the first occurrence of the flip's source word, or return None if it does
+    not occur.
     """
     match = re.search(rf"\b{re.escape(flip.source)}\b", paraphrase)
     return substituted(paraphrase, match.start(), flip.source, flip.target) if match else None
 
 
 def substituted(text: str, i: int, source: str, target: str) -> str:
-    """The text with the source word at this position replaced."""
+    """Return a text with the source word at a position replaced."""
     return text[:i] + target + text[i + len(source) :]

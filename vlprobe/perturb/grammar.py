@@ -62,23 +62,23 @@ LOCATIVE = word_list("grammar.locative")
 
 
 class Phrase(NamedTuple):
-    """A noun phrase: tokens start to end (exclusive)."""
+    """A noun phrase with the tokens start to end (exclusive)."""
 
     start: int
     end: int
     plural: bool  # takes "are"
     definite: bool
     bare: bool  # a singular count noun without an article, as in "Man riding a wave"
-    head: str  # the last noun before any "of", in lower case
+    head: str  # the last noun before any "of", in lowercase
     animate: int  # HUMAN, ANIMAL or 0; of "a group of men" that of the men
     members: bool  # has several members: plural, or "a group of men"
 
 
 class Sentence:
-    """A reading with the parts of speech of its words, cut before the final full stop.
+    """A caption with the parts of speech of its words, cut before the final full stop.
 
-    Both lists end in blanks, so that looking a few words ahead, or one back from the first, needs
-    no check.
+    `lower` and `bits` end in blanks, so that no check is needed to look a few words ahead, or one back from the
+    first.
     """
 
     def __init__(self, reading: Reading) -> None:
@@ -92,12 +92,12 @@ class Sentence:
 
 
 def noun_phrase(sentence: Sentence, i: int, of: bool = True) -> Phrase | None:
-    """The noun phrase that starts at this token, with its "of" phrase; None unless all of it is
+    """Return the noun phrase that starts at a token, with its "of" phrase; None unless all of it is
     understood.
 
     Args:
         sentence: The caption.
-        at: The number of the first token.
+        i: The index of the first token.
         of: Whether an "of" phrase may belong to it; if not, a noun followed by "of" gives None.
     """
     kinds, nominal, lower = 0, i, sentence.lower
@@ -121,10 +121,10 @@ def noun_phrase(sentence: Sentence, i: int, of: bool = True) -> Phrase | None:
 
 
 def _determiner(sentence: Sentence, i: int) -> tuple[int, int] | None:
-    """The kinds (bits) of the article, quantifier and number that start here, and the token after
-    them.
+    """Return the kinds (bits) of the article, quantifier and number that start at a token, and the index of the token
+    after them.
 
-    None if they open no noun phrase that is understood: "a lot" without "of", "all the", "both
+    None if they do not open a noun phrase that is understood: "a lot" without "of", "all the", "both
     of".
     """
     lower = sentence.lower
@@ -151,7 +151,7 @@ def _determiner(sentence: Sentence, i: int) -> tuple[int, int] | None:
 
 
 def _up_to_head(sentence: Sentence, start: int, head: int, kinds: int) -> Phrase | None:
-    """The phrase from its determiner (of these kinds) to its head; None if they disagree."""
+    """Return the phrase from its determiner, which has the given kinds, to its head; None if they disagree."""
     noun, bits = sentence.lower[head], sentence.bits[head]
     if noun in _META or (kinds & INDEFINITE and not bits & SINGULAR):
         return None
@@ -167,7 +167,7 @@ def _up_to_head(sentence: Sentence, start: int, head: int, kinds: int) -> Phrase
 
 
 def _possessed(sentence: Sentence, possessor: Phrase) -> Phrase | None:
-    """The phrase after a possessive ("a man's hat"), with the possessor's determiner."""
+    """Return the phrase after a possessive ("a man's hat"), with the possessor's determiner."""
     phrase = noun_phrase(sentence, possessor.end + 1)
     if phrase is None or (not phrase.bare and phrase.definite):
         return None
@@ -175,7 +175,7 @@ def _possessed(sentence: Sentence, possessor: Phrase) -> Phrase | None:
 
 
 def _with_of_phrase(sentence: Sentence, phrase: Phrase) -> Phrase | None:
-    """The phrase with its "of" phrase; the members of "a group of men" are the men."""
+    """Return a phrase with its "of" phrase. The members of "a group of men" are the men."""
     complement = noun_phrase(sentence, phrase.end + 1)
     if complement is None or (complement.bare and phrase.head not in ("slice", "piece")):
         return None
@@ -189,7 +189,7 @@ def _with_of_phrase(sentence: Sentence, phrase: Phrase) -> Phrase | None:
 
 
 def _nouns(sentence: Sentence, i: int) -> int | None:
-    """Index of the head of the adjectives and nouns that start here; None without a noun."""
+    """Return the index of the head in the adjectives and nouns that start at a token; None if there is no noun."""
     head, previous, tags = None, 0, sentence.bits
     stop = i + 7
     while i < stop:  # the blanks after the caption end the phrase
@@ -208,7 +208,7 @@ def _nouns(sentence: Sentence, i: int) -> int | None:
 
 
 def _ends_at(bits: int, previous: int, following: int) -> bool:
-    """Return whether a noun phrase ends before this word: after a noun, a possible verb is a verb."""
+    """Return whether a noun phrase ends before a word: after a noun, a word that can be a verb is one."""
     if previous & PLURAL and not previous & SINGULAR:
         return True
     if bits & ING:
@@ -221,7 +221,7 @@ def _ends_at(bits: int, previous: int, following: int) -> bool:
 
 
 def _is_modifier(sentence: Sentence, i: int, previous: int, headless: bool) -> bool:
-    """Return whether this word, which is not an adjective, can modify a noun; `headless`: no noun
+    """Return whether a word that is not an adjective can modify a noun; `headless` means that no noun
     precedes it in the phrase.
     """
     bits, following = sentence.bits[i], sentence.bits[i + 1]
@@ -243,7 +243,7 @@ def _is_adjective(bits: int) -> bool:
 
 
 def prepositional_phrase(sentence: Sentence, i: int) -> tuple[int, Phrase] | None:
-    """The end of the preposition(s) that start here and the noun phrase after them."""
+    """Return the end of the preposition(s) that start at a token, and the noun phrase after them."""
     lower = sentence.lower
     if lower[i] == "next" and lower[i + 1] == "to":
         end = i + 2
@@ -258,7 +258,7 @@ def prepositional_phrase(sentence: Sentence, i: int) -> tuple[int, Phrase] | Non
 
 
 def no_finite_verb(sentence: Sentence, i: int) -> bool:
-    """Return whether the caption lacks a main verb from here on; a subordinate clause may have one."""
+    """Return whether a caption has no main verb from a token on; a subordinate clause may have one."""
     clauses = 0
     previous = sentence.bits[i - 1]
     for index in range(i, sentence.size):
@@ -276,7 +276,7 @@ def no_finite_verb(sentence: Sentence, i: int) -> bool:
 
 
 def _is_finite(sentence: Sentence, i: int, left: int) -> bool:
-    """Return whether this word is, or may be, a main verb; `before`: parts of speech of the previous word."""
+    """Return whether a word is, or may be, a main verb; `left` has the parts of speech of the previous word."""
     word, bits, previous = sentence.lower[i], sentence.bits[i], sentence.lower[i - 1]
     if word in _FINITE:
         return True
@@ -297,12 +297,12 @@ def _is_finite(sentence: Sentence, i: int, left: int) -> bool:
 
 
 def can_lower(sentence: Sentence) -> bool:
-    """Return whether the caption's first word may lose its capital inside a sentence."""
+    """Return whether a caption's first word may lose its capital inside a sentence."""
     return bool(sentence.bits[0]) and not sentence.bits[0] & NAME
 
 
 def is_verb_ing(sentence: Sentence, i: int) -> bool:
-    """Return whether this token is a participle that describes the action of the noun before it."""
+    """Return whether a token is a participle that describes the action of the noun before it."""
     bits = sentence.bits[i]
     if not bits & ING or sentence.lower[i] in ("including", "being") or bits & PREPOSITION:
         return False
@@ -315,7 +315,7 @@ def is_verb_ing(sentence: Sentence, i: int) -> bool:
 
 
 def has_verb(sentence: Sentence, i: int) -> bool:
-    """Return whether any word from here on is a verb form that is not a noun too."""
+    """Return whether any word from a token on is a verb form that is not also a noun."""
     return any(
         bits & AUXILIARY
         or (bits & (ING | VERB) and not bits & NOUN and not bits & ADVERB)

@@ -1,4 +1,4 @@
-"""Half-truths: a short caption that is true, and the same caption with one more detail that is wrong.
+"""Half-truths: a short true caption, and the same caption with one additional detail that is wrong.
 
 The rules take a caption with a detail, make the detail wrong, and cut it off for the short caption:
 
@@ -6,7 +6,7 @@ The rules take a caption with a detail, make the detail wrong, and cut it off fo
     attribute  "A red bus on a street."   short "A bus on a street." wrong "A blue bus on a street."
     relation   "A cat sitting on a car."  short "A cat sitting."    wrong "A cat sitting under a car."
 
-The short caption states less than the caption, so a true caption makes it true. Captions with a negation are
+The short caption states less than the original, so it is true if the original is true. Captions with a negation are
 left unchanged. Source of the idea: arXiv 2602.23906.
 """
 
@@ -31,7 +31,7 @@ _INCOMPLETE = word_list("half_truths.incomplete")
 
 
 class HalfTruth(NamedTuple):
-    """A true short caption, the longer wrong one, and the detail."""
+    """A short true caption, the longer wrong caption, and the edit that made the detail wrong."""
 
     short: str
     text: str
@@ -45,11 +45,11 @@ def half_truths(
 
     Args:
         captions: All captions of the image.
-        item_id: Of the image; with the seed and the caption's index it decides what is drawn.
-        seed: Of the run.
+        item_id: Id of the image; with the seed and the caption's index it decides what is drawn.
+        seed: Seed of the run.
 
     Returns:
-        Per caption its half-truths in the order of TYPES, and the number of captions without one, by type.
+        The half-truths for each caption in the order of TYPES, and the number of captions without one, by type.
     """
     dropped: Counter[str] = Counter()
     flipped = lgip.edits(captions, item_id, seed=seed, kinds=("flip",)).edits
@@ -78,7 +78,7 @@ def half_truths(
 
 
 def _attribute(sentence: Sentence, flips: Sequence[tuple[str, Edit]]) -> HalfTruth | None:
-    """The caption without its color, and with a wrong one."""
+    """Make a half-truth from the caption without its color, and the caption with a wrong color."""
     for text, edit in flips:
         if edit.subtype != "color":
             continue
@@ -95,7 +95,7 @@ def _attribute(sentence: Sentence, flips: Sequence[tuple[str, Edit]]) -> HalfTru
 
 
 def _object(sentence: Sentence, text: str, edit: Edit) -> HalfTruth | None:
-    """The caption up to the preposition before an exchanged thing."""
+    """Make a half-truth that ends before the preposition in front of an exchanged thing."""
     i = _first_difference(sentence, text, edit.source)
     if i is None:
         return None
@@ -113,7 +113,7 @@ def _object(sentence: Sentence, text: str, edit: Edit) -> HalfTruth | None:
 def _relation(
     sentence: Sentence, text: str, rule: str, source: str, target: str
 ) -> HalfTruth | None:
-    """The caption up to an exchanged relation."""
+    """Make a half-truth that ends before an exchanged relation."""
     i = _first_difference(sentence, text, source)
     short = None if i is None or sentence.size - i > MOST_WORDS else _start(sentence, i)
     return HalfTruth(short, text, _edit("relation", source, target)) if short else None
@@ -124,7 +124,7 @@ def _edit(subtype: str, source: str, target: str) -> Edit:
 
 
 def _first_difference(sentence: Sentence, text: str, source: str) -> int | None:
-    """The index of the first token of `source` if the caption and the text diverge there, else None."""
+    """Return the index of the first token in `source` if the caption and the text diverge there, otherwise None."""
     first = source.lower().split(" ")[0]
     others = Reading(text).lower
     for i, word in enumerate(sentence.lower[: sentence.size]):
@@ -134,7 +134,7 @@ def _first_difference(sentence: Sentence, text: str, source: str) -> int | None:
 
 
 def _start(sentence: Sentence, end: int) -> str | None:
-    """The caption's first tokens as a caption: up to a noun, or a verb such as "sitting"; None without one."""
+    """Return the tokens before `end` as a caption; None unless they end in a noun or a verb such as "sitting"."""
     while end and sentence.bits[end - 1] & AUXILIARY and sentence.lower[end - 1] != "parked":
         end -= 1
     last = sentence.bits[end - 1] if end else 0
@@ -147,7 +147,7 @@ def _start(sentence: Sentence, end: int) -> str | None:
 
 
 def _written(sentence: Sentence, tokens: Sequence[str]) -> str:
-    """The tokens as a sentence, with the caption's capital and full stop."""
+    """Join the tokens to a sentence, with the capital and the full stop of the caption."""
     text = " ".join(tokens).replace(" ,", ",").replace(" 's", "'s").replace(" ’s", "’s")
     if sentence.reading.text[:1].isupper():
         text = text[:1].upper() + text[1:]

@@ -1,4 +1,6 @@
-"""Color, number and object words that must not be flipped: names, idioms, compounds, fruit."""
+"""Color, number and object words that must not be flipped, because they belong to names, idioms or compounds, or name
+a fruit.
+"""
 
 from vlprobe.perturb.flips import VOCABULARY
 from vlprobe.perturb.lexicon import (
@@ -30,7 +32,7 @@ _NOT_ORANGE = word_list("idioms.not-orange")
 
 
 def bad_color(lower: list[str], i: int, source: str) -> str:
-    """Return the reason why this color word must stay unchanged; empty if it is the color of something."""
+    """Return the reason why a color word must stay unchanged; empty if it is the color of a thing."""
     previous = lower[i - 1] if i else ""
     following = lower[i + 1] if i + 1 < len(lower) else ""
     is_name = following in _AFTER_COLOR.get(source, ()) or "-" in (previous, following)
@@ -85,7 +87,7 @@ _BEFORE_ONE = word_list("idioms.before-one") | {""}
 
 
 def bad_number(lower: list[str], i: int) -> str:
-    """Return the reason why this number must stay unchanged; empty if it counts what follows."""
+    """Return the reason why a number must stay unchanged; empty if it counts what follows."""
     previous = lower[i - 1] if i else ""
     following = lower[i + 1] if i + 1 < len(lower) else ""
     if lower[i] == "one":
@@ -106,7 +108,7 @@ def bad_number(lower: list[str], i: int) -> str:
 
 
 def _is_shared_out(later: list[str]) -> bool:
-    """Return whether the counted things are named one by one later: "one black and the other white"."""
+    """Return whether the counted things are named one by one later, as in "one black and the other white"."""
     for index, word in enumerate(later):
         previous = later[index - 1] if index else ""
         following = later[index + 1] if index + 1 < len(later) else ""
@@ -144,12 +146,12 @@ _OBJECTS = words("dog cat horse car bus train bird boat bicycle truck")
 
 
 def same_class_only(lower: list[str], i: int) -> bool:
-    """Return whether the word before names a kind of animal or vehicle: only another such fits."""
+    """Return whether the previous word names a kind of animal or vehicle, so that only the same class fits."""
     return i > 0 and lower[i - 1] in _MODIFIERS
 
 
 def fits(lower: list[str], i: int, word: str) -> bool:
-    """Return whether the word fits after the one before: not "light black", nor "black people" (race)."""
+    """Return whether a word fits after the previous one: not in "light black", nor in "black people" (race)."""
     previous = lower[i - 1] if i else ""
     if word in ("black", "white"):
         return previous not in ("light", "dark", "pale", "bright", "deep")
@@ -157,7 +159,7 @@ def fits(lower: list[str], i: int, word: str) -> bool:
 
 
 def bad_object(lower: list[str], i: int, source: str, plural: bool) -> str:
-    """Return the reason why this noun must stay unchanged; empty if it is the thing itself."""
+    """Return the reason why a noun must stay unchanged; empty if it names the thing itself."""
     previous = lower[i - 1] if i else ""
     following = lower[i + 1] if i + 1 < len(lower) else ""
     if previous == "to" and not plural:

@@ -1,7 +1,7 @@
-"""Influence of each word of a caption, and of each part of a picture, on its embedding.
+"""The influence of each word in a caption, and of each part of a picture, on the embedding.
 
 Source: RoCOCO, equation 1 (words), figure 8 (parts of a picture), appendix A and figure 11
-(agreement of encoders).
+(agreement between encoders).
 """
 
 import math
@@ -25,12 +25,12 @@ Scores = Mapping[int, Sequence[float]]
 
 
 def word_spans(caption: str) -> list[Span]:
-    """Start and end of every word of the caption, without punctuation (figure 7 colors them all)."""
+    """Return the start and end of every word in a caption, without punctuation (figure 7 colors them all)."""
     return [token.span() for token in TOKEN.finditer(caption) if token.group()[0].isalnum()]
 
 
 def without(caption: str, start: int, end: int) -> str:
-    """The caption without the characters from start to end; blanks closed, first capital kept."""
+    """Return a caption without the characters from start to end. Blanks are closed, and the first capital is kept."""
     left, right = caption[:start], caption[end:]
     if right[:2] in ("'s", "’s"):
         right = right[2:]
@@ -55,14 +55,14 @@ def influence(
     spans: Sequence[Sequence[Span]],
     encoders: Sequence[Encode],
 ) -> list[dict[int, tuple[float, ...]]]:
-    """Compute how much a caption's embedding changes when one of its words is deleted: a low value marks
+    """Compute how much a caption's embedding changes when one of its words is deleted. A low value marks
     a word with little effect.
 
     EI(w) = 1 - cos(f(C), f(C without w)). Each encoder is called once, with every distinct text.
 
     Args:
         captions: n captions.
-        spans: For each caption the words to judge, as start and end.
+        spans: For each caption, the start and end of the words to score.
         encoders: Text encoders, in the order of the scores.
 
     Returns:
@@ -70,7 +70,7 @@ def influence(
         embedding is not finite.
 
     Raises:
-        InvalidInput: an encoder's answer has the wrong shape, or rows that are not of length 1.
+        InvalidInput: an encoder returns an array with the wrong shape, or with rows that do not have length 1.
     """
     edited = [
         [without(caption, start, end) for start, end in caption_spans]
@@ -118,13 +118,13 @@ def _votes(scores: Scores, highest: bool) -> Counter[int]:
 
 
 def elected(scores: Scores, highest: bool = False) -> list[int]:
-    """The words that most encoders find the least influential (or the most); several in case of a
+    """Return the words that most encoders find the least influential (or the most influential); several if there is a
     tie.
 
     An encoder with equal scores votes for each of them; one with no finite score does not vote.
 
     Returns:
-        Starts of words; empty where no encoder voted.
+        Start positions of the words; empty if no encoder voted.
     """
     votes = _votes(scores, highest)
     most_votes = max(votes.values(), default=0)
@@ -184,10 +184,10 @@ def source_words(edits: Iterable[Edit]) -> dict[str, int]:
 
 
 def grid_cells(size: tuple[int, int], grid: int = 4) -> list[Box]:
-    """The cells of a grid over a picture of that width and height, row by row.
+    """Return the cells of a grid over a picture with the given width and height, row by row.
 
     Raises:
-        InvalidInput: fewer pixels a side than cells.
+        InvalidInput: the picture has fewer pixels per side than cells.
     """
     width, height = size
     if min(size) < grid:
@@ -205,31 +205,31 @@ def grid_cells(size: tuple[int, int], grid: int = 4) -> list[Box]:
 
 
 def without_cell(image: Image.Image, cell: Box) -> Image.Image:
-    """Copy the picture with this part black."""
+    """Return a copy of the picture with one grid cell blacked out."""
     copy = image.copy()
     copy.paste(0, cell)
     return copy
 
 
 def occlusion_map(image: Image.Image, encode_images: EncodeImages, grid: int = 4) -> np.ndarray:
-    """Compute the similarity of a picture's embedding to the embedding with one grid cell black: a low value marks
-    a part that the model uses.
+    """Compute the cosine similarity between a picture's embedding and its embedding with one grid cell blacked out. A
+    low value marks a part that the model uses.
 
     The paper masks each part "to zeros"; here the zeros are pixels, so the cell is black, before
-    any normalisation.
+    any normalization.
 
     Args:
         image: RGB.
         encode_images: Called once, with the picture and then its grid * grid masked copies, row by
             row.
-        grid: Cells a side.
+        grid: Number of cells per side.
 
     Returns:
         float32 of shape (grid, grid), cosines to the embedding of the whole picture, -1 to 1.
 
     Raises:
-        InvalidInput: a picture with fewer pixels a side than cells, or a wrong answer of the
-            encoder.
+        InvalidInput: the picture has fewer pixels per side than cells, or the encoder returns an invalid
+            array.
     """
     masked = [without_cell(image, cell) for cell in grid_cells(image.size, grid)]
     rows = _checked(encode_images([image, *masked]), len(masked) + 1)

@@ -1,18 +1,18 @@
-"""Prompts for a language model: paraphrases and foils of a caption, one kind per prompt, and a judgment on
-whether two captions mean the same.
+"""Prompts for a language model that request paraphrases and foils for a caption (one kind per prompt), or a judgment
+on whether two captions have the same meaning.
 
 The rules are those of two papers, in our own words, in instructions.toml:
 
     PRSM, section 3     P1: the whole caption rewritten, nothing added, nothing omitted; P2: another opening ("a photo
-                        of"); P3: synonyms of one describing word, of another one, of both
+                        of"); P3: synonyms for one describing word, for another one, and for both
     VISLA, section 3.2 and appendix A.1, A.2
                         a second positive: only synonyms and order change, the layout stays, no detail is added; a hard
                         negative: few words changed, so that the caption is fluent and false. The two can be
                         distinguished without the picture, and no gender is added to the caption
 
-A model answers "NONE" if a caption has nothing of that kind to change.
+A model answers "NONE" if a caption has nothing of the requested kind to change.
 
-Its replies are untrusted; each is parsed to the edit, or to the reason for rejecting it.
+Replies are untrusted. Each is parsed into either an edit or a reason for rejecting it.
 """
 
 import re
@@ -32,7 +32,7 @@ _PROMPTS = tomllib.loads(read_resource("instructions.toml"))
 
 
 class EditKind(NamedTuple):
-    """One kind of edit."""
+    """One kind of edit that a language model can be asked to write."""
 
     name: str  # the name that users choose
     meaning: str  # same or different
@@ -63,9 +63,9 @@ CHOICES = (*GROUPS, NEGATIVE, *KINDS)
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the kinds for these names, without duplicates; NEGATIVE stays, since each caption draws its kind.
+    """Return the kinds of edit for a list of names, without duplicates.
 
-    Raises NotFound for another name.
+    NEGATIVE is kept, because each caption draws its own kind. Raises NotFound for an unknown name.
     """
     kinds: dict[str, None] = {}
     for name in names:
@@ -79,7 +79,7 @@ def chosen(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def kind_of(name: str, caption: str, seed: int, number: int) -> EditKind:
-    """Return the kind with this name; for NEGATIVE, the kind drawn for this caption and number."""
+    """Return the kind of edit with a name; for NEGATIVE, the kind drawn for this caption and number."""
     if name == NEGATIVE:
         start = draw(seed, caption, 0, NEGATIVE)
         return NEGATIVES[(start + number) % len(NEGATIVES)]
@@ -103,7 +103,7 @@ def request(kind: EditKind, caption: str) -> list[Message]:
 
 
 def again(messages: Sequence[Message], reply: str, defect: str) -> list[Message]:
-    """Extend the messages with a rejected reply and the reason."""
+    """Extend the messages with a rejected reply and the reason for rejecting it."""
     return [
         *messages,
         {"role": "assistant", "content": reply},
@@ -115,10 +115,10 @@ def again(messages: Sequence[Message], reply: str, defect: str) -> list[Message]
 
 
 def question(caption: str, edit: str) -> list[Message]:
-    """Build the messages that request a judgment on whether an edit means the same as its caption, without revealing
-    the intent.
+    """Build the messages that ask whether an edit has the same meaning as its caption, without revealing the intent of
+    the edit.
 
-    Source: VISLA, section 3.2 and figure 5, has a model judge a caption in a question of its own.
+    Source: VISLA, section 3.2 and figure 5, has a model judge a caption in a separate question.
     """
     words = (
         "Two captions of pictures follow. They mean the same if every picture that one of them describes is described "
@@ -187,7 +187,7 @@ def text_of(reply: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return only its words, in lower case: texts with equal words count as equal."""
+    """Return only the words of a text, in lowercase. Texts with equal words count as equal."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
@@ -200,15 +200,15 @@ def defect(
     earlier: Collection[str] = (),
     true_captions: Collection[str] = (),
 ) -> str:
-    """Return the reason why a text cannot be the edit of a caption, "" if no rule forbids it.
+    """Return the reason why a text cannot be used as an edit of a caption, or "" if no rule forbids it.
 
     Args:
-        text: As `text_of` gives it.
-        caption: The original.
-        kind: The requested kind.
-        is_cut: Whether the model was stopped before its end.
-        earlier: Edits that the caption has, as `plain` gives them.
-        true_captions: All captions of the pictures that have this caption, as `plain` gives them.
+        text: The text, as returned by `text_of`.
+        caption: The original caption.
+        kind: The requested kind of edit.
+        is_cut: Whether the model was stopped before it finished.
+        earlier: Edits that the caption already has, as returned by `plain`.
+        true_captions: All captions of the pictures that have this caption, as returned by `plain`.
     """
     words = plain(text)
     problems = (
@@ -233,7 +233,7 @@ def defect(
 
 
 def judged_defect(reply: str, kind: EditKind) -> str:
-    """Return the reason why an edit is rejected by the model's judgment of its meaning, "" if it agrees.
+    """Return the reason why the model's judgment of the meaning rejects an edit, or "" if the judgment agrees.
 
     >>> from vlprobe.perturb.instructions import KINDS
     >>> judged_defect("Same.", KINDS["P1"]), judged_defect("same or different?", KINDS["P1"]) == NO_VERDICT

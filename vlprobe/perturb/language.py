@@ -1,14 +1,14 @@
-"""Detection of captions that are not in English: every edit here follows English grammar and English templates.
+"""Detection of captions that are not in English, because all edits here follow English grammar and English templates.
 
-A caption is not English where most of its letters are of another script than Latin, or where a
+A caption is not English if most of its letters belong to another script than Latin, or if a
 naive Bayes model over character n-grams (py3langid; 97 languages, its weights are in the package)
-finds another language at least `TIMES` as likely as English. Latin captions of fewer than
-`FEWEST_WORDS` words are not judged: they are too short. They are edited as English, and those that
+finds another language at least `TIMES` as likely as English. Latin captions with fewer than
+`FEWEST_WORDS` words are too short to judge. They are edited as English, and those that
 the model classifies as foreign and that have no English word known to the edits are reported (`is_doubtful`).
 
-Measured: of 26,426 captions of COCO 1 is taken for another language; of 82 captions in 14 languages
-all are. Of 4,000 beginnings of COCO's and SugarCrepe's captions, two or three words each, none is doubtful; of 23 short
-captions in six languages 19 are.
+Measured: of 26,426 COCO captions, 1 is mistaken for another language; of 82 captions in 14 languages,
+all are detected. Of 4,000 beginnings of COCO's and SugarCrepe's captions, two or three words each, none is doubtful;
+of 23 short captions in six languages, 19 are.
 """
 
 import functools
@@ -39,8 +39,8 @@ _KEEP_BELOW = 20_000  # captions of a check after which the model's 75 MiB stay 
 
 
 def foreign_captions(captions: Collection[str]) -> set[str]:
-    """Return the captions for which `is_foreign` holds. The model is loaded once per process,
-    when a caption needs it. After many captions it is released, since the run that follows needs the memory.
+    """Return the captions for which `is_foreign` is true. The model is loaded once per process,
+    when a caption first needs it. After many captions it is released, since the run that follows needs the memory.
     """
     foreign = set(filter(is_foreign, captions))
     if len(captions) >= _KEEP_BELOW:
@@ -49,7 +49,7 @@ def foreign_captions(captions: Collection[str]) -> set[str]:
 
 
 def is_foreign(caption: str) -> bool:
-    """Return whether the caption is surely enough in another language than English.
+    """Return whether a caption is almost certainly in a language other than English.
 
     >>> is_foreign("A woman holds a red umbrella."), is_foreign("Eine Frau hält einen roten Regenschirm.")
     (False, True)
@@ -67,7 +67,7 @@ def is_foreign(caption: str) -> bool:
 
 
 def is_doubtful(caption: str) -> bool:
-    """Return whether a caption too short to judge looks foreign and has no English word known to the edits.
+    """Return whether a caption that is too short to judge looks foreign and has no English word known to the edits.
 
     >>> is_doubtful("Trois bananes"), is_doubtful("Three bananas"), is_doubtful("7")
     (True, False, False)

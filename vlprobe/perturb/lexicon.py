@@ -1,7 +1,7 @@
-"""The words that caption edits understand, read once from lexicon.txt: its parts of speech,
+"""The words that caption edits understand, read once from lexicon.txt, with their parts of speech,
 plural and verb forms.
 
-A word can be several things at once ("walk" is a noun and a verb), so its parts of speech are a
+A word can have several parts of speech ("walk" is a noun and a verb), so they are stored as a
 set of bits.
 """
 
@@ -43,7 +43,7 @@ class Verb(NamedTuple):
 
 
 def plural_of(noun: str) -> str:
-    """The regular plural of an English noun, by its spelling only."""
+    """Return the regular plural of an English noun, based only on its spelling."""
     if noun.endswith(("s", "x", "z", "ch", "sh")):
         return noun + "es"
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
@@ -52,7 +52,7 @@ def plural_of(noun: str) -> str:
 
 
 def regular(base: str) -> Verb:
-    """The forms of a regular verb, by its spelling only; the last consonant is never doubled."""
+    """Return the forms of a regular verb, based only on its spelling. The last consonant is never doubled."""
     stem = base[:-1] if base.endswith("e") else base
     past = base[:-1] + "ied" if base.endswith("y") and base[-2] not in "aeiou" else stem + "ed"
     ing = base + "ing" if base.endswith(("ee", "ye", "oe")) else stem + "ing"
@@ -75,7 +75,7 @@ _CLASSES = {
 _COUNTED = {"noun": 0, "human": HUMAN, "animal": ANIMAL}
 _DOUBLED = word_list("lexicon.doubled")
 
-TAGS: dict[str, int] = {}  # word in lower case -> its parts of speech
+TAGS: dict[str, int] = {}  # word in lowercase -> its parts of speech
 PLURALS: dict[str, str] = {}  # singular -> plural, of nouns that can be counted
 SINGULARS: dict[str, str] = {}
 VERBS: dict[str, Verb] = {}  # any form -> all forms

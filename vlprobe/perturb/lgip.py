@@ -1,8 +1,8 @@
-"""LGIP's edits of the captions of one image: paraphrases that keep the meaning, flips that break
-it, and both at once.
+"""LGIP's edits for the captions of one image: paraphrases that keep the meaning, flips that break
+it, and both combined.
 
-Source: LGIP, section 3.2 and appendix A. The kinds in `perturb.kinds` are not LGIP's; a run has them only if you
-select them.
+Source: LGIP, section 3.2 and appendix A. The kinds in `perturb.kinds` are not part of LGIP; a run has them only if
+you select them.
 """
 
 from bisect import bisect_left
@@ -33,7 +33,7 @@ PARAPHRASES_PER_FLIP = 3  # number of paraphrases of a caption combined with eac
 
 @dataclass(frozen=True, slots=True)
 class CaptionEdits:
-    """The edits of the captions of one image."""
+    """Edits for the captions of one image."""
 
     edits: tuple[tuple[tuple[str, Edit], ...], ...]  # per caption: text and edit
     dropped: Mapping[str, int]  # counts of omitted edits by reason
@@ -42,7 +42,7 @@ class CaptionEdits:
 def in_english(
     captions: Sequence[str], caption_edits: CaptionEdits, foreign: Collection[str]
 ) -> CaptionEdits:
-    """The edits without those of captions in another language, which are counted as dropped."""
+    """Remove the edits of captions that are not in English, and count these captions as dropped."""
     of_english = tuple(
         () if caption in foreign else edits
         for caption, edits in zip(captions, caption_edits.edits, strict=True)
@@ -64,36 +64,36 @@ def edits(
     tag: str = "rule",
     words: substitution.Vocabulary | None = None,
 ) -> CaptionEdits:
-    """Edit the captions of one image, and use all of them to reject flips that stay true of it.
+    """Edit the captions of one image, and use all of them to reject flips that stay true of the image.
 
-    Rules `strict` keep every edit grammatical and every flip false as far as the image's captions
-    tell. Up to half of their `k_same` paraphrases are advanced ones, so that the templates, which
-    every caption has, do not crowd them out. Rules `paper` flip literally, wrap the raw caption,
-    add discourse markers to the advanced paraphrases, and draw uniformly over all unique
-    paraphrases. A combined edit is a paraphrase, flipped as the caption itself was: up to three
-    paraphrases, drawn from the kept ones, for each kept flip. In `strict` the flip follows the word
-    that was flipped; in `paper` it takes the first occurrence in the paraphrase.
+    The rule set `strict` keeps every edit grammatical and every flip false as far as the image's captions
+    tell. Up to half of the `k_same` paraphrases are advanced ones, so that they are not crowded out by the templates,
+    which every caption has. The rule set `paper` flips literally, wraps the raw caption,
+    adds discourse markers to the advanced paraphrases, and draws uniformly over all unique
+    paraphrases. A combined edit is a paraphrase that is flipped in the same way as the caption itself: up to three
+    paraphrases, drawn from the kept ones, for each kept flip. In `strict` the flip is applied to the word
+    that was flipped in the caption; in `paper`, to its first occurrence in the paraphrase.
 
-    The draws depend only on (seed, item id, caption index, purpose), in both rule sets: the
-    paper's one sequential random.Random(42) makes every draw depend on the order of the dataset.
+    The draws depend only on (seed, item id, caption index, purpose) in both rule sets, because the
+    paper's single sequential random.Random(42) makes every draw depend on the order of the dataset.
 
     Args:
         captions: All captions of the image.
-        item_id: Id of the
-        image. rules: strict or paper.
+        item_id: Id of the image.
+        rules: strict or paper.
         seed: Any whole number.
-        kinds: Which of ALL_KINDS to make. Of those that are not LGIP's there is at most one a caption,
-            which the two limits do not count, and which no combined edit follows.
+        kinds: Which of ALL_KINDS to make. Each caption gets at most one edit for each kind outside of LGIP. These edits
+            do not count toward the two limits, and no combined edit is made from them.
         k_same: Maximum number of paraphrases per caption.
         k_diff: Maximum number of flips per caption; there are never more than three, one per type.
         tag: The test for simple or advanced paraphrases: by the `rule` that made it, or by the
             paper's `marker` test, which calls the templates "... in the scene" and "a scene showing
             ..." advanced.
-        words: Nouns for flips of objects, from `substitution.vocabulary`; any noun of a caption is then exchanged for
-            one of them, and no combined edit follows these flips.
+        words: Nouns for flips of objects, from `substitution.vocabulary`; any noun in a caption is then exchanged for
+            one of them, and no combined edit is made from these flips.
 
     Returns:
-        Per caption the edits in the order of ALL_KINDS, without duplicate texts or copies of the caption.
+        The edits for each caption in the order of ALL_KINDS, without duplicate texts or copies of the caption.
 
     Raises:
         NotFound: unknown rules, kind or tag.
@@ -179,7 +179,7 @@ def _checked(
 
 
 def capped(pool: list, cap: int, number: int, dropped: Counter[str], kind: str) -> list:
-    """Return the pool, or `cap` of it in random order, and count the omitted ones."""
+    """Return the whole pool or, if it is larger than `cap`, a random sample; count the omitted members."""
     if len(pool) <= cap:
         return pool
     dropped[f"{kind}, over the cap"] += len(pool) - cap
@@ -231,8 +231,8 @@ def _flip_things(
     seed: int,
     dropped: Counter[str],
 ) -> list[Flip | None]:
-    """Exchange one noun of each caption for a word of a vocabulary; none in a caption with a negation, where the new
-    word could be true.
+    """Exchange one noun in each caption for a vocabulary word. A caption with a negation gets no exchange, because the
+    new word could be true.
     """
     captions = [reading.text for reading in readings]
     altered, reasons = substitution.alter(captions, item_id, "rand-voca", seed=seed, words=words)

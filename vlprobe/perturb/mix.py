@@ -1,8 +1,8 @@
-"""Pictures that keep some of what they show and take the rest from another: blended with it, or
-with a patch of it.
+"""Pictures that keep part of their content and take the rest from another picture: blended with it, or
+with a patch from it.
 
 Our boxes lie fully inside the picture and are drawn separately for each picture, as the paper says.
-RoCOCO's released code squashes to 384 x 384, draws one box for 64 pictures, lets it be clipped and
+RoCOCO's released code squashes pictures to 384 x 384, draws one box for 64 pictures, allows it to be clipped and
 leaves some pictures unmixed; vlprobe does not reproduce these steps. Source: RoCOCO, section 3.3.
 """
 
@@ -24,11 +24,11 @@ _ASPECT = 2.0  # a patch is at most this many times wider or taller than the pic
 
 
 def partners(ids: Sequence[str], seed: int) -> dict[str, str]:
-    """Draw the partner of each picture: one random cycle, so that no picture is mixed with itself and every
+    """Draw a partner for each picture in one random cycle, so that no picture is mixed with itself and every
     picture is used once. The result depends only on the seed and the set of ids.
 
     Raises:
-        InvalidInput: fewer than two ids, or one that occurs twice.
+        InvalidInput: fewer than two ids, or an id that occurs twice.
     """
     if len(ids) < 2 or len(set(ids)) < len(ids):
         raise InvalidInput(
@@ -45,13 +45,13 @@ def picture_edits(
     lam: float,
     seed: int,
 ) -> dict[str, PictureEdit]:
-    """One edit for each picture, with a partner that is never itself.
+    """Return one edit for each picture, with a partner that is never the picture itself.
 
     Args:
-        paths: Item id to image file.
+        paths: Image file of each item, by item id.
         kind: mix or patch.
         lam: Share of the picture that stays, above 0 and below 1.
-        seed: Seed of partners and boxes; the same for every kind and lam, so that strengths can be
+        seed: Seed for partners and boxes; the same for every kind and lam, so that strengths can be
             compared.
 
     Raises:
@@ -72,15 +72,15 @@ def picture_edit(
     lam: float,
     seed: int,
 ) -> PictureEdit:
-    """The edit of one item's picture with the partner that `partners` draws with the same seed."""
+    """Return the edit for one item's picture with the partner that `partners` draws with the same seed."""
     return PictureEdit(kind, partner, lam, draw(seed, item_id, 0, "box") % 2**31)
 
 
 def box(width: int, height: int, lam: float, seed: int) -> tuple[int, int, int, int]:
     """Return the box of the patch: left, top, right, bottom in pixels, fully inside the picture.
 
-    Its shape is drawn first, from half to twice as wide as the picture's own; of the whole widths
-    within a tenth of that, the one is taken whose area comes nearest to (1 - lam) * width * height.
+    Its shape is drawn first, from half to twice as wide as the picture's own shape. Of the whole widths
+    within a tenth of that, the one whose area is nearest to (1 - lam) * width * height is used.
     """
     area = (1 - lam) * width * height
     # A patch of share s lies inside only if neither side is longer than the picture's: shape
@@ -106,7 +106,7 @@ def _fraction(seed: int, purpose: str) -> float:
 
 
 def apply(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -> Image.Image:
-    """The edited picture, of the same size: lam * x + (1 - lam) * x_f, or x with a rectangle of x_f
+    """Return the edited picture, with the same size: lam * x + (1 - lam) * x_f, or x with a rectangle from x_f
     in the same place.
 
     The partner is resized to the picture's size (bicubic), whatever its shape.
@@ -129,10 +129,10 @@ def apply(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -> 
 
 
 def changes(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -> bool:
-    """Return whether the picture that `apply` makes of the same arguments differs from `image` in any
+    """Return whether `apply`, called with the same arguments, would return a picture that differs from `image` in any
     pixel.
 
-    A mixture is made strip by strip, as far as the first pixel that differs.
+    A mixture is computed strip by strip, until the first pixel that differs.
     """
     resized = fitted(partner_image, image.size)
     if edit.kind == "patch":
@@ -147,12 +147,12 @@ def changes(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -
 
 
 def fitted(partner_image: Image.Image, size: tuple[int, int]) -> Image.Image:
-    """The partner in the size of the picture that it is mixed into: width and height in pixels."""
+    """Resize the partner to the size (width and height in pixels) of the picture that it is mixed into."""
     return partner_image.resize(size, Image.Resampling.BICUBIC)
 
 
 def _blended(pixels: np.ndarray, partner_pixels: np.ndarray, lam: float) -> np.ndarray:
-    """lam * pixels + (1 - lam) * partner_pixels as uint8, rounded to the nearest; equal shapes."""
+    """Compute lam * pixels + (1 - lam) * partner_pixels as uint8, rounded to the nearest; shapes must be equal."""
     return np.rint(
         lam * pixels.astype(np.float64) + (1 - lam) * partner_pixels.astype(np.float64),
     ).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Paraphrases that change the order: passive, inversion, a scene or "while" phrase first."""
+"""Paraphrases that change the word order: passive, inversion, or a scene or "while" phrase at the beginning."""
 
 from vlprobe.perturb.clauses import STATES, be
 from vlprobe.perturb.grammar import (
@@ -35,7 +35,7 @@ _TOWARDS = word_list("moves.towards")
 
 
 def moves(sentence: Sentence, subject: Phrase) -> list[Paraphrase]:
-    """The caption with its phrases in another order, given its subject."""
+    """Return paraphrases of a caption with its phrases in another order, given its subject."""
     if subject.bare or POSSESSIVE.intersection(sentence.lower) or "," in sentence.lower:
         return []
     i = subject.end
@@ -100,7 +100,7 @@ def _passive(sentence: Sentence, subject: Phrase, verb: int, linked: bool) -> Pa
 
 
 def _is_circumstance(sentence: Sentence, i: int) -> bool:
-    """Return whether the rest is one phrase that can follow the participle, whatever it modifies."""
+    """Return whether the rest is one phrase that can follow the participle, whatever the phrase modifies."""
     location = prepositional_phrase(sentence, i)
     phrase = (
         location[1]
@@ -115,7 +115,7 @@ def _is_circumstance(sentence: Sentence, i: int) -> bool:
 
 
 def _is_scene(sentence: Sentence, i: int) -> bool:
-    """Return whether the rest of the caption is one phrase for the place of the whole scene."""
+    """Return whether the rest of a caption is one phrase for the place of the whole scene."""
     if sentence.lower[i] not in ("in", "on", "at") or sentence.lower[i + 1] not in (
         "a",
         "an",
@@ -179,7 +179,7 @@ def _if_located(sentence: Sentence, i: int, segments: list, source: str) -> Para
 
 
 def _finite(sentence: Sentence, subject: Phrase, verb: int) -> list[str | tuple[int, int]]:
-    """The subject and the words up to the verb that complete the sentence."""
+    """Return the segments up to the verb that make a full sentence: the subject, and a form of "be" if needed."""
     if verb > subject.end or not is_verb_ing(sentence, verb):
         return [(0, verb)]
     return [(0, subject.end), be(subject)]

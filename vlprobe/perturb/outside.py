@@ -1,4 +1,4 @@
-"""Edits of captions by rules of plug-ins: validation and limits."""
+"""Caption edits made by the rules of plug-ins: validation and limits."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -20,15 +20,15 @@ def kept(
     k_same: int = 6,
     k_diff: int = 6,
 ) -> CaptionEdits:
-    """Select the edits of the chosen kinds, without duplicate texts or copies of the caption.
-    Beyond a limit, a random draw that depends only on (seed, item id, caption index, kind) selects them.
+    """Select the edits with the requested kinds, without duplicate texts or copies of the caption.
+    If a limit is exceeded, a random draw that depends only on (seed, item id, caption index, kind) selects the edits.
 
     Args:
         captions: Captions of one image.
-        item_id: Of the image.
-        edits: Per caption, texts and their edits.
+        item_id: Id of the image.
+        edits: Texts and their edits, for each caption.
         maker: Name of the rules, for errors.
-        seed: Of the draws.
+        seed: Seed for the draws.
         kinds: Which of paraphrase, flip, combined to keep.
         k_same: Maximum number of paraphrases per caption.
         k_diff: Maximum number of flips, and of combined edits.

@@ -1,10 +1,10 @@
-"""Changes of a picture with a severity from 1 to 5: noise, blur, digital, weather, geometry, occlusion, and words
+"""Picture changes with a severity from 1 to 5: noise, blur, digital, weather, geometry, occlusion, and words
 written on the picture.
 
-The changes use Pillow and numpy, which are installed anyway, and whole numbers where sums are long: torchvision's and
-kornia's versions compute in floating point, so that pixels depend on the processor. Lengths are in units of 1/224 of
-the picture's shorter side, so that a severity means the same at every size. The amounts of noise, blur and digital
-changes are those of ImageNet-C. Source: Hendrycks and Dietterich 2019 (ImageNet-C); Qiu et al. 2022 (MMRB,
+The changes use Pillow and numpy, which are installed anyway, and whole numbers where sums are long: the
+floating-point versions in torchvision and kornia give pixels that depend on the processor. Lengths are in units of
+1/224 of the picture's shorter side, so that a severity means the same at every size. The amounts for noise, blur
+and digital changes are those in ImageNet-C. Source: Hendrycks and Dietterich 2019 (ImageNet-C); Qiu et al. 2022 (MMRB,
 arXiv 2212.08044); Goh et al. 2021 (typographic attacks).
 """
 
@@ -41,7 +41,7 @@ Function = Callable[[Image.Image, float, Generator], Image.Image]
 
 @dataclass(frozen=True, slots=True)
 class ChangeKind:
-    """A kind of change: its name in words, its family, the amount at each severity, and the words of a caption
+    """A kind of change: its label, its family, the amount at each severity, and the caption words
     that it may contradict.
     """
 
@@ -56,11 +56,11 @@ def apply(image: Image.Image, change: PictureChange) -> Image.Image:
     """Change a picture.
 
     Args:
-        image: RGB, of any size.
-        change: Its kind, severity, seed and word.
+        image: RGB, any size.
+        change: The change, with its kind, severity, seed and word.
 
     Returns:
-        A new RGB image of the same size.
+        A new RGB image with the same size.
 
     Raises:
         InvalidInput: The kind is unknown, the severity is not from 1 to 5, or an overlay has no word.
@@ -91,12 +91,12 @@ def check(change: PictureChange) -> None:
 
 
 def contradicted(kind: str, caption: str) -> bool:
-    """Return whether a change of this kind may make the caption wrong, such as a gray picture of a red dog."""
+    """Return whether a kind of change may make a caption wrong, such as a gray picture for "a red dog"."""
     return bool(KINDS[kind].contradicts & set(_WORD.findall(caption.lower())))
 
 
 def _unit(image: Image.Image) -> float:
-    """Pixels in a length of 1."""
+    """Return the number of pixels in a length of 1."""
     return min(image.size) / UNIT_SIDE
 
 
@@ -105,11 +105,11 @@ def _clipped(pixels: np.ndarray) -> Image.Image:
 
 
 def _noisy(image: Image.Image, noise: Callable[[np.ndarray], np.ndarray]) -> Image.Image:
-    """Add noise whose grains are squares of one unit.
+    """Add noise whose grains are squares with a side of one unit.
 
     Args:
         image: RGB.
-        noise: From values 0 to 1 of shape (rows, columns, 3) to values that are added.
+        noise: Function from values 0 to 1, of shape (rows, columns, 3), to the values to add.
     """
     cell = max(1, round(_unit(image)))
     size = (max(1, -(-image.width // cell)), max(1, -(-image.height // cell)))
@@ -136,7 +136,7 @@ def _impulse_noise(image: Image.Image, share: float, generator: Generator) -> Im
 
 
 def _shifted_mean(image: Image.Image, shifts: list[tuple[int, int]]) -> Image.Image:
-    """The mean of a picture shifted by each (rows, columns); the edge is repeated."""
+    """Return the mean of the picture shifted by each (rows, columns); the edge is repeated."""
     reach = max(max(abs(row), abs(column)) for row, column in shifts)
     padded = np.pad(
         np.asarray(image).astype(np.int32), ((reach, reach), (reach, reach), (0, 0)), "edge"
@@ -150,7 +150,7 @@ def _shifted_mean(image: Image.Image, shifts: list[tuple[int, int]]) -> Image.Im
 
 
 def _defocus_blur(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
-    """The mean over a disk, by running sums of rows."""
+    """Return the mean over a disk around each pixel, computed with running sums over rows."""
     radius = max(1, round(amount * _unit(image) * 0.5))
     padded = np.pad(
         np.asarray(image).astype(np.int32), ((radius, radius), (radius + 1, radius), (0, 0)), "edge"
@@ -269,7 +269,7 @@ def _perspective(image: Image.Image, reach: float, generator: Generator) -> Imag
 
 
 def _clouds(size: tuple[int, int], generator: Generator) -> np.ndarray:
-    """A field from 0 to 1 with details of every size, of shape (rows, columns)."""
+    """Return a random field from 0 to 1 with details at every scale, of shape (rows, columns)."""
     field = np.zeros((size[1], size[0]))
     for octave in range(6):
         n_cells = 2 ** (octave + 1)
@@ -304,7 +304,7 @@ def _occlusion(image: Image.Image, share: float, generator: Generator) -> Image.
 
 
 def _write(image: Image.Image, amount: float, generator: Generator, word: str) -> Image.Image:
-    """Write a word on the picture, white with a black edge, fully inside if it fits."""
+    """Write a word on the picture, white with a black edge, fully inside the picture if it fits."""
     out = image.copy()
     height = amount * min(image.size)
     draw = ImageDraw.Draw(out)

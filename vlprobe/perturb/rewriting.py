@@ -1,4 +1,4 @@
-"""Captions in other words: a paraphrase, a change of meaning, and how both are assembled from new words and kept spans
+"""Rewritten captions: a paraphrase, a change of meaning, and how both are assembled from new words and kept spans
 of the caption.
 """
 
@@ -27,7 +27,7 @@ class Paraphrase(NamedTuple):
     segments: tuple[Segment, ...] = ()
 
     def where(self, position: int) -> int | None:
-        """Index in the text of a character of the stripped caption; None if it was replaced."""
+        """Return the index in the text for a character in the stripped caption; None if it was replaced."""
         i = 0
         for segment in self.segments:
             if isinstance(segment, str):
@@ -47,13 +47,13 @@ def rewritten(
     source: str = "",
     target: str = "",
 ) -> Paraphrase | None:
-    """The parts joined by blanks, with the caption's own full stop and capital; None if a name
+    """Join the segments with blanks, with the caption's own full stop and capital. Return None if a name
     would lose its capital.
 
     Args:
         sentence: The caption.
         rule: Id of the rule.
-        parts: New words, or (first, last + 1) of kept tokens.
+        segments: New words, or (first, last + 1) for kept tokens.
         source: The removed words.
         target: The inserted words.
     """
@@ -89,7 +89,7 @@ def rewritten(
 
 
 class Change(NamedTuple):
-    """A caption's new text, the rule that made it, and the words that it exchanged."""
+    """The new text for a caption, the rule that made it, and the words that it exchanged."""
 
     text: str
     rule: str
@@ -104,13 +104,13 @@ def change(
     source: str,
     target: str,
 ) -> list[Change]:
-    """Build the caption from new words and kept tokens; none where a name would lose its capital."""
+    """Build a changed caption from new words and kept tokens; empty if a name would lose its capital."""
     rewording = rewritten(sentence, rule, segments, source, target)
     return [Change(rewording.text, rule, source, target)] if rewording else []
 
 
 def is_plain(sentence: Sentence) -> bool:
-    """Return whether the caption is one sentence in usual letters, which rules of grammar can read."""
+    """Return whether a caption is one sentence in ordinary letters, which the grammar rules can read."""
     text = sentence.reading.text
     return bool(
         sentence.size > 2

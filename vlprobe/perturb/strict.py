@@ -1,8 +1,8 @@
 """Flips that stay grammatical and become false: the careful rule set.
 
-A word is exchanged only where it is certainly a color, a count or a thing;
-the article before it, and for "one" the noun and verb after it, follow. Counts only go up: "one
-dog" is still true of two dogs. Words after a negation stay: a street without cars is a street
+A word is exchanged only if it is certainly a color, a count or a thing. The article before it and,
+for "one", the noun and verb after it are adapted. Counts only go up: "one
+dog" is still true of two dogs. Words after a negation stay unchanged: a street without cars is a street
 without boats, too.
 """
 
@@ -41,7 +41,7 @@ def _flippable() -> dict[str, tuple[str, str, bool]]:
     }
 
 
-# Word in lower case -> flip type, vocabulary entry, whether it is a plural.
+# Word in lowercase -> flip type, vocabulary entry, whether it is a plural.
 FLIPPABLE = _flippable()
 _NEGATIONS = (NEGATIVE - words("empty hardly barely")) | words("lack lacks lacking")
 _NEGATIONS_WITH_OF = words("empty emptied free clear devoid void bare instead")
@@ -60,16 +60,16 @@ def flips(
     seed: int,
     dropped: Counter[str],
 ) -> list[Flip]:
-    """Return at most one flip per type: the leftmost word that can be flipped, replaced with the first drawn word
+    """Return at most one flip per type: the leftmost word that can be flipped is replaced by the first drawn word
     that is not true.
 
     Args:
         reading: The caption.
-        truths: Facts from all captions of the image.
-        item_id: Of the image; with the index and the seed it decides what is drawn.
-        index: Of the caption.
-        seed: Of the run.
-        dropped: Counts, by reason, the words left unchanged and the draws rejected because they
+        image_truths: Facts from all captions of the image.
+        item_id: Id of the image; with the index and the seed it decides what is drawn.
+        index: Index of the caption.
+        seed: Seed of the run.
+        dropped: Counter, by reason, for the words left unchanged and the draws rejected because they
             stay true.
     """
     flip_by_kind: dict[str, Flip] = {}
@@ -102,7 +102,7 @@ def _why_not(reading: Reading, i: int, kind: str, source: str, plural: bool) -> 
 
 
 def _is_negated(lower: Sequence[str], i: int) -> bool:
-    """Return whether the word follows a negation, with no word between them that surely ends it.
+    """Return whether a word follows a negation, with no word between them that certainly ends the negation.
 
     >>> _is_negated("a street empty of people".split(), 4)
     True
@@ -150,11 +150,11 @@ def _flip(
 
 
 def exchanged(reading: Reading, i: int, word: str) -> tuple[str, str] | None:
-    """The text with the token exchanged for this vocabulary word, and the word as written there;
-    None if not safe.
+    """Return the text with a token exchanged for a vocabulary word, and the word as written in the text;
+    None if the exchange is not safe.
 
-    The new word takes the old one's number and case; an article directly before it, and the noun
-    and verb that a former "one" governs, follow.
+    The new word takes the number and case of the old one. An article directly before it, and the noun
+    and verb that a former "one" governs, are adapted.
     """
     _, source, plural = FLIPPABLE[reading.lower[i]]
     new = like(reading.words[i], PLURAL_OF[word] if plural else word)
@@ -174,7 +174,7 @@ def exchanged(reading: Reading, i: int, word: str) -> tuple[str, str] | None:
 
 
 def _article(reading: Reading, i: int, previous: str) -> str:
-    """The indefinite article for this word, in the case of the one that it replaces."""
+    """Return the indefinite article for a word, in the case of the article that it replaces."""
     if reading.text.isupper():
         return "AN" if takes_an(previous.lower()) else "A"
     article = "an" if takes_an(previous) else "a"
@@ -186,7 +186,7 @@ _SINGULAR_LATER = word_list("strict.singular-later")
 
 
 def _pluralised(reading: Reading, i: int) -> dict[int, str] | None:
-    """Return the other changes when "one" becomes several: the noun, and a verb directly after it."""
+    """Return the other changes needed when "one" becomes several: the noun, and a verb directly after it."""
     lower = reading.lower
     noun = i + 1
     while (

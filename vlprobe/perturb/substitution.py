@@ -1,9 +1,9 @@
 """Captions with a thing exchanged for another, or deleted, and nothing else changed, for
 RoCOCO's galleries.
 
-The word put in agrees in number with the word taken out, an a or an directly before it follows it,
-and case is kept, so that neither style nor grammar reveals the altered caption. It is not a word that the image's
-captions mention, nor one that may be true in addition to them. The draw for a
+The inserted word has the number and case of the removed word, and a directly preceding "a" or "an" is adapted,
+so that neither style nor grammar reveals the altered caption. The word is neither mentioned in
+the image's captions nor one that may be true in addition to them. The draw for a
 caption depends only on the seed, the item and the caption's index. Source: RoCOCO, sections 3.2, 4.3.2 and
 4.3.4.
 """
@@ -43,25 +43,25 @@ _NO_WORD_LEFT = "no word left that is surely false"
 
 
 class Altered(NamedTuple):
-    """A caption that no longer fits its image, and how it was made."""
+    """A caption that was altered so that it does not fit its image, and the edit that made it."""
 
     text: str
     edit: Edit
 
 
 def sources(caption: str) -> list[Noun]:
-    """The nouns of a caption that can be exchanged or deleted: its things, not its colors, numbers
+    """Return the nouns in a caption that can be exchanged or deleted: its things, not its colors, numbers
     and directions.
 
-    A noun of several words ("dining table", "tennis match") is one; see `compounds`.
+    A noun written as several words ("dining table", "tennis match") counts as one; see `compounds`.
     """
     return whole(caption, find(caption))
 
 
 def vocabulary(words: Iterable[str]) -> Vocabulary:
-    """Convert a list of words to the vocabulary of rand-voca.
+    """Convert a list of words to a vocabulary for rand-voca.
 
-    As in the paper, only words of English letters are taken. A word stands for its singular and its
+    As in the paper, only words with English letters are used. A word stands for its singular and its
     plural; a word known not to be a noun is skipped, and an unknown word is treated as
     countable.
 
@@ -143,27 +143,27 @@ def alter(
     influence: Sequence[Scores] | None = None,
     words: Vocabulary | None = None,
 ) -> tuple[list[Altered | None], dict[str, int]]:
-    """Exchange k nouns in each caption of an image. The nouns are those
+    """Exchange k nouns in each caption of an image.
 
-    that most encoders find the least influential, one after the other, level
-    ones drawn at random; without scores, drawn at random. The draw is the same for every policy.
-    If k is larger than the number of nouns, rand-voca exchanges other words too, at
+    The nouns that most encoders find the least influential are exchanged first, one after the other, with ties
+    broken at random. Without scores, they are drawn at random. The draw is the same for every policy.
+    If k is larger than the number of nouns, rand-voca also exchanges other words, at
     random, as in the paper's section 4.3.4.
 
     Args:
         captions: All captions of one image.
         item_id: The image's id.
-        policy: One of POLICIES. same-concept puts in a word of a group that the noun is in,
-            diff-concept one that shares none of its groups, danger one of our dangers, danger-paper
-            one of the paper's three, rand-voca any.
+        policy: One of POLICIES, which decides the inserted word. same-concept uses a word from a group that the
+            noun is in, diff-concept a word that shares none of its groups, danger one of our dangers, danger-paper
+            one of the paper's three, rand-voca any word.
         k: Number of words, 1 to 5.
-        seed: Of the draws.
-        influence: For each caption the EI scores of its `sources`, by their start.
-        words: Vocabulary of rand-voca, from `vocabulary`; our lexicon and a list of ordinary words
+        seed: Seed for the draws.
+        influence: For each caption, the EI scores of its `sources`, by their start.
+        words: Vocabulary for rand-voca, from `vocabulary`; our lexicon and a list of ordinary words
             by default.
 
     Returns:
-        In the order of the captions an altered one, or None if that is impossible; and the
+        For each caption, in order, an altered one, or None if that is impossible; and the
         number of dropped captions by reason.
 
     Raises:
@@ -235,17 +235,17 @@ def delete(
     Args:
         captions: All captions of one image.
         item_id: The image's id.
-        which: The noun: random, or the one with the lowest or the highest EI score by the vote of
+        which: The noun to delete: random, or the one with the lowest or the highest EI score by the vote of
             the encoders.
-        seed: Of the draws.
-        influence: For each caption the EI scores of its `sources`; needed unless `which` is random.
+        seed: Seed for the draws.
+        influence: For each caption, the EI scores of its `sources`; needed unless `which` is random.
 
     Returns:
-        As `alter`.
+        The same as `alter`.
 
     Raises:
         NotFound: unknown deletion.
-        InvalidInput: no scores where they are needed, or scores that miss a noun.
+        InvalidInput: no scores although they are needed, or scores that miss a noun.
     """
     if which not in DELETIONS:
         raise NotFound("deletion", which, DELETIONS)
@@ -296,7 +296,7 @@ def _ranked(
     key: tuple[int, str, int],
     highest: bool = False,
 ) -> list[Noun]:
-    """The nouns in order of choice: by repeated votes, ties in random order."""
+    """Return the nouns in the order in which they are chosen: by repeated votes, with ties in random order."""
     left = sorted(nouns, key=lambda noun: draw(*key, f"source:{noun.start}"))
     if scores is None:
         return left
@@ -310,7 +310,7 @@ def _ranked(
 
 
 def _other_words(caption: str, nouns: Sequence[Noun], key: tuple[int, str, int]) -> list[Noun]:
-    """Other words in random order, each exchanged for a singular noun; articles stay."""
+    """Return the words outside of the nouns in random order, to be exchanged for singular nouns; articles stay."""
     words = []
     for token in TOKEN.finditer(caption):
         word = token.group().lower()
@@ -331,7 +331,7 @@ def _may_be_true(concept: Concept, used: set[str], kinds: set[str]) -> bool:
 
 
 def _spliced(caption: str, taken: Sequence[tuple[Noun, Concept]]) -> tuple[str, list[str]]:
-    """The caption with each noun exchanged, and the words as inserted."""
+    """Return the caption with each noun exchanged, and the inserted words."""
     pieces, put, done = [], [], 0
     for noun, concept in taken:
         previous = caption[done : noun.start]

@@ -1,4 +1,4 @@
-"""Paraphrases by one synonym of the table synonyms.txt, never a word that a flip exchanges."""
+"""Paraphrases that use one synonym from the table synonyms.txt, never for a word that a flip exchanges."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -30,7 +30,7 @@ _SEATS = words("on in at next beside near around behind under inside outside bet
 
 
 class Synonym(NamedTuple):
-    """Words, and their replacements where the condition holds."""
+    """Words, and the words that replace them if a condition holds."""
 
     words: tuple[str, ...]
     new: str
@@ -49,7 +49,7 @@ def _noun(sentence: Sentence, start: int, end: int) -> bool:
 
 
 def _next_noun(sentence: Sentence, end: int) -> int:
-    """Return the parts of speech of the head of the nouns and adjectives that start here."""
+    """Return the parts of speech of the head in the nouns and adjectives that start at a token."""
     head = 0
     for index in range(end, min(end + 5, sentence.size)):
         bits = sentence.bits[index]
@@ -181,7 +181,7 @@ SYNONYMS = _read()
 
 
 def synonyms(sentence: Sentence) -> list[Paraphrase]:
-    """The caption with one word or phrase exchanged for a synonym, for each safe occurrence."""
+    """Return the caption with one word or phrase exchanged for a synonym, for each safe occurrence."""
     out = []
     lower = sentence.lower
     for start, word in enumerate(lower):

@@ -1,4 +1,4 @@
-"""Simple paraphrases: the nine wrappers of LGIP's appendix A.1, around the raw caption or fitted to
+"""Simple paraphrases: the nine wrappers in LGIP's appendix A.1, around the raw caption or fitted to
 it.
 
 Source: LGIP, appendix A.1 (i).
@@ -13,7 +13,7 @@ from vlprobe.perturb.tokens import word_list, words
 
 
 class Template(NamedTuple):
-    """A wrapper: the text before and after the caption."""
+    """A wrapper: the text before and after a caption."""
 
     rule: str
     beginning: str
@@ -48,15 +48,15 @@ _NO_NOUN = words("there it this these here in on at i we he she while as")
 
 
 def has_marker(text: str) -> bool:
-    """The paper's test for a simple paraphrase: one of six template phrases occurs in it, whatever
-    the case.
+    """Return whether a text is a simple paraphrase by the paper's test: it contains one of six template phrases, in any
+    case.
     """
     text = text.lower()
     return any(marker in text for marker in MARKERS)
 
 
 def raw(caption: str) -> list[Paraphrase]:
-    """The templates that change the caption, word for word as in the appendix, in its order."""
+    """Return the caption in each template that changes it, word for word as in the appendix, in its order."""
     caption = caption.strip()
     whole = (0, len(caption))
     return [
@@ -66,12 +66,12 @@ def raw(caption: str) -> list[Paraphrase]:
 
 
 def fitted(sentence: Sentence) -> list[Paraphrase]:
-    """The templates fitted to the caption's grammar; none where the caption has no word.
+    """Return the caption in each template, fitted to its grammar; empty if the caption has no word.
 
-    Inside a sentence the caption's first letter goes to lower case, unless it starts a name or all
-    is in capitals; its full stop moves to the end, and the whole starts with a capital where the
-    caption did. A caption that is a sentence of its own, or already "a picture of" something, is
-    not wrapped as the noun phrase of "a photo of".
+    Inside a sentence the caption's first letter becomes lowercase, unless it starts a name or the whole caption
+    is in capitals. The caption's full stop moves to the end, and the result starts with a capital if the
+    caption did. A caption that is a full sentence, or already "a picture of" something, is
+    not wrapped as the noun phrase after "a photo of".
     """
     caption, words = sentence.reading.text, sentence.reading.words
     if not words:

@@ -1,4 +1,4 @@
-"""A caption as words and marks, and the small spelling rules that every edit shares."""
+"""Captions as words and punctuation marks, and the small spelling rules that all edits share."""
 
 import re
 from functools import cache, cached_property
@@ -14,7 +14,7 @@ _SILENT_H = re.compile(r"hour|hono|hones|heir|8|11\b|18\b")
 
 
 def words(text: str) -> frozenset[str]:
-    """Split a text at blanks, for tables of words."""
+    """Split a text at blanks into a set, for tables of words."""
     return frozenset(text.split())
 
 
@@ -35,7 +35,7 @@ def word_list(name: str) -> frozenset[str]:
 
 
 def word_table(name: str) -> dict[str, frozenset[str]]:
-    """Return the lists NAME.KEY of word_lists.txt, by key."""
+    """Return the lists NAME.KEY from word_lists.txt, by key."""
     start = f"{name}."
     return {
         key.removeprefix(start): words(text)
@@ -54,7 +54,7 @@ class Reading:
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
-        """Start and end of each token."""
+        """Start and end of each token in the caption."""
         out, end = [], 0
         for word in self.words:  # two tokens are separated only by blanks
             start = self.text.index(word, end)
@@ -64,7 +64,7 @@ class Reading:
 
 
 def takes_an(word: str) -> bool:
-    """Return whether "an" precedes this word, by its spelling ("hour", "umbrella", not "unicorn")."""
+    """Return whether "an" precedes a word, based on its spelling ("hour" and "umbrella", but not "unicorn")."""
     if 1 < len(word) <= 3 and word.isupper():
         return word[0].lower() in _VOWEL_LETTER_NAMES  # an acronym is read letter by letter
     word = word.lower()
@@ -74,7 +74,7 @@ def takes_an(word: str) -> bool:
 
 
 def like(pattern: str, word: str) -> str:
-    """The word in the case of the pattern: UPPER, Capitalised, or lower."""
+    """Return a word in the same case as a pattern: UPPER, Capitalized, or lower."""
     if len(pattern) > 1 and pattern.isupper():
         return word.upper()
     return word[:1].upper() + word[1:] if pattern[:1].isupper() else word

@@ -41,7 +41,7 @@ class Layout:
 
     name: str
     kind: Kind
-    columns: Mapping[str, str]  # role to column, lower-case
+    columns: Mapping[str, str]  # role to column, lowercase
     box: tuple[str, ...] = ()  # x, y, width and height of the crop
     needs: tuple[str, ...] = ()  # other columns that identify it
     no_tags: Collection[str] = field(default=())

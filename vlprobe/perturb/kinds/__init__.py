@@ -1,1 +1,1 @@
-"""Edits of captions beyond LGIP's: negation, relation, attributes, word order, letter case, punctuation, typos."""
+"""Caption edits beyond LGIP's: negation, relation, attributes, word order, letter case, punctuation, typos."""

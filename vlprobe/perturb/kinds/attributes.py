@@ -1,9 +1,9 @@
-"""Attribute swap: two things of a caption exchange their colors, sizes, ages, materials or counts.
+"""Attribute swap: two things in a caption exchange their colors, sizes, ages, materials or counts.
 
-"A red car and a blue bus" becomes "A blue car and a red bus": the same words, bound to the other thing.
-The rules swap only two different attributes of one sort, before two different nouns, where the caption has
-no third of that sort; colors that people call by each other's names (gray and white) stay unchanged, and
-so is a pair that another caption of the image names as it would become.
+"A red car and a blue bus" becomes "A blue car and a red bus": the same words, attached to the other thing.
+The rules only swap two different attributes of one sort, before two different nouns, if the caption has
+no third attribute of that sort. Colors that people confuse (gray and white) stay unchanged. So does a pair if another
+caption of the image already describes a thing as the swap would.
 
 Source of the idea: ARO (arXiv 2210.01936), attribution; Winoground (arXiv 2204.03162).
 """
@@ -31,7 +31,7 @@ _SHADE = words("- very light dark pale bright too so")
 
 
 def swaps(sentence: Sentence, siblings: Sequence[Reading] = ()) -> list[Change]:
-    """Every exchange of two attributes that the rules can make.
+    """Return every exchange of two attributes that the rules can make.
 
     Args:
         sentence: The caption.
@@ -79,8 +79,8 @@ def _can_swap(sentence: Sentence, sort: str, left: int, right: int) -> bool:
 
 
 def _head(sentence: Sentence, i: int) -> str:
-    """The last noun of those that follow the attribute, after further adjectives; "" if none
-    does.
+    """Return the last noun in the phrase after an attribute, possibly after further adjectives; "" if
+    there is none.
     """
     noun = ""
     for index in range(i + 1, min(i + 5, sentence.size)):
@@ -117,5 +117,5 @@ def _swapped(
 
 
 def _says(lower: Sequence[str], attribute: str, noun: str) -> bool:
-    """Return whether the attribute precedes the noun by at most two words."""
+    """Return whether an attribute occurs at most two words before a noun."""
     return any(word == attribute and noun in lower[i + 1 : i + 4] for i, word in enumerate(lower))

@@ -1,4 +1,4 @@
-"""The kinds of edit by name, and one edit of each for a caption."""
+"""Register of the kinds of edit by name, and a function that makes one edit of each kind for a caption."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ OFFERED = NAMES
 
 
 def changes(name: str, sentence: Sentence, siblings: Sequence[Reading] = ()) -> list[Change]:
-    """Every change of a kind that its rules can make of the caption.
+    """Return every change of one kind that the rules can make to a caption.
 
     Args:
         name: Any of NAMES.
@@ -49,16 +49,16 @@ def edits(
     seed: int,
     dropped: Counter[str],
 ) -> Iterator[tuple[str, Edit]]:
-    """Return at most one edit of each kind for one caption of an image, with its text; one of several is drawn at
-    random.
+    """Yield at most one edit of each kind for one caption of an image, with the edited text. If several are possible,
+    one is drawn at random.
 
     Args:
         readings: All captions of the image.
-        item_id: Of the image.
-        index: Of the caption among them.
-        names: Of the kinds; others than NAMES are passed over.
-        seed: Of the run.
-        dropped: Counts the captions that a kind leaves unchanged.
+        item_id: Id of the image.
+        index: Index of the caption among them.
+        names: Names of the kinds; names that are not in NAMES are ignored.
+        seed: Seed of the run.
+        dropped: Counter for the captions that a kind leaves unchanged.
     """
     names_in_order = [name for name in NAMES if name in names]
     if not names_in_order:

@@ -1,13 +1,13 @@
-"""Word order: the same words, in an order with another meaning.
+"""Word order: the same words, in an order with a different meaning.
 
-The two things of a relation change places: "A man riding a horse" becomes "A horse riding a man". ARO's
-order task (arXiv 2210.01936) shuffles words until no sentence is left; a shuffle is not a statement that could be
-false of a picture, and a language model without the picture distinguishes it from the caption
-(SugarCrepe, arXiv 2306.14610). So the new order is still a sentence, but a false one. Only
+The two things in a relation change places: "A man riding a horse" becomes "A horse riding a man". ARO's
+order task (arXiv 2210.01936) shuffles words until no sentence is left. A shuffle is not a statement that could be
+false of a picture, and a language model can distinguish it from the caption without the picture
+(SugarCrepe, arXiv 2306.14610). Here, the new order is still a sentence, but a false one.
 
-relations that cannot hold both ways are reversed: riding, chasing, carrying; on, under, inside. "Next to",
+Only relations that cannot hold both ways are reversed: riding, chasing, carrying; on, under, inside. "Next to",
 "in front of" and "behind" (each may face the other, or stand behind it), "with", "holding", "watching" and
-"kissing" stay unchanged, and so are places ("on a beach").
+"kissing" stay unchanged, and so do places ("on a beach").
 """
 
 from vlprobe.perturb.clauses import subject_phrases
@@ -45,7 +45,7 @@ _PRONOUNS = POSSESSIVE | word_list("order.pronouns")
 
 
 def exchanges(sentence: Sentence) -> list[Change]:
-    """The caption with the two things of its first relation exchanged."""
+    """Return the caption with the two things in its first relation exchanged."""
     lower = sentence.lower
     if not is_plain(sentence) or (NEGATIVE | _PRONOUNS).intersection(lower):
         return []
@@ -78,7 +78,7 @@ def exchanges(sentence: Sentence) -> list[Change]:
 
 
 def _relation_end(sentence: Sentence, i: int) -> tuple[int, bool]:
-    """The token after the relation that starts here, 0 for none, and whether it is an act."""
+    """Return the index of the token after the relation that starts at `i` (0 for none), and whether it is an act."""
     lower = sentence.lower
     if lower[i] in VERBS:
         base = VERBS[lower[i]].base
@@ -111,14 +111,14 @@ def _can_exchange(sentence: Sentence, subject: Phrase, landmark: Phrase, is_act:
 
 
 def _is_thing(phrase: Phrase) -> bool:
-    """Return whether it is a person, an animal or a thing of a size that others can be on or behind."""
+    """Return whether a phrase names a person, an animal, or a thing large enough for others to be on or behind it."""
     if phrase.animate or phrase.head in _MORE:
         return True
     return any(_THINGS & concept.groups for concept in named(phrase.head))
 
 
 def _ends_in_place(sentence: Sentence, i: int) -> bool:
-    """Return whether nothing follows, or one phrase for the place of everything."""
+    """Return whether a caption ends at a token, or with one phrase for the place of the whole scene."""
     if i == sentence.size:
         return True
     location = prepositional_phrase(sentence, i)

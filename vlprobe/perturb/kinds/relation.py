@@ -1,10 +1,10 @@
 """Relation: the place or direction of something becomes the opposite.
 
 The new relation contradicts the old one between the same two things: "above" and "below", "on" a thing
-that something can be under, "near" and "far from", "up" and "down" a slope, "sitting" and "standing" of
-one being. "In front of" and "behind" are contraries of each other from any one side. Unchanged: relations
-that do not exclude each other ("in" and "near", "on" and "with"), idioms ("on the phone", "behind
-bars"), places that nothing is under or behind (a day, a game), and pronouns that would refer elsewhere.
+that something can be under, "near" and "far from", "up" and "down" a slope, "sitting" and "standing" for
+one living being. "In front of" and "behind" contradict each other when seen from one side. Left unchanged are
+relations that do not exclude each other ("in" and "near", "on" and "with"), idioms ("on the phone", "behind
+bars"), places that nothing is under or behind (a day, a game), and pronouns that would refer to something else.
 
 Source of the idea: ARO (arXiv 2210.01936), which exchanges the two things; here the relation
 itself is exchanged, as in VL-CheckList's and SugarCrepe's relation foils.
@@ -58,7 +58,7 @@ _LONGEST = 3
 
 
 def relations(sentence: Sentence) -> list[Change]:
-    """Every exchange of a relation in the caption that the rules can make."""
+    """Return every exchange of a relation in a caption that the rules can make."""
     if not is_plain(sentence) or NEGATIVE.intersection(sentence.lower):
         return []
     out = []
@@ -85,13 +85,13 @@ def _place(sentence: Sentence, i: int) -> list[Change]:
 
 
 def _faces(sentence: Sentence, end: int) -> bool:
-    """Return whether the thing that follows is one that people are behind as well as in front of: a desk, a screen."""
+    """Return whether the next thing is one, such as a desk or a screen, that people face while they are behind it."""
     phrase = noun_phrase(sentence, end)
     return phrase is not None and bool(_FACED.intersection(sentence.lower[end : phrase.end]))
 
 
 def _is_between_things(sentence: Sentence, i: int, end: int) -> bool:
-    """Return whether a thing that is understood follows, and no other preposition comes before."""
+    """Return whether a thing that is understood follows, and no other preposition precedes."""
     previous = sentence.lower[i - 1]
     if previous in _BEFORE_PLACE or sentence.bits[i - 1] & PREPOSITION:
         return False
@@ -118,7 +118,7 @@ def _on_or_in(sentence: Sentence, i: int) -> list[Change]:
 
 
 def _side(sentence: Sentence, i: int) -> list[Change]:
-    """ "on the left", "to the right of"."""
+    """Exchange left and right in phrases such as "on the left" and "to the right of"."""
     lower = sentence.lower
     is_side = lower[i] in _SIDES and lower[i - 1] in ("the", "its", "his", "her")
     if (
@@ -133,7 +133,7 @@ def _side(sentence: Sentence, i: int) -> list[Change]:
 
 
 def _posture(sentence: Sentence) -> list[Change]:
-    """A person or an animal that sits, stands or lies: it does one of them at a time."""
+    """Exchange sitting and standing for a person or an animal, which can only do one of them at a time."""
     phrases = subject_phrases(sentence)
     if phrases is None or not phrases[1].animate:
         return []
