@@ -1,31 +1,32 @@
-"""From the press, or the address, to the picture: `python benchmarks/clock.py [--small] [--kept FOLDER] [--only PAGE]`.
+"""Time from a click or an address to the picture: `python benchmarks/clock.py [--small] [--kept FOLDER] [--only PAGE]`.
 
-On the shipped results over an empty cache; on the store of `benchmarks/wall.py`: eight models x 1.5 million cases,
-20,000 distinct JPEGs of 640 x 480, with the thumbnails that a run leaves; and on eight models x 15,000 cases of 60
-JPEGs of 24 megapixels. With --small 15,000 cases a model and 200 pictures in the second; with --kept both stores are
-filled once and kept. Chromium's clock, in milliseconds:
+The pages are timed on three stores: the bundled results over an empty cache; the store from `benchmarks/wall.py` (eight
+models x 1.5 million cases, 20,000 distinct JPEGs of 640 x 480, with the thumbnails that a run writes); and eight models
+x 15,000 cases with 60 JPEGs of 24 megapixels. With --small, the second store has 15,000 cases per model and 200
+pictures. With --kept, both generated stores are filled once and kept. Times are in milliseconds by Chromium's clock:
 
     at once     the page's address is entered as soon as a fresh server answers
-    first       pressed in the row of a fresh server after a look at Home, so its first time in the process
-    again       pressed once more, in the same tab
-    changed     another model is chosen, or what else the page changes by: the median and the slowest of three
+    first       the page is chosen in the top row after a look at Home, for the first time in the server's process
+    again       the page is chosen once more in the same tab
+    changed     another model, or another control of the page, is chosen: the median and the slowest of three
 
-each until the first picture that was not there before is decoded (`img.decode()`), wherever it is in shadow roots;
-where there is none, or the same once more, until the page's text is there and its script has ended (*); "none" where
-the page has ended and shows nothing new. On Explore also
+Each time ends when the first new picture is decoded (`img.decode()`), including pictures in shadow roots. If the page
+shows no new picture, the time ends when its text is shown and its script has ended (marked *); "none" means that the
+page has ended and shows nothing new. On Explore, there is also
 
-    a case      a card is pressed, until its large picture is decoded
+    a case      a card is clicked, until its large picture is decoded
 
-and on the results that come with vlprobe:
+and on the bundled results:
 
-    facets      a row of a facet is pressed, until the first new picture
-    slider      the strength of a mixture is moved by a key, until the frame with the new mixture is drawn; the demo
+    facets      a row in a facet is clicked, until the first new picture is decoded
+    slider      the strength of a mixture is changed by a key, until the frame with the new mixture is drawn; the demo
                 models are loaded
-    next case   of mixtures: until its picture is decoded, and until the models were asked at every share
+    next case   the next mixture is chosen, until its picture is decoded, and until the models have answered for every
+                share
 
-A look takes five seconds. Chromium has loaded Streamlit's own files once
-before. The machine must do nothing else: chromium, the server and this script share it. CPU is what the server used
-meanwhile. What is above its goal is listed at the end.
+A look at Home takes five seconds. Chromium has loaded Streamlit's own files once before. The machine must be otherwise
+idle, because Chromium, the server and this script share it. CPU is the server's CPU time during the wait. Times above
+their goals are listed at the end.
 """
 
 import argparse
@@ -159,7 +160,7 @@ PICTURE = f"clock.picture({PATIENCE}, {GIVES_UP})"
 
 @dataclass(frozen=True)
 class Took:
-    """One wait, milliseconds by the clock and of the server's processors."""
+    """Duration of one wait in milliseconds: clock time, and CPU time of the server."""
 
     clock: float  # infinite where nothing new was shown
     cpu: float
@@ -167,17 +168,17 @@ class Took:
 
     @property
     def text(self) -> str:
-        """As it is printed; a star where there was no picture."""
+        """The clock time as printed, with a star if no picture was shown."""
         return milliseconds(self.clock) + ("" if self.pictured else "*")
 
 
 def milliseconds(clock: float) -> str:
-    """As it is printed."""
+    """Format a clock time in milliseconds for printing."""
     return "none" if math.isinf(clock) else f"{clock:,.0f}"
 
 
 def middle(took: Sequence[Took]) -> Took:
-    """The medians of several."""
+    """Compute the medians of several waits."""
     return Took(
         statistics.median(each.clock for each in took),
         statistics.median(each.cpu for each in took),
@@ -187,7 +188,7 @@ def middle(took: Sequence[Took]) -> Took:
 
 @dataclass
 class Tab:
-    """A tab of chromium, and the server that it looks at."""
+    """A Chromium tab, and the process of the server that it shows."""
 
     page: Any
     server: psutil.Process
@@ -201,14 +202,17 @@ class Tab:
         return Took(abs(ended) - began, worked, ended > 0) if ended else Took(math.inf, worked)
 
     def enter(self, address: str) -> Took:
-        """An address is entered."""
+        """Open an address, and time the wait for the first new picture."""
         worked, began = self._worked(), 1000 * time.time()
         self.page.goto(f"http://127.0.0.1:{PORT}/{address}", wait_until="commit")
         self.page.evaluate("clock.mark()")
         return self._took(began, self.page.evaluate(PICTURE), worked)
 
     def press(self, action: Callable[[], object], until: str = "", selector: str = "") -> Took:
-        """What is pressed last counts; until the first new picture, or what `until` says of the page."""
+        """Run an action, and time the wait from its last click or key press until the first new picture.
+
+        If `until` is given, this JavaScript expression returns the end of the wait instead.
+        """
         worked = self._worked()
         self.page.evaluate("selector => clock.mark(selector)", selector)
         try:
@@ -219,18 +223,18 @@ class Tab:
         return self._took(self.page.evaluate("clock.pressed"), ended, worked)
 
     def settle(self) -> None:
-        """Waits until the script has ended and nothing is being drawn any more."""
+        """Wait until the script has ended and the page has stopped drawing."""
         self.page.wait_for_function("window.clock && clock.idle()", timeout=PATIENCE)
         self.page.wait_for_timeout(400)
         self.page.wait_for_function("window.clock && clock.idle()", timeout=PATIENCE)
 
     def link(self, title: str) -> Callable[[], None]:
-        """A press of a page in the row at the top."""
+        """Return a function that clicks a page's link in the top row."""
         entry = self.page.locator("[data-testid=stTopNavLink]")
         return entry.filter(has_text=re.compile(f"{title}$")).first.click
 
     def option(self, key: str, index: int) -> Callable[[], None]:
-        """A press of the so-manyth option of a picker, which is open."""
+        """Open a picker, and return a function that clicks the option with this index."""
         self.page.locator(f".st-key-{key} button").first.click()
         options = self.page.locator("[role=option]")
         options.first.wait_for()
@@ -238,7 +242,7 @@ class Tab:
 
 
 def changes(tab: Tab, title: str) -> list[Took]:
-    """What a page changes by, three times; nothing where it has no such thing."""
+    """Time three changes on a page, such as another model; the list is empty if the page has no such control."""
     page, took = tab.page, []
     for number in range(1, 1 + CHANGES):
         tab.settle()
@@ -258,7 +262,7 @@ def changes(tab: Tab, title: str) -> list[Took]:
 
 
 def told(title: str, times: dict[str, Took], changed: list[Took]) -> None:
-    """A line of a page."""
+    """Print a line with the times for one page."""
     line = "".join(
         f"{times[name].text:>9}{times[name].cpu:7.0f}" for name in ("at once", "first", "again")
     )
@@ -270,7 +274,7 @@ def told(title: str, times: dict[str, Took], changed: list[Took]) -> None:
 
 
 def pages(browser: Any, cache: Path, titles: list[str]) -> None:
-    """Each page on servers of its own."""
+    """Time each page on fresh servers, and print a table."""
     print(f"{'':11}{'at once':>9}{'cpu':>7}{'first':>9}{'cpu':>7}{'again':>9}{'cpu':>7}", end="")
     print(f"{'changed':>9}{'slowest':>8}{'cpu':>7}")
     goals = [f"{GOALS[name]:>9,}{'':7}" for name in GOALS]
@@ -313,7 +317,7 @@ def pages(browser: Any, cache: Path, titles: list[str]) -> None:
 
 
 def cases(tab: Tab) -> list[Took]:
-    """Cards that are opened, each until the large picture of its case is decoded."""
+    """Open several cards on Explore, and time each until the large picture of its case is decoded."""
     took = []
     for number in range(CHANGES):
         tab.settle()
@@ -325,7 +329,7 @@ def cases(tab: Tab) -> list[Took]:
 
 
 def facets(tab: Tab) -> list[Took]:
-    """A row of a facet is pressed on Explore, until the wall has its first new picture."""
+    """Click several rows of a facet on Explore, and time each until the wall has its first new picture."""
     tab.enter(PAGES["Explore"])
     took = []
     for number in range(CHANGES):
@@ -336,7 +340,7 @@ def facets(tab: Tab) -> list[Took]:
 
 
 def mixtures(tab: Tab) -> dict[str, list[Took]]:
-    """The slider of a mixture, and the next case."""
+    """Time the slider of a mixture, and the button for the next case."""
     page, took = tab.page, {"slider": [], "next case": [], "its models asked": []}
     tab.enter(f"{PAGES['Explore']}?kind=t2i")
     asked = f"clock.asked({PATIENCE})"
@@ -356,7 +360,7 @@ def mixtures(tab: Tab) -> dict[str, list[Took]]:
 
 @contextlib.contextmanager
 def tab_of(browser: Any, server: psutil.Process) -> Iterator[Tab]:
-    """A tab that can do what is timed."""
+    """Open a tab for timing, and close it at the end."""
     page = browser.new_page()
     page.set_default_timeout(PRESSES)
     yield Tab(page, server)
@@ -364,7 +368,7 @@ def tab_of(browser: Any, server: psutil.Process) -> Iterator[Tab]:
 
 
 def line(name: str, took: list[Took], goal: int | None = None) -> None:
-    """Median and slowest of a few."""
+    """Print the median and the slowest of several waits."""
     median, longest = middle(took), max(each.clock for each in took)
     said = f"{milliseconds(median.clock):>9}{milliseconds(longest):>9}{median.cpu:7.0f}"
     print(f"{name:24}{said}{goal or '':>7}", flush=True)
@@ -373,7 +377,7 @@ def line(name: str, took: list[Took], goal: int | None = None) -> None:
 
 
 def filled(root: Path, n_cases: int, n_pictures: int, size: tuple[int, int]) -> Path:
-    """The store of `benchmarks/wall.py` in this folder; it is filled where it is empty."""
+    """Return the cache with the store from `benchmarks/wall.py` in a folder, after filling it if it is empty."""
     if not (root / "question-set").exists():
         key = fill(root, n_cases, n_pictures)
         photographs(root / "data", n_pictures, size, "")
@@ -385,7 +389,7 @@ def filled(root: Path, n_cases: int, n_pictures: int, size: tuple[int, int]) -> 
 
 
 def leave_thumbnails(root: Path, n_pictures: int) -> None:
-    """Digests and thumbnails of all pictures, as a run leaves them; alike pictures share the work."""
+    """Write digests and thumbnails for all pictures, as a run does. Identical drawings are scaled down only once."""
     from vlprobe.scoring import thumbnails
     from vlprobe.storage import thumbnails as stored
     from vlprobe.types import Picture
@@ -401,7 +405,7 @@ def leave_thumbnails(root: Path, n_pictures: int) -> None:
 
 
 def extras(browser: Any, empty: Path, chosen: Sequence[str]) -> None:
-    """What is timed on the results that come with vlprobe alone."""
+    """Time the interactions that are measured only on the bundled results."""
     with serving(empty, PORT) as server, tab_of(browser, server) as tab:
         print(f"Home, chromium's cache empty, a fresh server: {tab.enter('').text} ms")
         tab.settle()
@@ -414,7 +418,7 @@ def extras(browser: Any, empty: Path, chosen: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Prints a table for each store."""
+    """Print a table for each store."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that its server ends, too
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--small", action="store_true", help="a quick try: 15,000 cases a model")

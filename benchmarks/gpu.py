@@ -1,7 +1,7 @@
-"""Time pictures and captions on a GPU: the model, the encoder with its files, a run, and a plain loop of PyTorch.
+"""Time pictures and captions on a GPU: the model, the encoder with files, a whole run, and a plain PyTorch loop.
 
-`python benchmarks/gpu.py --pictures 4000 --models openclip:ViT-B-32 openclip:ViT-L-14`. Weights are random where none
-are downloaded: time does not depend on them. Photographs are crops of the bundled ones, 640 x 480, JPEG.
+`python benchmarks/gpu.py --pictures 4000 --models openclip:ViT-B-32 openclip:ViT-L-14`. Weights are random if none are
+downloaded, because the time does not depend on them. The photographs are crops of the bundled ones, JPEGs of 640 x 480.
 """
 
 import argparse
@@ -44,7 +44,7 @@ WORDS = [
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """Return the seconds of a call until the GPU has finished."""
+    """Return the seconds that a call takes until the GPU has finished."""
     torch.cuda.synchronize()
     start = time.perf_counter()
     call()
@@ -53,7 +53,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def matrix_rate(precision: str) -> float:
-    """Return the rate of a product of two 8192 x 8192 matrices, FLOP/s, median of five."""
+    """Return the FLOP/s for the product of two 8192 x 8192 matrices, as the median of five products."""
     dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[precision]
     one, other = (torch.randn(8192, 8192, device="cuda", dtype=dtype) for _ in range(2))
     torch.mm(one, other)
@@ -61,7 +61,7 @@ def matrix_rate(precision: str) -> float:
 
 
 def make_photographs(folder: Path, count: int) -> list[Path]:
-    """Write JPEG files of 640 x 480: random crops of the bundled photographs, resized."""
+    """Write JPEG files of 640 x 480: resized random crops of the bundled photographs."""
     rng = np.random.default_rng(0)
     sources = [Image.open(path).convert("RGB") for path in sorted(PHOTOGRAPHS.glob("*.jpg"))]
     paths = [folder / f"{number}.jpg" for number in range(count)]
@@ -74,7 +74,7 @@ def make_photographs(folder: Path, count: int) -> list[Path]:
 
 
 def flops(model, pixels: np.ndarray, tokens: np.ndarray) -> tuple[float, float]:
-    """Return the floating-point operations of a picture and of a text, counted by PyTorch."""
+    """Return the floating-point operations for one picture and for one text, as counted by PyTorch."""
     from torch.utils.flop_counter import FlopCounterMode
 
     counts = []
@@ -86,7 +86,7 @@ def flops(model, pixels: np.ndarray, tokens: np.ndarray) -> tuple[float, float]:
 
 
 def plain_loop(model, paths: list[Path], precision: str, workers: int) -> None:
-    """Encode the pictures as a short script does: a DataLoader of PyTorch and the model."""
+    """Encode the pictures as a short script would: with a PyTorch DataLoader and the model."""
 
     class Photographs(torch.utils.data.Dataset):
         def __len__(self) -> int:
@@ -106,7 +106,7 @@ def plain_loop(model, paths: list[Path], precision: str, workers: int) -> None:
 
 
 def rows(name: str, precision: str, paths: list[Path], root: Path) -> Iterator[tuple[str, float]]:
-    """Yield what was measured and its rate per second, or its share."""
+    """Yield the name of each measurement, and its rate per second, share, or seconds."""
     model = registry.load_model(name, "cuda", precision)
     if not isinstance(model, TorchDualEncoder):
         raise SystemExit(f"{name} is not a dual encoder of PyTorch.")

@@ -1,11 +1,11 @@
-"""How a run's time and memory grow with its dataset; run as `python benchmarks/growth.py [--full]`.
+"""Growth of a run's time and memory with the size of its dataset: `python benchmarks/growth.py [--full]`.
 
-Each size is run in a process of its own on a made-up dataset: captions of drawn scenes, five a picture, and small
-pictures that differ in their bytes. A run of a model that costs almost nothing shows what everything around it costs.
-Printed are seconds, seconds of the processor (steadier on a shared machine), those of them that the main process spent
-(the rest are edits, which several processes make), the peak memory of the main process, the same without what the
-libraries and the model take, and the exponents of growth between the first and the last size: 1 is in proportion, 0 is
-not at all.
+Each size runs in its own process on a generated dataset: captions of drawn scenes, five per picture, and small pictures
+that differ in their bytes. The default model costs almost nothing, so the time shows what everything around a model
+costs. The script prints seconds, CPU seconds (steadier on a shared machine), the CPU seconds of the main process (the
+rest are edits, which several processes make), the peak memory of the main process, the same without the memory of the
+libraries and the model, and the exponents of growth between the first and the last size: 1 means in proportion, 0 means
+no growth.
 """
 
 import argparse
@@ -24,7 +24,7 @@ SCENES = 500  # drawn; further items show them again, with other bytes and their
 
 
 def make(folder: Path, n: int) -> str:
-    """Writes the dataset of n pictures; returns its name."""
+    """Write a dataset with n pictures, and return its name."""
     import io
 
     from vlprobe.datasets.world.captions import captions
@@ -60,7 +60,7 @@ def make(folder: Path, n: int) -> str:
 
 
 def child(arguments: argparse.Namespace) -> None:
-    """One size, in this process; prints what it took as JSON."""
+    """Run one size in this process, and print its time and memory as JSON."""
     from vlprobe import registry
     from vlprobe.runs.request import Request
     from vlprobe.runs.run import execute
@@ -82,19 +82,19 @@ def child(arguments: argparse.Namespace) -> None:
 
 
 def _busy() -> float:
-    """Seconds of the processor until now, of this process and of those that it started and that are gone."""
+    """Return the CPU seconds so far of this process and of its child processes that have ended."""
     return sum(
         sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
 
 
 def _peak() -> float:
-    """The largest memory of this process until now, MiB."""
+    """Return the peak memory of this process so far, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
-    """Prints one line a size, then the exponents."""
+    """Print one line per size, then the exponents."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help=f"{FULL} items in place of {SIZES}")
     parser.add_argument("--sizes", type=int, nargs="+", help="items, in rising order")

@@ -1,19 +1,19 @@
-"""Many people at once on one dashboard: how long a change takes, whether memory grows, whether answers mix.
+"""Many users on one dashboard: how long a change takes, whether memory grows, and whether answers get mixed up.
 
     python benchmarks/load.py [--cache CACHE] [--sessions 100] [--minutes 2] [--think 15]
 
-Starts `vlprobe dashboard` on loopback, on a cache of 12 million made-up answers as `benchmarks/store.py` makes it, or
-on CACHE; the shipped results are below it. Each session is what a browser is to the server: a websocket that opens
-Explore and then, with pauses of `--think` seconds on average, asks for something else. Of five changes four are
-another model, type of edit, outcome, order and page of Explore, and one is Compare, Trade-off or Home; half of them
-are about the cache, half about the shipped results. A change is timed from the message that is sent to the end of the
-script's run, once all sessions have their first page. Every answer is checked: Explore must pick the model that this
-session asked for, its heading and its note must give its numbers of cases, counted here from the files without the
-package's views; Compare must pick the model; the others must send their picture. No answer within a minute is a wrong
-one; the session comes again, but not after ten wrong ones.
+Starts `vlprobe dashboard` on loopback, on a cache with 12 million generated answers from `benchmarks/store.py`, or on
+CACHE; the bundled results are shown below it. Each session acts like a browser: a websocket that opens Explore and then
+requests something else, with pauses of `--think` seconds on average. Four of five changes select another model, type of
+edit, outcome, order and page on Explore; one of five opens Compare, Trade-off or Home. Half of the changes are about
+the cache, half about the bundled results. A change is timed from the message that is sent to the end of the script's
+run, once all sessions have their first page. Every answer is checked: Explore must select the requested model, and its
+heading and note must show the model's numbers of cases, which are counted here from the files without the package's
+views; Compare must select the model; the other pages must send their component. No answer within a minute counts as
+wrong; the session then reconnects, but gives up after ten wrong answers.
 
-Memory is told minute by minute. Nothing but 127.0.0.1 is talked to. Pictures come with the answer, and no browser
-draws: this is the server's part. The sessions share the machine with the server; what they take of it is printed.
+Memory is printed minute by minute. Only 127.0.0.1 is contacted. Pictures come with the answer, but no browser draws
+them, so this measures only the server. The sessions share the machine with the server; their CPU time is printed.
 """
 
 import argparse
@@ -74,7 +74,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Look:
-    """What a session asks for, and what the answer has to say."""
+    """A view that a session requests, and what the answer must show."""
 
     page: str
     address: dict[str, str]
@@ -84,11 +84,11 @@ class Look:
     part: str  # component that the page has to send
 
     def missing(self, labels: list[str], parts: dict[str, str]) -> str:
-        """What the answer lacks of it; empty where nothing.
+        """Describe what the answer lacks; "" if it is complete.
 
         Args:
-            labels: Of the models that are picked.
-            parts: The values that were sent to components, as JSON, by their names.
+            labels: The labels of the models that are selected.
+            parts: The values that were sent to components, as JSON, by component name.
         """
         if self.label and self.label not in labels:
             return f"asked {self.address}, and the picker has {labels} instead of {self.label}"
@@ -104,7 +104,7 @@ class Look:
 
 
 class Session:
-    """One visitor: its own websocket, its own questions."""
+    """One simulated visitor with its own websocket and its own requests."""
 
     opened = 0  # sessions that were answered, or gave up waiting for their first page
 
@@ -123,7 +123,7 @@ class Session:
         self.wrong: list[str] = []
 
     async def visit(self, until: float, think: float) -> None:
-        """Opens the page and changes its filters until the time is over; comes again when the connection is lost."""
+        """Open the page and change its filters until the time is over. Reconnect if the connection is lost."""
         await asyncio.sleep(self.random.uniform(0, think))
         while len(self.wrong) < WRONG and (self.first or time.monotonic() < until):
             try:
@@ -143,13 +143,13 @@ class Session:
                 await asyncio.sleep(1)
 
     def answered(self) -> None:
-        """One more; the first one tells the others that they need not wait for this session any more."""
+        """Count an answer. After a session's first answer, the other sessions need not wait for it."""
         Session.opened += self.first
         self.first = False
         self.answers += 1
 
     async def change(self, socket_) -> None:
-        """Asks for another view, and reads the answer to its end."""
+        """Request another view, and read the answer to its end."""
         look = self.look()
         message = BackMsg()
         message.rerun_script.query_string = urllib.parse.urlencode(look.address)
@@ -187,7 +187,7 @@ class Session:
             self.wrong.append(missing)
 
     def look(self) -> Look:
-        """What is asked next."""
+        """Choose the next view to request."""
         answered = self.random.choice(self.random.choice(self.sources))
         asked = {"set": answered.case_key, "model": answered.model}
         if not self.first and self.random.random() < OTHERS:
@@ -208,7 +208,7 @@ class Session:
 
 
 def answered_sets(store: Store) -> list[Answered]:
-    """Every model and question set whose first kind can fool, with the counts that its page must show."""
+    """Return every model and question set whose first kind can fool a model, with the counts that its page must show."""
     every = []
     for asked in views.runs.question_sets(store).itertuples():
         first = next(iter(views.runs.kinds(asked.probe)))
@@ -245,7 +245,7 @@ def answered_sets(store: Store) -> list[Answered]:
 
 
 def counted(margin: pd.Series) -> Counts:
-    """How many cases have each outcome."""
+    """Count the cases with each outcome."""
     passing = {"fooled": margin <= 0, "tied": margin == 0, "held": margin > 0}
     return {name: int(has.sum()) for name, has in passing.items()} | {"all": len(margin)}
 
@@ -253,7 +253,7 @@ def counted(margin: pd.Series) -> Counts:
 async def run(
     address: str, process: psutil.Process, sets: list[Answered], given: argparse.Namespace
 ) -> tuple[list[Session], list[tuple[float, float, float]]]:
-    """All sessions at once; from the first pages on the time, the server's resident memory and the machine's load."""
+    """Run all sessions at once. Also return the time, server memory (MiB) and load, from the first pages on."""
     sessions = [Session(address, number, sets, given.sessions) for number in range(given.sessions)]
     until = time.monotonic() + 60 * given.minutes
     seen: list[tuple[float, float, float]] = []
@@ -277,7 +277,7 @@ async def run(
 
 
 def main() -> None:
-    """Reads the command line, and makes a cache unless one is given."""
+    """Read the command line, and fill a cache unless one is given."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--sessions", type=int, default=100)
@@ -297,7 +297,7 @@ def main() -> None:
 
 
 def measure(given: argparse.Namespace) -> None:
-    """Starts the server, runs the sessions, prints what was seen."""
+    """Start the server, run the sessions, and print the results."""
     store = StoreAboveShipped(given.cache, shipped.FOLDER)
     sets = answered_sets(store)
     port = free_port()
@@ -338,7 +338,7 @@ def measure(given: argparse.Namespace) -> None:
 
 
 def print_seconds(name: str, seconds: list[float]) -> None:
-    """A line of the quantiles of how long changes took."""
+    """Print a line with the quantiles of the seconds that changes took."""
     if seconds:
         p50, p95, p99, slowest = np.quantile(seconds, [0.5, 0.95, 0.99, 1])
         print(
@@ -347,7 +347,7 @@ def print_seconds(name: str, seconds: list[float]) -> None:
 
 
 def print_memory(minutes: np.ndarray, memory: np.ndarray) -> None:
-    """The mean of every minute, and how much the last one differs from that which begins at SETTLED."""
+    """Print the mean memory in every minute, and the growth from minute SETTLED to the last minute."""
     by_minute = [memory[minutes.astype(int) == minute].mean() for minute in range(int(minutes[-1]))]
     if not by_minute:
         by_minute = [memory.mean()]

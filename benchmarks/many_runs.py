@@ -1,12 +1,12 @@
-"""A cache of 1,000 runs and 40 models: what each page and command takes, `python benchmarks/many_runs.py [--browser]`.
+"""Time of each page and command on a cache with 1,000 runs and 40 models: `python benchmarks/many_runs.py [--browser]`.
 
-The shipped results stored again under other keys, in a temporary folder or in `--kept FOLDER`: ten question sets that
-40 models were asked, and two hundred that three of them were asked, about made-up tables, with seeds of their own.
-Estimates are moved a little, so that 40 models do not stand on six points. The pictures are the shipped ones.
+The cache contains the bundled results, stored again under other keys in a temporary folder or in `--kept FOLDER`: ten
+question sets with 40 models each, and two hundred with three models each, on made-up tables with their own seeds.
+Estimates are shifted slightly, so that 40 models do not share six points. The pictures are the bundled ones.
 
-Measured: each page as a browser asks for it, over a websocket, five seconds after a fresh server answers and before
-anything else is asked of it, and the median of five looks after that, with the bytes of the answer; `vlprobe show` and
-`list`. With --browser also in chromium, by `benchmarks/clock.py`.
+The script times each page as a browser requests it, over a websocket: first five seconds after a fresh server answers
+and before any other request, then as the median of five later requests, with the bytes of the answer. It also times
+`vlprobe show` and `list`. With --browser, it times the pages in Chromium, too, with `benchmarks/clock.py`.
 """
 
 import argparse
@@ -75,7 +75,7 @@ BEGUN = datetime(2026, 10, 1, tzinfo=UTC)
 
 
 def fill(root: Path) -> None:
-    """Writes the cache."""
+    """Write the cache."""
     source, store = Store(shipped.FOLDER), Store(root)
     models = [f"made-up:{name}/{training}" for training in TRAININGS for name in ARCHITECTURES]
     manifests = {
@@ -107,7 +107,7 @@ def store_again(
     seed: int,
     finished: datetime,
 ) -> None:
-    """The answers of a shipped run as those of another model to another dataset's questions."""
+    """Store the answers of a bundled run as the answers of another model to another dataset's questions."""
     run = replace(
         Run(**manifest["run"]),
         model=model,
@@ -145,12 +145,12 @@ def store_again(
 
 
 def digits(name: str) -> str:
-    """A made-up digest, the same in every process."""
+    """Return a made-up digest for a name, the same in every process."""
     return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 def moved(estimates: pa.Table, seed: int) -> pa.Table:
-    """The same estimates up to a tenth lower, as if another model had given them."""
+    """Return the estimates scaled down by up to a tenth, as if they came from another model."""
     factor = 1 - np.random.default_rng(seed).random() / 10
     for name in ("value", "low", "high"):
         place = estimates.schema.get_field_index(name)
@@ -194,7 +194,7 @@ class Visit:
     server: psutil.Process
 
     async def look(self, page: str) -> tuple[float, float, int]:
-        """Milliseconds by the clock and of the server's processors, and bytes, of one page."""
+        """Request a page, and return milliseconds by the clock, CPU milliseconds of the server, and bytes."""
         message = BackMsg()
         message.rerun_script.page_name = page
         before, began, size = sum(self.server.cpu_times()[:2]), time.perf_counter(), 0
@@ -216,7 +216,7 @@ class Visit:
 
 
 async def looks(cache: Path, page: str) -> None:
-    """A line of one page: the first look at a fresh server, and the median of later ones."""
+    """Print a line for one page: the first request to a fresh server, and the median of later requests."""
     with serving(cache, PORT) as server:
         await asyncio.sleep(REST)
         async with websockets.connect(
@@ -237,7 +237,7 @@ async def looks(cache: Path, page: str) -> None:
 
 
 def commands(cache: Path) -> None:
-    """What the commands that list take."""
+    """Time the listing commands, and print a line for each."""
     for command in (["show"], ["show", Store(cache).runs()[-1]["key"]], ["list", "models"]):
         began = time.perf_counter()
         done = subprocess.run(
@@ -255,7 +255,7 @@ def commands(cache: Path) -> None:
 
 
 def in_chromium(cache: Path, titles: Sequence[str]) -> None:
-    """The same pages by `benchmarks/clock.py`."""
+    """Time the same pages in Chromium with `benchmarks/clock.py`."""
     import clock
 
     with tempfile.TemporaryDirectory(prefix="vlprobe-many-") as folder, sync_playwright() as driver:
@@ -273,7 +273,7 @@ def in_chromium(cache: Path, titles: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Prints a line a page and command."""
+    """Print a line per page and command."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kept", type=Path, help="a folder to fill once and keep")
     parser.add_argument("--browser", action="store_true")

@@ -1,24 +1,25 @@
-"""vlprobe against clip-benchmark 1.6.2 on the same pictures, weights and threads: `python benchmarks/peer.py`.
+"""vlprobe against clip-benchmark 1.6.2 with the same pictures, weights and threads: `python benchmarks/peer.py`.
 
-Both answer three questions about 200 pictures with five captions each (COCO's where ../shared/data has them, else drawn
-ones) with one checkpoint, a ViT-B-32 made from a seed, in fp32 on two threads: retrieval in both directions, one true
-caption against one wrong one (SugarCrepe's way), and two pictures against two captions (Winoground's way). Each side is
-one command as a user types it, from its start to its end, imports, loading and digests included, nothing remembered
-from an earlier one; they take turns. Printed are the median, the least and the most of seconds and CPU seconds and of
-their ratio in each repeat, and the largest difference of the 11 numbers that both give. Random weights measure nothing
-but that they agree.
+Both tools evaluate three tasks on 200 pictures with five captions each (COCO pictures if ../shared/data has them, else
+drawn ones) with one checkpoint, a ViT-B-32 with weights from a seed, in fp32 on two threads: retrieval in both
+directions, one true caption against one wrong one (as in SugarCrepe), and two pictures against two captions (as in
+Winoground). Each tool runs as one command, as a user would type it, timed from start to end, including imports, loading
+and digests, and with no cached results; the tools take turns. The script prints the median, minimum and maximum of the
+seconds, the CPU seconds and the ratio in each repeat, and the largest difference between the 11 numbers that both tools
+report. With random weights, the numbers only show that the tools agree.
 
-vlprobe's command asks RoCOCO without alterations, and EqBen, about the three datasets: it also stores every case and
-resamples every number a thousand times; the peer does neither. Texts are as the peer has them: without
-`normalise=false` RoCOCO would ask about foils and their captions in lower case too, which no question of the peer has.
-The doctor, for which there is no peer, is left out.
+The vlprobe command runs RoCOCO without alterations, and EqBen, on the three datasets. Unlike the peer, it also stores
+every case and resamples every number a thousand times. Texts are the same as the peer's: without `normalise=false`,
+RoCOCO would also lowercase foils and their captions, which the peer does not do. The model checks are left out, because
+the peer has none.
 
-    --pictures N    beyond those there are, copies at 90 %, 80 % ... of the size whose captions end in "in picture N"
+    --pictures N    if N is larger than the number of pictures, add copies at 90 %, 80 % ... of the size, with captions
+                    that end in "in picture N"
     --repeat N      [5]
     --threads N     [2]
-    --idle          before each command wait until others use at most .5 of a core; where not, do that repeat again
-    --venv FOLDER   where the peer lives; made on first use, which needs a package index
-    --whole         also three whole `vlprobe run`: the doctor, RoCOCO's altered captions and mixed pictures
+    --idle          before each command, wait until other processes use at most .5 of a core; else repeat that turn
+    --venv FOLDER   folder of the peer's environment; created on first use, which needs a package index
+    --whole         also run three whole `vlprobe run`, with model checks, RoCOCO's altered captions and mixed pictures
 """
 
 import argparse
@@ -55,7 +56,7 @@ PEER = (
 
 
 def resized(jpeg: bytes, share: float) -> bytes:
-    """The picture at this share of its width and height."""
+    """Return a picture at the given share of its width and height."""
     picture = Image.open(io.BytesIO(jpeg)).convert("RGB")
     size = round(picture.width * share), round(picture.height * share)
     buffer = io.BytesIO()
@@ -64,7 +65,7 @@ def resized(jpeg: bytes, share: float) -> bytes:
 
 
 def install(venv: Path) -> Path:
-    """The peer's command, installed on first use with the same torch, numpy and OpenCLIP as vlprobe has."""
+    """Install the peer on first use, with vlprobe's versions of torch, numpy and OpenCLIP; return its command."""
     command = venv / "bin" / "clip_benchmark"
     if not command.exists():
         print(f"Installing {PEER[0]} into {venv}")
@@ -80,7 +81,7 @@ def install(venv: Path) -> Path:
 def copied(
     folder: Path, copy: int, row: int, shown: Sequence[tuple[str, list[str]]]
 ) -> tuple[str, list[str]]:
-    """Puts a photograph, or its copy of that number, into the folder; its name and captions."""
+    """Write a photograph, or its copy with a given number, to a folder; return its name and captions."""
     name, captions = shown[row]
     jpeg = (COCO / "val2017" / name).read_bytes()
     if copy:
@@ -91,7 +92,7 @@ def copied(
 
 
 def pictures(folder: Path, count: int) -> list[tuple[str, list[str]]]:
-    """Puts the pictures into the folder; returns their names, each with five captions."""
+    """Write the pictures to a folder, and return their names, each with five captions."""
     from vlprobe.datasets.world.captions import captions
     from vlprobe.datasets.world.renderer import render
     from vlprobe.datasets.world.scene import distinct
@@ -116,7 +117,7 @@ def pictures(folder: Path, count: int) -> list[tuple[str, list[str]]]:
 
 
 def material(work: Path, count: int) -> None:
-    """Writes the checkpoint, and the three questions as each side reads them."""
+    """Write the checkpoint, and the data for the three tasks in the format that each tool reads."""
     import open_clip
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -188,7 +189,7 @@ def material(work: Path, count: int) -> None:
 
 
 def timed(command: Sequence[str], work: Path, threads: int) -> tuple[float, float]:
-    """Runs a command on so many threads; its seconds and CPU seconds, those of its children included."""
+    """Run a command with a number of threads; return its seconds and CPU seconds, including its child processes."""
     offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_CACHE": str(work / "hf"), "TQDM_DISABLE": "1"}
     limits = dict.fromkeys(
         ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads)
@@ -205,7 +206,7 @@ def timed(command: Sequence[str], work: Path, threads: int) -> tuple[float, floa
 
 
 def ask_peer(command: Path, work: Path, threads: int) -> tuple[float, float]:
-    """All three questions in one command, which has read nothing before."""
+    """Run all three tasks in one command of the peer, without cached data."""
     shutil.rmtree(work / "hf", ignore_errors=True)
     given = [
         str(command),
@@ -236,7 +237,7 @@ def ask_peer(command: Path, work: Path, threads: int) -> tuple[float, float]:
 
 
 def numbers_of_peer(work: Path) -> dict[str, float]:
-    """What the peer found, under our names; its image_acc of one picture a row is 1 for any model and left out."""
+    """Return the peer's metrics under vlprobe's names. Its image_acc is left out, which is 1 for one picture per row."""
     found = {
         name: json.loads((work / f"peer_{name}.json").read_text())["metrics"]
         for name in ("mscoco_captions", "sugar_crepe_add_obj", "winoground")
@@ -257,7 +258,7 @@ def numbers_of_peer(work: Path) -> dict[str, float]:
 
 
 def datasets(work: Path) -> dict[str, str]:
-    """The three questions as vlprobe names them."""
+    """Return vlprobe's dataset names for the three tasks."""
     crepe = work / "sugar_crepe-add_obj"
     return {
         "retrieval": f"coco:{crepe}",
@@ -267,7 +268,7 @@ def datasets(work: Path) -> dict[str, str]:
 
 
 def ask_vlprobe(work: Path, threads: int) -> tuple[float, float]:
-    """The same three questions in one command, into an empty cache."""
+    """Run the same three tasks in one vlprobe command with an empty cache."""
     shutil.rmtree(work / "cache", ignore_errors=True)
     command = [
         sys.executable,
@@ -287,7 +288,7 @@ def ask_vlprobe(work: Path, threads: int) -> tuple[float, float]:
 
 
 def numbers_of_vlprobe(work: Path) -> dict[str, float]:
-    """What vlprobe stored, under the same names."""
+    """Return vlprobe's stored metrics under the same names."""
     from vlprobe.storage.store import Store
 
     store, stored = Store(work / "cache"), {}
@@ -305,14 +306,14 @@ def numbers_of_vlprobe(work: Path) -> dict[str, float]:
 
 
 def others_at_work() -> float:
-    """Cores that other processes use, over three seconds."""
+    """Return how many cores other processes use, measured over three seconds."""
     import psutil
 
     return psutil.cpu_percent(interval=3) / 100 * (psutil.cpu_count() or 1)
 
 
 def wait_for_others(minutes: float = 20) -> float:
-    """Waits until others use at most MOST_BUSY cores; how many they use then."""
+    """Wait until other processes use at most MOST_BUSY cores; return how many they use then."""
     end = time.monotonic() + 60 * minutes
     while (busy := others_at_work()) > MOST_BUSY and time.monotonic() < end:
         time.sleep(5)
@@ -322,7 +323,7 @@ def wait_for_others(minutes: float = 20) -> float:
 def measured(
     sides: dict[str, Callable[[], tuple[float, float]]], repeat: int, is_idle: bool
 ) -> dict[str, list[tuple[float, float]]]:
-    """Wall and CPU seconds of each side and repeat; the sides take turns."""
+    """Return the wall and CPU seconds for each side and repeat; the sides take turns."""
     spent: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
     again = 3 * repeat if is_idle else 0  # repeats that may be done again
     while min(map(len, spent.values())) < repeat:
@@ -347,12 +348,12 @@ def measured(
 
 
 def quotients(turn: dict[str, tuple[float, float]]) -> list[float]:
-    """How many times the peer's wall and CPU seconds are ours, in one repeat."""
+    """Return the ratios of the peer's wall and CPU seconds to vlprobe's in one repeat."""
     return [peer / own for own, peer in zip(turn["vlprobe"], turn[CLIP_BENCHMARK], strict=True)]
 
 
 def main() -> None:
-    """Prints one line a repeat and side, the ratio and the largest difference."""
+    """Print one line per repeat and side, the ratios and the largest difference."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--venv", type=Path, default=Path(tempfile.gettempdir()) / "vlprobe-peer")
     parser.add_argument("--pictures", type=int, default=N)
@@ -393,7 +394,7 @@ def main() -> None:
 
 
 def whole(work: Path, threads: int) -> tuple[float, float]:
-    """Three `vlprobe run` of a user, into an empty cache: RoCOCO with one policy and one mix, and eqben twice."""
+    """Run three complete `vlprobe run` with an empty cache: RoCOCO with one policy and one mix, and eqben twice."""
     shutil.rmtree(work / "whole", ignore_errors=True)
     vlprobe = [
         sys.executable,

@@ -1,18 +1,18 @@
-"""PRSM's rank correlation in a gallery of 170,832 pictures against scipy: `python benchmarks/rankings.py`.
+"""PRSM's rank correlation in a gallery of 170,832 pictures, compared with scipy: `python benchmarks/rankings.py`.
 
-A query has three versions, and its number is the mean Spearman correlation of the three rankings of the gallery. The
-embeddings are made up (float32, 512 dimensions, random directions; the versions of a query lie near each other), the
-similarities are made by `gallery.Gallery` as the probe makes them. In rounds of 20 queries these take turns, on the
+A query has three versions, and its result is the mean Spearman correlation of the three rankings of the gallery. The
+embeddings are random (float32, 512 dimensions, random directions; the versions of a query are near each other), and
+`gallery.Gallery` computes the similarities as in the probe. In rounds of 20 queries, these methods take turns on the
 same similarities:
 
-    scipy, 3 columns     scipy.stats.spearmanr on the three columns at once, one call a query (what the ratio is with)
-    scipy, 3 pairs       scipy.stats.spearmanr on two columns, three calls a query
+    scipy, 3 columns     scipy.stats.spearmanr on the three columns at once, one call per query (the base of the ratio)
+    scipy, 3 pairs       scipy.stats.spearmanr on two columns, three calls per query
     vlprobe, 1 thread    ranking.rank_correlation of a ranking.Ranker's rankings, one query after the other
-    vlprobe, threads     the same for several queries at once, as the probe does
+    vlprobe, threads     the same for several queries at once, as in the probe
     all measures         ranking.measures: that correlation, the top 10, 100 and 1000, and the correlation of the lists
 
-Printed are milliseconds and CPU milliseconds a query (medians over rounds), ratios, the largest difference from scipy,
-and the most memory that similarities and rankings take at a time beside the embeddings, in a round without the clock.
+The script prints milliseconds and CPU milliseconds per query (medians over rounds), ratios, the largest difference from
+scipy, and the peak memory for similarities and rankings in addition to the embeddings, from a round that is not timed.
 """
 
 import argparse
@@ -40,19 +40,19 @@ DIM = 512
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
-    """Rows of length 1."""
+    """Scale rows to length 1."""
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors
 
 
 def correlations(queries: Sequence[np.ndarray]) -> list[float]:
-    """What vlprobe makes of queries one after the other."""
+    """Compute vlprobe's rank correlation for queries, one after the other."""
     ranker = ranking.Ranker()
     return [ranking.rank_correlation(ranker(values)) for values in queries]
 
 
 def measures(queries: Sequence[np.ndarray]) -> list[dict[str, float]]:
-    """All that the probe stores of queries."""
+    """Compute all measures that the probe stores for queries."""
     ranker = ranking.Ranker()
     return [ranking.measures(ranker(values)) for values in queries]
 
@@ -60,17 +60,17 @@ def measures(queries: Sequence[np.ndarray]) -> list[dict[str, float]]:
 def shared(
     pool: ThreadPoolExecutor, task: Callable[[Sequence], list], queries: np.ndarray, threads: int
 ) -> list:
-    """The same with the queries shared out among threads, as the probe does."""
+    """Run a task with the queries divided among threads, as the probe does."""
     return list(itertools.chain.from_iterable(pool.map(task, np.array_split(queries, threads))))
 
 
 def by_columns(values: np.ndarray) -> float:
-    """Scipy, one call."""
+    """Compute the mean correlation with a single call to scipy."""
     return float(stats.spearmanr(values.T).statistic[np.triu_indices(VERSIONS, 1)].mean())
 
 
 def by_pairs(values: np.ndarray) -> float:
-    """Scipy, a call for each pair."""
+    """Compute the mean correlation with one call to scipy per pair."""
     return float(
         np.mean(
             [
@@ -82,14 +82,14 @@ def by_pairs(values: np.ndarray) -> float:
 
 
 def timed(task: Callable[[], list]) -> tuple[np.ndarray, list]:
-    """Milliseconds and CPU milliseconds a query, and what came out."""
+    """Run a task; return milliseconds and CPU milliseconds per query, and the result."""
     started = np.array([time.perf_counter(), time.process_time()])
     found = task()
     return 1000 * (np.array([time.perf_counter(), time.process_time()]) - started) / ROUND, found
 
 
 def memory(gallery: Gallery, queries: np.ndarray, pool: ThreadPoolExecutor, threads: int) -> float:
-    """The most that is held at a time while queries are asked and ranked a block after the other, in MiB."""
+    """Return the peak memory in MiB while queries are searched and ranked in blocks."""
     tracemalloc.start()
     for _, block in gallery.similarities(queries):
         whole = len(block) // VERSIONS
@@ -98,7 +98,7 @@ def memory(gallery: Gallery, queries: np.ndarray, pool: ThreadPoolExecutor, thre
 
 
 def main() -> None:
-    """Prints a line a way."""
+    """Print a line per method."""
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--queries", type=int, default=400)
     asked.add_argument("--candidates", type=int, default=170_832)

@@ -1,11 +1,11 @@
-"""Whether the paper's own loss, more minimal pairs or a longer pre-training make EqSim repair swapped colours.
+"""Does the paper's own loss, more minimal pairs or longer pre-training make EqSim repair color swaps?
 
     nice -n 19 python benchmarks/repairs.py CACHE [--arm ARM]...
 
-Trains what is not trained yet, one model after the other on one thread (about 80 CPU seconds each, and 50 once to draw
-more pairs), puts EqBen's questions on `demo-pairs` to all of them, and prints tables in Markdown. An arm is a setting
-in which only the loss differs: the plain control and each form of EqSim, three seeds each. What was stopped goes on
-where it was.
+Trains the models that are missing, one after the other on one thread (about 80 CPU seconds each, and 50 once to draw
+more pairs), runs EqBen on `demo-pairs` with all of them, and prints tables in Markdown. An arm is a setting in which
+only the loss differs: the plain control and each form of EqSim, with three seeds each. An interrupted script resumes
+where it stopped.
 """
 
 import argparse
@@ -39,7 +39,7 @@ WEIGHT = 5  # of EqSim, as demo:eqsim was tuned
 
 @dataclass(frozen=True)
 class Arm:
-    """What is tuned and on which pairs."""
+    """A base model to tune, and the pairs to tune it on."""
 
     base: str
     pairs: str
@@ -60,7 +60,7 @@ LOSSES: dict[str, dict] = {
 
 
 def tuned(arm: Arm, loss: str, seed: int, folder: Path, cache: Path) -> str:
-    """The name of a tuned model, made where it is not there yet."""
+    """Return the name of a tuned model, after training it if it does not exist."""
     stem = "-".join([arm.base.replace(":", "-"), arm.pairs.replace(":", "-"), loss, f"{seed}"])
     request = TrainRequest(
         model=arm.base,
@@ -78,14 +78,14 @@ def tuned(arm: Arm, loss: str, seed: int, folder: Path, cache: Path) -> str:
 
 
 def answered(model: str, store: Store) -> pd.Series:
-    """Whether a model solves each minimal pair (group score), by subset and item."""
+    """Return whether a model solves each minimal pair (group score), by subset and item."""
     request = Request((model,), "demo-pairs", "eqben", examine=False, device="cpu")
     scores = store.run(execute(request, store)[0]["key"]).table("scores").to_pandas()
     return (scores.set_index(["subtype", "item"])["margin"] > 0).astype(float)
 
 
 def levels(solved: Mapping[str, Sequence[pd.Series]]) -> list[str]:
-    """Lines of a table: of each subset the mean over seeds, the lowest and the highest."""
+    """Return the lines of a table: the mean over seeds, the lowest and the highest value, for each subset."""
     lines = [f"| group score | {' | '.join(solved)} |", "|---" * (len(solved) + 1) + "|"]
     for subset, name in SUBSETS.items():
         cells = []
@@ -98,10 +98,10 @@ def levels(solved: Mapping[str, Sequence[pd.Series]]) -> list[str]:
 
 
 def differences(solved: Mapping[str, Sequence[pd.Series]]) -> list[str]:
-    """Lines of a table: of each loss and subset the difference to the control, paired by item and seed.
+    """Return the lines of a table: each loss's difference from the control, paired by item and seed, for each subset.
 
-    The interval (95 %, percentiles) resamples items, all seeds of an item together; so it says nothing of
-    other seeds, whose own differences stand beside it.
+    The interval (95 %, percentiles) resamples items, with all seeds of an item together. It therefore does not cover
+    other seeds; the difference for each seed is shown next to it.
     """
     names = [name for name in solved if name not in ("before", "plain")]
     heads = " | ".join(f"{name} - plain | each seed" for name in names)
@@ -136,7 +136,7 @@ def _signed(share: float) -> str:
 
 
 def main() -> None:
-    """Trains, asks and prints."""
+    """Train and evaluate the models, and print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("cache", nargs="?", default=DEFAULT)
     parser.add_argument("--arm", action="append", choices=list(ARMS), dest="arms")

@@ -1,17 +1,16 @@
-"""How long a person waits for the first answer: `python benchmarks/startup.py`.
+"""Startup time of commands and of the dashboard: `python benchmarks/startup.py`.
 
     help          `vlprobe --help`, from the start of the process to its end, and whether it imported torch
-    list          `vlprobe list metrics`, the same
-    first page    from the start of `vlprobe dashboard` over an empty cache to the first page's text in chromium, which
-                  is running already; without chromium, to the end of the page's first run in Streamlit's own test
-    second page   a page of the running server in a new tab: from its address to its text
+    list          `vlprobe list metrics`, timed in the same way
+    first page    from the start of `vlprobe dashboard` over an empty cache to the text of the first page in Chromium,
+                  which is already running; without Chromium, to the end of the page's first run in Streamlit's AppTest
+    second page   a page of the running server in a new tab, from its address to its text
 
-Each five times in turn; printed are the fastest and the median in seconds. Files are in the memory of the machine after
-the first round, which is not counted.
+Each is timed five times in turn. The script prints the fastest and the median time in seconds. The first round, which
+loads the files into memory, is not counted.
 
-The other benchmarks start their servers by `serving`, as on a machine where vlprobe has run before: Python keeps the
-modules that it has compiled, also with PYTHONDONTWRITEBYTECODE, which some sandboxes set and which costs each server a
-second.
+The other benchmarks start their servers with `serving`, as on a machine where vlprobe has run before: Python keeps
+compiled modules even if PYTHONDONTWRITEBYTECODE is set. Some sandboxes set it, which costs each server a second.
 """
 
 import argparse
@@ -44,38 +43,38 @@ VLPROBE = [sys.executable, "-m", "vlprobe"]
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """This process's variables and these, for a process that runs this checkout's code."""
+    """Return this process's environment variables and the given ones, for a process that runs this checkout's code."""
     kept = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return kept | {"PYTHONPATH": str(ROOT)} | variables
 
 
 @functools.cache
 def compile_modules() -> None:
-    """What the first command on a machine does: four seconds where nothing is compiled yet."""
+    """Compile all modules, as the first command on a machine does; takes four seconds if none is compiled yet."""
     compileall.compile_dir(ROOT / "vlprobe", quiet=1)
 
 
 def free_port() -> int:
-    """A port that nothing listens at."""
+    """Return a port that nothing listens on."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
 
 
 def listens(port: int) -> bool:
-    """Whether something listens there."""
+    """Return whether something listens on a port."""
     with socket.socket() as visitor:
         return visitor.connect_ex(("127.0.0.1", port)) == 0
 
 
 @contextlib.contextmanager
 def serving(cache: Path, port: int, *words: str) -> Iterator[psutil.Process]:
-    """A server that answers, over this cache with the shipped results below it; ended afterwards.
+    """Start a server over a cache, with the bundled results below it; stop the server at the end.
 
     Args:
-        cache: Where results are.
-        port: Of 127.0.0.1; what answers there already is not taken for the server.
-        words: More of the command line of `vlprobe dashboard`.
+        cache: The folder with the results.
+        port: A port on 127.0.0.1. If something already answers there, the script exits.
+        words: More arguments for `vlprobe dashboard`.
     """
     compile_modules()
     if listens(port):
@@ -109,7 +108,7 @@ def _await_answer(server: subprocess.Popen, port: int) -> None:
 
 
 def command(*given: str) -> float:
-    """Seconds that a command takes."""
+    """Return the seconds that a vlprobe command takes."""
     started = time.perf_counter()
     subprocess.run(
         [*VLPROBE, *given], cwd=ROOT, env=environment(), check=True, stdout=subprocess.DEVNULL
@@ -118,7 +117,7 @@ def command(*given: str) -> float:
 
 
 def imported(module: str, *given: str) -> bool:
-    """Whether a command imports the module."""
+    """Return whether a vlprobe command imports a module."""
     said = subprocess.run(
         [sys.executable, "-X", "importtime", *VLPROBE[1:], *given], cwd=ROOT, capture_output=True
     )
@@ -128,7 +127,7 @@ def imported(module: str, *given: str) -> bool:
 
 
 def in_browser(chromium: object, cache: str) -> tuple[float, float]:
-    """Seconds to the first page from the start of a server, and to a page of it in another tab."""
+    """Return the seconds from the start of a server to its first page, and to another page in a new tab."""
     started = time.perf_counter()
     with serving(Path(cache), PORT):
         tab = chromium.new_page()
@@ -146,7 +145,7 @@ def in_browser(chromium: object, cache: str) -> tuple[float, float]:
 
 
 def in_test(cache: str) -> float:
-    """Seconds to the end of the first page's first run, in a process of its own."""
+    """Return the seconds to the end of the first page's first run, in a separate process."""
     script = "from streamlit.testing.v1 import AppTest; AppTest.from_file('app.py', default_timeout=60).run()"
     started = time.perf_counter()
     subprocess.run(
@@ -160,7 +159,7 @@ def in_test(cache: str) -> float:
 
 
 def main() -> None:
-    """Prints a line a question."""
+    """Print a line per measurement."""
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--repeat", type=int, default=5)
     repeat = asked.parse_args().repeat

@@ -1,19 +1,19 @@
-"""The store and the dashboard's tables at 12 million answers: `python benchmarks/store.py`.
+"""The store and the dashboard's tables with 12 million answers: `python benchmarks/store.py`.
 
-A run of LGIP over a few drawn pictures is made as always; its tables are then repeated, with other case numbers and
-made-up margins, to eight models that were asked 1.5 million cases each, in the store's own layout and schema (in a
-temporary folder, removed at the end). Measured, as the median of seven calls after a first one:
+An LGIP run on a few drawn pictures is executed as usual. Its tables are then repeated, with other case numbers and
+made-up margins, for eight models with 1.5 million cases each, in the store's own layout and schema (in a temporary
+folder that is removed at the end). The script prints the median of seven calls after a first call:
 
-    page            `views.failures`: the worst 24 colour flips that fooled one model, and how many there are: pages 1,
-                    51, 101 ... of which no row was read before, and one page again
-    outcomes        `views.outcomes`: how many cases of one kind were held, tied and fooled
-    aggregate       SQL over every answer: cases, mean margin and share fooled of each model and kind
-    estimates       `views.estimates`: every model's means and intervals, as they were stored
-    answers         `views.answers`: what all models said to 24 cases
-    runs            `views.question_sets`: what is stored; every page begins with it
+    page            `views.failures`: the worst 24 color flips that fooled one model, and how many there are, for pages
+                    1, 51, 101 ... whose rows were not read before, and for one page again
+    outcomes        `views.outcomes`: how many cases of one kind fooled the model, were tied, or did not
+    aggregate       SQL over every answer: cases, mean margin and share fooled for each model and kind
+    estimates       `views.estimates`: the stored means and intervals of every model
+    answers         `views.answers`: the answers of all models to 24 cases
+    runs            `views.question_sets`: the stored question sets, which every page reads first
 
-and Explore as `streamlit.testing` runs it, without a browser: its first run, and a changed filter,
-each on choices that were not asked before. In a browser: `benchmarks/clock.py`.
+and Explore in `streamlit.testing`, without a browser: its first run, and a changed filter, each on choices that were
+not requested before. For times in a browser, see `benchmarks/clock.py`.
 """
 
 import argparse
@@ -36,7 +36,7 @@ GOALS = {"a new page": 50, "page again": 50, "aggregate": 300, "estimates": 20}
 
 
 def fill(root: Path, cases: int, pictures: int = 0) -> str:
-    """Writes the store; returns its question set. With `pictures`, its items have so many files of their own."""
+    """Write the store, and return the key of its question set. `pictures` is the number of picture files; 0 for 20."""
     import numpy as np
     import pyarrow as pa
 
@@ -150,14 +150,14 @@ def _own(facts: dict) -> dict:
 
 
 def clock(task: Callable[[], object]) -> float:
-    """Milliseconds."""
+    """Return the milliseconds that a task takes."""
     started = time.perf_counter()
     task()
     return 1000 * (time.perf_counter() - started)
 
 
 def tables(root: Path, key: str) -> None:
-    """The views, each a first time and then seven times."""
+    """Time each view, once for the first call and then for seven more calls."""
     from vlprobe import views
     from vlprobe.storage.store import Store
     from vlprobe.views.filter import Filter
@@ -201,7 +201,7 @@ def tables(root: Path, key: str) -> None:
 
 
 def page(key: str) -> None:
-    """Explore as Streamlit's own test runs it."""
+    """Time Explore in Streamlit's AppTest."""
     from streamlit.testing.v1 import AppTest
 
     os.chdir(ROOT)
@@ -227,7 +227,7 @@ def page(key: str) -> None:
 
 
 def told(name: str, took: float | list[float]) -> None:
-    """A line of a page, or of the slowest and the median change of it."""
+    """Print the time of a page, or the slowest and the median of its changes."""
     if isinstance(took, float):
         print(f"{name:22}{took:10.1f}{'':11}{1000:>7}")
     else:
@@ -237,7 +237,7 @@ def told(name: str, took: float | list[float]) -> None:
 
 
 def main() -> None:
-    """Fills a temporary store and prints a line a question."""
+    """Fill a temporary store, and print a line per measurement."""
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--cases", type=int, default=CASES, help="of each of the eight models")
     asked.add_argument(

@@ -1,9 +1,9 @@
-"""A million rows linted without their pictures, and a tar gone through, beside `tar t`.
+"""Check a million rows without pictures, and index a tar file, compared with `tar t`.
 
     python benchmarks/tables.py [ROWS]
 
-Prints seconds of work (of one core) and the highest memory of each, and the speed of the index of a tar
-as a multiple of `tar t`'s on the same file, the fastest of five.
+Prints the CPU seconds and the peak memory for each table, and the speed of indexing a tar file relative to `tar t` on
+the same file, as the fastest of five runs.
 """
 
 import random
@@ -26,7 +26,7 @@ WORDS = ("red", "blue", "dog", "cat", "horse", "sitting", "near", "under", "the"
 
 
 def write_tables(folder: Path, n_rows: int) -> list[Path]:
-    """Two rows a picture, no two captions alike."""
+    """Write tables with two rows per picture and no duplicate captions."""
     draw = random.Random(1)
     captions = [f"A {' '.join(draw.choices(WORDS, k=9))} number {n}." for n in range(n_rows)]
     table = pa.table({"image": [f"{n // 2:09d}.jpg" for n in range(n_rows)], "caption": captions})
@@ -39,13 +39,13 @@ def write_tables(folder: Path, n_rows: int) -> list[Path]:
 
 
 def _foil(words: list[str], draw: random.Random) -> str:
-    """The caption with one of its words drawn anew."""
+    """Replace a random word in a caption."""
     words[draw.randrange(1, 10)] = draw.choice(WORDS)
     return " ".join(words)
 
 
 def lint(file: Path) -> tuple[float, float, float]:
-    """Seconds of work, seconds by the clock, and MiB of `check --no-pictures`."""
+    """Return CPU seconds, clock seconds and peak MiB of `check --no-pictures` on a table."""
     program = (
         "import resource, sys; from vlprobe.cli.main import main\n"
         "try: main(['--cache', sys.argv[2], 'check', '--no-pictures', sys.argv[1]])\n"
@@ -60,7 +60,7 @@ def lint(file: Path) -> tuple[float, float, float]:
 
 
 def fastest(act) -> float:
-    """Seconds of work of the fastest of five."""
+    """Return the CPU seconds of the fastest of five calls."""
     seconds = []
     for _ in range(5):
         start = time.process_time() + sum(_children())
@@ -75,7 +75,7 @@ def _children() -> tuple[float, float]:
 
 
 def index_of_tar(folder: Path) -> tuple[float, float]:
-    """Seconds of work of `tar t`, and of our index, of a tar of MEMBERS files of 20 KB."""
+    """Return the CPU seconds of `tar t` and of vlprobe's index, for a tar of MEMBERS files of 20 KB."""
     file = folder / "shard.tar"
     with tarfile.open(file, "w", format=tarfile.USTAR_FORMAT) as tar:
         for number in range(MEMBERS):
@@ -90,15 +90,15 @@ def index_of_tar(folder: Path) -> tuple[float, float]:
 
 
 class Zeros:
-    """A file of zeros without an end."""
+    """A file with an endless sequence of zeros."""
 
     def read(self, n_bytes: int) -> bytes:
-        """That many."""
+        """Return the requested number of zeros."""
         return bytes(n_bytes)
 
 
 def main() -> None:
-    """Prints all."""
+    """Run all measurements, and print a line for each."""
     n_rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     with tempfile.TemporaryDirectory() as name:
         for file in write_tables(Path(name), n_rows) if n_rows else ():

@@ -1,15 +1,15 @@
-"""Explore's wall at 12 million answers and on photographs: `python benchmarks/wall.py [--pictures 20000]`.
+"""Explore's wall with 12 million answers and photographs: `python benchmarks/wall.py [--pictures 20000]`.
 
-The store of `benchmarks/store.py` (eight models x 1.5 million cases of LGIP), with so many distinct JPEGs of 640 x 480
-(a drawn scene on noise, every file with bytes of its own) and 60 of 24 megapixels. In a process of its own each, as a
-server meets it: what comes first, and what comes again.
+Uses the store from `benchmarks/store.py` (eight models x 1.5 million cases of LGIP), with the given number of distinct
+JPEGs of 640 x 480 (a drawn scene with noise, each file with different bytes) and 60 of 24 megapixels. Each part runs in
+its own process, as in a fresh server, and is timed for first and for repeated requests.
 
-    wall            `views.wall.wall`: one card a picture, 60 on a page, the verdicts of eight models
-    changed filter  the same of another outcome, type, model, kind: none asked before
-    neighbours      `views.wall.neighbors`: what the drawer's arrows lead to
-    disagreements   `views.wall.disagreements`: only one of two believes
-    patterns        `views.patterns.patterns`: all pairs of words, tested by picture
-    thumbnails      60 data addresses: stored, in memory, made now, made of 24 megapixels; and what a run pays a picture
+    wall            `views.wall.wall`: one card per picture, 60 on a page, with the results of eight models
+    changed filter  the wall for another outcome, type, model or kind that was not requested before
+    neighbours      `views.wall.neighbors`: the cases that the drawer's arrows lead to
+    disagreements   `views.wall.disagreements`: cases that fool only one of two models
+    patterns        `views.patterns.patterns`: all word pairs, tested by picture
+    thumbnails      60 data addresses: stored, in memory, made now, made of 24 megapixels; and a run's time per picture
 """
 
 import argparse
@@ -36,7 +36,7 @@ GOALS = {
 
 
 def photographs(folder: Path, count: int, size: tuple[int, int], name: str) -> None:
-    """JPEGs that take as long to open as photographs do; each has a comment of its own, and so bytes of its own."""
+    """Write JPEGs that take as long to open as photographs; a comment makes the bytes of each file unique."""
     import numpy as np
     from PIL import Image
 
@@ -60,14 +60,14 @@ def photographs(folder: Path, count: int, size: tuple[int, int], name: str) -> N
 
 
 def clock(task: Callable[[], object]) -> tuple[float, float]:
-    """Milliseconds by the clock, and of processors."""
+    """Return the milliseconds that a task takes by the clock, and in CPU time."""
     started, worked = time.perf_counter(), time.process_time()
     task()
     return 1000 * (time.perf_counter() - started), 1000 * (time.process_time() - worked)
 
 
 def print_times(name: str, *took: tuple[float, float], of: int = 1) -> None:
-    """A line: median and slowest by the clock, and the median of what processors did, which other work changes less."""
+    """Print the median and the slowest clock time, and the median CPU time, which depends less on other processes."""
     by_clock, by_processor = zip(*took, strict=True)
     numbers = statistics.median(by_clock), max(by_clock), statistics.median(by_processor)
     print(
@@ -76,7 +76,7 @@ def print_times(name: str, *took: tuple[float, float], of: int = 1) -> None:
 
 
 def walls(root: Path) -> None:
-    """The views."""
+    """Time the views behind the wall."""
     from vlprobe import views
     from vlprobe.storage.store import Store
     from vlprobe.views.filter import Filter
@@ -141,7 +141,7 @@ def walls(root: Path) -> None:
 
 
 def thumbnails(root: Path) -> None:
-    """Sixty data addresses, each in the way that is named."""
+    """Time sixty thumbnails for each way of getting them: stored, in memory, or newly made."""
     from vlprobe.scoring import pictures
     from vlprobe.scoring import thumbnails as small
     from vlprobe.storage import thumbnails as stored
@@ -170,7 +170,7 @@ def thumbnails(root: Path) -> None:
 
 
 def main() -> None:
-    """Fills a temporary store, and measures each part in a fresh process."""
+    """Fill a temporary store, and time each part in a fresh process."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--cases", type=int, default=CASES, help="of each of the eight models")
     parser.add_argument("--pictures", type=int, default=20_000)

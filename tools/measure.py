@@ -1,9 +1,8 @@
-"""Accuracy of a demo model on scenes it was not trained on: a second, plain computation next to the probes, for the
-model card.
+"""Accuracy of a demo model on scenes that it was not trained on, computed in a second, simpler way for the model card.
 
-Nothing here uses the package's own edits or metrics: captions are flipped by swapping one word,
-wrapped by plain formatting, and counted in a loop, so that a mistake in one place cannot hide in
-the other.
+This module does not use the package's edits or metrics. Captions are flipped by swapping one word,
+wrapped by plain string formatting, and counted in a loop, so that a mistake in the package or in
+this module shows up as a difference.
 """
 
 import re
@@ -23,14 +22,14 @@ _BATCH = 250
 
 
 def measure(path: Path, split: str, n: int) -> dict[str, float]:
-    """Scores of a checkpoint on the first n scenes of a split, five captions each.
+    """Measure a checkpoint on the first n scenes of a split, with five captions per scene.
 
     Returns:
-        i2t_r1, t2i_r1: share of queries whose best match is right (chance 1/n).
-        pr_color, pr_object, pr_number: share of captions that score higher than the same caption
-            with one word of that kind swapped (chance .5), and n_color, ...: of how many captions.
-        e_inv: mean absolute change of the cosine when a scene's first caption goes, as it is, into
-            each of the eight templates that change it.
+        i2t_r1, t2i_r1: the share of queries whose best match is right (chance 1/n).
+        pr_color, pr_object, pr_number: the share of captions that score higher than the same caption
+            with one word of that kind swapped (chance .5); n_color, ...: the number of such captions.
+        e_inv: the mean absolute change in the cosine when the first caption of a scene is inserted,
+            unchanged, into each of the eight templates that change it.
     """
     model, transform, tokenize = load_checkpoint(path)
     scenes = distinct(split, n)
@@ -74,8 +73,9 @@ def measure(path: Path, split: str, n: int) -> dict[str, float]:
 
 
 def flip(text: str, kind: str) -> str:
-    """The text with its first word of that kind swapped for another, drawn by hash; empty where
-    it has none.
+    """Swap the first word of a kind in a text for another word of the same kind, drawn by hash.
+
+    Returns "" if the text has no such word.
     """
     words = _WORDS[kind]
     match = re.search(rf"\b({'|'.join(words)})\b", text, re.IGNORECASE)

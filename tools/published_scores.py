@@ -1,11 +1,11 @@
-"""Published scores of ALBEF, BLIP, BLIP-2 and X-VLM on VALSE and Winoground, into a cache to look at.
+"""Store the published scores of ALBEF, BLIP, BLIP-2 and X-VLM on VALSE and Winoground in a cache, and print metrics.
 
     python tools/published_scores.py DATA [--cache CACHE]
 
-DATA holds `scores/` (winoground_*.jsonl and valse_*.csv, of e-bug/fine-grained-evals), `valse/` (VALSE's files) and
-pictures in `coco_real/val2017`, as many as there are. Winoground's texts and pictures may not be given away: where
-DATA has no `winoground.jsonl`, stand-ins take their place ("Winoground 7, caption 0"). Printed is what the models get,
-in per cent, beside what others measured.
+DATA contains `scores/` (winoground_*.jsonl and valse_*.csv from e-bug/fine-grained-evals), `valse/` (VALSE's files) and
+COCO pictures in `coco_real/val2017`, as far as available. Winoground's texts and pictures may not be redistributed, so
+placeholder texts ("Winoground 7, caption 0") are used if DATA has no `winoground.jsonl`. The script prints each model's
+metrics in percent next to the values published by others.
 """
 
 import argparse
@@ -35,7 +35,7 @@ PUBLISHED = {
 
 
 def stand_ins(folder: Path) -> Path:
-    """Winoground's 400 pairs by their numbers alone."""
+    """Write placeholder texts for Winoground's 400 pairs, which are identified only by number."""
     rows = [
         {
             "id": number,
@@ -51,7 +51,7 @@ def stand_ins(folder: Path) -> Path:
 
 
 def main() -> None:
-    """Runs all that is not stored yet, and prints it."""
+    """Store all runs that are not stored yet, and print their metrics."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("--cache", default=DEFAULT)

@@ -1,7 +1,7 @@
 """Write the reference pages of the documentation from the code: `python -m tools.reference`.
 
-Commands come from their help, options and metrics from the probes, layouts of tables from the reader's list, columns
-of the export from its schema, and file formats from the docstrings of their readers. A test compares the pages with
+Commands come from their help texts, options and metrics from the probes, table layouts from the reader's list, export
+columns from the export schema, and file formats from the docstrings of their readers. A test compares the pages with
 `pages()`.
 """
 
@@ -65,7 +65,7 @@ BECOMES = {  # kind of a layout to the cases that its rows become
 
 
 def pages() -> dict[str, str]:
-    """Return the text of each reference page by its file name."""
+    """Return the text of each reference page, keyed by file name."""
     return {
         "commands.md": _page("Commands", _commands()),
         "options.md": _page("Options of the probes", _options()),
@@ -172,7 +172,7 @@ def _columns() -> Iterator[str]:
 
 
 def _layout_row(name: str) -> tuple[str, str, str]:
-    """Return name, columns and use of a layout; columns that not all its forms have are alternatives."""
+    """Return the name, columns and use of a table layout. Columns that only some of its forms have are alternatives."""
     layouts = [layout for layout in LAYOUTS if layout.name == name]
     forms = [dict.fromkeys((*form.columns.values(), *form.needs)) for form in layouts]
     required = [
@@ -190,7 +190,7 @@ def _layout_row(name: str) -> tuple[str, str, str]:
 
 
 def write() -> None:
-    """Write the pages."""
+    """Write the reference pages to docs/reference."""
     FOLDER.mkdir(exist_ok=True)
     for name, text in pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")

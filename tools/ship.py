@@ -1,9 +1,9 @@
 """Build the bundled results: `python -m tools.ship CACHE`.
 
-Every demo model runs every probe on that probe's data, in the cache (stored results are reused). The runs are then
-written as entries of `vlprobe/storage/shipped_results`: all their tables in the encoding that is smallest, with
-pictures by relative names, which `datasets.drawn` draws on any machine. No number is changed; only those that no page
-shows are removed (`_shown`).
+Every demo model runs every bundled probe on that probe's default dataset, in the cache (stored results are reused). The
+runs are then written to `vlprobe/storage/shipped_results`, with all tables in their smallest encoding and with relative
+picture names, which `datasets.drawn` can draw on any machine. No number is changed. Only numbers that no page shows are
+removed (see `_shown`).
 """
 
 import io
@@ -52,12 +52,12 @@ _OWN_FACTS = ("files", "schema", "sha256")
 
 
 def models() -> tuple[str, ...]:
-    """Return the models with bundled answers: all bundled ones except the controls."""
+    """Return the names of the models with bundled answers: all demo models except the controls."""
     return tuple(registry.families("models")[FAMILY].names())
 
 
 def runs(store: Store, progress: Progress | None = None) -> list[dict]:
-    """Return the manifests of all bundled runs, after running those that are not stored yet."""
+    """Return the manifests of all bundled runs. Runs that are not stored yet are executed first."""
     return [
         manifest
         for probe in PROBES
@@ -71,19 +71,19 @@ def ship(
     target: Path,
     contents: Mapping[str, bytes] = MappingProxyType({}),
 ) -> int:
-    """Write the runs, their questions and the model checks into a separate store.
+    """Write runs, their question sets and the model checks to a new store.
 
     Args:
-        store: The cache that holds the runs.
+        store: The cache that contains the runs.
         manifests: The manifests of the runs.
-        target: The folder of the new store, replaced completely.
-        contents: Further files of the new store by their relative paths.
+        target: The folder for the new store; an existing folder is replaced completely.
+        contents: Additional files for the new store, by relative path.
 
     Returns:
-        Its size in bytes.
+        The size of the new store in bytes.
 
     Raises:
-        InvalidInput: it would be larger than LARGEST, or would hold a path of this machine.
+        InvalidInput: The store would be larger than LARGEST, or would contain a path on this machine.
     """
     unfinished = target.with_name(f".{target.name}.tmp")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -108,8 +108,8 @@ def ship(
 
 
 def _lost_pictures(store: Store, manifests: list[dict]) -> dict[str, np.ndarray]:
-    """Compute by case key for which cases a model ranks the picture first among unmixed ones, and loses it to a mixed
-    one: bool of shape (n_cases,).
+    """Find, by case key, the cases in which a model ranks the picture first among unmixed pictures but below a mixed one:
+    bool of shape (n_cases,).
     """
     lost = {
         manifest["case_key"]: np.zeros(manifest["n_cases"], dtype=bool) for manifest in manifests
@@ -124,15 +124,15 @@ def _lost_pictures(store: Store, manifests: list[dict]) -> dict[str, np.ndarray]
 
 
 def _shown(name: str, table: pa.Table, is_lost: np.ndarray) -> pa.Table:
-    """Replace large values that no page shows by empty lists and nulls.
+    """Replace large values that no page shows with empty lists and nulls.
 
-    These are the similarities between the captions of a picture (metrics have used them), and the top of a gallery in
-    which no model is fooled.
+    These are the similarities between the captions of a picture (which were only needed for metrics), and the top of a
+    gallery in which no model is fooled.
 
     Args:
-        name: The name of the table's file.
+        name: The file name of the table.
         table: The stored table.
-        is_lost: See `_lost_pictures`.
+        is_lost: The result of `_lost_pictures` for the table's cases.
     """
     if name == _FRONTS:
         columns = [
@@ -164,10 +164,10 @@ def _copy_entry(entry: Entry, copy: Entry, root: Path, is_lost: np.ndarray) -> N
 
 
 def portable(table: pa.Table, root: Path) -> pa.Table:
-    """Return the table with the pictures of this cache named relative to it.
+    """Return a table in which the cache's pictures have names relative to the cache.
 
     Raises:
-        InvalidInput: a path of this machine is left.
+        InvalidInput: The table still contains a path on this machine.
     """
     for index, field in enumerate(table.schema):
         values = table[field.name].to_pylist()
@@ -192,7 +192,7 @@ def _refuse_paths(text: str, root: Path) -> None:
 
 
 def _write(path: Path, table: pa.Table) -> dict[str, object]:
-    """Write a table with the smallest encoding of each column; return its line in a manifest."""
+    """Write a table with the smallest encoding for each column, and return its entry in a manifest."""
     encodings: dict[str, str] = {}
     dictionaries: list[str] = []
     for field in table.schema:
@@ -224,7 +224,7 @@ def _write(path: Path, table: pa.Table) -> dict[str, object]:
 
 
 def _encodings(field: pa.Field) -> Iterator[tuple[list[str], str]]:
-    """Yield the Parquet columns of a field with each encoding that they may have; "" is plain."""
+    """Yield the names of a field's Parquet columns with each encoding that they support; "" is the plain encoding."""
     leaf, names = field.type, [field.name]
     if pa.types.is_list(leaf):
         leaf, names = leaf.value_type, [f"{field.name}.list.element"]
@@ -268,7 +268,7 @@ def _copy_examinations(store: Store, copy: Store, manifests: list[dict]) -> None
 
 
 def _write_thumbnails(copy: Store, manifests: list[dict]) -> None:
-    """Write thumbnails of the scenes that most probes use; those of pairs are drawn when shown."""
+    """Write thumbnails for the scenes that most probes use. Pictures of pairs are drawn when a page shows them."""
     names = {
         name
         for case_key in dict.fromkeys(manifest["case_key"] for manifest in manifests)
@@ -283,7 +283,7 @@ def _write_thumbnails(copy: Store, manifests: list[dict]) -> None:
 
 
 def main(arguments: list[str]) -> str:
-    """Run everything that is missing in the cache, write the bundled store and return a line with its size."""
+    """Run everything that is missing in the cache, write the bundled store, and return a summary line with its size."""
     store = Store(arguments[0])
     manifests = runs(store)
     size = ship(store, manifests, shipped.FOLDER)

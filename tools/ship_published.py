@@ -1,11 +1,11 @@
-"""Builds the bundled answers of real models: `python -m tools.ship_published FOLDER [PHOTOGRAPH...]`.
+"""Build the bundled answers of real models: `python -m tools.ship_published FOLDER [PHOTOGRAPH...]`.
 
-FOLDER has the files that the authors published: `gpt4v/` (SugarCrepe's gpt-4v-results), `bivlc/` (BiVLC's
-results) and `valse/` (fine-grained-evals' outputs). Next to it are `scores/` (the rest of these
-outputs), the questions (`sugarcrepe/data/`, `valse/`, each with its LICENSE) and COCO's photographs
-with their annotations (`coco_real/val2017/`, `coco_real/annotations/`). Photographs are bundled if their license
-allows it; with names of photographs, exactly these, and the build stops if one may not be redistributed. No answer is
-computed here, and none is changed.
+FOLDER contains the files that the authors published: `gpt4v/` (SugarCrepe's gpt-4v-results), `bivlc/` (BiVLC's
+results) and `valse/` (outputs of fine-grained-evals). Its parent folder also contains `scores/` (the other outputs of
+fine-grained-evals), the question sets (`sugarcrepe/data/`, `valse/`, each with its LICENSE) and COCO's photographs with
+annotations (`coco_real/val2017/`, `coco_real/annotations/`). Photographs are bundled if their license allows it. If
+photographs are named, exactly these are bundled, and the build fails if one may not be redistributed. The script does
+not compute or change any answer.
 """
 
 import functools
@@ -96,7 +96,7 @@ SCORED: dict[str, tuple[str, str, ScoreType]] = {  # by the end of the file's na
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as the published answers name it; texts are stripped."""
+    """A question, identified as in the published answers; texts are stripped."""
 
     subset: str
     file: str  # of the picture
@@ -106,7 +106,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Photograph:
-    """A photograph that is bundled."""
+    """A bundled photograph with its credit."""
 
     file: str
     content: bytes
@@ -122,18 +122,18 @@ def build(
     """Store all published answers to both question sets, and write the bundled store.
 
     Args:
-        folder: The files that the authors published, see this module.
-        target: The folder of the new store, replaced completely.
-        progress: Receives the progress.
-        required: File names of the photographs to bundle; if empty, all that are allowed.
+        folder: The folder with the files that the authors published; see the module docstring.
+        target: The folder for the new store; an existing folder is replaced completely.
+        progress: An object that receives progress updates.
+        required: File names of the photographs to bundle; if empty, all whose license allows it.
 
     Returns:
-        Its size in bytes.
+        The size of the bundled store in bytes.
 
     Raises:
-        InvalidInput: A photograph or an answer is missing, a photograph may not be redistributed,
-            there are answers to questions that are not in the set or several to one, or two orders
-            differ in their number of answers.
+        InvalidInput: A photograph or an answer is missing, a photograph may not be redistributed, an answer
+            belongs to no question in the set, a question has several answers, or the two orders have
+            different numbers of answers.
     """
     data = folder.resolve().parent
     with tempfile.TemporaryDirectory() as scratch:
@@ -189,7 +189,7 @@ def _answer(
 
 
 def sugarcrepe_items(folder: Path, cache: Path) -> list[Item]:
-    """SugarCrepe's questions with those that it removed after the answers were published, in its order."""
+    """Load SugarCrepe's questions in order, including those that were removed after the answers were published."""
     items: list[Item] = []
     for item in registry.load_dataset(f"triplets:{folder}", cache).items:
         before = f"{item.tags['subset']}/{int(item.id.rpartition('/')[2]) - 1}"
@@ -203,7 +203,7 @@ def sugarcrepe_items(folder: Path, cache: Path) -> list[Item]:
 
 
 def valse_items(folder: Path, cache: Path) -> list[Item]:
-    """VALSE's questions that annotators confirmed; those about one picture are one cluster."""
+    """Load the VALSE questions that annotators confirmed. Questions about the same picture form one cluster."""
     nowhere = cache / "no-pictures"
     nowhere.mkdir(parents=True, exist_ok=True)
     name = f"pairs:{folder}@{nowhere}+unpictured"
@@ -211,7 +211,7 @@ def valse_items(folder: Path, cache: Path) -> list[Item]:
 
 
 def _with_name(item: Item) -> Item:
-    """Return the item with the name of its picture in a cache: COCO's by the number, which all years share."""
+    """Name an item's picture as in a cache: COCO pictures by the number that all releases of COCO share."""
     assert item.image is not None
     match = COCO_NAME.fullmatch(item.image.path.name)
     relative = bundled.PICTURES / "valse" / item.image.path.name
@@ -219,13 +219,13 @@ def _with_name(item: Item) -> Item:
 
 
 def question_of(item: Item) -> Question:
-    """Return the item as the published answers name it."""
+    """Return an item's question in the form that identifies it in the published answers."""
     file = item.image.path.name if item.image else ""
     return Question(item.tags["subset"], file, item.captions[0].strip(), item.foils[0].strip())
 
 
 def sugarcrepe_models(folder: Path, items: Sequence[Item]) -> list[PublishedAnswers]:
-    """Load the answers of GPT-4V, in both orders, and of the CLIPs of BiVLC. Raises InvalidInput."""
+    """Load the answers of GPT-4V in both orders, and of BiVLC's CLIP models. Raises InvalidInput."""
     orders = [gpt4v_answers(folder / "gpt4v" / order) for order in ORDERS]
     if len(orders[0]) != len(orders[1]):
         raise InvalidInput(
@@ -243,7 +243,10 @@ def sugarcrepe_models(folder: Path, items: Sequence[Item]) -> list[PublishedAnsw
 
 
 def gpt4v_answers(folder: Path) -> dict[Question, bool]:
-    """Return whether GPT-4V chose the true caption, from the files gpt4v-SUBSET.json of one order of captions."""
+    """Read from the files gpt4v-SUBSET.json in a folder whether GPT-4V chose the true caption of each question.
+
+    A folder has the answers for one order of the captions.
+    """
     rows: list[tuple[Question, object]] = []
     for file in sorted(folder.glob("gpt4v-*.json")):
         answers = answer_logs.read_log(file, score_file.read_content(file))
@@ -261,7 +264,7 @@ def gpt4v_answers(folder: Path) -> dict[Question, bool]:
 
 
 def clip_answers(file: Path) -> dict[Question, bool]:
-    """Return whether a CLIP of BiVLC chose the true caption."""
+    """Read whether a CLIP model from BiVLC chose the true caption of each question."""
     verdicts = {"1": True, "0": False}
     rows: list[tuple[Question, object]] = []
     for _, row in read_table(file):
@@ -272,7 +275,7 @@ def clip_answers(file: Path) -> dict[Question, bool]:
 
 
 def _distinct(source: Path, rows: Iterable[tuple[Question, object]]) -> dict[Question, bool]:
-    """Return the answers by question. Raises InvalidInput for two to one question, and for no true or false."""
+    """Return the answers by question. Raises InvalidInput if a question has two answers or one is not true or false."""
     answers: dict[Question, bool] = {}
     for question, answer in rows:
         if not isinstance(answer, bool):
@@ -292,10 +295,10 @@ def _distinct(source: Path, rows: Iterable[tuple[Question, object]]) -> dict[Que
 def verdict_table(
     items: Sequence[Item], orders: Sequence[Mapping[Question, bool]], source: Path
 ) -> ScoreTable:
-    """Build the table of answers to the items, one column per order.
+    """Build a table of answers to the items, with one column per order.
 
     Raises:
-        InvalidInput: There is no answer to an item, or one to a question that is not in the set.
+        InvalidInput: An item has no answer, or an answer belongs to a question that is not in the set.
     """
     questions = [question_of(item) for item in items]
     known = set(questions)
@@ -317,7 +320,7 @@ def verdict_table(
 
 
 def valse_models(folders: Sequence[Path], items: Sequence[Item]) -> list[PublishedAnswers]:
-    """Return the models of fine-grained-evals with their scores of VALSE's captions and foils."""
+    """Load the models from fine-grained-evals with their scores for VALSE's captions and foils."""
     models = []
     for suffix, (name, about, scale) in SCORED.items():
         paths = [folder / f"valse_{suffix}.csv" for folder in folders]
@@ -336,15 +339,15 @@ def valse_models(folders: Sequence[Path], items: Sequence[Item]) -> list[Publish
 def collect_photographs(
     names: Iterable[str], folder: Path, required: Sequence[str] = ()
 ) -> list[Photograph]:
-    """Collect the photographs of a question set that may be redistributed, in their bundled form.
+    """Collect a question set's photographs that may be redistributed, in the form in which they are bundled.
 
     Args:
-        names: File names of the pictures of the questions.
-        folder: Has COCO's photographs in `val2017` and their licenses in `annotations/*.json`.
-        required: Names that must be bundled; if empty, all whose license allows it are.
+        names: File names of the pictures in the question set.
+        folder: A folder with COCO's photographs in `val2017` and their licenses in `annotations/*.json`.
+        required: Names of photographs that must be bundled; if empty, all whose license allows it.
 
     Raises:
-        InvalidInput: A required photograph may not be redistributed, or is unknown; or a photograph is missing.
+        InvalidInput: A required photograph may not be redistributed or is unknown, or a photograph is missing.
     """
     images, licenses = _annotations(folder / "annotations")
     photographs = []
@@ -374,7 +377,7 @@ def collect_photographs(
 
 
 def _annotations(folder: Path) -> tuple[dict[str, dict], dict[object, dict]]:
-    """COCO's images by file name, and its licenses by number. Raises InvalidInput."""
+    """Read COCO's images by file name, and its licenses by number. Raises InvalidInput if there are none."""
     images: dict[str, dict] = {}
     licenses: dict[object, dict] = {}
     for file in sorted(folder.glob("*.json")):
@@ -390,7 +393,7 @@ def _annotations(folder: Path) -> tuple[dict[str, dict], dict[object, dict]]:
 
 
 def _resized(path: Path) -> bytes:
-    """Return the file, or a smaller copy if it is larger than LONGEST_SIDE. Raises InvalidInput."""
+    """Return a photograph's file, or a smaller copy if a side is longer than LONGEST_SIDE. Raises InvalidInput."""
     content = pictures.read_bytes(path)
     image = pictures.decode(content, str(path))
     if max(image.size) <= LONGEST_SIDE:
@@ -421,7 +424,7 @@ def _credits(
     models: Sequence[PublishedAnswers],
     licenses: Mapping[str, Path],
 ) -> bytes:
-    """CREDITS.md: every photograph, every model's answers, and the license texts."""
+    """Write CREDITS.md, which lists every photograph, every model with answers, and the license texts."""
     lines = [
         "# Credits",
         "",
@@ -460,7 +463,7 @@ def _credits(
 
 
 def main(arguments: Sequence[str]) -> str:
-    """Build the bundled answers and return a line with their size; exit with one line for a mistake."""
+    """Build the bundled answers and return a summary line with their size; exit with one line if an error occurs."""
     if not arguments:
         sys.exit("Usage: python -m tools.ship_published FOLDER [PHOTOGRAPH...]")
     folder, *required = arguments

@@ -1,7 +1,7 @@
 """Train the bundled demo models: `python -m tools.train_demo --loss sigmoid --output sigmoid.safetensors`.
 
-A tiny CLIP is trained from random weights on the training split of the demo world, with OpenCLIP's
-model and losses. The pictures and captions of that split are drawn in memory first.
+A tiny CLIP model is trained from random weights on the training split of the demo world, with
+OpenCLIP's model and losses. The pictures and captions in that split are first drawn in memory.
 """
 
 import copy
@@ -70,7 +70,7 @@ _BRIGHTNESS = 0.15  # share by which a picture may get brighter or darker
 
 
 def vocabulary() -> frozenset[str]:
-    """Return every word of captions and templates of the demo world, in lower case."""
+    """Return every word in the demo world's captions and templates, in lowercase."""
     names = [
         form
         for name, others in SYNONYMS.items()
@@ -96,7 +96,7 @@ def vocabulary() -> frozenset[str]:
 
 
 def wrapped(caption: str, template: str) -> str:
-    """Insert a caption into one of LGIP's templates, with the right capital and period."""
+    """Insert a caption into one of LGIP's templates, with correct capitalization and a final period."""
     inner = caption.removesuffix(".")
     if not template.startswith("{c}"):
         inner = inner[0].lower() + inner[1:]
@@ -105,7 +105,7 @@ def wrapped(caption: str, template: str) -> str:
 
 
 def config(loss: str) -> dict:
-    """OpenCLIP's model config for a model trained with the softmax or the sigmoid loss."""
+    """Return OpenCLIP's model config for a model trained with the softmax or the sigmoid loss."""
     model_config = copy.deepcopy(_CONFIG)
     if loss == "sigmoid":
         # log 10 and -10, as in SigLIP's paper
@@ -114,8 +114,8 @@ def config(loss: str) -> dict:
 
 
 def token_ids() -> tuple[int, ...]:
-    """Return the tokens of all words of the demo world, ascending: padding first; last the end of text,
-    where CLIP pools.
+    """Return the tokens for all words of the demo world in ascending order: the padding token comes first, and the
+    end-of-text token, where CLIP pools, comes last.
     """
     tokens = tokenizer()
     used = {0, tokens.sot_token_id, tokens.eot_token_id}
@@ -126,14 +126,14 @@ def token_ids() -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """Scenes of the training split, and nothing else."""
+    """Pixels and caption tokens for scenes in the training split."""
 
     pixels: np.ndarray  # uint8 (scenes, 64, 64, 3)
     tokens: np.ndarray  # int16 (scenes, CAPTIONS, context): rows of `token_ids`
 
 
 def draw_lessons(n: int, progress: Callable[[str, float, float], None]) -> Lessons:
-    """The first n scenes of the training split, some of their captions inside one of LGIP's
+    """Draw the first n scenes of the training split. Some captions are inserted into one of LGIP's
     templates.
     """
     encode = tokenizer()
@@ -168,11 +168,11 @@ def _varied(caption: str, chance: float, template: str) -> str:
 def batches(
     lessons: Lessons, size: int, steps: int, seed: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Pictures, float32 (size, 64, 64, 3) from 0 to 1, each moved and relit a little, with one
-    caption's token rows.
+    """Yield batches of pictures, float32 (size, 64, 64, 3) from 0 to 1, with the token rows of one caption
+    each. Every picture is shifted and brightened or darkened slightly.
 
-    Every scene is seen once before any is seen again. Pictures are never mirrored and never change
-    hue: left, right and colours are what the captions speak of.
+    Every scene is used once before any scene is repeated. Pictures are never mirrored and their hue never
+    changes, because captions mention left, right and colors.
     """
     rng = np.random.default_rng(seed)
     order = np.empty(0, np.int64)
@@ -208,24 +208,24 @@ _WARM_UP = 50  # steps
 def train(
     loss: str, steps: int, seed: int, threads: int, out: Path, progress: Progress = lambda *_: None
 ) -> dict:
-    """Trains a model and writes its checkpoint.
+    """Train a model and write its checkpoint.
 
     Args:
         loss: "softmax" (symmetric contrastive loss) or "sigmoid" (SigLIP's loss).
-        steps: Of BATCH scenes each. The learning rate falls to zero at STEPS or, in a longer run,
-            at its end.
-        seed: Of the first weights and of the order of the scenes.
-        threads: For PyTorch. Another number changes the weights, by way of rounding.
-        out: The .safetensors file.
-        progress: Called with the stage, and how much of how much is done.
+        steps: The number of steps, with BATCH scenes each. The learning rate falls to zero at STEPS
+            or, in a longer run, at its end.
+        seed: The seed for the initial weights and for the order of the scenes.
+        threads: The number of PyTorch threads. A different number changes the weights through rounding.
+        out: The .safetensors file to write.
+        progress: A function that is called with the stage, the amount done and the total.
 
     Returns:
-        loss, steps, seed, threads, scenes, seconds, and final_loss: the mean training loss of the
+        loss, steps, seed, threads, scenes, seconds, and final_loss: the mean training loss over the
         last 20 steps.
 
     Raises:
-        InvalidInput: an unknown loss, less than one step, a file that cannot be written, or a loss
-            that is not finite.
+        InvalidInput: The loss is unknown, there is less than one step, the file cannot be written, or
+            the training loss is not finite.
     """
     import torch
 

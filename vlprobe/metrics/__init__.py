@@ -1,1 +1,1 @@
-"""Metrics of model answers, one file per family."""
+"""Metrics for model answers, one file per family."""

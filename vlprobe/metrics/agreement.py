@@ -1,6 +1,6 @@
-"""Agreement between people on labels: Krippendorff's alpha with its 95 % interval.
+"""Agreement between human judges: Krippendorff's alpha with a 95 % interval.
 
-This is a percentile interval over resampled groups (all edits of a caption are drawn together).
+The interval is a percentile interval over resampled groups (all edits of a caption are drawn together).
 """
 
 import math
@@ -21,7 +21,7 @@ def alpha(counts: np.ndarray) -> float:
     """Compute Krippendorff's alpha for unordered labels: 1 is full agreement, 0 is chance agreement.
 
     Args:
-        counts: Number of judges per object and label, integers of shape (objects, labels).
+        counts: Number of judges who gave each object each label, integers of shape (objects, labels).
 
     Returns:
         Alpha; NaN if no two judges labeled the same object, or if all gave the same label.
@@ -44,12 +44,12 @@ def alpha(counts: np.ndarray) -> float:
 
 
 def estimate(labels: np.ndarray, categories: int, groups: Sequence[int] | np.ndarray) -> Estimate:
-    """Compute alpha with its 95 % interval over resampled groups.
+    """Compute Krippendorff's alpha with a 95 % interval over resampled groups.
 
     Args:
         labels: Integers of shape (judges, n); UNJUDGED marks a missing label.
-        categories: Number of labels.
-        groups: Integer codes of shape (n,), from 0; the labels of a group are resampled together.
+        categories: Number of different labels.
+        groups: Integer codes of shape (n,), from 0; the labels in a group are resampled together.
 
     Returns:
         The estimate; its interval is NaN if there are fewer than FEWEST_ITEMS groups, or if all labels agree.

@@ -38,7 +38,7 @@ _WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 
 
 class Pair(NamedTuple):
-    """A true and a wrong caption of one picture."""
+    """A true and a wrong caption for the same picture."""
 
     picture: str  # its identity
     subset: str  # "" if the dataset has no subsets
@@ -48,7 +48,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BlindAccuracy:
-    """Share of pairs in which one method guesses the true caption without the picture; a tie counts
+    """Share of pairs in which a method guesses the true caption without seeing the picture. A tie counts
     as a failure.
     """
 
@@ -136,7 +136,7 @@ def _cross_validated(
     unit: np.ndarray,
     features: Callable[[str], Iterator[str]],
 ) -> np.ndarray:
-    """Score each pair with a logistic regression that was trained on other pictures: float64 of shape (n,)."""
+    """Score each pair with a logistic regression trained on other pictures, float64 of shape (n,)."""
     differences, n_features = _feature_differences(true, wrong, features)
     fold = np.random.default_rng(unit.max() + 1).permutation(unit.max() + 1)[unit] % FOLDS
     margin = np.zeros(len(unit))

@@ -19,7 +19,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class GroupRates:
-    """Groups of clustered answers, arrays of shape (n_groups,)."""
+    """Counts for groups of clustered answers, as arrays of shape (n_groups,)."""
 
     n_cases: np.ndarray
     n_events: np.ndarray
@@ -43,10 +43,10 @@ class GroupRates:
 
 
 def group_rates(group: np.ndarray, cluster: np.ndarray, event: np.ndarray) -> GroupRates:
-    """Compute the rate and the effective size of each group.
+    """Compute the rate and the effective sample size of each group.
 
-    The agreement within clusters is estimated over all groups, relative to each group's rate; a
-    group whose cases agree more uses its own estimate.
+    The agreement within clusters is estimated over all groups, relative to each group's rate. If the
+    cases in a group agree more than that, the group uses its own estimate.
 
     Args:
         group: Group of each case, integer codes starting at 0, shape (n,).
@@ -79,8 +79,8 @@ def group_rates(group: np.ndarray, cluster: np.ndarray, event: np.ndarray) -> Gr
 
 
 def chance_of_more(groups: GroupRates, rates: np.ndarray) -> np.ndarray:
-    """Compute the one-sided p-value of each group: the probability of at least as many events if its
-    true rate is the one in `rates`, shape (n_groups,); 1 if that rate explains as many events.
+    """Compute the one-sided p-value for each group: the probability of at least as many events as observed
+    if the group's true rate is the one in `rates`, shape (n_groups,); 1 if the observed rate is not higher.
     """
     from scipy.special import betainc
 
@@ -94,8 +94,8 @@ def chance_of_more(groups: GroupRates, rates: np.ndarray) -> np.ndarray:
 
 
 def rate_interval(groups: GroupRates) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the exact 95 % interval of each group's rate at its effective size: arrays of shape
-    (n_groups,); NaN for a group without cases.
+    """Compute the exact 95 % interval for each group's rate at the group's effective sample size, as arrays of
+    shape (n_groups,); NaN for a group without cases.
     """
     from scipy.special import betaincinv
 

@@ -71,7 +71,7 @@ def crossed_means(
 
 
 def _counts(generator: np.random.Generator, n: int) -> np.ndarray:
-    """Count how often each of n is drawn in a block of resamples: float64, (RESAMPLE_BLOCK, n)."""
+    """Count how often each of n people or pictures is drawn in a block of resamples: float64, (RESAMPLE_BLOCK, n)."""
     if n == 1:
         return np.ones((RESAMPLE_BLOCK, 1))
     return generator.multinomial(n, np.full(n, 1 / n), RESAMPLE_BLOCK).astype(np.float64)

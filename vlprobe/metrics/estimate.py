@@ -37,7 +37,7 @@ _exchangers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))  # exchange blocks
 
 
 def rate_interval(value: float, variance: float, n_items: int) -> tuple[float, float]:
-    """Compute Wilson's 95 % interval of a mean of values from 0 to 1, at its effective sample size.
+    """Compute Wilson's 95 % interval for a mean of values from 0 to 1, at the effective sample size.
 
     The design effect is the variance of the mean divided by value (1 - value) / n_items, the
     variance of the same number of single right or wrong answers. It is below 1 if an item has many
@@ -47,7 +47,7 @@ def rate_interval(value: float, variance: float, n_items: int) -> tuple[float, f
 
     Args:
         value: The mean.
-        variance: Variance of the mean, from resampled items.
+        variance: Variance of the mean, estimated from resampled items.
         n_items: Number of items with any weight (1 or more).
 
     Source: Wilson 1927; Korn and Graubard 1998 (effective sample size).
@@ -101,14 +101,14 @@ class Difference:
 
 
 def macro(value: np.ndarray, weight: np.ndarray, group: np.ndarray, item: np.ndarray) -> Measure:
-    """Compute the mean of each group, then the mean of the groups (equations 2, 4 and 5 of
+    """Average the rows in each group, so that all groups count equally in the mean (equations 2, 4 and 5 of
     LGIP as printed).
 
     Args:
-        value: Value of each row, float of shape (n,); NaN if the metric does not apply to it.
+        value: Value of each row, float of shape (n,); NaN if the metric does not apply to the row.
         weight: Weight of each row within its group, float of shape (n,).
         group: Group of each row, integer codes of shape (n,).
-        item: Item of each row, integer codes of shape (n,); all rows of a group belong to one item.
+        item: Item of each row, integer codes of shape (n,); all rows in a group belong to one item.
     """
     weight = np.where(np.isnan(value), 0.0, weight)
     n_groups = int(group.max()) + 1 if len(group) else 0
@@ -128,7 +128,7 @@ def micro(value: np.ndarray, weight: np.ndarray, item: np.ndarray) -> Measure:
 
 
 class Sums:
-    """Sums of many means and their intervals, accumulated over consecutive blocks of items.
+    """Running sums for many means and their intervals, updated with one block of items at a time.
 
     Memory grows by RESAMPLES bytes per item and does not depend on the number of cases.
     """
@@ -145,7 +145,7 @@ class Sums:
     def add(
         self, names: Sequence[Hashable], total: np.ndarray, weight: np.ndarray, item: np.ndarray
     ) -> None:
-        """Add the sums of a block of items to the measures with these names.
+        """Add the sums for a block of items to the named measures.
 
         Args:
             names: Names of the measures, without duplicates.
@@ -166,16 +166,16 @@ class Sums:
             running.counted_items.add(item[weight[index] > 0])
 
     def drop(self, name: Hashable) -> None:
-        """Remove a measure."""
+        """Remove a measure and its sums."""
         self._running.pop(name, None)
 
     def count_evenly(self, name: Hashable, strata: Iterable[tuple[Hashable, Hashable]]) -> None:
-        """Give every stratum of a measure the same weight, also in each resample.
+        """Give every stratum in a measure the same weight, also in each resample.
 
         Args:
             name: The measure, whose weights are 1 over the size of the stratum.
-            strata: The names of two measures per stratum: its values, and all of its cases,
-                whether answered or not.
+            strata: For each stratum, the names of two measures: one for its values, and one for
+                all of its cases, whether answered or not.
         """
         resampled = np.zeros((2, RESAMPLES))
         for values, cases in strata:
@@ -211,7 +211,7 @@ class Sums:
 
 
 def resampled_sums(sums: np.ndarray, counts: np.ndarray, item: np.ndarray) -> np.ndarray:
-    """Compute the sums over the items in every resample, float64 of shape (n_sums, RESAMPLES).
+    """Compute each sum over the items drawn in every resample, float64 of shape (n_sums, RESAMPLES).
 
     Args:
         sums: Sums per item, shape (n_sums, items).
@@ -226,7 +226,7 @@ def resampled_sums(sums: np.ndarray, counts: np.ndarray, item: np.ndarray) -> np
 
 
 class RunningMean:
-    """Running sums of a measure: weight times value, and weight."""
+    """Running sums for one measure: weight times value, and weight."""
 
     __slots__ = ("counted_items", "observed", "resampled")
 
@@ -245,7 +245,7 @@ class BitSet:
         self._bytes = np.zeros(size // 8 + 1, dtype=np.uint8)
 
     def add(self, numbers: np.ndarray) -> None:
-        """Add the numbers, integers of shape (n,)."""
+        """Add numbers to the set, integers of shape (n,)."""
         np.bitwise_or.at(self._bytes, numbers >> 3, (1 << (numbers & 7)).astype(np.uint8))
 
     def __len__(self) -> int:
@@ -338,7 +338,7 @@ def differences(
 
 
 def p_values(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> np.ndarray:
-    """Compute the p-values of `differences` for pairs with a value on two items: float64 of shape (len(pairs),)."""
+    """Compute the p-values for `differences`, for pairs with a value on two items: float64 of shape (len(pairs),)."""
     pairs = [_common(*pair) for pair in pairs]
     p, others = np.ones(len(pairs)), []
     for index, pair in enumerate(pairs):
@@ -354,7 +354,7 @@ def p_values(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> np.ndarr
 
 
 def _group_sums(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> np.ndarray:
-    """Sum weight times value, and weight, for each pair's two models in each group: shape (2, pairs, 2, groups)."""
+    """Sum weight times value, and weight, in each group for both models of each pair: shape (2, pairs, 2, groups)."""
     n_groups = min(n_items, GROUPS)
     group = np.arange(n_items)
     if n_items > GROUPS:
@@ -391,8 +391,8 @@ def _interval(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Compute the middle 95 % of each pair's difference over resampled groups.
 
     Args:
-        sums: Shape (2, pairs, 2, groups): weight times value, and weight, of each pair's two models
-            in each group.
+        sums: Shape (2, pairs, 2, groups): weight times value, and weight, for both models in each
+            pair, in each group.
     """
     resampled, every = [], every_resample(sums.shape[3])
     for start in range(0, RESAMPLES, RESAMPLE_BLOCK):
@@ -412,8 +412,8 @@ def _interval(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Compute the share of random exchanges, including the observed one, with at least the observed
-    difference; if only the observed one has it, at most Hoeffding's bound.
+    """Compute each pair's share of random exchanges, including the observed one, with a difference at least as
+    large as observed; if only the observed one has it, at most Hoeffding's bound.
     """
     n_groups = sums.shape[3]
     # What a group's exchange adds to the first model's sums
@@ -427,7 +427,7 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
     )
 
     def n_large(first: int) -> np.ndarray:
-        """Count the exchanges in the block starting at `first` with a difference at least as large."""
+        """Count the exchanges in the block starting at `first` whose difference is at least as large."""
         size = min(EXCHANGE_BLOCK, EXCHANGES - first)
         coins = np.frombuffer(
             np.random.default_rng([n_groups, first]).bytes(size * -(-n_groups // 8)), np.uint8
@@ -451,8 +451,8 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def _whole_differences(pair: tuple[Measure, Measure], n_items: int) -> np.ndarray | None:
-    """Return twice the difference of each item's sums, as integers of shape (n_items,); None if these
-    are not whole numbers, the models' weights differ, or there are too many exchanges to count.
+    """Return twice the difference between both models' sums on each item, as integers of shape (n_items,); None if
+    these are not whole numbers, the models' weights differ, or there are too many exchanges to count.
     """
     first, second = (np.bincount(each.item, each.weight, n_items) for each in pair)
     if not np.array_equal(first, second):
@@ -467,7 +467,7 @@ def _whole_differences(pair: tuple[Measure, Measure], n_items: int) -> np.ndarra
 
 
 def exchange_p(differences: np.ndarray) -> float:
-    """Compute the exact p-value of the randomization test from integer differences of items.
+    """Compute the exact p-value of the randomization test from one integer difference per item.
 
     The sum of the differences is compared with the sums under all 2^n choices of their signs. The
     distribution of these sums is the inverse Fourier transform of the product of the items' transforms,

@@ -1,4 +1,4 @@
-"""Metrics of half-truths: preference of a short true caption over the same caption with a wrong detail.
+"""Metrics for half-truths: how often a short true caption is preferred to the same caption with a wrong detail.
 
 Rows are cases with `score_0` (the short caption), `score_2` (the caption with the true detail) and `margin` (the short
 caption's score minus the score of the caption with a wrong detail).

@@ -1,7 +1,7 @@
-"""Metrics of hard positives: a true caption, a second caption with the same meaning, and a wrong one.
+"""Metrics for hard positives: a true caption, a second caption with the same meaning, and a wrong one.
 
-Rows are cases with `score_0` (the caption), `score_1` (the second true caption) and `score_2` (the wrong one): the
-scores of the picture with each.
+Rows are cases with the picture's score for each caption: `score_0` (the true caption), `score_1` (the second true
+caption) and `score_2` (the wrong one).
 """
 
 import functools
@@ -33,7 +33,7 @@ def brittleness(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _is_tied(rows: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
-    """Return whether the wrong caption has exactly the score of one of the captions in these columns."""
+    """Return whether the wrong caption's score equals the score of a caption in one of the given columns."""
     return (rows[list(columns)].to_numpy() == rows[["score_2"]].to_numpy()).any(axis=1)
 
 

@@ -1,4 +1,4 @@
-"""Estimates of every metric from scored cases, overall and in slices, one block of cases at a
+"""Estimates for every metric from scored cases, overall and in slices, computed one block of cases at a
 time.
 """
 
@@ -21,7 +21,7 @@ Slices = dict[str, dict[str, np.ndarray]]
 
 
 def metrics_on(scale: str, metrics: Sequence[Metric]) -> list[Metric]:
-    """Return the metrics; if the scale of the scores is unknown, metrics in cosines have no value."""
+    """Return the metrics. Metrics in cosine units have no value if the scores are not on a known numeric scale."""
     if scale not in ("unknown", "verdict"):
         return list(metrics)
     return [
@@ -33,12 +33,12 @@ def metrics_on(scale: str, metrics: Sequence[Metric]) -> list[Metric]:
 
 
 class Judge:
-    """Means, intervals and counts of every metric, over all cases of a run and over each slice.
+    """Means, intervals and counts for every metric, over all cases of a run and in each slice.
 
     Args:
-        metrics: Metrics to compute, each on the rows of its kinds.
+        metrics: Metrics to compute, each on the cases whose kinds it supports.
         n_items: Number of items, including items without an included case.
-        tags: Names of tags to slice by.
+        tags: Names of the tags to slice by.
     """
 
     def __init__(self, metrics: Sequence[Metric], n_items: int, tags: Sequence[str]) -> None:
@@ -72,7 +72,7 @@ class Judge:
                 self._add(metric, slices, of_kinds)
 
     def _add(self, metric: Metric, slices: Slices, rows: pd.DataFrame) -> None:
-        """Evaluate rows of the metric's kinds."""
+        """Evaluate a metric on rows whose kinds it supports."""
         value = metric.value(rows)
         if not metric.model_free:
             value = np.where(rows["margin"].isna(), np.nan, value)
@@ -144,7 +144,7 @@ class Judge:
     def _sliced(
         self, metric: Metric, slices: Slices, rows: pd.DataFrame
     ) -> Iterator[tuple[str, np.ndarray, list]]:
-        """Return the slicing, the code of each row's slice in this block (-1: none), and the names of the slices."""
+        """Yield each slicing column, the code of each row's slice in this block (-1: none), and the slice names."""
         yield "all", np.zeros(len(rows), dtype=np.int64), [""]
         for column in self._columns:
             counts = slices[column]
@@ -161,12 +161,12 @@ class Judge:
             counts |= new_counts
 
     def estimates(self) -> pd.DataFrame:
-        """Return one row per metric, averaging and slice.
+        """Return a table with one row per metric, averaging and slice.
 
         Returns:
             `metric`, `averaging`, `by`, `slice`, `value`, `low`, `high`, `n_items`, `n_cases`
-            (cases with a weight above 0), `ties` (cases among them in which the scores that this
-            metric compares are equal).
+            (cases with a weight above 0), `ties` (cases with a weight above 0 in which the scores
+            that the metric compares are equal).
         """
         for metric in self.metrics:
             for averaging in metric.averaging if metric.name in self._strata else ():
@@ -201,7 +201,7 @@ class Judge:
         return pd.DataFrame(table, columns=pd.Index(names))
 
     def sums(self) -> pd.DataFrame:
-        """Return one row per metric, averaging and item, so that models can be compared by item.
+        """Return a table with one row per metric, averaging and item, for comparing models by item.
 
         Returns:
             `metric`, `averaging`, `item_code`, `total` (sum of weight times value), `weight`; the

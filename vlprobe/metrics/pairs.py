@@ -1,4 +1,4 @@
-"""EqBen's metrics, on samples of two pictures and two captions, where each caption is true only of
+"""EqBen's metrics for samples of two pictures and two captions, where each caption is true only of
 its own picture.
 
 Rows have the columns `score_0` to `score_3`: s11, s12, s21, s22, where s12 is the similarity of the
@@ -29,16 +29,16 @@ def _scores(rows: pd.DataFrame) -> tuple[np.ndarray, ...]:
 
 
 def margins(rows: pd.DataFrame) -> np.ndarray:
-    """Return the smallest of the four differences that should be positive; if it is above 0, the sample
-    is solved.
+    """Return the smallest of the four differences that should be positive. A sample is solved if this
+    difference is above 0.
     """
     s11, s12, s21, s22 = _scores(rows)
     return np.minimum.reduce([s11 - s12, s22 - s21, s11 - s21, s22 - s12])
 
 
 def _differences(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the smaller of the two differences that must be positive, for the text score and for the
-    image score; if it is 0, a sample fails the score only because of a tie.
+    """Compute the smaller of the two differences that the text score needs to be positive, and the same for the
+    image score. If the smaller difference is 0, the sample fails that score only because of a tie.
     """
     s11, s12, s21, s22 = _scores(rows)
     return np.minimum(s11 - s12, s22 - s21), np.minimum(s11 - s21, s22 - s12)
@@ -82,7 +82,7 @@ def equivariance_deviation(rows: pd.DataFrame) -> np.ndarray:
 
 
 def foil_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if a picture prefers its caption to a foil; for a model evaluated in both orders, the mean of both.
+    """Return 1 if a picture prefers its caption to a foil; for a model evaluated in both orders, the mean over both.
     Source: VALSE; EqBen table 8.
 
     >>> foil_accuracy(pd.DataFrame({"margin": [0.2, 0.0]})).tolist()
@@ -106,19 +106,19 @@ def _orders(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _foil_tied(rows: pd.DataFrame) -> np.ndarray:
-    """Return whether both captions score the same; an answer that changes with the order is not a tie."""
+    """Return whether both captions have the same score; an answer that changes with the order is not a tie."""
     first, second = _orders(rows)
     return zero_margin(rows) & np.isnan(first + second)
 
 
 def right_in_both_orders(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the model chose the caption in both orders; NaN if it was evaluated in one order."""
+    """Return 1 if the model chose the caption in both orders; NaN if it was evaluated in only one order."""
     first, second = _orders(rows)
     return np.where(np.isnan(first + second), math.nan, np.minimum(first, second))
 
 
 def order_flips(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the answer changes with the order of the captions; NaN if the model was evaluated in one order.
+    """Return 1 if the answer changes with the order of the captions; NaN if the model saw only one order.
 
     >>> asked_twice = pd.DataFrame({"order_12": [1.0, 0.0, 0.0], "order_21": [1.0, 1.0, 0.0]})
     >>> order_flips(asked_twice).tolist()
@@ -129,7 +129,7 @@ def order_flips(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _of_probabilities(rows: pd.DataFrame, outcome: np.ndarray) -> np.ndarray:
-    """Return the outcomes of cases whose scores are probabilities; NaN for other cases."""
+    """Return the outcomes for cases whose scores are probabilities, and NaN for other cases."""
     is_probability = (
         rows["probability"].to_numpy(bool)
         if "probability" in rows
@@ -157,7 +157,7 @@ def _rejection_tied(rows: pd.DataFrame) -> np.ndarray:
 
 
 def judged_rightly(rows: pd.DataFrame) -> np.ndarray:
-    """Return the share of captions and foils that are classified correctly (acc). Source: VALSE;
+    """Return the share of correctly classified texts in each pair of caption and foil (acc). Source: VALSE;
     EqBen table 2.
 
     >>> pair = pd.DataFrame({"score_0": [0.9, 0.7], "score_1": [0.2, 0.6], "probability": True})
@@ -196,7 +196,7 @@ def _lowest(rows: pd.DataFrame, orders: Sequence[str]) -> np.ndarray:
 
 
 class Survey(TypedDict):
-    """Facts about all cases of a run that the metrics need."""
+    """Facts about all cases in a run that the metrics need."""
 
     subset_sizes: Mapping[str, int]  # pairs in each subset
     captions_are_weaker: (
@@ -205,7 +205,7 @@ class Survey(TypedDict):
 
 
 def survey(blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
-    """Compute the Survey of a run from blocks of its scored cases."""
+    """Compute the `Survey` of a run from blocks of scored cases."""
     sizes: Counter[str] = Counter()
     accepted, rejected = 0.0, 0.0
     for rows in blocks:
@@ -218,7 +218,7 @@ def survey(blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
 
 
 def prepare(rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-    """Add the results of the survey to a block of cases: `subset_size` and
+    """Add the survey's results to a block of cases, as columns `subset_size` and
     `captions_are_weaker`.
     """
     surveyed = cast(Survey, survey_facts)

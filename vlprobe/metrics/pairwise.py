@@ -63,7 +63,7 @@ def positive_rate(rows: pd.DataFrame) -> np.ndarray:
 
 
 def scores_higher(rows: pd.DataFrame, column: str, other: str) -> np.ndarray:
-    """Return 1 if the score in one column is strictly higher than in the other, NaN if either is unknown.
+    """Return 1 if the score in `column` is strictly higher than the score in `other`; NaN if either is unknown.
 
     >>> rows = pd.DataFrame({"a": [0.5, 0.5, 0.5], "b": [0.25, 0.5, math.nan]})
     >>> scores_higher(rows, "a", "b").tolist()
@@ -88,7 +88,7 @@ def strength(subtype: np.ndarray, text_similarity: np.ndarray) -> np.ndarray:
 
 
 def quartiles(values: np.ndarray) -> tuple[float, float]:
-    """Compute the first and third quartiles of the known values; NaN if there are none."""
+    """Compute the first and third quartiles of the values that are not NaN; both are NaN if there are none."""
     finite = values[~np.isnan(values)]
     low, high = np.quantile(finite, [0.25, 0.75]) if len(finite) else (math.nan, math.nan)
     return float(low), float(high)

@@ -1,12 +1,13 @@
-"""Metrics of changed pictures: the change of scores and the share of flipped decisions when a picture is changed.
+"""Metrics for changed pictures: how scores and decisions change when a picture is changed.
 
 Rows are cases with `score_0` and `score_1` (similarity of the picture to the true and to the wrong caption),
 `score_2` and `score_3` (the same for the changed picture), and `margin` (`score_2 - score_3`).
 
-With the option `search`, rows also have SEARCH_COLUMNS for both directions: `i2t` (the picture searches its captions
-among those of all items) and `t2i` (the true caption searches the picture among those of all items): the rank of the
-right candidate with the unchanged and with the changed picture or pictures (1 is best; a tie counts against it), the
-latter if ties did not count, and the overlap of the first DEPTH results of both searches.
+With the option `search`, rows also have SEARCH_COLUMNS for both directions: `i2t` (the picture searches for its
+captions among those of all items) and `t2i` (the true caption searches for the picture among those of all items).
+They are the rank of the right candidate with unchanged pictures, the rank with changed pictures (1 is best; a tie
+counts against the right candidate), the latter rank if ties did not count, and the overlap between the first DEPTH
+results of both searches.
 """
 
 import functools
@@ -151,7 +152,7 @@ def recall_sum(rows: pd.DataFrame, column: str) -> np.ndarray:
 
 
 def survey_search(blocks: Iterable[pd.DataFrame]) -> dict[str, object]:
-    """Compute the mean `recall_sum` of the unchanged pictures for each direction and rule."""
+    """Compute the mean `recall_sum` with unchanged pictures, for each direction and rule."""
     totals: dict[tuple[str, str], np.ndarray] = {}
     for rows in blocks:
         for direction in ("i2t", "t2i"):
@@ -168,8 +169,9 @@ def survey_search(blocks: Iterable[pd.DataFrame]) -> dict[str, object]:
 
 
 def impact(rows: pd.DataFrame, direction: str) -> np.ndarray:
-    """Compute the loss of `recall_sum`, divided by the mean of the unchanged pictures under the same rule. Its mean
-    over the cases of a rule is MMI, (clean - changed) / clean of the means.
+    """Compute the loss in `recall_sum`, divided by the mean `recall_sum` with unchanged pictures under the same rule.
+
+    The mean over the cases of a rule is MMI: (clean - changed) / clean, computed from the means.
 
     Source: MMRB (arXiv 2212.08044), MultiModal Impact score, with R@1 + R@5 + R@10.
     """
@@ -179,7 +181,7 @@ def impact(rows: pd.DataFrame, direction: str) -> np.ndarray:
 
 
 def _search_metrics(direction: str, query: str, target: str) -> Iterator[Metric]:
-    """Yield the metrics of one direction of search; `query` is the plural name of its queries."""
+    """Yield the metrics for one direction of search; `query` is the plural name of its queries."""
     metric = functools.partial(
         Metric, version=1, kinds=(CHANGED,), unit="rate", chance=math.nan, tied=None
     )

@@ -1,4 +1,4 @@
-"""Power of paired tests: the smallest difference that a set can detect, and the pictures needed for a smaller one.
+"""Power of paired tests: the smallest difference that a question set can detect, and the pictures needed for less.
 
 A difference is detected with 80 % power if it is at least (z + z_80) standard errors, where z is the quantile of the
 level. The level is divided by the number of simultaneous tests. With few pictures a larger difference is needed: an
@@ -19,7 +19,7 @@ MOST_PICTURES = 2**40
 
 
 def standard_error(low: float, high: float) -> float:
-    """Compute the standard error from a 95 % interval.
+    """Compute the standard error that corresponds to a 95 % interval.
 
     >>> round(standard_error(-0.0196, 0.0196), 3)
     0.01
@@ -28,7 +28,7 @@ def standard_error(low: float, high: float) -> float:
 
 
 def detectable(error: float, n_items: int, n_tests: int = 1, is_rate: bool = True) -> float:
-    """Compute the smallest true difference that a paired test on this set detects with 80 % power.
+    """Compute the smallest true difference that a paired test on a question set detects with 80 % power.
 
     Args:
         error: Standard error of the difference, by picture.
@@ -56,7 +56,7 @@ def detectable(error: float, n_items: int, n_tests: int = 1, is_rate: bool = Tru
 def pictures_needed(
     difference: float, error: float, n_items: int, n_tests: int = 1, is_rate: bool = True
 ) -> int:
-    """Compute the number of pictures that a paired test needs to detect this difference with 80 % power.
+    """Compute the number of pictures that a paired test needs to detect a difference with 80 % power.
 
     Args:
         difference: The true difference to detect, above 0.
@@ -81,17 +81,17 @@ def pictures_needed(
 
 
 def _quantiles(n_tests: int) -> float:
-    """Compute the sum of the quantiles of the level and of the power: 2.80 for a single test."""
+    """Add the normal quantiles for the level and for the power: 2.80 for a single test."""
     return _QUANTILE(1 - ALPHA / (2 * n_tests)) + _QUANTILE(POWER)
 
 
 def _least_pictures(n_tests: int) -> int:
-    """Compute the fewest pictures that are significant if one model is ahead on all: p is 2 / 2^n; 6 for one test."""
+    """Return the fewest pictures for significance if one model is ahead on all: p is 2 / 2^n; 6 for a single test."""
     return math.floor(math.log2(2 * n_tests / ALPHA)) + 1
 
 
 def _least_share(least: int, n_items: int) -> float:
-    """Compute the share of pictures with one model ahead at which a sample has `least` with 80 % probability."""
+    """Compute the share of pictures with one model ahead at which a sample has `least` of these with 80 % power."""
     from scipy.special import betaincinv
 
     return float(betaincinv(least, n_items - least + 1, POWER))

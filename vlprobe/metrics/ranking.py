@@ -35,7 +35,7 @@ class Rankings:
 
 
 class Ranker:
-    """Ranker of queries that reuses its memory, because allocating memory takes as long as ranking.
+    """Ranks the candidates for a query. It reuses its memory, because allocating memory takes as long as ranking.
 
     >>> Ranker()(np.float32([[0.1, 0.9, 0.5]])).order.tolist()
     [[1, 2, 0]]
@@ -49,7 +49,7 @@ class Ranker:
         """Rank similarities of shape (n_versions, n), float32 or float64; float64 takes several times as
         long.
 
-        The next call overwrites the rankings.
+        The next call overwrites the returned rankings.
         """
         n_versions, n = len(values), values.shape[1]
         if self._order.shape[0] < n_versions or self._order.shape[1] != n:
@@ -78,11 +78,10 @@ class Ranker:
         return rankings
 
     def _sort(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
-        """Sort like `_sort`, with integers that hold the bits of a float, in the order of integers, above
-        the candidate's number.
+        """Sort like the function `_sort`, with integers that combine a float's bits with the candidate's number.
 
-        One sort of these integers gives the order, several times as fast as sorting the candidate
-        numbers by float.
+        The bits are arranged so that integers sort like floats. A single sort of these integers gives the
+        order, several times as fast as sorting the candidate numbers by float.
         """
         raw = (values + np.float32(0)).view(np.int32)  # -0 becomes 0
         np.right_shift(raw, 31, out=self._bits)
@@ -100,7 +99,7 @@ class Ranker:
 
 
 def _sort(values: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Write the candidate numbers, best first, to `order`, and return the positions that tie with the
+    """Write the candidate numbers, best first, to `order`, and return the positions that are tied with the
     next one.
     """
     order[:] = np.argsort(-values, kind="stable")
@@ -109,7 +108,7 @@ def _sort(values: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 
 def _tie_groups(ties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first and last position of each run of ties."""
+    """Return the first and the last position in each run of ties."""
     ends = np.flatnonzero(np.diff(ties) > 1)
     return ties[np.append(0, ends + 1)[: len(ties)]], ties[np.append(ends, -1)[: len(ties)]] + 1
 
@@ -143,8 +142,8 @@ def rank_correlation(rankings: Rankings) -> float:
 
 
 def list_correlations(rankings: Rankings) -> np.ndarray:
-    """Correlate the two ranked lists of candidate ids for each pair of versions; not a measure of
-    stability (see below). Float64 of shape (n_pairs,); NaN if either version is constant.
+    """Correlate the two ranked lists of candidate ids for each pair of versions, float64 of shape (n_pairs,);
+    NaN if either version is constant. This is not a measure of stability.
 
     Rankings that differ by one insertion at the top disagree at every later position, and candidate
     ids are arbitrary. It is included because the correlations published in PRSM (.02 to .04, with
@@ -167,7 +166,7 @@ def list_correlations(rankings: Rankings) -> np.ndarray:
 
 
 def top_overlaps(rankings: Rankings, k: int) -> np.ndarray:
-    """Compute the overlap of the first k candidates for each pair of versions: float64 of shape
+    """Compute the overlap between the first k candidates for each pair of versions, float64 of shape
     (n_pairs,).
 
     A candidate that is tied at the cutoff is weighted by the probability that a random order of the
@@ -202,8 +201,8 @@ def _mean(values: np.ndarray) -> float:
 
 
 def _border(starts: np.ndarray, ends: np.ndarray, k: int) -> tuple[int, int, float]:
-    """Return the first and last position of the candidates that tie across the cutoff, and the
-    probability that each is above it.
+    """Return the first and last position of the candidates that are tied across the cutoff, and the
+    probability that each of them is above the cutoff.
     """
     group = np.searchsorted(ends, k)
     if group < len(ends) and starts[group] < k:
@@ -213,7 +212,7 @@ def _border(starts: np.ndarray, ends: np.ndarray, k: int) -> tuple[int, int, flo
 
 
 def _inside(rank: np.ndarray, start: int, end: int, chance: float) -> np.ndarray:
-    """Compute the probability that candidates are above the cutoff, from their ranks from 0 and the `_border`."""
+    """Compute the probability that candidates are above the cutoff, from their ranks (0 is best) and the `_border`."""
     return np.where(rank < start, 1.0, np.where(rank <= end, chance, 0.0))
 
 
@@ -222,7 +221,7 @@ def _column(name: str):
 
 
 def sampled_numbers(seed: int, case_id: str, n_candidates: int, n_sampled: int) -> np.ndarray:
-    """Return the candidates sampled for a query, in ascending order; all of them if there are no more
+    """Draw the candidates for a query, in ascending order; all candidates if there are no more
     than `n_sampled`.
     """
     if n_sampled >= n_candidates:
@@ -318,7 +317,7 @@ SAMPLED_METRIC = _metric(
 
 
 def pair_measures(rankings: Rankings) -> dict[str, np.ndarray]:
-    """Compute all measures for each pair of a query's versions over one gallery, by column name:
+    """Compute all measures for each pair of versions of a query in one gallery, by column name:
     float64 of shape (n_pairs,), in the order of itertools.combinations.
     """
     return {
@@ -329,5 +328,5 @@ def pair_measures(rankings: Rankings) -> dict[str, np.ndarray]:
 
 
 def means(pairs: dict[str, np.ndarray]) -> dict[str, float]:
-    """Compute the means of `pair_measures` for a query, by column name."""
+    """Average `pair_measures` over a query's pairs of versions, by column name."""
     return {name: _mean(values) for name, values in pairs.items()}

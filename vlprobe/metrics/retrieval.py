@@ -2,7 +2,7 @@
 pictures added.
 
 Rows have the columns `rank_clean` and `rank` (1 is best; a tie with a wrong candidate counts against
-the right one; NaN if it ranks below the 10 or more candidates of an approximate search, which
+the right one; NaN if it ranks below the 10 or more results of an approximate search, which
 versions before 0.3.0 had), and `top_altered` (1 if no original scores strictly higher than the best
 altered candidate). `least_rank_clean` and `least_rank` are the ranks if ties did not count against
 the right candidate. `top_tied` is 1 if the best original and the best altered candidate score the
@@ -41,10 +41,11 @@ def recall_tied(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
 
 def drop(rows: pd.DataFrame) -> np.ndarray:
     """Compute the loss of clean R@1. Averaged with the clean hits as weights, it is (R@1 - R_new@1) / R@1.
-    A query that is right only in the altered gallery does not count as a gain. This happens only with
-    a matching head, if altered candidates push a preferred original off the short list.
 
-    Source: RoCOCO, section 4. Undefined if no query is found in the clean gallery.
+    A query that is right only in the altered gallery does not count as a gain. This happens only with a
+    matching head, if altered candidates push a preferred original off the short list.
+
+    Source: RoCOCO, section 4. The metric is undefined if no query is found in the clean gallery.
     """
     return recall(rows, "rank_clean", 1) - recall(rows, "rank", 1)
 

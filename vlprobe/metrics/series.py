@@ -22,7 +22,7 @@ BOUNDARY_THRESHOLDS = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)  # seconds; EqBen
 
 
 def boundary_scores(scores: np.ndarray) -> np.ndarray:
-    """Compute the score of a boundary between each pair of neighboring frames.
+    """Compute a score for the boundary between each pair of neighboring frames.
 
     Args:
         scores: Scores of each frame with the caption before and the caption after, shape (n_frames, 2).
@@ -55,7 +55,7 @@ def _within(seconds: float) -> Callable[[pd.DataFrame], np.ndarray]:
 
 
 def boundary_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Compute the share of table 12's thresholds within which each boundary is found."""
+    """Compute, for each boundary, the share of the tolerances in table 12 within which the model finds it."""
     return np.mean([_within(seconds)(rows) for seconds in BOUNDARY_THRESHOLDS], axis=0)
 
 

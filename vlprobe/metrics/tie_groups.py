@@ -1,4 +1,4 @@
-"""Groups of tied models, and their letters.
+"""Groups of tied models, and the letters that name the groups.
 
 Ties are not transitive: A may be tied with B, and B with C, although A is better than C. A group is therefore a
 clique: all of its models are tied with each other, and a model can be in several groups.
@@ -45,7 +45,7 @@ def tie_groups(models: Sequence[str], tied: Collection[frozenset[str]]) -> list[
 
 
 def group_letters(groups: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Return the letters of each model's groups: two models share a letter if and only if they share a group.
+    """Return the letters of each model's groups. Two models share a letter if and only if they share a group.
 
     >>> group_letters([("A", "B"), ("B", "C"), ("D",)])
     {'A': 'a', 'B': 'ab', 'C': 'b', 'D': 'c'}

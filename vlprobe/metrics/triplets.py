@@ -1,4 +1,4 @@
-"""VISLA's metrics, on triplets of two captions with the same meaning (P1, P2) and one with a
+"""VISLA's metrics for triplets of two captions with the same meaning (P1, P2) and one with a
 different meaning (N).
 
 Rows of kind `i2t` have the columns `score_0`, `score_1`, `score_2`: similarity of the picture to P1,
@@ -25,7 +25,7 @@ def _beats(rows: pd.DataFrame, winner: str, loser: str) -> np.ndarray:
 
 
 def _level(*comparisons: tuple[str, str]) -> Column:
-    """Return whether a case fails only because of a tie: the smallest winner-loser difference is 0."""
+    """Return a function that finds cases that fail only because of a tie: the smallest winner-loser difference is 0."""
 
     def tied(rows: pd.DataFrame) -> np.ndarray:
         gaps = [
@@ -55,7 +55,7 @@ def t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
 
 
 def words_t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Compute the T2T accuracy of a bag of words (Jaccard index of the word sets)."""
+    """Return 1 if a bag of words solves the text triplet (by the Jaccard index of the word sets)."""
     return _beats(rows, "overlap_01", "overlap_02") * _beats(rows, "overlap_01", "overlap_12")
 
 
