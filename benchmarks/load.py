@@ -208,7 +208,7 @@ class Session:
 
 
 def answered_sets(store: Store) -> list[Answered]:
-    """Return every model and question set whose first kind can fool a model, with the counts that its page must show."""
+    """Return every model and question set whose first kind can fool a model, with the counts that a page must show."""
     every = []
     for asked in views.runs.question_sets(store).itertuples():
         first = next(iter(views.runs.kinds(asked.probe)))

@@ -237,7 +237,7 @@ def ask_peer(command: Path, work: Path, threads: int) -> tuple[float, float]:
 
 
 def numbers_of_peer(work: Path) -> dict[str, float]:
-    """Return the peer's metrics under vlprobe's names. Its image_acc is left out, which is 1 for one picture per row."""
+    """Return the peer's metrics under vlprobe's names, without image_acc for one picture per row, which is always 1."""
     found = {
         name: json.loads((work / f"peer_{name}.json").read_text())["metrics"]
         for name in ("mscoco_captions", "sugar_crepe_add_obj", "winoground")

@@ -1,4 +1,4 @@
-"""What tests share: a small dataset made on the spot, a store in a temporary folder, the real data where it is."""
+"""Shared test helpers: a small generated dataset, stores in temporary folders, and the real data if it is available."""
 
 import atexit
 import contextlib
@@ -86,19 +86,19 @@ TOGETHER = ("tests/browser/", "tests/models/endpoint/")  # one server for each o
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the longest files first; `loadfile` deals files out in this order."""
+    """Put the longest test files first, because `loadfile` distributes files in this order."""
     places = {HERE / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 def pytest_collection_finish() -> None:
-    """A collection of garbage need not look at all that was imported: some seconds at the end of each process."""
+    """Freeze the imported objects, so that garbage collection skips them and each process ends some seconds earlier."""
     gc.freeze()
     atexit.register(gc.unfreeze)
 
 
 class Files(LoadFileScheduling):
-    """Deals out files; those in TOGETHER are one, because what they share takes longer to start than a test."""
+    """Distribute test files. Files in TOGETHER form one unit, because it takes long to start what they share."""
 
     def _split_scope(self, nodeid: str) -> str:
         return next((name for name in TOGETHER if nodeid.startswith(name)), "") or (
@@ -113,7 +113,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer | None) -> 
 
 @pytest.fixture(scope="session", autouse=True)
 def components() -> Iterator[None]:
-    """AppTest looks through all installed packages for components at each page that it opens; once is enough."""
+    """Scan for components only once. AppTest otherwise scans all installed packages for each page that it opens."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             manifest_scanner,
@@ -125,17 +125,17 @@ def components() -> Iterator[None]:
 
 @pytest.fixture
 def shared_data() -> Path:
-    """The folder with real data; the test skips where it is absent."""
+    """Return the folder with real data. The test is skipped if the folder is missing."""
     if not SHARED.is_dir():
         pytest.skip(f"needs the real data in {SHARED}")
     return SHARED
 
 
 def free_port() -> int:
-    """A port for a server that starts later.
+    """Return a free port for a server that starts later.
 
-    It is below those that the system gives to connections and to whoever asks for any port: one of
-    those may be another's before the server has it.
+    The port is below the range that the system assigns to connections and to requests for any port. A
+    port in that range could be taken before the server uses it.
     """
     first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text("ascii").split()[0])
     while True:
@@ -146,10 +146,10 @@ def free_port() -> int:
 
 
 def make_tiny(folder: Path, replaced: Sequence[Mapping[str, str]] = ()) -> str:
-    """Draw six pictures with two captions each; return the dataset's name.
+    """Draw six pictures with two captions each, and return the dataset's name.
 
-    Where `replaced` is given, the dataset has one row for each of it, with these fields in place of the
-    drawn ones.
+    If `replaced` is given, the dataset has one row for each of its entries, and the fields in an entry
+    replace the drawn ones.
     """
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
@@ -170,7 +170,7 @@ def make_tiny(folder: Path, replaced: Sequence[Mapping[str, str]] = ()) -> str:
 
 
 def make_foils(folder: Path, name: str, n: int, end: str = "") -> str:
-    """Write n pictures, each with the caption "K dogs" and the foil "K cats", in SugarCrepe's layout;
+    """Write n pictures in SugarCrepe's layout, each with the caption "K dogs" and the foil "K cats", and
     return the dataset's name.
     """
     photos = folder / "photos"
@@ -191,7 +191,7 @@ MADE_UP = {
 
 
 def facts(key: str, when: str = "2026-01-01", note: str = "") -> dict:
-    """What the manifest of a made-up run says; the keys of MADE_UP are true ones."""
+    """Return the manifest facts of a made-up run. The keys in MADE_UP are keys of real `Run` objects."""
     run = MADE_UP.get(key, next(iter(MADE_UP.values())))
     sizes = {"n_items": 3, "n_cases": 3, "spread": 0.1, "seconds": 1.0}
     return {"key": key, "case_key": key, "run": asdict(run), "finished": when, "note": note} | sizes
@@ -199,7 +199,7 @@ def facts(key: str, when: str = "2026-01-01", note: str = "") -> dict:
 
 @pytest.fixture(scope="session")
 def every_probe(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """A store in which both controls have answered a few questions of every probe."""
+    """Return a store in which both controls have answered a few cases of every probe."""
     from tests.probes.test_common import PROBES, make
     from vlprobe.runs.request import Request
     from vlprobe.runs.run import execute
@@ -218,7 +218,7 @@ def every_probe(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture(scope="session")
 def dealt_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """A store in which three models that know nothing, two of them of the tests, have answered lgip."""
+    """Return a store with lgip answers from three random models, two of which are defined in the tests."""
     from tests.views import conftest
 
     return conftest.make(tmp_path_factory.mktemp("dealt"))
@@ -226,7 +226,7 @@ def dealt_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture(scope="session")
 def mixed_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """A store in which three models that see colours, and a control, searched among mixed pictures."""
+    """Return a store in which three models that see colors, and a control, have searched among mixed pictures."""
     from tests import mixing
 
     return mixing.make(tmp_path_factory.mktemp("mixed"))
@@ -239,14 +239,14 @@ def store_again(
     changed: "Mapping[str, pa.Table] | None" = None,
     **run: str,
 ) -> None:
-    """Stores the answers of a run once more, under another key.
+    """Store the answers of a run again under another key.
 
     Args:
-        store: Where the run is.
-        manifest: Of the run.
-        key: Of the copy.
-        changed: Tables that differ from the run's, by name.
-        **run: Facts of the run that differ, such as the name of its model.
+        store: The store with the run.
+        manifest: The manifest of the run.
+        key: The key for the copy.
+        changed: Tables that replace the run's tables, by name.
+        **run: Facts about the run that differ, such as the name of the model.
     """
     import pyarrow as pa
 
@@ -263,7 +263,7 @@ def store_again(
 
 @pytest.fixture(scope="session")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """A store with lgip's answers of `control:random`, and of `guess`, which is the same answers dealt out anew."""
+    """Return a store with lgip answers from `control:random` and from `guess`, which has the same ones, shuffled."""
     import numpy as np
     import pyarrow as pa
 
@@ -291,17 +291,17 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> str:
-    """The name of a dataset of six pictures and twelve captions."""
+    """Return the name of a dataset with six pictures and twelve captions."""
     return make_tiny(tmp_path / "tiny")
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """An empty store."""
+    """Return an empty store."""
     return Store(tmp_path / "cache")
 
 
 @pytest.fixture
 def unspawned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs are written down and not begun."""
+    """Write jobs to the store without starting them."""
     monkeypatch.setattr("vlprobe.runs.jobs._spawn", lambda store, job_id: None)

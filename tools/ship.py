@@ -108,8 +108,8 @@ def ship(
 
 
 def _lost_pictures(store: Store, manifests: list[dict]) -> dict[str, np.ndarray]:
-    """Find, by case key, the cases in which a model ranks the picture first among unmixed pictures but below a mixed one:
-    bool of shape (n_cases,).
+    """Find, by case key, the cases in which a model ranks the picture first among unmixed pictures but not among all
+    pictures: bool of shape (n_cases,).
     """
     lost = {
         manifest["case_key"]: np.zeros(manifest["n_cases"], dtype=bool) for manifest in manifests

@@ -1,6 +1,6 @@
-"""One server and one browser for all tests of the dashboard, on the results that come with vlprobe.
+"""One server and one browser for all dashboard tests, with the bundled results.
 
-Without Debian's chromium the tests skip and say so; where the environment says CI, that is a failure.
+Without Debian's chromium, the tests are skipped with a message; if CI is set, they fail.
 """
 
 import base64
@@ -112,7 +112,7 @@ IDLE = """() => { const app = document.querySelector('[data-testid=stApp]');
 
 
 def chromium() -> str:
-    """The browser's path; a test run without one skips, or fails where it must not be without."""
+    """Return the path to the browser. Without a browser, the test is skipped, or fails in CI."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found:
         return found
@@ -124,7 +124,7 @@ def chromium() -> str:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the server has its log and its cache; that has answers about hostile captions."""
+    """Return the folder with the server's log and cache. The cache has answers about hostile captions."""
     folder = tmp_path_factory.mktemp("dashboard")
     captions = [{"caption": caption} for caption in HOSTILE_CAPTIONS]
     dataset = make_tiny(folder / "hostile", captions)
@@ -134,19 +134,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def stored(folder: Path) -> Store:
-    """What the server shows: the results that come with vlprobe, and those about hostile captions."""
+    """Return the store that the server shows: the bundled results, and those about hostile captions."""
     return StoreAboveShipped(folder / "cache", shipped.FOLDER)
 
 
 @pytest.fixture(scope="session")
 def hostile_key(folder: Path) -> str:
-    """Of the questions with hostile captions."""
+    """Return the key of the question set with hostile captions."""
     return Store(folder / "cache").read_runs()[0][0]["case_key"]
 
 
 @pytest.fixture(scope="session")
 def url(folder: Path) -> Iterator[str]:
-    """A server of its own."""
+    """Start a server, and return its address."""
     with serving(folder) as address:
         yield address
 
@@ -155,12 +155,12 @@ def url(folder: Path) -> Iterator[str]:
 def serving(
     folder: Path, *, with_shipped: bool = True, with_published: bool = False
 ) -> Iterator[str]:
-    """Serve the dashboard on the cache of a folder; only the processes started here are stopped.
+    """Serve the dashboard on the cache in a folder, and stop only the processes started here.
 
     Args:
-        folder: Gets `cache/` and `server.log`.
-        with_shipped: Show the bundled results of the demo models on drawn scenes.
-        with_published: Show all bundled results, as a fresh installation does.
+        folder: The folder for `cache/` and `server.log`.
+        with_shipped: Whether to show the bundled results of the demo models on drawn scenes.
+        with_published: Whether to show all bundled results, as in a fresh installation.
     """
     chromium()
     port = free_port()
@@ -217,7 +217,7 @@ def _healthy(address: str) -> bool:
 
 @pytest.fixture(scope="session")
 def driver() -> Iterator:
-    """Playwright, of which a thread can have one."""
+    """Return a Playwright instance; a thread can only have one."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -226,7 +226,7 @@ def driver() -> Iterator:
 
 @pytest.fixture(scope="session")
 def page(url: str, driver):
-    """A browser page on the server of all tests."""
+    """Return a browser page on the server that all tests share."""
     with browsing(url, driver) as page:
         page.first_told = []
         page.on("console", lambda message: page.first_told.append(message.text))
@@ -240,7 +240,7 @@ def page(url: str, driver):
 
 @contextlib.contextmanager
 def browsing(url: str, playwright) -> Iterator:
-    """A browser page that can reach this server and nothing else; the addresses that it asked for are kept."""
+    """Open a browser page that can reach only the given server, and record all other addresses that it requests."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         context = playwright.chromium.launch_persistent_context(
             profile,
@@ -272,7 +272,7 @@ def browsing(url: str, playwright) -> Iterator:
 
 @pytest.fixture(scope="session")
 def blank(driver) -> Iterator:
-    """A page for components alone, without the dashboard."""
+    """Return a page for components, without the dashboard."""
     with browsing("http://127.0.0.1:1", driver) as page:
         page.set_content(f"<html lang=en><head>{STYLE}</head><body></body></html>")
         yield page
@@ -280,7 +280,7 @@ def blank(driver) -> Iterator:
 
 @contextlib.contextmanager
 def another(blank) -> Iterator:
-    """One more page of that browser, for what needs one of its own."""
+    """Open another page in the browser of `blank`, for tests that need their own page."""
     page = blank.context.new_page()
     page.outside = blank.outside
     yield page
@@ -288,16 +288,16 @@ def another(blank) -> Iterator:
 
 
 def mount(page, name: str, data: dict) -> None:
-    """Draws a component with these values, alone on the page; `window.sent` has what it tells the server."""
+    """Draw a component with the given values, alone on the page; `window.sent` records what it sends to the server."""
     script, css = components.source(name)
     page.mouse.move(0, 0)  # where the test before left it, the component may be
     page.evaluate(MOUNT, [base64.b64encode(script.encode()).decode(), css, data])
 
 
 def idle(page) -> None:
-    """Waits until the page has been at rest twice: a component may ask for another run.
+    """Wait until the page has been at rest twice, because a component may trigger another run.
 
-    It looks every 50 ms: by default it would look at every frame, and the browser would draw one for each look.
+    The page is checked every 50 ms. By default it is checked at every frame, and the browser draws a frame per check.
     """
     for _ in range(2):
         # the first model to be asked imports torch
@@ -306,7 +306,10 @@ def idle(page) -> None:
 
 
 def severe_violations(page) -> list[tuple[str, str]]:
-    """What keeps people out, as axe tells it: the rule and where. The largest rule of those below it is not asked."""
+    """Return the serious and critical accessibility violations found by axe: the rule, and the element.
+
+    The rule `region` is off, because it is only moderate.
+    """
     from axe_playwright_python.sync_playwright import Axe
 
     options = {
@@ -341,7 +344,7 @@ def choose(page, field: str, text: str) -> None:
 
 
 def begin_demo(page, url: str) -> None:
-    """Asks the three demo models on the Run page and waits until it shows how far the run is."""
+    """Start a run of the three demo models on the Run page, and wait until the page shows its progress."""
     visit(page, url + "/run")
     for name in ("Tiny CLIP", "Tiny SigLIP", "Half-trained"):
         page.locator("[class*=st-key-card_run_model]").filter(has_text=name).first.locator(

@@ -1,4 +1,4 @@
-"""Pages opened without a browser."""
+"""Fixtures that open dashboard pages without a browser."""
 
 from functools import partial
 from pathlib import Path
@@ -16,18 +16,18 @@ from vlprobe.storage.store import Store
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> partial[AppTest]:
-    """Open a page on a store."""
+    """Return a function that opens a page on a store."""
     return partial(open_page, monkeypatch)
 
 
 @pytest.fixture
 def open_probe(monkeypatch: pytest.MonkeyPatch, every_probe: Store) -> partial[AppTest]:
-    """Open a page on a few results of every probe."""
+    """Return a function that opens a page on a store with a few results of every probe."""
     return partial(open_page, monkeypatch, every_probe)
 
 
 @pytest.fixture
 def bundled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StoreAboveShipped:
-    """An empty cache above the bundled results."""
+    """Return an empty cache above the bundled results."""
     monkeypatch.setenv(shipped.SETTING, str(shipped.FOLDER))
     return StoreAboveShipped(tmp_path / "own", shipped.FOLDER)

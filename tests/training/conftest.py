@@ -1,4 +1,4 @@
-"""A model that is trained in milliseconds: OpenCLIP's classes, one narrow layer, in a folder as OpenCLIP writes it."""
+"""A model that trains in milliseconds: OpenCLIP's classes with one narrow layer, in a folder as OpenCLIP writes it."""
 
 import json
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ EVERYTHING = "clip+0.5*eqsim+0.2*sc+0.2*vc+consistency+flip"
 
 
 def built(words: int) -> torch.nn.Module:
-    """The model for a vocabulary of that size, its weights always the same."""
+    """Build the model for a vocabulary of the given size, always with the same weights."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
         return open_clip.model.CLIP(
@@ -33,13 +33,13 @@ def built(words: int) -> torch.nn.Module:
 
 @pytest.fixture
 def small() -> torch.nn.Module:
-    """A model of 512 tokens, the last of which ends a text."""
+    """Return a model with 512 tokens; the last token ends a text."""
     return built(512)
 
 
 @dataclass(frozen=True)
 class Straight:
-    """A training that nothing stopped: what was asked, the card, and the folder of its data and its files."""
+    """An uninterrupted training run: its request, its model card, and the folder with its data and files."""
 
     request: TrainRequest
     card: dict
@@ -48,7 +48,7 @@ class Straight:
 
 @pytest.fixture(scope="module")
 def one_tokenizer():
-    """OpenCLIP's tokenizer built once: it takes longer than all steps of a training here."""
+    """Build OpenCLIP's tokenizer only once, because it takes longer than all steps of a training run here."""
     with pytest.MonkeyPatch.context() as patch:
         made = SimpleTokenizer(context_length=32)
         patch.setattr(family, "_tokenizer", lambda *_: made)
@@ -57,7 +57,7 @@ def one_tokenizer():
 
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory, one_tokenizer) -> Straight:
-    """Four steps with every loss, on four of six pictures."""
+    """Train four steps with every loss, on four of six pictures, without an interruption."""
     folder = tmp_path_factory.mktemp("straight")
     place = folder / "small"
     place.mkdir()

@@ -1,4 +1,4 @@
-"""A store in which three models, two of them dealt, have answered lgip; and their margins joined without SQL."""
+"""A store with lgip answers from three models, two of which are `Dealt`, and their margins joined without SQL."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ MODELS = ("dealt:1", "dealt:2", "control:random")  # in the order of the pages
 
 
 class Dealt(ControlEncoder):
-    """Another model that knows nothing: its embeddings are drawn anew."""
+    """Another random model, with differently drawn embeddings."""
 
     def __init__(self, name: str) -> None:
         super().__init__("random")
@@ -28,7 +28,7 @@ class Dealt(ControlEncoder):
 
 
 def make(folder: Path) -> Store:
-    """Return the store, for the fixture `dealt_store` of all tests."""
+    """Create the store for the fixture `dealt_store` in tests/conftest.py."""
     store = Store(folder / "cache")
     models = {MODELS[2]: ControlEncoder("random")} | {name: Dealt(name) for name in MODELS[:2]}
     request = Request(MODELS, make_tiny(folder / "tiny"), "lgip", examine=False)
@@ -48,7 +48,7 @@ def key(filled: Store) -> str:
 
 @pytest.fixture(scope="session")
 def rows(filled: Store, key: str) -> pd.DataFrame:
-    """Every model's margins by case, joined without SQL."""
+    """Return every model's margins by case, joined without SQL."""
     runs = pd.DataFrame(views.runs.question_set(filled, key).runs).set_index("model")["key"]
     table = pd.read_parquet(filled.root / "cases" / key / "cases.parquet").set_index("case")[
         ["item", "kind", "subtype"]

@@ -1,4 +1,4 @@
-"""Thirty-two pictures of a coloured square, on which models are examined."""
+"""Thirty-two pictures of a colored square, used to test the model checks."""
 
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ PLACES = {
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
-    """Thirty-two pictures of a coloured square in a place, each with its caption."""
+    """Draw thirty-two pictures of a colored square at one of four places, each with its caption."""
     folder = tmp_path_factory.mktemp("squares")
     items = []
     for color in COLORS:

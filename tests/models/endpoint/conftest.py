@@ -1,4 +1,4 @@
-"""A server of the protocol in a process of its own, one for each test process, and what came to it."""
+"""An API server in a separate process, one for each test process, and the requests that it received."""
 
 import contextlib
 import json
@@ -37,11 +37,11 @@ class Server:
             return json.load(response)
 
     def fail(self, kind: str = "", times: int = 0) -> None:
-        """The next requests meet this; what came before is forgotten."""
+        """Make the next requests fail in the given way, and forget all earlier requests."""
         self._said("/faults", {"kind": kind, "times": times})
 
     def warm_up(self) -> None:
-        """Has it load its smaller model, so that the first answer of a test takes no seconds."""
+        """Make the server load its smaller model, so that the first answer in a test does not take seconds."""
         self._said("/v1/embeddings", {"model": "demo:softmax", "input": ["a"]})
 
     def requests(self) -> list[dict]:
@@ -73,7 +73,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def running_author(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One that loads no weights, for those who ask `author` alone."""
+    """Start a server that loads no weights, for tests that only use the model `author`."""
     with started(tmp_path_factory.mktemp("author")) as server:
         yield server
 
@@ -88,11 +88,11 @@ def named_and_healthy(running: Server, monkeypatch: pytest.MonkeyPatch) -> Serve
 
 @pytest.fixture
 def server(running: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
-    """The server, named by whoever started this, healthy and with nothing asked."""
+    """Return the server with its URL allowed, without faults and without earlier requests."""
     return named_and_healthy(running, monkeypatch)
 
 
 @pytest.fixture
 def author_server(running_author: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
-    """As `server`, without weights."""
+    """Return a server like `server`, but without weights."""
     return named_and_healthy(running_author, monkeypatch)

@@ -1,4 +1,4 @@
-"""A real S3 server on this machine, and machines that share a bucket of it: each has its own mirror."""
+"""A real S3 server on this machine, and simulated machines that share one of its buckets, each with its own mirror."""
 
 import itertools
 import logging
@@ -19,7 +19,7 @@ _numbers = itertools.count()
 
 @dataclass
 class Server:
-    """An S3 server that can go away and come back with all that it holds."""
+    """An S3 server that can be stopped and started again without losing its content."""
 
     port: int = field(default_factory=free_port)
 
@@ -58,7 +58,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def bucket(server: Server) -> str:
-    """The URL of a folder in a bucket of its own."""
+    """Return the URL of a folder in a new bucket."""
     import fsspec
 
     name = f"bucket{next(_numbers)}"
@@ -68,14 +68,14 @@ def bucket(server: Server) -> str:
 
 @pytest.fixture
 def memory() -> str:
-    """The URL of a folder that is in this process alone."""
+    """Return the URL of a folder that exists only in this process."""
     pytest.importorskip("fsspec", reason="needs requirements-ray.txt")
     return f"memory://shared{next(_numbers)}"
 
 
 @pytest.fixture
 def on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Store]:
-    """The store of a URL as the machine of that name sees it; a call makes us that machine, and it looks each time."""
+    """Return a function that opens the store at a URL as a named machine. A call switches to that machine, without caching."""
     monkeypatch.setattr(mirror, "LISTED_SECONDS", 0.0)
     monkeypatch.setattr(mirror, "UNREACHED_SECONDS", 0.0)
 
@@ -88,5 +88,5 @@ def on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], 
 
 @pytest.fixture(scope="session")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The name of a dataset of six pictures that all machines find in the same place."""
+    """Return the name of a dataset with six pictures that all machines find at the same path."""
     return make_tiny(tmp_path_factory.mktemp("drawn") / "tiny")
