@@ -75,7 +75,7 @@ def memory() -> str:
 
 @pytest.fixture
 def on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Store]:
-    """Return a function that opens the store at a URL as a named machine. A call switches to that machine, without caching."""
+    """Return a function that opens the store at a URL as a named machine, which reads the bucket again each time."""
     monkeypatch.setattr(mirror, "LISTED_SECONDS", 0.0)
     monkeypatch.setattr(mirror, "UNREACHED_SECONDS", 0.0)
 
