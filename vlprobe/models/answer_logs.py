@@ -1,16 +1,16 @@
-"""Logs of other evaluation tools: which caption a model chose, or how it scored each caption.
+"""Readers for the logs of other evaluation tools, which record the caption a model chose or its score for each caption.
 
     .json    SugarCrepe's GPT-4V answers: {"0": {"answer": ..., "caption", "negative_caption", "correct"}}
     .xlsx    VLMEvalKit: columns A, B, answer, prediction, and index
     .jsonl   lmms-eval: lines with doc_id, doc, target and filtered_resps
-    .eval    inspect_ai: a zip archive with samples/ID_epoch_N.json; .json of the same log
-    .json    mteb: TASK_predictions.json of image-text pairs, by subset and split
+    .eval    inspect_ai: a zip archive with samples/ID_epoch_N.json, or the same log as .json
+    .json    mteb: TASK_predictions.json for image-text pairs, by subset and split
 
-Every reader yields one `LoggedAnswer` per question. A chosen caption has the score 1 and the other 0; a model that
-answers "neither" gives both 0, which is a tie and counts as a failure. A reply that `parse_choice` does not
-understand is NaN: it is counted and reported, never guessed.
+Every reader yields one `LoggedAnswer` per question. The chosen caption scores 1 and the others 0. A model that answers
+"neither" scores 0 for both captions, which is a tie and counts as a failure. A reply that `parse_choice` does not
+understand scores NaN. Such replies are counted and reported, never guessed.
 
-Files are untrusted: sizes are checked before memory is allocated for them.
+Files are untrusted, so sizes are checked before memory is allocated.
 """
 
 import io
@@ -28,7 +28,7 @@ from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.models.score_table import MAX_BYTES, MAX_CELLS, MAX_ROWS
 from vlprobe.storage import files
 
-UNKNOWN = -1  # a reply that names no option, or several
+UNKNOWN = -1  # a reply that names no option or several options
 NEITHER = -2  # a reply that rejects every option
 LETTERS = "ABCDEFGHIJ"
 ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3}
@@ -38,7 +38,7 @@ NEITHER_NOR = re.compile(
 REJECTION = re.compile(
     r"\b(?:neither|none of the (?:provided )?(?:captions?|options?|above|two))\b", re.IGNORECASE
 )
-BARE = re.compile(r"\W*([1-9]|[A-Ja-j])\W*")  # "(2)", "2.", "B": the whole reply
+BARE = re.compile(r"\W*([1-9]|[A-Ja-j])\W*")  # "(2)", "2." or "B" as the whole reply
 LEADING = re.compile(r"\s*([1-9]|[A-J])[.):]\s+\S")  # "B. A dog on a bench"
 MARKED = re.compile(r"\(([1-9]|[A-Ja-j])\)")  # "(2)" anywhere
 NAMED = re.compile(  # "Output 2", "the answer is B"
@@ -62,35 +62,35 @@ REPLIES = ("filtered_resps", "resps")
 
 @dataclass(frozen=True, slots=True)
 class LoggedAnswer:
-    """One question of a log with the model's answer."""
+    """One question in a log, with the model's answer."""
 
-    # the captions it chose from, the true one first; () where only `key` names the question
+    # the captions that the model chose from, the true one first; () if only `key` names the question
     texts: tuple[str, ...]
-    # a row per picture, a score per caption, NaN where unknown
+    # one row per picture, one score per caption, NaN if unknown
     scores: tuple[tuple[float, ...], ...]
     key: str = ""  # the question's name in the log
-    picture: str = ""  # the picture's file name without folder and ending, "" if the log names none
-    reply: str = ""  # the model's reply where it could not be parsed
+    picture: str = ""  # the picture's file name without folder and suffix, "" if the log names none
+    reply: str = ""  # the model's reply if it could not be parsed
 
 
 def parse_choice(reply: str, options: Sequence[str]) -> int:
     """Return the index of the option that a reply chooses.
 
-    Rules, in this order; the first that applies decides:
-      1. The reply is one of the options, apart from case, quotes and the final period.
+    The first of these rules that applies decides:
+      1. The reply equals one of the options, apart from case, quotes and the final period.
       2. The reply is a number or a letter, as in "(2)" or "B", or begins with one, as in "B. A dog".
-      3. The reply names one option, as in "(2)", "Output 2", "the answer is B", "the first caption";
-         the text from "neither" to "nor" is ignored. If it names several, it is unknown, or rejects all if it also
-         contains "neither" or "none of the captions".
+      3. The reply names one option, as in "(2)", "Output 2", "the answer is B", "the first caption". The text from
+         "neither" to "nor" is ignored. If the reply names several options, the result is UNKNOWN, or NEITHER if the
+         reply also contains "neither" or "none of the captions".
       4. The reply contains "neither" or "none of the captions".
-      5. The reply contains the text of one option; if one option is part of another, the longer one counts.
+      5. The reply contains the text of one option. If one option is part of another, the longer one counts.
 
     Args:
         reply: The model's reply.
         options: The captions in the order in which the model saw them.
 
     Returns:
-        The index, NEITHER, or UNKNOWN.
+        The index of the option, NEITHER, or UNKNOWN.
 
     >>> parse_choice("(2)", ["a dog", "a cat"]), parse_choice("The first caption.", ["a dog", "a cat"])
     (1, 0)
@@ -136,15 +136,15 @@ def _option_index(mark: str, n_options: int) -> int:
 
 
 def read_log(file: Path, content: bytes) -> list[LoggedAnswer] | None:
-    """Read the answers of a log, None if the file is not a log of a known tool.
+    """Read the answers in a log, or return None if the file is not a log from a known tool.
 
     Args:
-        file: Its path, for its ending and for errors.
-        content: Its bytes.
+        file: The path of the log, for its suffix and for error messages.
+        content: The bytes of the log.
 
     Raises:
-        InvalidInput: the file is damaged, too large, or lacks what its format requires.
-        MissingDependency: .xlsx needs python-calamine.
+        InvalidInput: The file is damaged, too large, or lacks required fields.
+        MissingDependency: The file is an .xlsx file, and python-calamine is not installed.
     """
     suffix = file.suffix.lower()
     if suffix == ".xlsx":
@@ -174,7 +174,7 @@ def read_log(file: Path, content: bytes) -> list[LoggedAnswer] | None:
 def _sugarcrepe(
     file: Path, questions: Mapping[str, Mapping[str, object]]
 ) -> Iterator[LoggedAnswer]:
-    """SugarCrepe's GPT-4V files. A row that is not `correct` and chose neither caption is a tie."""
+    """Read SugarCrepe's GPT-4V answers. A row that is not `correct` and chose neither caption is a tie."""
     for key, row in questions.items():
         caption, foil, correct = row.get("caption"), row.get("negative_caption"), row.get("correct")
         if not isinstance(caption, str) or not isinstance(foil, str):
@@ -194,7 +194,7 @@ def _sugarcrepe(
 
 
 def _vlmevalkit(file: Path, content: bytes) -> Iterator[LoggedAnswer]:
-    """VLMEvalKit's predictions of multiple-choice questions."""
+    """Read VLMEvalKit's predictions for multiple-choice questions."""
     try:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError:
@@ -226,7 +226,7 @@ def _vlmevalkit(file: Path, content: bytes) -> Iterator[LoggedAnswer]:
 
 
 def _lmms_eval(file: Path, lines: Iterable[object]) -> Iterator[LoggedAnswer]:
-    """lmms-eval's samples. The options are a list in `doc`, its fields A, B, or a caption and a foil."""
+    """Read samples from lmms-eval. The options in `doc` are a list, the fields A, B..., or a caption and a foil."""
     for number, line in enumerate(lines, 1):
         if not isinstance(line, dict) or not isinstance(line.get("doc"), dict):
             raise InvalidInput(
@@ -251,7 +251,7 @@ def _lmms_eval(file: Path, lines: Iterable[object]) -> Iterator[LoggedAnswer]:
 
 
 def _inspect(file: Path, samples: Iterable[object]) -> Iterator[LoggedAnswer]:
-    """inspect_ai's samples of multiple-choice tasks; of several epochs the first."""
+    """Read inspect_ai's samples for a multiple-choice task. Only the first epoch is used."""
     for sample in samples:
         if not isinstance(sample, dict) or not isinstance(sample.get("choices"), list):
             raise InvalidInput(
@@ -274,7 +274,7 @@ def _inspect(file: Path, samples: Iterable[object]) -> Iterator[LoggedAnswer]:
 
 
 def _inspect_reply(sample: Mapping[str, object]) -> str:
-    """Return the answer that a scorer extracted, else the model's completion."""
+    """Return the answer that a scorer extracted from a sample, or else the model's completion."""
     scores = sample.get("scores")
     for score in scores.values() if isinstance(scores, dict) else ():
         if isinstance(score, dict) and isinstance(score.get("answer"), str) and score["answer"]:
@@ -292,7 +292,7 @@ def _inspect_reply(sample: Mapping[str, object]) -> str:
 
 
 def _archived_samples(file: Path, content: bytes) -> Iterator[object]:
-    """Parse the samples of a .eval archive, in the order of the archive."""
+    """Parse the samples in a .eval archive, in the order of the archive."""
     _refuse_bomb(file, content)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         names = [
@@ -310,7 +310,7 @@ def _archived_samples(file: Path, content: bytes) -> Iterator[object]:
 
 
 def _mteb(file: Path, log: Mapping[str, object]) -> Iterator[LoggedAnswer]:
-    """mteb's predictions of image-text pairs, a matrix per question, named SUBSET/NUMBER if there are several."""
+    """Read mteb's predictions for image-text pairs, one matrix per question. Keys are SUBSET/NUMBER or NUMBER."""
     subsets = {name: splits for name, splits in log.items() if name != "mteb_model_meta"}
     n_cells = 0
     for subset, splits in subsets.items():
@@ -347,7 +347,7 @@ def _number(file: Path, value: object) -> float:
 
 
 def _options(doc: Mapping[str, object]) -> list[str]:
-    """Return the captions to choose from, in their order; [] if the fields are not known."""
+    """Return the captions to choose from in their original order, or [] if `doc` has no known fields for them."""
     for name in OPTION_LISTS:
         options = doc.get(name)
         listed = options if isinstance(options, list) else []
@@ -363,7 +363,7 @@ def _options(doc: Mapping[str, object]) -> list[str]:
 
 
 def _target(target: object, options: Sequence[str]) -> int:
-    """Return the index of the true option: an index, a letter, or its text."""
+    """Return the index of the true option, which `target` gives as an index, a letter, or the text."""
     if isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(options):
         return target
     return max(parse_choice(str(target), options), UNKNOWN)
@@ -377,7 +377,7 @@ def _picture(row: Mapping[str, object]) -> str:
 
 
 def _chosen(options: Sequence[str], true: int, reply: str, key: str, picture: str) -> LoggedAnswer:
-    """An answer with the true caption first."""
+    """Build an answer for a multiple-choice question, with the true caption first."""
     choice = parse_choice(reply, options)
     order = [true, *(index for index in range(len(options)) if index != true)]
     unknown = choice == UNKNOWN
@@ -400,7 +400,7 @@ def _refuse_bomb(file: Path, content: bytes) -> None:
 
 
 def _member(content: bytes, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Return the bytes of a member, by Arrow if it is zstd, which Python before 3.14 lacks. Raises ValueError."""
+    """Read a member of a zip archive. Arrow reads zstd, which Python before 3.14 cannot. Raises ValueError."""
     try:
         if info.compress_type != 93:
             return archive.read(info)

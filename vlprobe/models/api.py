@@ -1,21 +1,21 @@
-"""Models behind an OpenAI-compatible server: http:URL#MODEL, options after plus signs.
+"""Models behind an OpenAI-compatible server: http:URL#MODEL, with options after plus signs.
 
     http:URL#MODEL           embeddings of texts: POST URL/embeddings
     +pictures                embeddings of pictures too, sent as data URLs
     +normalise               accept vectors of any length; without it, a length other than 1 is rejected
-    +dimensions=N            of an embedding, if the server allows a choice
-    +chat                    "Does this picture show ...?", from the probabilities of its first word:
+    +dimensions=N            dimension of an embedding, if the server allows a choice
+    +chat                    ask "Does this picture show ...?" and score the first word of the answer as
                              log p(yes) - log p(no): POST URL/chat/completions
-    +probability             probability of yes against no, instead of its log-odds
+    +probability             return the probability of yes against no, instead of the log-odds
     +template=TEXT           the question, with {} for the caption
     +top=N                   number of most probable words that the server returns [20]
-    +side=PIXELS             maximum of a picture's longer side [512]
-    +fingerprint=TEXT        model or system_fingerprint that every answer must have [that of the first]
+    +side=PIXELS             maximum length of a picture's longer side [512]
+    +fingerprint=TEXT        model or system_fingerprint that every answer must have [same as the first answer]
     +timeout=SECONDS +parallel=N
                              timeout without data [120], concurrent requests [4]
-    +as=NAME                 its display name: up to 60 letters, all but "+"
+    +as=NAME                 the display name: up to 60 characters, without "+"
 
-`registry.endpoints` decides which servers are allowed and which key each receives.
+`registry.endpoints` decides which servers are allowed and which key each server receives.
 """
 
 from vlprobe.models.endpoint import chat, embeddings
@@ -32,18 +32,18 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raise InvalidInput if it names no model of a server, or the key of its server cannot be sent."""
+    """Raise InvalidInput if the name is not a valid model on a server, or the server's key cannot be sent."""
     endpoints.key_of(parse(name).address.origin)
 
 
 def named_capabilities(name: str) -> Capabilities:
-    """Capabilities of a model of that name, derived only from its options."""
+    """Derive the capabilities of a model only from the options in its name."""
     parsed = parse(name)
     return (chat if parsed.is_chat else embeddings).capabilities_of(parsed)
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> ServedModel:
-    """Return the model of that name without sending a request. Raises InvalidInput."""
+    """Create a model by name, without sending a request. Raises InvalidInput."""
     check_name(name)
     parsed = parse(name)
     return chat.ServedJudge(parsed) if parsed.is_chat else embeddings.ServedEmbeddings(parsed)

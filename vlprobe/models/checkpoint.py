@@ -1,4 +1,4 @@
-"""Weights from a file into a model: as plain tensors only, and only where each of them fits."""
+"""Functions that load weights from a checkpoint, which must contain only plain tensors that fit the model exactly."""
 
 import contextlib
 import pickle
@@ -15,7 +15,7 @@ from vlprobe.storage.access import refuse_outside
 if TYPE_CHECKING:
     import torch
 
-# What torch.load was seen to raise on 6,000 files with random bytes changed or cut off.
+# Errors that torch.load raised on 6,000 files with random bytes changed or cut off.
 DAMAGED = (
     *(pickle.UnpicklingError, RuntimeError, EOFError, TypeError, ValueError),
     *(LookupError, AttributeError, AssertionError, struct.error),
@@ -23,12 +23,12 @@ DAMAGED = (
 
 
 def read_weights(path: Path, confined: bool = True) -> "dict[str, torch.Tensor]":
-    """Load the tensors of a checkpoint by name. Raises InvalidInput, also for a file that needs more than tensors.
+    """Load the tensors in a checkpoint, by name. Raises InvalidInput if it contains pickled objects other than tensors.
 
     Args:
-        path: A .safetensors file, or a file that torch.load reads.
-        confined: Require that it is under the roots of the dashboard, with all links followed; not for published
-        weights, which are in the cache of the hub.
+        path: A .safetensors file, or a file that torch.load can read.
+        confined: Whether the resolved path must be below the folders that the dashboard may read. False for published
+            weights, which are in the hub cache.
     """
     import safetensors
     import safetensors.torch
@@ -40,7 +40,7 @@ def read_weights(path: Path, confined: bool = True) -> "dict[str, torch.Tensor]"
         if path.suffix == ".safetensors":
             return safetensors.torch.load_file(path)
         with warnings.catch_warnings():
-            # that a file has an unusual form; the error below names the problem
+            # warnings about an unusual file are not needed, because the error below names the problem
             warnings.simplefilter("ignore")
             loaded = torch.load(path, map_location="cpu", weights_only=True)
     except (*DAMAGED, safetensors.SafetensorError) as error:
@@ -66,8 +66,8 @@ def read_weights(path: Path, confined: bool = True) -> "dict[str, torch.Tensor]"
 
 @contextlib.contextmanager
 def without_draws() -> Iterator[None]:
-    """Skip the random initialization of tensors inside the block, for a model whose weights are all
-    loaded next.
+    """Skip the random initialization of tensors inside the block. Use it for a model whose weights are
+    all loaded afterward.
     """
     import torch
     from torch.overrides import TorchFunctionMode
@@ -88,7 +88,7 @@ def without_draws() -> Iterator[None]:
 
 
 def load_weights(name: str, model: TorchModel, path: Path, confined: bool = True) -> None:
-    """Fill a model that OpenCLIP built with the weights of a file, as `read_weights` reads it.
+    """Load the weights in a file, with `read_weights`, into a model that OpenCLIP built.
 
     Raises InvalidInput if a tensor does not fit.
     """
@@ -98,14 +98,14 @@ def load_weights(name: str, model: TorchModel, path: Path, confined: bool = True
     state = {
         key.removeprefix("module."): value for key, value in read_weights(path, confined).items()
     }
-    # reads the architecture, of either class
+    # only reads the architecture, which either model class has
     state = convert_state_dict(cast(CustomTextCLIP, model), state)
     if not hasattr(model, "positional_embedding"):
         state = convert_to_custom_text_state_dict(state)
     expected = model.state_dict()
     # written by old versions of transformers
     state.pop("text.transformer.embeddings.position_ids", None)
-    # of shape () or (1,), and of no effect on an embedding
+    # these have shape () or (1,), and no effect on an embedding
     for key in ("logit_scale", "logit_bias"):
         if key in state and key in expected:
             state[key] = state[key].reshape(expected[key].shape)
@@ -115,11 +115,11 @@ def load_weights(name: str, model: TorchModel, path: Path, confined: bool = True
 
 
 def fill(name: str, model: TorchModel, path: Path, state: "Mapping[str, torch.Tensor]") -> None:
-    """Load the tensors of a file into a model. Raises InvalidInput if they do not fit exactly."""
+    """Load the tensors from a file into a model. Raises InvalidInput if they do not fit exactly."""
     expected = model.state_dict()
     missing = [key for key in expected if key not in state]
     unexpected = [key for key in state if key not in expected]
-    # OpenCLIP would stretch position embeddings of another size in silence; that is another model.
+    # OpenCLIP would silently resize position embeddings of another size, which gives a different model.
     misshapen = [
         key for key in expected if key in state and state[key].shape != expected[key].shape
     ]

@@ -1,4 +1,4 @@
-"""Bundled models of the demo world: tiny CLIPs trained on drawn scenes. Toys with real scores."""
+"""The bundled demo models: tiny CLIP models trained on drawn scenes. They are toys, but their scores are real."""
 
 from pathlib import Path
 
@@ -15,19 +15,19 @@ _NAMES = ("softmax", "sigmoid", "weak", "plain", "eqsim", "scvc")
 
 
 def names() -> list[str]:
-    """Trained with CLIP's loss, SigLIP's, CLIP's stopped early; and the first fine-tuned: a
-    control, then repairs.
+    """Return the names of the demo models. The first three were trained with CLIP's loss, with SigLIP's loss, and
+    with CLIP's loss stopped early. The others are fine-tuned versions of the first: a control, then repairs.
     """
     return [f"{PREFIX}:{name}" for name in _NAMES]
 
 
 def check_name(name: str) -> None:
-    """Raise NotFound or InvalidInput if no model has that name, or its checkpoint is not valid."""
+    """Raise NotFound if no demo model has this name, or InvalidInput if its checkpoint is not valid."""
     _config(_path(name))
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEncoder:
-    """Load the bundled model of that name or, with demo:NAME@CHECKPOINT, its fine-tuned version.
+    """Load a bundled model by name, or a fine-tuned version with demo:NAME@CHECKPOINT.
 
     Raises NotFound or InvalidInput.
     """
@@ -50,7 +50,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
 
 
 def save_tuned(name: str, model: TorchModel, path: Path, described: dict) -> None:
-    """Write a fine-tuned version of the model of that name: `demo:NAME@PATH`."""
+    """Save a fine-tuned version of a demo model, which can then be loaded as `demo:NAME@PATH`."""
     from vlprobe.models.demo_weights import save_whole
 
     save_whole(path, model, _config(_path(name)), described)
@@ -62,7 +62,7 @@ def _config(path: Path) -> dict:
     from vlprobe.models.demo_weights import config_of
 
     try:
-        require_regular(path)  # a pipe would be waited for
+        require_regular(path)  # reading from a pipe would wait forever
         return config_of(path)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(

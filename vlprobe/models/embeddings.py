@@ -1,15 +1,15 @@
-"""Imported embeddings as a model: embeddings:FILE, options after plus signs.
+"""A model with imported embeddings: embeddings:FILE, with options after plus signs.
 
-    embeddings:FILE          vectors of pictures and texts; see `from_files.vectors` for the file formats
-    embeddings:FOLDER        pictures.npy and texts.npy, next to the files of `vlprobe ask`
+    embeddings:FILE          vectors for pictures and texts; see `from_files.vectors` for the file formats
+    embeddings:FOLDER        pictures.npy and texts.npy, next to the files from `vlprobe ask`
     +normalise               accept vectors of any length; without it, a length other than 1 is rejected
-    +partial                 cases without a vector are unknown; without it, they are rejected
+    +partial                 mark cases without a vector as unknown; without it, they are rejected
     +key=COLUMN +vector=COLUMN +pictures=ARRAY +texts=ARRAY +picture_ids=ARRAY +text_ids=ARRAY
                              names of columns and arrays
-    +as=NAME                 its display name: up to 60 letters, all but "+"
+    +as=NAME                 the display name: up to 60 characters, without "+"
 
-A picture or text is found by the keys of `scoring.inputs`; rows without keys are in the order in
-which `vlprobe ask` writes them. A text has one embedding wherever it occurs, and so does a picture.
+Pictures and texts are found by the keys in `scoring.inputs`. Rows without keys must be in the order in
+which `vlprobe ask` writes the inputs. Each picture and each text has one embedding, wherever it occurs.
 """
 
 import json
@@ -37,12 +37,12 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raise InvalidInput if there is no such file, or an option is none."""
+    """Raise InvalidInput if the file does not exist, or an option is not valid."""
     vector_file.check(parse_options(name, OPTION, EXPECTED)[0])
 
 
 def named_capabilities(name: str) -> Capabilities | None:
-    """Capabilities of embeddings of that name, if they can be derived: a folder shows its files."""
+    """Return the capabilities of imported embeddings by name, if the name is a folder, whose files are known."""
     file = parse_options(name, OPTION, EXPECTED)[0]
     if not file.is_dir():
         return None
@@ -51,7 +51,7 @@ def named_capabilities(name: str) -> Capabilities | None:
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "EmbeddingFile":
-    """Return the embeddings of that name; they need no device and know no precision. Raises InvalidInput."""
+    """Load imported embeddings by name. The device and the precision are ignored. Raises InvalidInput."""
     file, options = parse_options(name, OPTION, EXPECTED)
     words = {match[1] for match in options if match[1]}
     mapping = {match[2]: match[3] for match in options if match[2]}
@@ -62,7 +62,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "Embedding
 
 
 class EmbeddingFile(CosineLookup, BoundLookup):
-    """A model that looks up its embeddings in a file and knows nothing else."""
+    """A model that looks up all embeddings in a file."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class EmbeddingFile(CosineLookup, BoundLookup):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Embeddings of texts, and of pictures if the file has some."""
+        """The capabilities of the file, which embeds texts, and pictures if it has vectors for them."""
         dim = self._sides["texts"].array.shape[1]
         return Capabilities(
             looks_up=True,
@@ -93,7 +93,7 @@ class EmbeddingFile(CosineLookup, BoundLookup):
         )
 
     def facts(self) -> dict[str, str]:
-        """Describe the contents of the file, by subject."""
+        """Describe the contents of the file, as a dictionary from subject to text."""
         return {
             "architecture": "none: embeddings from a file",
             "parameters": "unknown",
@@ -105,5 +105,5 @@ class EmbeddingFile(CosineLookup, BoundLookup):
         }
 
     def vectors_of_rows(self, side: str, rows: np.ndarray) -> np.ndarray:
-        """Unit vectors, float32 of shape (n, dim)."""
+        """Return the unit vectors in the given rows, float32 with shape (n, dim)."""
         return self._sides[side].get(rows)

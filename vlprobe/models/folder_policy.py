@@ -1,10 +1,10 @@
-"""Limits on the files of a model folder: the libraries that load them may only read tensors and vocabularies.
+"""Checks for the files in a model folder. The libraries that load the folder may only read tensors and vocabularies.
 
-A folder is untrusted input. Its JSON files reach transformers, sentence-transformers, OpenCLIP and timm, which import
-Python from the folder, fetch repositories from the hub, run kernels from there, unpickle, or open paths outside of the
-folder if a file requests it. `check_folder` reads every JSON file of a folder before any of these libraries does, and
-rejects any that needs more than a built-in architecture with its weights. `trust_remote_code=False` is passed as well:
-neither relies on the other.
+A folder is untrusted input. Its JSON files reach transformers, sentence-transformers, OpenCLIP and timm. If a file
+requests it, these libraries import Python from the folder, fetch repositories from the hub, run kernels from the hub,
+unpickle, or open paths outside the folder. `check_folder` reads every JSON file before any of these libraries does, and
+rejects a file that needs more than a built-in architecture with its weights. `trust_remote_code=False` is passed as a
+second, independent safeguard.
 """
 
 import os
@@ -19,15 +19,15 @@ from vlprobe.storage.access import refuse_outside
 # levels of subfolders that any loader reads: modules of sentence-transformers, tokenizers of
 # processors
 DEPTH = 2
-MOST_FILES = 10_000  # of a folder; a model has some dozens
+MOST_FILES = 10_000  # files in a folder; a model has a few dozen
 CODE = "requests to run code shipped with its weights"
 KERNELS = "requests to run kernels from a repository"
 ELSEWHERE = "refers to files outside its folder"
-# Vocabularies: large, read only by token parsers, and not settings
+# Vocabularies are large and contain no settings; only token parsers read them
 VOCABULARIES = ("tokenizer.json", "vocab.json", "added_tokens.json", "data_config.json")
 LABELS = ("id2label", "label2id")  # any word may be a key there
 FORBIDDEN_FILES = {"adapter_config.json": ELSEWHERE, "audio_tokenizer_config.json": ELSEWHERE}
-# Refused where they are set, at any depth of any file
+# Settings that are rejected at any depth in any file
 FORBIDDEN = {
     "auto_map": CODE,
     "trust_remote_code": CODE,
@@ -68,8 +68,8 @@ IMPLEMENTATIONS = {
 }
 FILE_NAME = r"(?!\.{1,2}$)[^/\\\0]+"
 PROCESSOR = r"(?!Auto|OneFormer|Pix2Struct)\w+(ImageProcessor|FeatureExtractor)(Fast|Pil)?"
-# What a name may be, and what any other requests. transformers looks up a class in all of its modules: AutoModel,
-# RagRetriever (which unpickles) or a processor that fetches would do as well.
+# The pattern that each name must match, and the reason for rejecting any other name. transformers looks up a class in
+# all of its modules, so a name could also be AutoModel, RagRetriever (which unpickles) or a processor that downloads.
 NAMES = {
     "tokenizer_class": (
         r"(?!Auto|Rag)\w+Tokenizer(Fast)?|(Tokenizers|Python|SentencePiece|MistralCommon)Backend",
@@ -84,7 +84,7 @@ NAMES = {
     "transformers_weights": (FILE_NAME, ELSEWHERE),
     "use_timm_backbone": (r"(?!)", ELSEWHERE),  # false makes transformers look for it at the hub
 }
-# Of keyword arguments that a file passes on, these and no others, with plain values
+# The only keyword arguments that a file may pass on, with plain values
 TOKENIZER_ARGUMENTS = ("clean", "strip_sep_token", "language", "trust_remote_code")
 TRANSFORMER_ARGUMENTS = (
     *("dtype", "torch_dtype", "attn_implementation", "model_max_length", "padding_side"),
@@ -96,12 +96,12 @@ SENTENCE_ARGUMENTS = (
     *("model_args", "model_kwargs", "tokenizer_args"),
     *("processor_kwargs", "config_args", "config_kwargs"),
 )
-# Of processing_kwargs, which reach a processor with every text and picture
+# The allowed processing_kwargs, which reach a processor with every text and picture
 PROCESSING_ARGUMENTS = (
     *("padding", "truncation", "max_length", "add_generation_prompt"),
     *("restore_suffix", "min_pixels", "max_pixels"),
 )
-# Methods that sentence-transformers may call on a model: it looks up any name in the file
+# Methods that sentence-transformers may call on a model, because it calls any name in the file
 METHODS = ("forward", *(f"get_{side}_features" for side in ("text", "image", "audio", "video")))
 SENTENCE_MODULES = re.compile(
     r"sentence_transformers(\.\w+)*\.(Transformer|Pooling|Normalize|Dense|LayerNorm|Dropout|CLIPModel)"
@@ -112,13 +112,13 @@ SCHEME = re.compile(r"\s*(hf[-_]hub|local-dir)\s*:", re.IGNORECASE)
 
 
 def check_folder(name: str, folder: Path, confined: bool = True) -> None:
-    """Raise InvalidInput if a file of the folder requests more than its tensors and vocabularies.
+    """Raise InvalidInput if a file in the folder requests more than its tensors and vocabularies.
 
     Args:
         name: The name that the user typed.
         folder: The folder of a model, in any layout.
-        confined: Require that its files are under the roots of the dashboard, with all links followed; not for a
-        snapshot that was just downloaded into the cache of the hub.
+        confined: Whether the resolved paths must be below the folders that the dashboard may read. False for a
+            snapshot that was just downloaded to the hub cache.
     """
     if confined:
         refuse_outside(folder)
@@ -133,7 +133,7 @@ def check_folder(name: str, folder: Path, confined: bool = True) -> None:
 
 
 def _walk(name: str, folder: Path) -> Iterator[Path]:
-    """Every file down to DEPTH, through links too. Hidden folders are read by no loader."""
+    """Yield every file down to DEPTH and follow links. Hidden folders are skipped, because no loader reads them."""
     count = 0
     for root, folders, names in os.walk(folder, followlinks=True):
         below = len(Path(root).relative_to(folder).parts)
@@ -153,7 +153,7 @@ def _check_file(name: str, file: str, path: Path) -> None:
         content = files.parse_json(files.read(path).decode())
     except (OSError, ValueError) as error:
         if not SETTINGS.search(path.name):
-            return  # unreadable to the libraries too
+            return  # the libraries cannot read it either
         raise InvalidInput(
             f"'{path}' is not JSON that can be read ({getattr(error, 'strerror', None) or error}). "
             "Expected the settings of a model. Fix or delete the file."
@@ -176,17 +176,17 @@ def _check_file(name: str, file: str, path: Path) -> None:
 
 
 def check_settings(name: str, file: str, content: object) -> None:
-    """Raise InvalidInput if an entry at any depth requests code, kernels or files from another place.
+    """Raise InvalidInput if an entry at any depth requests code, kernels or files from elsewhere.
 
     Args:
         name: The name that the user typed.
-        file: The location of the settings, for the error.
-        content: The content of a JSON file, or the metadata of a checkpoint.
+        file: The location of the settings, for the error message.
+        content: The content of a JSON file, or the metadata in a checkpoint.
     """
     for key, value in _entries(content):
         if isinstance(value, str) and SCHEME.match(value):
             raise _refused(name, ELSEWHERE, value, file)
-        # A number may be the id of a token, but 1 also switches code on.
+        # A number may be a token id, but 1 can also turn on code.
         is_id = FORBIDDEN.get(key) == ELSEWHERE and isinstance(value, int | float)
         if key in FORBIDDEN and value and not is_id:
             raise _refused(name, FORBIDDEN[key], key, file)
@@ -197,7 +197,7 @@ def check_settings(name: str, file: str, content: object) -> None:
 
 
 def _entries(content: object) -> Iterator[tuple[str, object]]:
-    """Yield every key with its value, at any depth; items of a list have the key of the list."""
+    """Yield every key with its value, at any depth. Items in a list are yielded with the key of the list."""
     pending = [("", content)]
     while pending:
         key, value = pending.pop()
@@ -209,7 +209,7 @@ def _entries(content: object) -> Iterator[tuple[str, object]]:
 
 
 def _broken_rule(key: str, value: object) -> str | None:
-    """Return what the value of a key requests that is refused; None if it is allowed, or not set."""
+    """Return the reason why a setting is rejected, or None if its value is allowed or not set."""
     if value is None:
         return None
     if key in IMPLEMENTATIONS:
@@ -252,11 +252,11 @@ def _check_shards(name: str, file: str, content: object) -> None:
 
 
 def check_modules(name: str, modules: object) -> None:
-    """Raise InvalidInput if modules.json names a class that is not allowed, or a folder elsewhere.
+    """Raise InvalidInput if modules.json names a class that is not allowed, or a path outside the folder.
 
     Args:
         name: The name that the user typed.
-        modules: The content of modules.json of a folder in the layout of sentence-transformers.
+        modules: The content of modules.json in a folder with the sentence-transformers layout.
     """
     listed = modules if isinstance(modules, list) else []
     if not listed or not all(isinstance(module, Mapping) for module in listed):

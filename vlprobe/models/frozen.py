@@ -1,5 +1,5 @@
-"""Shared parts of all frozen torch models: arithmetic, unit vectors, padded texts, a digest of everything that
-affects results, and the facts of a dual encoder.
+"""Helpers for all frozen torch models: arithmetic settings, unit vectors, padded texts, a digest of everything that
+affects results, and a base class for dual encoders.
 """
 
 import contextlib
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import torch
 
 PRECISIONS = ("fp32", "fp16", "bf16")
-# Case, accents, punctuation, digits, and more words than any context holds: equal ids here, equal
-# tokenizers for us.
+# These texts have case, accents, punctuation, digits, and more words than any context holds. Two
+# tokenizers that give equal ids for all of them count as equal.
 FINGERPRINT_TEXTS = (
     "",
     "A photo of TWO red cats!",
@@ -34,27 +34,27 @@ LENGTHS_TEXTS = (
     "two red cats on a very small wooden boat in the harbour",
     "one two three " * 200,
 )
-# largest difference in a coordinate of a unit vector that cutting columns may make
+# cutting columns may change a coordinate of a unit vector by at most this much
 CUT_TOLERANCE = 1e-6
-PAD = -1  # no text there: unlike a tokenizer's own padding, never a word
+PAD = -1  # fills a row after its text; unlike a tokenizer's own padding, it is never a word
 
 
 class TorchDualEncoder(DualEncoder):
-    """A dual encoder with one vector per text, on a device."""
+    """A dual encoder that runs in torch on a device and returns one vector per text."""
 
-    dim: int  # of an embedding of a text
+    dim: int  # dimension of a text embedding
     device: str
     precision = "fp32"
     cuts_columns = False  # whether a short text takes less time than a long one
 
     @property
     def image_dim(self) -> int:
-        """Dimension of an embedding of a picture: `dim`, or a multiple of it."""
+        """The dimension of a picture embedding, which is `dim` or a multiple of it."""
         return self.dim
 
     @property
     def capabilities(self) -> Capabilities:
-        """Embeddings of both sides."""
+        """The capabilities of the encoder, which embeds texts and pictures."""
         return Capabilities(
             embeds_texts=True,
             embeds_images=True,
@@ -67,7 +67,7 @@ class TorchDualEncoder(DualEncoder):
 
 
 def check_precision(precision: str) -> str:
-    """Return the precision if it is a known one. Raises InvalidInput."""
+    """Return the precision if it is one of PRECISIONS. Raises InvalidInput."""
     if precision not in PRECISIONS:
         raise InvalidInput(
             f"Unknown precision '{precision}'. Expected one of {', '.join(PRECISIONS)}."
@@ -76,8 +76,8 @@ def check_precision(precision: str) -> str:
 
 
 def pick_device(name: str) -> str:
-    """Return the device to run on: "auto" takes cuda, then mps, then cpu. Raises InvalidInput for one that
-    is not there.
+    """Return the device to run on. "auto" picks cuda, mps or cpu, in this order. Raises InvalidInput if the
+    device is not available.
     """
     import torch
 
@@ -95,21 +95,21 @@ def pick_device(name: str) -> str:
 
 
 def use_threads(count: int) -> None:
-    """Make torch use so many threads for an operation; it is not imported for that."""
+    """Set the number of threads that torch uses for an operation, without importing torch."""
     if "torch" in sys.modules:
         import torch
 
         torch.set_num_threads(count)
-    else:  # which torch reads when it is imported
+    else:  # torch reads these variables when it is imported
         os.environ |= {"OMP_NUM_THREADS": str(count), "MKL_NUM_THREADS": str(count)}
 
 
 @contextlib.contextmanager
 def arithmetic(device: str, precision: str, small: bool = False) -> Iterator[None]:
-    """Forward passes only, in fp32 as a CPU does it, or in fp16 or bf16 where autocast finds it
-    safe.
+    """Set the precision for forward passes inside the block: fp32 with the same rounding as on a CPU, or fp16 or bf16
+    with autocast.
 
-    A `small` model runs on one thread: several would spend their time waiting for each other.
+    A `small` model runs on one thread, because several threads would mostly wait for each other.
     """
     import torch
 
@@ -129,9 +129,9 @@ def arithmetic(device: str, precision: str, small: bool = False) -> Iterator[Non
 
 
 def without_tf32() -> contextlib.AbstractContextManager:
-    """Compute fp32 convolutions on a GPU in fp32.
+    """Return a context in which fp32 convolutions on a GPU run in fp32 instead of TF32.
 
-    TF32, PyTorch's default on recent GPUs, would move a cosine by 1e-4 against a CPU.
+    TF32, PyTorch's default on recent GPUs, would change a cosine by 1e-4 compared to a CPU.
     """
     import torch
 
@@ -139,7 +139,7 @@ def without_tf32() -> contextlib.AbstractContextManager:
 
 
 def on_device(array: np.ndarray, device: str) -> "torch.Tensor":
-    """Copy the array to the device; to a GPU from pinned memory, so that the copy is asynchronous."""
+    """Copy an array to a device. Copies to a GPU use pinned memory, so that they are asynchronous."""
     import torch
 
     tensor = torch.from_numpy(array)
@@ -149,7 +149,7 @@ def on_device(array: np.ndarray, device: str) -> "torch.Tensor":
 
 
 def unit(embeddings: "torch.Tensor") -> np.ndarray:
-    """Rows of length 1, float32, whatever the precision of the embeddings."""
+    """Normalize each row to length 1, in float32 regardless of the precision of the embeddings."""
     import torch
 
     with torch.autocast(embeddings.device.type, enabled=False):
@@ -159,20 +159,21 @@ def unit(embeddings: "torch.Tensor") -> np.ndarray:
 def can_cut(
     encode: Callable[[np.ndarray], np.ndarray], tokens: np.ndarray, whole: np.ndarray
 ) -> bool:
-    """Return whether texts of several lengths have the same embeddings when columns after their end are cut.
+    """Return whether texts of several lengths keep their embeddings if columns after the end of the text are cut.
 
     Args:
-        encode: Cuts columns; in fp32, since half precision rounds by more than CUT_TOLERANCE whenever a shape changes.
-        tokens: Of LENGTHS_TEXTS.
-        whole: Their embeddings with all columns, shape (n, dim).
+        encode: A function that cuts columns and encodes tokens. It must run in fp32, because half precision rounds by
+            more than CUT_TOLERANCE whenever a shape changes.
+        tokens: The tokens of LENGTHS_TEXTS.
+        whole: The embeddings of `tokens` with all columns, shape (n, dim).
     """
     cut = np.concatenate([encode(row[None]) for row in tokens])
     return bool(np.abs(cut - whole).max() <= CUT_TOLERANCE)
 
 
 def padded(rows: Sequence[Sequence[int]], width: int = 0) -> np.ndarray:
-    """Token ids as int64, as wide as the longest text or `width`, with PAD after the end of each
-    text.
+    """Convert token ids to an int64 array that is as wide as the longest text, and at least `width`. PAD follows the
+    end of each text.
 
     >>> padded([[5, 6], [7]], 3).tolist()
     [[5, 6, -1], [7, -1, -1]]
@@ -184,7 +185,7 @@ def padded(rows: Sequence[Sequence[int]], width: int = 0) -> np.ndarray:
 
 
 def resized(tokens: np.ndarray, width: int = 0) -> np.ndarray:
-    """Return the columns up to the end of the longest text, or `width` of them.
+    """Cut or pad tokens to `width` columns, or to the length of the longest text if `width` is 0.
 
     >>> resized(padded([[5, 6], [7]], 4)).tolist(), resized(padded([[7]]), 2).tolist()
     ([[5, 6], [7, -1]], [[7, -1]])
@@ -196,12 +197,12 @@ def resized(tokens: np.ndarray, width: int = 0) -> np.ndarray:
 
 
 def digest(described: Mapping[str, object], model: TorchModel) -> str:
-    """Compute the 32 hex digits that identify a model, from its description and the bytes of its weights.
+    """Compute a digest (32 hex digits) that identifies a model, from its description and the bytes of its weights.
 
     Args:
-        described: Config, preprocessing, tokenizer and precision: everything except the weights that can change a
-        number.
-        model: On the CPU.
+        described: Everything except the weights that can change a number: config, preprocessing, tokenizer and
+            precision.
+        model: The model, on the CPU.
     """
     import torch
 

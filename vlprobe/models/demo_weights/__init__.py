@@ -1,8 +1,8 @@
-"""The demo world's tiny CLIP: its shape, its files, and the conversion of a file to an OpenCLIP model.
+"""The tiny CLIP model for the demo scenes, with functions that save it and load it as an OpenCLIP model.
 
-Of the tokenizer's 49,408 tokens the captions use under 200. A file holds only their rows, and so does a model in
-training; a loaded model has the full table, with zeros for tokens that were not learned: such a word only contributes
-its position.
+The captions use fewer than 200 of the tokenizer's 49,408 tokens. A file, like a model in training, holds only the rows
+for these tokens. A loaded model has the full token table, with zeros for tokens that were not learned, so a word with
+such a token only contributes its position.
 """
 
 import dataclasses
@@ -21,15 +21,15 @@ _ROWS = "token_embedding.weight"
 
 
 def tokenizer() -> Callable:
-    """OpenCLIP's byte-pair tokenizer with this model's context length."""
+    """Return OpenCLIP's byte-pair tokenizer with the context length of the demo models."""
     from open_clip.tokenizer import SimpleTokenizer
 
     return SimpleTokenizer(context_length=CONTEXT)
 
 
 def build(model_config: dict) -> OpenClipModel:
-    """Return the model of that config, on the CPU, its random weights always the same for one state of
-    PyTorch's generator.
+    """Build a model from a config, on the CPU. The random weights depend only on the state of PyTorch's
+    generator.
     """
     from open_clip.model import CLIP, set_model_preprocess_cfg
     from open_clip.transform import PreprocessCfg
@@ -40,7 +40,7 @@ def build(model_config: dict) -> OpenClipModel:
 
 
 def save_whole(path: Path, model: TorchModel, model_config: dict, training: dict) -> None:
-    """Write a model with the full token table and that config, in half precision: only the rows that are not zero."""
+    """Save a model that has the full token table. Only rows that are not all zero are written, in half precision."""
     state = model.state_dict()
     ids = state[_ROWS].any(dim=1).nonzero()[:, 0].tolist()
     write_checkpoint(path, state | {_ROWS: state[_ROWS][ids]}, ids, model_config, training)
@@ -49,7 +49,7 @@ def save_whole(path: Path, model: TorchModel, model_config: dict, training: dict
 def write_checkpoint(
     path: Path, state: dict, ids: Sequence[int], model_config: dict, training: dict
 ) -> None:
-    """Write a model in half precision, its token table with the rows of these tokens only."""
+    """Save a model in half precision. `state` has only the token table rows for the tokens in `ids`."""
     import torch
     from safetensors.torch import save as packed
 
@@ -65,7 +65,7 @@ def write_checkpoint(
 
 
 def config_of(path: Path) -> dict:
-    """OpenCLIP's model config of a file that `write_checkpoint` wrote."""
+    """Return OpenCLIP's model config from a file that `write_checkpoint` wrote."""
     from safetensors import safe_open
 
     with safe_open(path, framework="np") as file:
@@ -73,7 +73,7 @@ def config_of(path: Path) -> dict:
 
 
 def read(path: Path) -> tuple[dict, dict]:
-    """OpenCLIP's model config and the full state dict, in single precision, of a file that
+    """Return OpenCLIP's model config and the full state dict, in single precision, from a file that
     `write_checkpoint` wrote.
     """
     from safetensors.torch import load_file
@@ -98,6 +98,6 @@ def load_checkpoint(path: Path) -> tuple[OpenClipModel, Callable, Callable]:
     with torch.random.fork_rng(devices=[]):
         model = build(model_config)
     model.load_state_dict(state)
-    # as in `build`
+    # the same preprocessing as in `build`
     transform = cast(Callable, image_transform_v2(PreprocessCfg(size=IMAGE_SIZE), is_train=False))
     return model.eval().requires_grad_(False), transform, tokenizer()

@@ -1,1 +1,1 @@
-"""Model checks: passport, health checks, and edits that the model cannot see."""
+"""Model checks: a passport with facts, health checks, and a count of the edits that the model cannot see."""

@@ -1,4 +1,4 @@
-"""Checks that a healthy model passes, whatever it was trained on; each has one sentence and a figure."""
+"""Health checks that every working model should pass. Each check has a one-sentence meaning and a measured value."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -29,12 +29,12 @@ from vlprobe.types import (
 )
 
 BATCH = 32
-TRIED_ALONE = 8  # texts and pictures that are embedded once more, one at a time
-# how far an embedding may move with its batch in fp32: the length of the difference
+TRIED_ALONE = 8  # texts and pictures that are embedded again, one at a time
+# how far the rest of a batch may move an embedding in fp32, as the length of the difference
 TOLERANCE = 1e-5
 HALF_TOLERANCE = 2e-2  # the same in fp16 and bf16
-COLOR_TOLERANCE = 2e-3  # of mean and std; published figures are rounded
-# checks that a model beats one that knows nothing
+COLOR_TOLERANCE = 2e-3  # tolerance for mean and std, because published figures are rounded
+# checks that a model is better than chance
 CHANCE = ("matched_auc", "r1_forth", "r1_back")
 NEIGHBOR = "two red cats on a very small wooden boat in the harbour of a town by the sea on a rainy day in autumn"
 TEXT_BATCH = "The embedding of a caption does not depend on the other captions in its batch."
@@ -46,31 +46,31 @@ CHOOSES = "Not judged: it only chooses between captions."
 PAID = "Not judged: it would need additional requests to the server."
 NOT_FINITE = "Not judged: its outputs are not finite numbers."
 
-# embeddings of pictures, shape (n, image_dim); None if any of them is not stored
+# returns the embeddings of pictures, shape (n, image_dim), or None if any of them is not stored
 StoredPictures = Callable[[Sequence[Picture]], np.ndarray | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that a healthy model does."""
+    """The result of one health check."""
 
     name: str
     meaning: str  # one plain sentence
-    passed: bool | None  # None: does not apply, or could not be judged; the detail has the reason
-    value: float | int = math.nan  # a count stays one when it is read back
+    passed: bool | None  # None: does not apply, or could not be judged; `detail` has the reason
+    value: float | int = math.nan  # a count is an int, also after it is read back
     limit: float | int = math.nan
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Similarities:
-    """Similarities of all on one side with all on the other; row i and column i belong together."""
+    """Similarities between all inputs on one side and all inputs on the other. Row i and column i belong together."""
 
-    scores: np.ndarray  # float64 of shape (n, n)
-    # embeddings, or scores of a model that scores pairs, that are not finite numbers
+    scores: np.ndarray  # float64 with shape (n, n)
+    # how many embeddings (or scores, if the model scores pairs) are not finite numbers
     not_finite: int
-    count: int  # of these embeddings or scores
-    names: tuple[str, str]  # of the sides
+    count: int  # how many embeddings or scores there are
+    names: tuple[str, str]  # names of the two sides
 
 
 def similarities(
@@ -79,14 +79,14 @@ def similarities(
     progress: Callable[[int, int], None] = lambda done, total: None,
     stored_pictures: StoredPictures | None = None,
 ) -> Similarities:
-    """Compute similarities of pictures with first captions, or of second captions with first ones if the items have no
-    picture. Raises InvalidInput.
+    """Compute similarities between pictures and first captions, or between second and first captions if the items have
+    no pictures. Raises InvalidInput.
 
     Args:
-        model: A pair scorer scores pairs; for any other model, embeddings are compared.
-        items: One or more, all with a picture or all without.
-        progress: Called with (done, total); may raise to stop.
-        stored_pictures: See `examine`.
+        model: The model. A pair scorer scores pairs; for any other model, embeddings are compared.
+        items: One or more items, all with a picture or all without.
+        progress: A function that is called with (done, total); it may raise to stop.
+        stored_pictures: A function that returns stored embeddings; see `examine`.
     """
     images = [item.image for item in items if item.image]
     captions = model.tokenize([item.captions[0] for item in items])
@@ -110,7 +110,7 @@ def similarities(
         blocks.append((encode_left(rows), encode_captions(captions[rows])))
     left, right = (np.concatenate(side) for side in zip(*blocks, strict=True))
     not_finite = sum(int((~np.isfinite(side).all(axis=1)).sum()) for side in (left, right))
-    # An image may be several vectors in a row; the best of them is its similarity.
+    # An image may have several vectors in its row; the best one gives the similarity.
     scores = np.einsum("nqd,md->nmq", left.reshape(len(left), -1, right.shape[1]), right).max(
         axis=2
     )
@@ -134,7 +134,7 @@ def _pair_similarities(
 
 
 def _token_encoder(model: Model) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the model's `encode_texts`. Raises InvalidInput if it has none."""
+    """Return the model's `encode_texts` method. Raises InvalidInput if the model has no text embeddings."""
     if not embeds_texts(model):
         raise InvalidInput(
             f"'{model.name}' has no text embeddings. Check it on a dataset with pictures."
@@ -145,14 +145,14 @@ def _token_encoder(model: Model) -> Callable[[np.ndarray], np.ndarray]:
 def _picture_encoder(
     model: Model, images: Sequence[Picture], stored_pictures: StoredPictures | None
 ) -> Callable[[slice], np.ndarray]:
-    """Rows of the pictures to their embeddings. Raises InvalidInput if the model has none."""
+    """Return a function that embeds a slice of the pictures. Raises InvalidInput without image embeddings."""
     if not embeds_images(model):
         raise InvalidInput(
             f"'{model.name}' has no image embeddings. Choose a dataset without pictures."
         )
 
     def encode(rows: slice) -> np.ndarray:
-        # a processor may add up a smaller batch in another order than those that are stored
+        # a smaller batch may be summed in a different order than the stored embeddings were
         is_whole = len(images[rows]) % BATCH_MULTIPLES["images"] == 0
         embeddings = stored_pictures(images[rows]) if stored_pictures and is_whole else None
         if embeddings is not None:
@@ -167,7 +167,7 @@ def _pixels(model: DualEncoder | PairScorer, images: Sequence[Picture]) -> list[
 
 
 def _pair_scores(model: PairScorer, pixels: Sequence[np.ndarray], tokens: np.ndarray) -> np.ndarray:
-    """Return the score of each picture with the text of the same row, shape (n,)."""
+    """Return the score of each picture with the text in the same row, shape (n,)."""
     scores = []
     for start in range(0, len(pixels), BATCH):
         rows = slice(start, start + BATCH)
@@ -176,14 +176,14 @@ def _pair_scores(model: PairScorer, pixels: Sequence[np.ndarray], tokens: np.nda
 
 
 def finite(similarity: Similarities) -> Check:
-    """Check for NaN and infinity: they make every comparison false, and so produce a score."""
+    """Check for NaN and infinity, which make every comparison false and so would silently yield a score."""
     meaning = "All embeddings and pair scores are finite numbers."
     detail = f"{similarity.not_finite} of {similarity.count} are not finite."
     return Check("finite", meaning, similarity.not_finite == 0, similarity.not_finite, 0, detail)
 
 
 def of_answers(model: CaseAnswerer) -> list[Check]:
-    """Return all checks of a model whose scores were computed elsewhere; most of them cannot be made."""
+    """Return all checks for a model that answers whole cases. Most of them cannot be judged."""
     nothing = Similarities(np.empty((0, 0)), 0, model.n_scores, ("pictures", "captions"))
     detail = PAID if model.capabilities.asks_server else FROM_A_FILE
     if isinstance(model, Chooser):
@@ -193,7 +193,7 @@ def of_answers(model: CaseAnswerer) -> list[Check]:
 
 
 def of_lookup(model: Lookup, similarity: Similarities) -> list[Check]:
-    """Check a model that looks up answers: finite values and matching are judged, the other checks are not."""
+    """Check a model that looks up answers. Only finite values and matching can be judged."""
     detail = PAID if model.capabilities.asks_server else LOOKED_UP
     return [*_unjudged(model, detail), finite(similarity), *matching(similarity)]
 
@@ -205,8 +205,8 @@ def _unjudged(model: Model, detail: str) -> list[Check]:
 
 
 def text_batch(model: Model, items: Sequence[Item]) -> Check:
-    """Embed the same caption by itself, with a long one, and in another order. A SigLIP that pads to the longest text
-    of a batch fails.
+    """Check that captions get the same embedding alone, next to a long caption, and in another order. A SigLIP model
+    that pads to the longest text in a batch fails.
     """
     texts = [item.captions[0] for item in items[:TRIED_ALONE]]
     image = items[0].image
@@ -227,7 +227,7 @@ def text_batch(model: Model, items: Sequence[Item]) -> Check:
 
 
 def image_batch(model: Model, items: Sequence[Item]) -> Check:
-    """Embed the same picture by itself, among others and in another order. A model left in training mode fails."""
+    """Check that pictures get the same embedding alone, in a batch and in another order. Training mode breaks this."""
     images = [item.image for item in items[:TRIED_ALONE] if item.image]
     if images and scores_pairs(model):
         tokens = model.tokenize([items[0].captions[0]])
@@ -254,7 +254,7 @@ def _moved(
     batched: Sequence[np.ndarray],
     inputs: str,
 ) -> Check:
-    """Compare the rows of single inputs with the rows of the same inputs in batches."""
+    """Compare the outputs for single inputs with the outputs for the same inputs in batches."""
     if not all(np.isfinite(vectors).all() for vectors in (alone, *batched)):
         return Check(name, meaning, None, detail=NOT_FINITE)
     limit = TOLERANCE if model.capabilities.precision == "fp32" else HALF_TOLERANCE
@@ -264,7 +264,7 @@ def _moved(
 
 
 def matching(similarity: Similarities) -> list[Check]:
-    """Check that matching pairs are more similar than others, against chance: AUC and, in both directions, R@1."""
+    """Check that matching pairs are more similar than chance: by AUC, and by R@1 in both directions."""
     n, (rows, columns) = len(similarity.scores), similarity.names
     nearest = "Of all {}, the nearest to one of the {} is its own more often than by chance."
     alike = f"{rows.capitalize()} are more similar to their own {columns} than to others."
@@ -296,12 +296,12 @@ def matching(similarity: Similarities) -> list[Check]:
 
 
 def recall_at_1(scores: np.ndarray) -> Estimate:
-    """Share of rows whose own column is above all others, with its exact binomial interval.
+    """Compute the share of rows whose own column scores above all others, with an exact binomial interval.
 
-    Wilson's lower end is too high for a rate as low as chance, 1 / n.
+    The lower end of Wilson's interval is too high for a rate as low as chance, 1 / n.
 
     Args:
-        scores: Shape (n, n); matched pairs on the diagonal.
+        scores: The scores, shape (n, n), with matched pairs on the diagonal.
     """
     n = len(scores)
     others = np.where(np.eye(n, dtype=bool), -np.inf, scores)
@@ -312,13 +312,13 @@ def recall_at_1(scores: np.ndarray) -> Estimate:
 
 
 def auc(scores: np.ndarray) -> Estimate:
-    """Estimate the probability that a matched pair is more similar than a mismatched one; a tie counts half.
+    """Estimate the probability that a matched pair is more similar than a mismatched one. A tie counts half.
 
     Args:
-        scores: Shape (n, n), n of 2 or more; matched pairs on the diagonal.
+        scores: The scores, shape (n, n) with n at least 2, with matched pairs on the diagonal.
 
     Returns:
-        The estimate with a 95 % interval from resampled items: a pair is weighted by the counts of both of its items,
+        The estimate with a 95 % interval from resampled items. Each pair is weighted by the counts of both items,
         and an item drawn twice is not mismatched with itself.
     """
     n = len(scores)
@@ -341,7 +341,7 @@ def auc(scores: np.ndarray) -> Estimate:
 
 
 def preprocessing(model: Model) -> Check:
-    """Compare the measured preprocessing of a picture with the published settings of the weights."""
+    """Compare the measured preprocessing with the settings that were published for the weights."""
     meaning = "Pictures are resized and normalized as in training."
     published = model.published()
     measured = passport.measured_preprocessing(model)
@@ -367,7 +367,7 @@ def preprocessing(model: Model) -> Check:
 
 
 def activation(model: Model) -> Check:
-    """GELU weights under QuickGELU, or the other way round, lose some points in silence."""
+    """Check the activation, because GELU weights with QuickGELU, or the reverse, silently lose some points."""
     meaning = "The model uses the activation (GELU or QuickGELU) of its published training."
     built, published = model.facts().get("activation"), model.published().get("activation")
     if not published:

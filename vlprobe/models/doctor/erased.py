@@ -1,8 +1,8 @@
-"""Edits that a model never gets to see: its tokenizer or its preprocessing undoes them before the
+"""Edits that a model never sees, because its tokenizer or its preprocessing undoes them before the
 first layer.
 
-Such an edit moves no score. Taken for an answer it would look like perfect invariance (a
-paraphrase) or like a blunder (a flip), so these are counted apart and no metric is changed by them.
+An erased edit does not change any score. Counted as an answer, it would look like perfect invariance (a
+paraphrase) or like a mistake (a flip), so erased edits are reported separately and do not change any metric.
 """
 
 import hashlib
@@ -28,10 +28,10 @@ from vlprobe.types import (
     scores_pairs,
 )
 
-# random sample of picture pairs: opening all would cost as much as the run
+# size of a random sample of picture pairs, because opening all would cost as much as the run
 PICTURE_PAIRS = 200
-_CASES = 4096  # tokenized at once
-# each undone on top of those before it; the one that makes two texts equal is the reason
+_CASES = 4096  # cases that are tokenized at once
+# these differences are undone one after another; the one that makes two texts equal is the reason
 _FOLDED = (
     ("spacing", lambda text: " ".join(text.split())),
     ("letter case", str.casefold),
@@ -39,41 +39,41 @@ _FOLDED = (
 )
 
 
-# the sampling key of a pair, its sort (what, kind, rule, role), and its two pictures
+# the sampling key of a pair, its group (what, kind, rule, role), and its two pictures
 PicturePair = tuple[str, tuple[str, str, str, str], Picture, Picture]
 
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """Number of edits of one sort that a model cannot see, with the reason."""
+    """The number of edits in one group that a model cannot see, with the reason."""
 
     what: str  # text or picture
     kind: str
     rule: str
     role: str  # same: it looks like invariance; different: it is a tie, and counts as a failure
-    # spacing, letter case, punctuation, context limit, vocabulary; of pictures: preprocessing
+    # spacing, letter case, punctuation, context limit, vocabulary; for pictures: preprocessing
     reason: str
     count: int
-    of: int  # edits of that kind, rule and role; of pictures, of those that were looked at
+    of: int  # all edits with this kind, rule and role; for pictures, only the sampled ones
 
 
 def erased(cases: pa.Table, model: Model) -> list[Erased]:
-    """Count the edits that leave a model's input as it was.
+    """Count the edits that do not change the input of a model.
 
-    A text is erased if it differs from an earlier text of its case and has the same token ids; a
-    picture, if its pixels after preprocessing are those of the first picture of its case, or of the
+    A text is erased if it differs from an earlier text in the same case but has the same token ids. A
+    picture is erased if its preprocessed pixels equal those of the first picture in the case, or of the
     picture that it was mixed from.
 
     Args:
-        cases: With `id`, `item`, `kind`, `rule`, `images`, `texts` and `roles`, as a run stores
-            them.
-        model: Pictures are skipped if it takes none.
+        cases: A table with `id`, `item`, `kind`, `rule`, `images`, `texts` and `roles`, as a run stores
+            it.
+        model: The model. Pictures are skipped if it does not take pictures.
 
     Returns:
-        One row for each sort with at least one erased edit; an empty list means that none is erased.
+        One row for each group with at least one erased edit, or an empty list if no edit is erased.
 
     Raises:
-        InvalidInput: a picture cannot be read.
+        InvalidInput: A picture cannot be read.
     """
     if embeds_images(model) or scores_pairs(model):
         return [*_texts(cases, model), *_pictures(cases, model)]
@@ -99,9 +99,9 @@ def _texts(cases: pa.Table, model: Model) -> list[Erased]:
 
 
 def _reason(left: str, right: str, model: Model) -> str:
-    """Why two different texts of a case have the same token ids."""
-    # Both from the first word on in which they differ: an edit that is not erased there was out of reach
-    # before.
+    """Return the reason why two different texts in a case have the same token ids."""
+    # Both texts are cut to begin at the first word that differs. If the edit is not erased there, it was
+    # beyond the context limit before.
     words = left.split(" "), right.split(" ")
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*words, strict=False)))
     if not np.array_equal(*model.tokenize([" ".join(text[same:]) for text in words])):
@@ -127,7 +127,7 @@ def _pictures(cases: pa.Table, model: DualEncoder | PairScorer) -> list[Erased]:
 
 
 def _pairs_within(cases: pa.Table) -> list[PicturePair]:
-    """Pair the first picture of each case with every other picture of the case."""
+    """Pair the first picture in each case with every other picture in the case."""
     counts = [chunk.value_lengths().to_numpy() for chunk in cases["images"].chunks]
     several = cases.filter(np.concatenate([np.zeros(0, bool), *[count > 1 for count in counts]]))
     return [
@@ -143,7 +143,7 @@ def _pairs_within(cases: pa.Table) -> list[PicturePair]:
 
 
 def _mixed(cases: pa.Table) -> list[PicturePair]:
-    """Pair each picture of a RoCOCO search with its mixture, which the case only names by its rule."""
+    """Pair each picture in a RoCOCO search with its mixture, which the case only names by its rule."""
     paths_of_rule: dict[str, dict[str, Path]] = {}
     is_t2i = np.array([kind == "t2i" for kind in cases["kind"].to_pylist()], bool)
     for row in cases.filter(is_t2i).select(["item", "rule", "images"]).to_pylist():

@@ -1,5 +1,5 @@
-"""Reasons to believe a model, or not, before its numbers: a passport, and checks that a healthy
-model passes.
+"""The examination of a model on a dataset, which shows whether its numbers can be trusted: a passport with facts, and
+health checks.
 
 cache/models/<model digest>-<dataset digest>.json
 """
@@ -36,17 +36,17 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Dataset, Item, Lookup, Model, Picture, answers_cases, looks_up
 
 SCHEMA = 1
-# items that a model is checked on, drawn at random, no two with the same picture or the same first
-# caption
+# number of items that a model is checked on, drawn at random; no two items have the same picture or the
+# same first caption
 ITEMS = 200
-PAIR_ITEMS = 24  # the same for a model that scores pairs, which needs the square of it
+PAIR_ITEMS = 24  # the same for a model that scores pairs, which needs the square of this number
 
 Progress = Callable[[str, float, float], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """Passport of one model with its checks on one dataset."""
+    """The passport of a model, with the results of its checks on one dataset."""
 
     model: str
     model_digest: str
@@ -54,7 +54,7 @@ class Examination:
     dataset_digest: str
     passport: Mapping[str, str]
     checks: tuple[Check, ...]
-    # of plain edits of the dataset's captions, and of its foils; reported, not judged
+    # erased edits among plain edits of the dataset's captions and among its foils; reported, not judged
     erased: tuple[Erased, ...]
     finished: str
 
@@ -66,18 +66,19 @@ def examine(
     progress: Progress = lambda label, done, total: None,
     stored_pictures: StoredPictures | None = None,
 ) -> Examination:
-    """Read the model's passport, check the model on some of the dataset's items, and store the outcome.
+    """Read the model's passport, check the model on some items from the dataset, and store the results.
 
     Args:
-        model: The model to examine; a check that needs a missing capability does not apply.
-        dataset: Items with a picture and a caption; if they have no picture or the model takes none, two captions.
-        cache: The store's folder.
-        progress: Called with (label, done, total); may raise to stop.
-        stored_pictures: The model's embeddings of these pictures, None if any is missing, in which case they are
-        computed.
+        model: The model to examine. A check that needs a missing capability does not apply.
+        dataset: The dataset to use. Its items need a picture and a caption, or two captions if there are no pictures or
+            the model does not take pictures.
+        cache: The cache folder.
+        progress: A function that is called with (label, done, total); it may raise to stop.
+        stored_pictures: A function that returns the model's stored embeddings of pictures, or None if any is missing,
+            in which case they are computed.
 
     Raises:
-        InvalidInput: the dataset has no such item, or a picture cannot be read.
+        InvalidInput: The dataset has no usable items, or a picture cannot be read.
     """
     if model.capabilities.asks_server and not model.digest:
         raise InvalidInput(
@@ -128,10 +129,10 @@ def examine(
 
 
 def looked_up(model: Lookup, dataset: Dataset, cache: Path) -> doctor_checks.Similarities:
-    """Similarities of pictures with first captions, or of second captions with first ones if the model has no
-    pictures, as it looks them up; for ITEMS items for which it has both.
+    """Look up similarities between pictures and first captions, or between second and first captions if the model has
+    no pictures. At most ITEMS items are used, and only those for which the model has both sides.
 
-    If no run has bound the model to its inputs, it is bound to these items.
+    If no run has bound the model to its inputs, it is bound to the items in the dataset.
     """
     if not model.is_bound:
         inputs = of_items(dataset.items, cache)
@@ -155,15 +156,15 @@ def looked_up(model: Lookup, dataset: Dataset, cache: Path) -> doctor_checks.Sim
 
 
 def _plain(examination: Examination) -> dict:
-    """Convert to JSON values; the passport becomes a list, because JSON keys are sorted and its order matters."""
+    """Convert an examination to JSON values. The passport becomes a list to keep its order, because keys are sorted."""
     return {"schema": SCHEMA, **asdict(examination), "passport": list(examination.passport.items())}
 
 
 def sample(items: Sequence[Item], model: Model) -> list[Item]:
-    """Return the items that a model is tried on, all with their pictures or all without, none like
-    another.
+    """Return the items that a model is checked on, all with pictures or all without. No two items share a
+    picture or a first caption.
 
-    Without pictures it is two different captions that must find each other.
+    Without pictures, each item has two different captions that must find each other.
     """
     capabilities = model.capabilities
     usable = [item for item in items if item.image and not item.image.absent and item.captions]
@@ -174,7 +175,7 @@ def sample(items: Sequence[Item], model: Model) -> list[Item]:
 
 
 def _distinct(items: Sequence[Item]) -> list[Item]:
-    """Shuffle the items and drop those with the picture or the first caption of an earlier one."""
+    """Shuffle the items, and drop items that share the picture or the first caption with an earlier item."""
     shuffled = sorted(items, key=lambda item: hashlib.sha256(f"doctor/{item.id}".encode()).digest())
     sampled: list[Item] = []
     used: set[Picture | str] = set()
@@ -187,7 +188,7 @@ def _distinct(items: Sequence[Item]) -> list[Item]:
 
 
 def plain_edits(items: Sequence[Item]) -> pa.Table:
-    """Small changes to captions that a tokenizer may undo, and the foils, as a table of cases."""
+    """Create a case table with small caption edits that a tokenizer may undo, and with the foils."""
     rows = []
     for item in items:
         for caption in item.captions:
@@ -218,12 +219,12 @@ def plain_edits(items: Sequence[Item]) -> pa.Table:
 
 
 def load(store: Store, digest: str = "*") -> list[Examination]:
-    """Return the stored examinations of the model with this digest, or of all models, latest first."""
+    """Return the stored examinations for a model digest, or for all models, latest first."""
     return _read_all(store, digest)[0]
 
 
 def read_errors(store: Store) -> list[InvalidInput]:
-    """List the errors of stored examinations that cannot be read or are damaged."""
+    """Return an error for each stored examination that is damaged or cannot be read."""
     try:
         os.listdir(store.root / "models")
     except PermissionError as error:
@@ -236,7 +237,7 @@ def read_errors(store: Store) -> list[InvalidInput]:
 def _read_all(store: Store, digest: str) -> tuple[list[Examination], list[InvalidInput]]:
     examinations: list[Examination] = []
     errors: list[InvalidInput] = []
-    # The same examination may be in several folders: that in the first counts.
+    # The same examination may be in several folders; the first folder counts.
     paths = {
         path.name: path
         for root in reversed(store.roots)
@@ -254,7 +255,7 @@ def _read_all(store: Store, digest: str) -> tuple[list[Examination], list[Invali
 
 
 def read(path: Path) -> Examination | None:
-    """Return the examination in a file; None if it was stored in another form. Raises InvalidInput."""
+    """Read an examination from a file, or return None if it has another schema version. Raises InvalidInput."""
     try:
         content = replace_surrogates(parse_json_object(read_regular(path).decode()))
         if content.pop("schema") != SCHEMA:
@@ -268,7 +269,7 @@ def read(path: Path) -> Examination | None:
 
 
 def warnings(store: Store) -> dict[tuple[str, str], list[str]]:
-    """One line for each failed check, by the digests of model and dataset: shown next to that model's numbers on it."""
+    """Return one line for each failed check, by the digests of model and dataset, to be shown with their results."""
     lines: dict[tuple[str, str], list[str]] = {}
     for examination in load(store):
         lines.setdefault((examination.model_digest, examination.dataset_digest), []).extend(
@@ -281,7 +282,7 @@ def warnings(store: Store) -> dict[tuple[str, str], list[str]]:
 
 
 def models_at_chance(store: Store) -> set[tuple[str, str]]:
-    """Digests of models and datasets on which they failed a check of being better than chance."""
+    """Return the model digest and dataset digest for each model that was not better than chance in some check."""
     return {
         (examination.model_digest, examination.dataset_digest)
         for examination in load(store)

@@ -1,8 +1,8 @@
-"""Facts about a model that a reader can check: from its adapter, or measured.
+"""Facts about a model that a reader can verify, reported by its adapter or measured.
 
-The subjects of an adapter's `facts()`, all optional: architecture, activation, tokenizer,
-parameters, mean, std, interpolation, resizing, size. Those of `published()`: activation, and all
-from mean on. Figures are written as "0.4815, 0.4578, 0.4082" and "224 x 224".
+An adapter's `facts()` may have these subjects: architecture, activation, tokenizer, parameters, mean,
+std, interpolation, resizing, size. `published()` may have activation, mean, std, interpolation,
+resizing and size. Figures are written as "0.4815, 0.4578, 0.4082" and "224 x 224".
 """
 
 import sys
@@ -13,9 +13,9 @@ from PIL import Image
 from vlprobe.models.hf_gen import Chooser
 from vlprobe.types import Model, answers_cases, embeds_images, looks_up, scores_pairs
 
-NO_TEXT = -1  # what TextEncoder.tokenize puts after the end of a text where a model sees no pads
+NO_TEXT = -1  # TextEncoder.tokenize fills rows with it after the text if the model sees no padding
 LONG = "a dog and a cat " * 150
-_PACKAGES = (  # whose versions are reported if they are imported
+_PACKAGES = (  # the versions of these packages are reported if they are imported
     *("vlprobe", "torch", "open_clip", "timm", "transformers"),
     *("sentence_transformers", "tokenizers", "numpy", "PIL"),
 )
@@ -25,7 +25,7 @@ def read_passport(model: Model) -> dict[str, str]:
     """Collect the facts that are needed to compare the model's numbers with other published numbers.
 
     Returns:
-        Text by subject. The measured preprocessing replaces the one that the adapter reports.
+        A dictionary from subject to text. Measured preprocessing replaces the values that the adapter reports.
     """
     return {
         "name": model.name,
@@ -57,7 +57,7 @@ def _embedding(model: Model) -> str:
 
 
 def _tokenization(model: Model) -> dict[str, str]:
-    """Describe how the tokenizer treats letter case, marks, short texts and long ones."""
+    """Describe how the tokenizer treats letter case, punctuation, short texts and long texts."""
     alone, batched = model.tokenize(["a dog"]), model.tokenize(["a dog", LONG])
     row = alone[0]
     trailing, leading = (int((line == line[0]).cumprod().sum()) for line in (row[::-1], row))
@@ -85,10 +85,10 @@ def _same_tokens(model: Model, left: str, right: str) -> bool:
 
 
 def measured_preprocessing(model: Model) -> dict[str, str]:
-    """Measure mean, standard deviation and size from a preprocessed black picture and a white one; empty if that is
-    not possible.
+    """Measure the mean, standard deviation and size of the preprocessing from a black and a white picture. The result
+    is empty if they cannot be measured.
 
-    A channel is (value - mean) / std with values from 0 to 1, so black gives -mean / std and white
+    A channel is (value - mean) / std with values from 0 to 1, so black gives -mean / std and white gives
     (1 - mean) / std.
     """
     if not (embeds_images(model) or scores_pairs(model)):

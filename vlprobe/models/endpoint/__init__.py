@@ -1,1 +1,1 @@
-"""Models behind an HTTP server: requests, costs, and the log of answers."""
+"""Models behind an HTTP server, with their requests, costs, and answer logs."""

@@ -1,4 +1,4 @@
-"""Cost of requests: tokens before they are sent, money if a price is given, and a limit."""
+"""The cost of requests: an estimate of tokens before they are sent, money if a price is given, and a spending limit."""
 
 import re
 import threading
@@ -15,11 +15,11 @@ MILLION = 1_000_000
 
 
 class LimitReached(VlprobeError):
-    """The next request could exceed the remaining budget; answers received so far are kept."""
+    """Raised if the next request could exceed the remaining budget. Answers received so far are kept."""
 
 
 def estimated_tokens(text: str) -> int:
-    """Tokens of a text, roughly: four bytes each.
+    """Estimate the number of tokens in a text, at four bytes per token.
 
     >>> estimated_tokens("a red dog")
     3
@@ -28,14 +28,14 @@ def estimated_tokens(text: str) -> int:
 
 
 class Budget:
-    """Spending and limit of this command or job, shared by its threads.
+    """The spending and the limit of a command or job, shared by its threads.
 
     Args:
-        price: PRICE_FORM; "" reports no money.
-        max_cost: The limit, in the currency of the price; "": no limit.
+        price: The price as described in PRICE_FORM, or "" to report no money.
+        max_cost: The limit in the currency of the price, or "" for no limit.
 
     Raises:
-        InvalidInput: one of them is not a valid amount, or there is a limit without a price.
+        InvalidInput: An argument is not a valid amount, or there is a limit without a price.
     """
 
     def __init__(self, price: str = "", max_cost: str = "") -> None:
@@ -52,15 +52,15 @@ class Budget:
         sent, received = match.groups() if match else ("0", "0")
         self._sent, self._received = float(sent) / MILLION, float(received or sent) / MILLION
         self.spent = self._promised = 0.0
-        self._excess = 1.0  # the most by which an estimate was exceeded
+        self._excess = 1.0  # the largest factor by which a request exceeded its estimate
         self._lock = threading.Lock()
 
     def cost(self, sent: int, received: int) -> float:
-        """Money that so many tokens cost; 0 without a price."""
+        """Return the money that a number of sent and received tokens costs, or 0 without a price."""
         return sent * self._sent + received * self._received
 
     def promise(self, sent: int, received: int) -> float:
-        """Reserve the maximum cost of a request; `settled` releases it. Raises LimitReached."""
+        """Reserve the maximum cost of a request, which `settled` releases. Raises LimitReached."""
         with self._lock:
             amount = self.cost(sent, received) * self._excess
             if self.spent + self._promised + amount > self.limit:
@@ -77,8 +77,8 @@ class Budget:
         """Count the actual cost of a request, whether it succeeds or fails.
 
         Args:
-            promised: The return value of `promise`.
-            expected: The expected cost, without any excess.
+            promised: The reserved amount that `promise` returned.
+            expected: The expected cost, without the factor for exceeded estimates.
         """
         bill = Bill()
         try:
@@ -94,8 +94,8 @@ class Budget:
 
 @dataclass
 class Bill:
-    """Cost of one request."""
+    """The cost of one request."""
 
-    attempts_lost: int = 0  # without an answer, which may be charged for
+    attempts_lost: int = 0  # attempts without an answer, which the server may still charge for
     is_answered: bool = False
     tokens: tuple[int, int] | None = None  # sent and received; None if no answer reports them

@@ -1,8 +1,8 @@
-"""Yes or no from a server, about a picture and a text: POST URL/chat/completions with log-probabilities.
+"""Chat models that answer yes or no about a picture and a text: POST URL/chat/completions with log-probabilities.
 
-A score is log p(yes) - log p(no) of the answer's first token, over the most probable tokens that the
-server names (20 at most, as OpenAI's does): tokens that differ in letter case or blanks count
-together. Where either answer is not among them the score is unknown; these are counted.
+A score is log p(yes) - log p(no) for the first token of the answer. It uses the most probable tokens
+that the server returns (at most 20, as with OpenAI). Tokens that differ only in letter case or blanks
+are added up. If yes or no is not among them, the score is unknown, and such scores are counted.
 """
 
 import math
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 YES, NO = "yes", "no"
-BLANKS = " \t\r\n▁Ġ"  # and the symbol for a blank in some tokenizers
+BLANKS = " \t\r\n▁Ġ"  # includes the symbols for a blank in some tokenizers
 UNLIKELY = -9998.0  # a lower value, such as -9999, marks a token outside the most probable ones
-FIRST_TEXT = "a grey square"  # of the request that every run begins with
+FIRST_TEXT = "a grey square"  # the text in the trial request that every run begins with
 
 
 class _Pair(NamedTuple):
-    """A picture and a text, as cases name them."""
+    """The name of a picture and a text, as they appear in the case table."""
 
     picture: str
     text: str
 
 
 class ServedJudge(ServedModel, CaseAnswerer):
-    """A chat model behind a server that decides whether a picture shows what a text describes."""
+    """A chat model on a server that decides whether a picture shows what a text describes."""
 
     def __init__(self, parsed: EndpointName) -> None:
         self._template = parsed.template or QUESTION
@@ -54,15 +54,15 @@ class ServedJudge(ServedModel, CaseAnswerer):
         reading = "probability" if parsed.gives_probability else "log-odds"
         super().__init__(parsed, "chat/completions", how, reading)
         self.n_scores = 0
-        self._scores: dict[_Pair, float] = {}  # NaN where yes or no was not among the answers
+        self._scores: dict[_Pair, float] = {}  # NaN if yes or no was not among the answers
 
     @property
     def capabilities(self) -> Capabilities:
-        """Answers to cases, one request per picture and text."""
+        """The capabilities of the model, which answers cases with one request per picture and text."""
         return capabilities_of(self.parsed)
 
     def first_question(self) -> ServedQuestion:
-        """Return the request about a grey square."""
+        """Build the trial request: a question about a plain gray square that identifies the model."""
         return self._question("first", None, FIRST_TEXT, "the first request")
 
     def _question(
@@ -90,13 +90,13 @@ class ServedJudge(ServedModel, CaseAnswerer):
         return ServedQuestion((name,), payload, tokens, label)
 
     def check(self, answer: Reply, question: ServedQuestion) -> None:
-        """Raise InvalidInput unless it names the log-probabilities of its first token."""
+        """Raise InvalidInput unless the answer has log-probabilities for its first token."""
         _log_odds(answer, question.label)
 
     def check_cases(self, cases: Reader) -> str:
-        """Ask about each picture with each text of the cases that the log lacks."""
+        """Send a request for every picture and text in the cases that has no answer in the log. Return a note."""
         log = self.log
-        # To their names in the log, by the picture's content and the text
+        # Maps each pair to its name in the log, which depends on the picture's content and the text
         pairs: dict[_Pair, str] = {}
         content_keys: dict[str, str] = {}
         n_of_texts = 0
@@ -144,7 +144,7 @@ class ServedJudge(ServedModel, CaseAnswerer):
         return "; ".join(notes)
 
     def answers(self, cases: "pa.Table") -> np.ndarray:
-        """Scores of each case's pictures with its texts, picture by picture: float32 of shape
+        """Return the scores for the pictures and texts in each case, picture by picture, float32 with shape
         (n_pairs,).
         """
         odds = np.array([self._scores[pair] for pair in _in_order(cases)], dtype=np.float64)
@@ -153,7 +153,7 @@ class ServedJudge(ServedModel, CaseAnswerer):
 
 
 def capabilities_of(parsed: EndpointName) -> Capabilities:
-    """Capabilities of the chat model of that name."""
+    """Return the capabilities of a chat model, which its parsed name determines."""
     scale = "probability" if parsed.gives_probability else "logit"
     return Capabilities(answers_cases=True, asks_server=True, score_type=scale)
 
@@ -165,7 +165,7 @@ def _in_order(cases: "pa.Table") -> Iterator[_Pair]:
 
 
 def _log_odds(answer: Reply, label: str) -> float:
-    """Compute log p(yes) - log p(no), NaN if one of them is absent. Raises InvalidInput."""
+    """Compute log p(yes) - log p(no), or NaN if one of the words is absent. Raises InvalidInput."""
     choice = reply.entries(answer.content, "choices", label)[0]
     log_probabilities = choice.get("logprobs")
     if not isinstance(log_probabilities, dict):
@@ -179,7 +179,7 @@ def _log_odds(answer: Reply, label: str) -> float:
         log_probability_of[text] = reply.number(value, "a log-probability", label)
         if log_probability_of[text] > 0.001:
             raise reply.strange(label, f"a log-probability is {value}, but must be 0 or less")
-    words = {YES: [], NO: []}  # log-probabilities of the tokens that are the word
+    words = {YES: [], NO: []}  # log-probabilities of all tokens that spell each word
     for text, value in log_probability_of.items():
         if value > UNLIKELY:
             words.setdefault(text.strip(BLANKS).lower(), []).append(value)

@@ -1,8 +1,8 @@
-"""One POST to a server: the key for its origin only, no redirect followed, waits between attempts.
+"""An HTTP client for one server. It sends a key only to its origin, follows no redirects, and waits between attempts.
 
-urllib3 sends the requests, and the attempts are counted here: urllib3's own `Retry` first reads the body of a failed
-attempt to its end, which a hostile server never sends, httpx retries no status, and neither reports an attempt that was
-lost and may cost money.
+urllib3 sends the requests, but the retries are implemented here. urllib3's own `Retry` first reads the body of a failed
+attempt to its end, which a hostile server never sends. httpx does not retry by status. Neither library reports an
+attempt that was lost and may cost money.
 """
 
 import json
@@ -22,21 +22,21 @@ from vlprobe.storage import files
 
 ATTEMPTS = 6
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds between attempts; doubled each time
-LONGEST_ASKED_FOR = 300.0  # that a server may have us wait
+LONGEST_ASKED_FOR = 300.0  # longest wait in seconds that a server may request
 CONNECT_SECONDS = 10.0
 MAX_ANSWER = 64 << 20  # bytes
 BLOCK = 1 << 16
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 PIECE = 8  # consecutive letters of a key that must never be shown or stored with results
-LONG_FIELDS = ("data", "choices")  # the answers themselves
+LONG_FIELDS = ("data", "choices")  # fields with the actual answers
 
 
 class Stopped(Exception):
-    """Raised in threads that wait or are about to send, after a stop was requested."""
+    """Raised in threads that are waiting or about to send a request when a stop is requested."""
 
 
 def _repeats(key: str, text: str) -> bool:
-    """Return whether an answer has the key in any spelling of JSON, or a piece of it outside of LONG_FIELDS."""
+    """Return whether an answer contains the API key in any JSON spelling, or a part of it outside LONG_FIELDS."""
     remaining = text
     try:
         content = files.parse_json(text)
@@ -54,18 +54,18 @@ def _repeats(key: str, text: str) -> bool:
 
 
 class Client:
-    """Sends requests to one server from several threads.
+    """A client that sends requests to one server from several threads.
 
     Args:
-        address: The server.
-        seconds: How long it may be silent, and how long an answer may take in all.
-        threads: Requests at the same time.
+        address: The address of the server.
+        seconds: The timeout for receiving data, and also for a whole answer.
+        threads: The number of concurrent requests.
     """
 
     def __init__(self, address: Address, seconds: float, threads: int) -> None:
         self._address, self._seconds = address, seconds
         self._stopping = threading.Event()
-        # A pool of this kind reads no proxy, no .netrc and no key from anywhere.
+        # A PoolManager reads no proxy settings, no .netrc and no key from anywhere.
         self._pool = urllib3.PoolManager(
             num_pools=1,
             maxsize=threads,
@@ -74,7 +74,7 @@ class Client:
         )
 
     def stop(self) -> None:
-        """End all waiting; requests in progress still receive their answers."""
+        """Stop all waiting threads. Requests in progress still receive their answers."""
         self._stopping.set()
 
     def post(self, path: str, body: bytes, label: str, bill: Bill) -> str:
@@ -82,12 +82,12 @@ class Client:
 
         Args:
             path: The path after the URL of the server.
-            body: JSON.
-            label: The name of the request in an error.
-            bill: Counts each attempt that ended without an answer after it was sent.
+            body: The request body, as JSON.
+            label: The name of the request in error messages.
+            bill: The bill that counts each attempt that was sent but got no answer.
 
         Raises:
-            InvalidInput: the server rejects it, or returns no complete answer.
+            InvalidInput: The server rejects the request, or returns no complete answer.
             Stopped: `stop` was called.
         """
         problem, asked_wait = "", 0.0
@@ -133,7 +133,7 @@ class Client:
         raise self._refused(label, f"{problem}, {ATTEMPTS} times")
 
     def _read(self, response: urllib3.BaseHTTPResponse, deadline: float, label: str) -> bytes:
-        """Return the body of an answer. Raises InvalidInput if it is cut off, too long or takes too long."""
+        """Read the body of an answer. Raises InvalidInput if it is truncated, too long or takes too long."""
         content = bytearray()
         try:
             for block in response.stream(BLOCK, decode_content=True):
@@ -149,7 +149,7 @@ class Client:
         return bytes(content)
 
     def _text(self, content: bytes, key: str, label: str) -> str:
-        """Return the text of an answer. Raises InvalidInput if it has none, or repeats the key."""
+        """Decode the text of an answer. Raises InvalidInput if it is not text, or repeats the API key."""
         try:
             text = content.decode()
         except UnicodeDecodeError:
@@ -159,9 +159,9 @@ class Client:
         return text
 
     def _problem(self, status: int, label: str) -> str:
-        """Return the problem for a status that may be temporary. Raises InvalidInput for any other.
+        """Describe an HTTP status that may be temporary. Raises InvalidInput for any other status.
 
-        The server's message is not quoted: servers repeat keys, in full or in part.
+        The server's message is not quoted, because servers may repeat keys, in full or in part.
         """
         if status in BUSY:
             return f"status {status}"
@@ -181,7 +181,7 @@ class Client:
         raise self._refused(label, problem)
 
     def _asked_wait(self, response: urllib3.BaseHTTPResponse, problem: str, label: str) -> float:
-        """Return the seconds that a busy server requests us to wait. Raises InvalidInput if that is too long."""
+        """Return how many seconds a busy server requests us to wait. Raises InvalidInput if it is too long."""
         try:
             seconds = urllib3.Retry(retry_after_max=10**9).get_retry_after(response) or 0.0
         except InvalidHeader:

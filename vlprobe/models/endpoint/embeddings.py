@@ -1,5 +1,5 @@
-"""Embeddings of a server: POST URL/embeddings, as OpenAI describes it; pictures as data URLs among
-the texts, with "modality": "image", as Infinity takes them.
+"""Embeddings from a server: POST URL/embeddings, as in OpenAI's API. Pictures are sent as data URLs in
+place of texts, with "modality": "image", as Infinity expects them.
 """
 
 import base64
@@ -24,42 +24,42 @@ from vlprobe.scoring import pictures
 from vlprobe.scoring.inputs import text_id
 from vlprobe.types import Capabilities, Inputs, Picture
 
-BATCH = {"texts": 64, "pictures": 8}  # of a request
-FIRST_TEXT = "a photo of a dog"  # which every run begins with, to learn which model answers
+BATCH = {"texts": 64, "pictures": 8}  # inputs per request
+FIRST_TEXT = "a photo of a dog"  # the text in the first request, which identifies the model
 
 
 class ServedEmbeddings(ServedModel, CosineLookup):
-    """A model that looks up embeddings which a server gave."""
+    """A model that looks up embeddings that a server returned."""
 
     def __init__(self, parsed: EndpointName) -> None:
         super().__init__(
             parsed, "embeddings", parsed.picture_settings if parsed.sees_pictures else "texts"
         )
-        self.dim = 0  # until it is opened
-        self._vectors: dict[str, np.ndarray] = {}  # of a run, by key: float32 of shape (dim,)
+        self.dim = 0  # until the model is opened
+        self._vectors: dict[str, np.ndarray] = {}  # embeddings in a run, by key, shape (dim,)
         self._picture_keys: dict[str, str] = {}  # by the picture's name
         self._bound_to = ""
 
     @property
     def capabilities(self) -> Capabilities:
-        """Embeddings of texts, and of pictures if the name says so."""
+        """The capabilities of the model, which embeds texts, and pictures if its name has `+pictures`."""
         return capabilities_of(self.parsed, self.dim)
 
     @property
     def is_bound(self) -> bool:
-        """Return whether it has the embeddings of a run."""
+        """Whether the embeddings for a run are loaded."""
         return bool(self._bound_to)
 
     def first_question(self) -> ServedQuestion:
-        """Return the request for a text."""
+        """Build the first request, which embeds one text to identify the model."""
         return self._question("texts", {text_id(FIRST_TEXT): FIRST_TEXT}, "the first request")
 
     def learn(self, answer: Reply, question: ServedQuestion) -> None:
-        """Take the number of dimensions from the first answer."""
+        """Store the embedding dimension, which the first answer shows."""
         self.dim = len(_vector(answer.content["data"][0], "the first request"))
 
     def bind(self, inputs: Inputs, key: str, *, is_gallery: bool) -> str:
-        """Request the embeddings of a run's pictures and texts that the log lacks."""
+        """Load the embeddings for the pictures and texts in a run. Embeddings that the log lacks are requested."""
         if self._bound_to == key:
             return ""
         with self.locked():
@@ -89,7 +89,7 @@ class ServedEmbeddings(ServedModel, CosineLookup):
     def _questions(
         self, side: str, contents: Mapping[str, str] | Mapping[str, Picture], kept: set[str]
     ) -> list[ServedQuestion]:
-        """Return a request for each batch of inputs that the log lacks."""
+        """Build one request for each batch of inputs that the log lacks."""
         lacking = [(key, content) for key, content in contents.items() if key not in kept]
         questions = []
         for start in range(0, len(lacking), BATCH[side]):
@@ -132,7 +132,7 @@ class ServedEmbeddings(ServedModel, CosineLookup):
         return ServedQuestion(tuple(batch), payload, tokens, label)
 
     def check(self, answer: Reply, question: ServedQuestion) -> None:
-        """Raise InvalidInput unless there is a vector of the model's length for each input."""
+        """Raise InvalidInput unless the answer has a valid vector with the right dimension for each input."""
         vectors = _rows(answer, len(question.names), question.label)
         expected = self.dim or self.parsed.dimensions or vectors.shape[1]
         if vectors.shape[1] != expected:
@@ -152,11 +152,11 @@ class ServedEmbeddings(ServedModel, CosineLookup):
             )
 
     def text_vectors(self, texts: Sequence[str]) -> np.ndarray:
-        """Return float32 of shape (n, dim), NaN for inputs outside the run."""
+        """Return the embeddings of the texts, float32 with shape (n, dim), NaN for texts outside the run."""
         return self._get([text_id(text) for text in texts])
 
     def image_vectors(self, images: Sequence[Picture]) -> np.ndarray:
-        """Return float32 of shape (n, dim), NaN for inputs outside the run."""
+        """Return the embeddings of the pictures, float32 with shape (n, dim), NaN for pictures outside the run."""
         return self._get([self._picture_keys.get(picture.name, "") for picture in images])
 
     def _get(self, keys: Sequence[str]) -> np.ndarray:
@@ -168,7 +168,7 @@ class ServedEmbeddings(ServedModel, CosineLookup):
 
 
 def capabilities_of(parsed: EndpointName, dim: int = 0) -> Capabilities:
-    """Capabilities of the embeddings of that name."""
+    """Return the capabilities of an embedding model, which its parsed name determines."""
     return Capabilities(
         looks_up=True,
         asks_server=True,
@@ -180,7 +180,7 @@ def capabilities_of(parsed: EndpointName, dim: int = 0) -> Capabilities:
 
 
 def _rows(answer: Reply, count: int, label: str) -> np.ndarray:
-    """Return the vectors in the order of the inputs, float64 of shape (count, dim). Raises InvalidInput."""
+    """Return the vectors in an answer in the order of the inputs, float64, shape (count, dim). Raises InvalidInput."""
     listed = reply.entries(answer.content, "data", label)
     if len(listed) != count:
         raise reply.strange(label, f"{len(listed)} vectors for {count} inputs")
@@ -195,7 +195,7 @@ def _rows(answer: Reply, count: int, label: str) -> np.ndarray:
 
 
 def _vector(entry: Mapping[str, object], label: str) -> Sequence[float]:
-    """Decode numbers, or base64 of float32, which some servers return without a request. Raises InvalidInput."""
+    """Decode a vector from numbers, or from base64 float32, which some servers send unasked. Raises InvalidInput."""
     embedding = entry.get("embedding")
     if isinstance(embedding, str):
         try:

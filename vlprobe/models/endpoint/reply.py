@@ -1,4 +1,4 @@
-"""Fields that every answer of an OpenAI-compatible server has, read as untrusted input."""
+"""Parser for the common fields in the answers of OpenAI-compatible servers, which are untrusted input."""
 
 import math
 from collections.abc import Mapping
@@ -8,19 +8,19 @@ from typing import Any
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import files
 
-LONGEST_NAME = 200  # of a model and of a fingerprint
+LONGEST_NAME = 200  # most characters in the name of a model and in a fingerprint
 
 
 @dataclass(frozen=True, slots=True)
 class ServerIdentity:
-    """Identity of the model that answered, as reported by the server."""
+    """The identity of the model that answered, as reported by the server."""
 
     model: str
-    fingerprint: str  # of the server's configuration; "" if it names none
+    fingerprint: str  # identifies the server's configuration; "" if the server sends none
 
     @property
     def words(self) -> str:
-        """Describe the identity for a person."""
+        """A description of the identity for messages."""
         return f"'{self.model}'" + (
             f" with fingerprint '{self.fingerprint}'" if self.fingerprint else ""
         )
@@ -28,7 +28,7 @@ class ServerIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, parsed."""
+    """A parsed answer from a server."""
 
     content: Mapping[str, Any]
     identity: ServerIdentity
@@ -36,7 +36,7 @@ class Reply:
 
 
 def strange(label: str, problem: str) -> InvalidInput:
-    """Return the error about an answer that is none."""
+    """Build the error raised when the answer to a request is not valid."""
     return InvalidInput(
         f"The answer to {label} is invalid: {problem}. It was discarded; repeat the run to "
         "continue."
@@ -44,7 +44,7 @@ def strange(label: str, problem: str) -> InvalidInput:
 
 
 def parse(body: str, label: str) -> Reply:
-    """Return the answer in the body of a response. Raises InvalidInput, which names the request."""
+    """Parse the body of a response. Raises InvalidInput with the label of the request."""
     try:
         content = files.parse_json_object(body)
     except ValueError:
@@ -67,7 +67,7 @@ def parse(body: str, label: str) -> Reply:
 
 
 def _name(content: Mapping[str, Any], field: str, label: str) -> str:
-    """A name that is stored with every result; "" if there is none. Raises InvalidInput."""
+    """Return a name field, which is stored with every result, or "" if there is none. Raises InvalidInput."""
     name = content.get(field) or ""
     if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
         raise strange(
@@ -78,7 +78,7 @@ def _name(content: Mapping[str, Any], field: str, label: str) -> str:
 
 
 def entries(content: Mapping[str, Any], name: str, label: str, least: int = 1) -> list[dict]:
-    """A list of objects of an answer. Raises InvalidInput."""
+    """Return a field that must be a list with at least `least` objects. Raises InvalidInput."""
     listed = content.get(name)
     objects = (
         [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
@@ -89,7 +89,7 @@ def entries(content: Mapping[str, Any], name: str, label: str, least: int = 1) -
 
 
 def number(value: object, noun: str, label: str) -> float:
-    """A finite number. Raises InvalidInput."""
+    """Return a value that must be a finite number. Raises InvalidInput."""
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return float(value)
     raise strange(label, f"{noun} is {str(value)[:40]}, not a finite number")

@@ -1,9 +1,9 @@
-"""A model behind a server: its name, its requests, and its use in a run, with one request per input.
+"""Base class and name parser for models behind a server.
 
-`open` looks up which model answered before, or sends the first request to learn it; then the run has a key. Requests
-that a run needs and the log lacks are counted and reported, then sent. A complete answer goes to the log, from which
-scores are computed; a damaged one stops the run, as does an answer of another model. A request whose answer is in the
-log is never sent again.
+`open` looks up in the log which model answered before, or sends the first request to find out. The run key depends on
+this model. Requests that a run needs and that have no answer in the log are counted, reported and then sent. Each
+complete answer is appended to the log, from which scores are computed. A damaged answer, or an answer from another
+model, stops the run. A request whose answer is in the log is never sent again.
 """
 
 import base64
@@ -34,11 +34,11 @@ from vlprobe.types import Model, Picture
 if TYPE_CHECKING:
     from vlprobe.models.endpoint.client import Client
 
-VERSION = 1  # of how questions are put to a server, and of how answers are read
+VERSION = 1  # changes with the way in which requests are built or answers are read
 LOOK_EVERY = 0.5  # seconds between two checks for a stop request
-PIXELS_PER_TOKEN = 750  # roughly, of several services
+PIXELS_PER_TOKEN = 750  # a rough value for several services
 FLAGS = ("chat", "pictures", "normalise", "probability")
-BOUNDS = {  # least, most, default
+BOUNDS = {  # minimum, maximum, default
     "dimensions": (1, 65_536, 0),
     "side": (16, 4096, 512),
     "top": (2, 20, 20),
@@ -57,35 +57,35 @@ EXPECTED = (
 
 @dataclass(frozen=True, slots=True)
 class EndpointName:
-    """The name of a model of a server, http:URL#MODEL with options after plus signs, parsed."""
+    """The parsed name of a model on a server: http:URL#MODEL with options after plus signs."""
 
     name: str  # as it was typed
     address: Address
     is_chat: bool  # True for chat, False for embeddings
     sees_pictures: bool  # whether embeddings of pictures are requested
     normalise: bool  # whether embeddings may have any length
-    gives_probability: bool  # in place of log-odds
+    gives_probability: bool  # whether scores are probabilities instead of log-odds
     template: str  # question with {} for the caption; "": the default
-    fingerprint: str  # that answers must have, as model or as fingerprint; "": that of the first
+    fingerprint: str  # required model or fingerprint of every answer; "": same as the first answer
     dimensions: int  # dimension requested from the server; 0: the server's default
     side: int  # maximum of a picture's longer side in pixels
     top: int  # number of tokens whose probabilities are requested
     timeout: int  # seconds
-    parallel: int  # requests at the same time
+    parallel: int  # concurrent requests
 
     @property
     def picture_settings(self) -> str:
-        """Description of the preparation of a picture before it is sent; part of the digest."""
+        """A description of how a picture is prepared before it is sent, which is part of the digest."""
         return f"upright RGB, longer side at most {self.side} (Lanczos), PNG"
 
     @property
     def picture_tokens(self) -> int:
-        """Tokens that a picture takes, roughly and at most."""
+        """A rough upper bound for the number of tokens in a picture."""
         return -(-self.side * self.side // PIXELS_PER_TOKEN)
 
 
 def parse(name: str) -> EndpointName:
-    """Return the parts of a name. Raises InvalidInput if one of them is unknown, or means nothing."""
+    """Parse the name of a model on a server. Raises InvalidInput if an option is unknown or has no effect."""
     base, *options = name.removeprefix(endpoints.PREFIX).split("+")
     address = endpoints.parse(base)
     if not address.model:
@@ -128,7 +128,7 @@ def parse(name: str) -> EndpointName:
 
 
 def data_url(image: Image.Image, side: int) -> str:
-    """Return an RGB picture as a data URL, as servers take it: PNG, its longer side at most `side` pixels."""
+    """Encode an RGB picture as a PNG data URL, with its longer side scaled down to at most `side` pixels."""
     longest = max(image.size)
     if longest > side:
         width, height = (max(1, round(length * side / longest)) for length in image.size)
@@ -139,7 +139,7 @@ def data_url(image: Image.Image, side: int) -> str:
 
 
 def refuse_absent(picture: Picture, model: str) -> None:
-    """Raise InvalidInput if a picture is not here to be sent."""
+    """Raise InvalidInput if a picture is missing, so that it cannot be sent to a server."""
     if picture.absent:
         raise InvalidInput(
             f"Picture '{picture.absent}' is missing, but '{model}' needs pictures. Use "
@@ -148,43 +148,45 @@ def refuse_absent(picture: Picture, model: str) -> None:
 
 
 class Reporter(Protocol):
-    """Receiver of messages for a person while requests are sent; `runs.request.Progress` is one."""
+    """A receiver for messages to the user while requests are sent, such as `runs.request.Progress`."""
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Report that `done` of `total` requests are answered; may raise to stop."""
+        """Report that `done` of `total` requests are answered. It may raise to stop."""
         ...
 
     def tell(self, line: str) -> None:
-        """Show a line that stays."""
+        """Show a line that stays visible after the progress has moved on."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ServedQuestion:
-    """One request."""
+    """A request to a server, with one or more questions."""
 
     names: tuple[str, ...]  # keys of its questions in the log
-    payload: Callable[[], Mapping[str, object]]  # its body, made when it is sent
-    tokens: int  # that are sent, estimated
-    label: str  # its name in an error
-    tokens_received: int = 1  # estimated
+    payload: Callable[[], Mapping[str, object]]  # builds the body when the request is sent
+    tokens: int  # estimated number of tokens that are sent
+    label: str  # its name in error messages
+    tokens_received: int = 1  # estimated number of tokens in the answer
 
 
 class ServedModel(Model):
-    """Base class of embedding and chat models.
+    """Base class for embedding and chat models behind a server.
 
     Args:
-        parsed: Its name.
-        path: The path of the requests, after the URL.
-        how: The settings that answers depend on, apart from the questions: the prompt, the preparation of pictures.
-        reading: The method that computes scores from the answers; several models can read one log.
+        parsed: The parsed name of the model.
+        path: The path for requests, after the URL.
+        how: The settings that answers depend on, apart from the questions: the prompt and the preparation of pictures.
+        reading: How scores are computed from the answers; several models can share one log.
     """
 
     log_type: type[AnswerLog] = AnswerLog
 
     def __init__(self, parsed: EndpointName, path: str, how: object, reading: str = "") -> None:
         self.name, self.parsed, self._path, self._reading = parsed.name, parsed, path, reading
-        self.digest = ""  # until it is opened: it covers which model answers
+        self.digest = (
+            ""  # empty until the model is opened, because it depends on which model answers
+        )
         self.note = f"asked at {parsed.address.origin}"
         address, settings = parsed.address, (parsed.is_chat, parsed.dimensions, parsed.fingerprint)
         self._described = json.dumps([address.url, address.model, *settings, [VERSION, how]])
@@ -192,7 +194,7 @@ class ServedModel(Model):
         self._identity: ServerIdentity | None = None
 
     def tokenize(self, texts: Sequence[str]) -> NoReturn:
-        """Raise InvalidInput: the server reads texts, and only those of a run."""
+        """Raise InvalidInput, because the server tokenizes texts itself and only receives texts in a run."""
         raise InvalidInput(
             f"'{self.name}' is only queried during runs, because requests may cost money. "
             "Choose another model here."
@@ -200,32 +202,32 @@ class ServedModel(Model):
 
     @abstractmethod
     def first_question(self) -> ServedQuestion:
-        """Return the question whose answer identifies the model."""
+        """Build the request whose answer identifies the model."""
 
     @abstractmethod
     def check(self, answer: Reply, question: ServedQuestion) -> None:
-        """Raise InvalidInput if an answer does not fit the question."""
+        """Raise InvalidInput if an answer does not match its request."""
 
     def learn(self, answer: Reply, question: ServedQuestion) -> None:
-        """Store further facts about the model from the first answer."""
+        """Store further facts about the model that the first answer shows."""
 
     def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
-        """Prepare to send requests, and learn which model answers.
+        """Open the answer log, and find out which model answers.
 
         Args:
-            cache: The store's folder.
-            budget: The limit of spending.
-            reporter: Receives the progress.
+            cache: The cache folder.
+            budget: The spending limit.
+            reporter: The receiver for progress messages.
 
         Raises:
-            InvalidInput: the server gives no answer, or that of another model than is named.
+            InvalidInput: The server does not answer, or another model answers than the name requires.
         """
         folder = mine.path(cache, FOLDER) / pictures.digest(self._described.encode())
         log = self._log = self.log_type(folder)
         self._budget, self._reporter = budget, reporter
         question = self.first_question()
         if not any(True for _ in log):
-            with self.locked():  # and can be written
+            with self.locked():  # raises an error if the log cannot be written
                 if not any(True for _ in log):
                     self._ask([question])
         oldest = next(iter(log), None)
@@ -240,7 +242,7 @@ class ServedModel(Model):
 
     @property
     def log(self) -> AnswerLog:
-        """The kept answers. Raises InvalidInput before `open`."""
+        """The log of stored answers. Raises InvalidInput before `open` is called."""
         if self._log is None:
             raise InvalidInput(
                 f"'{self.name}' is only queried during runs, because requests may cost "
@@ -249,12 +251,12 @@ class ServedModel(Model):
         return self._log
 
     def locked(self) -> AbstractContextManager[None]:
-        """Return a lock that other processes which would send the same requests wait for."""
+        """Return a lock that makes other processes with the same requests wait."""
         waiting = f"{self.name}: another process asks it"
         return self.log.locked(lambda: self._reporter.update(waiting, 0, 1))
 
     def facts(self) -> dict[str, str]:
-        """Describe the model, by subject."""
+        """Describe the model, as a dictionary from subject to text."""
         return {
             "architecture": "unknown: a server answers",
             "parameters": "unknown",
@@ -263,11 +265,11 @@ class ServedModel(Model):
         }
 
     def ask(self, questions: Sequence[ServedQuestion], n_kept: int) -> None:
-        """Report the cost of the questions, and send them; answers go to the log.
+        """Report the estimated cost of requests, send them, and append the answers to the log.
 
         Args:
-            questions: That the log has no answer to.
-            n_kept: How many things the log has an answer to already.
+            questions: The requests that have no answer in the log.
+            n_kept: The number of questions that are already answered in the log.
         """
         if not questions:
             return
@@ -290,7 +292,7 @@ class ServedModel(Model):
         client = Client(self.parsed.address, self.parsed.timeout, parallel)
         n_done = 0
         self._reporter.update(f"Asking {self.name}", 0, len(questions))
-        with ThreadPoolExecutor(parallel) as pool:  # waits for the server side by side
+        with ThreadPoolExecutor(parallel) as pool:  # the threads wait for the server in parallel
             under_way: set[Future[None]] = set()
             pending = list(reversed(questions))
             try:
@@ -311,7 +313,7 @@ class ServedModel(Model):
                 raise
 
     def _ask_one(self, client: "Client", question: ServedQuestion, promised: float) -> None:
-        """Send a question and put its answer into the log, if it is complete and from the same model as before."""
+        """Send one request, and append its answer to the log if it is complete and from the same model as before."""
         expected = self._budget.cost(question.tokens, question.tokens_received)
         with self._budget.settled(promised, expected) as bill:
             body = json.dumps(question.payload()).encode()
