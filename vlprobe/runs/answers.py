@@ -24,7 +24,7 @@ from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Item, Metric, Model, answers_cases
 
 PART_CASES = 4096  # minimum per part: the most that is lost when a run is killed
-FAST_PART_CASES = 65_536  # where a part of the size above takes a second
+FAST_PART_CASES = 65_536  # for fast models, which score PART_CASES in a second
 JUDGED_CASES = 65_536  # minimum number of cases in a block that is judged at once
 SPREAD_ITEMS = 1000  # items whose mismatched pairs give a model's similarity spread
 JUDGED_COLUMNS = ("case", "item", "item_code", "group", "kind", "subtype", "rule")
@@ -35,7 +35,7 @@ class ScoredBlock:
     """A block of cases, made up of complete groups, with the model's scores."""
 
     cases: pa.Table  # JUDGED_COLUMNS
-    scores: pa.Table  # as the probe's scorer made them, without the columns of side tables
+    scores: pa.Table  # from the probe's scorer, without the columns in side tables
     side_tables: Mapping[str, pa.Table]  # by name, one row per case
     rows: pd.DataFrame  # input of the metrics, one row per case: see `Judge.add`
 
@@ -197,7 +197,7 @@ class _ScoredParts:
         self.n_units = int(self._unit_codes.max()) + 1
 
     def blocks(self) -> Iterator[ScoredBlock]:
-        """Yield all cases in order, at least JUDGED_CASES at a time."""
+        """Yield all cases in order, in blocks of at least JUDGED_CASES; only the last block may be smaller."""
         blocks: list[list[CaseRange]] = [[]]
         for case_range in self._case_ranges:
             if blocks[-1] and case_range[0] - blocks[-1][0][0] >= JUDGED_CASES:

@@ -154,7 +154,7 @@ def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
     added.
 
     The picture is stored as it was scored: upright, RGB, at most MAX_SIDE pixels per side, without
-        camera metadata.
+    camera metadata.
 
     Args:
         picture: The picture to store.

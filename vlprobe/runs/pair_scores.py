@@ -49,8 +49,8 @@ def pair_scorer(
     progress: Progress,
     budget: Budget | None = None,
 ) -> Iterator[PairScorer]:
-    """Open a function that maps a range of items to the score of each picture with its first
-    caption: float32, NaN if a picture is absent.
+    """Open a scorer: a function that maps a range of items to the scores of their pictures with their first
+    captions. Scores are float32, and NaN if a picture is absent.
 
     Args:
         model: A model that compares pictures with texts; it first loads or requests all data for

@@ -30,7 +30,7 @@ def removable(store: Store, keys: Sequence[str]) -> list[dict]:
 
 
 def remove(store: Store, manifests: Sequence[dict]) -> int:
-    """Remove runs, and question sets that no run uses any more. Tags and notes are kept.
+    """Remove runs, and the question sets that no other run uses. Tags and notes are kept.
 
     Returns the number of removed question sets, which is 0 for a shared store because another machine
     may use them.

@@ -61,7 +61,7 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class RunKeys:
-    """Store keys for the run being scored and its question set. Both are empty if no run is being scored."""
+    """Keys in the store for the run being scored and its question set. Both are empty if no run is being scored."""
 
     run: str = ""
     cases: str = ""

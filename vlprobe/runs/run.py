@@ -131,7 +131,7 @@ def execute_plan(
                 if not lacks
             )
         ]
-        is_on_ray = missing and settings.executor == "ray"  # also if no cluster can be reached
+        is_on_ray = missing and settings.executor == "ray"  # even if no cluster can be reached
         connecting = functools.partial(progress.update, "Connecting to the Ray cluster", 0, 1)
         with (
             ray_cluster.joined(settings.ray_address, connecting)
@@ -166,7 +166,7 @@ def _prepare_all(
 def _stored_answer(
     model_name: ModelName, request: Request, prepared: "Prepared", store: Store, is_writable: bool
 ) -> dict | None:
-    """Return the manifest of a complete run, or None if there is none or the model's digest is not cached.
+    """Return the manifest of a complete run if the model's digest is cached and nothing is left to do, or None.
 
     Neither the model is loaded nor torch imported.
     """

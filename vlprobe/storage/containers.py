@@ -96,7 +96,7 @@ def _members(file: str, n_bytes: int, *stamp: int) -> dict[str, Member]:
             ) as tar,
         ):
             while (info := tar.next()) is not None:
-                tar.members.clear()  # of 1 kB each  # pyright: ignore[reportAttributeAccessIssue] - not in the stubs
+                tar.members.clear()  # each takes 1 kB  # pyright: ignore[reportAttributeAccessIssue] - not in the stubs
                 headers.budget = MOST_HEADER_BYTES
                 count += 1
                 if count > MOST_MEMBERS:

@@ -144,7 +144,7 @@ def _write(path: Path, tables: Iterable[pa.Table]) -> dict:
 
 
 def _words(schema: pa.Schema) -> list[str]:
-    """Return the text and text-list columns under their Parquet names. Their values repeat: edits share a caption."""
+    """Return the Parquet names of text and text-list columns, in which values repeat because edits share captions."""
     strings = [field.name for field in schema if pa.types.is_string(field.type)]
     lists = [field for field in schema if pa.types.is_list(field.type)]
     return strings + [

@@ -48,7 +48,7 @@ def is_used() -> bool:
 
 
 def stamp(path: str | Path) -> Stamp:
-    """Return a stamp that tells a file or folder from others and from its own earlier content. Raises OSError."""
+    """Return a stamp that changes when a file or folder is modified or replaced. Raises OSError."""
     return stamp_of(os.stat(path))
 
 

@@ -36,7 +36,7 @@ def path(root: Path, name: str) -> Path:
             contextlib.suppress(OSError, InvalidInput),
             files.lock(root / FOLDER / ".lock", lambda: None),
         ):
-            if files.present(old):  # else another process has just moved it
+            if files.present(old):  # otherwise another process has just moved it
                 _move(old, new)
     return new if files.present(new) else old
 

@@ -71,7 +71,7 @@ class Store:
                 open_mirror(str(root)).root if is_url(root) else Path(root).expanduser().resolve()
             )
             files.require_utf8(self.root, "the cache")
-        except FileNotFoundError:  # of os.getcwd
+        except FileNotFoundError:  # raised by os.getcwd
             raise InvalidInput(
                 f"'{root}' is relative to a working folder that no longer exists. Change "
                 "to another folder."

@@ -40,12 +40,12 @@ class Dataset(Protocol):
 class Capabilities:
     """What a model can do, as declared by its adapter."""
 
-    embeds_texts: bool = False  # it is a TextEncoder
-    embeds_images: bool = False  # it is a DualEncoder
-    scores_pairs: bool = False  # it is a PairScorer
-    matches_side_by_side: bool = False  # it is a SideBySideMatcher
-    answers_cases: bool = False  # it is a CaseAnswerer
-    looks_up: bool = False  # it is a Lookup: its embeddings or scores come from a file
+    embeds_texts: bool = False  # the model is a TextEncoder
+    embeds_images: bool = False  # the model is a DualEncoder
+    scores_pairs: bool = False  # the model is a PairScorer
+    matches_side_by_side: bool = False  # the model is a SideBySideMatcher
+    answers_cases: bool = False  # the model is a CaseAnswerer
+    looks_up: bool = False  # the model is a Lookup: its embeddings or scores come from a file
     has_matrix: bool = False  # a Lookup with the score of every picture with every text
     asks_server: bool = False  # sends requests to a server, but only during a run
     dim: int = 0  # size of a text embedding; 0: no embeddings
@@ -318,9 +318,9 @@ class Probe(ABC):
     name: str
     version: int
     dataset: str  # the default: its demo data
-    presentation: Presentation  # its texts and names on pages and in reports
+    presentation: Presentation  # the probe's texts and names on pages and in reports
     needs: str = ""  # "pictures", or a "gallery" to search; "": a text encoder can take part
-    options: tuple[Option, ...] = ()  # its options, with defaults, allowed values and help
+    options: tuple[Option, ...] = ()  # the probe's options, with defaults, allowed values and help
     metrics: tuple[Metric, ...]
     optional_metrics: tuple[Metric, ...] = ()  # metrics that only some runs have, see `metrics_of`
     # Optional metrics for models that were asked with both caption orders. Runs

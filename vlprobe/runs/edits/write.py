@@ -173,7 +173,7 @@ class _WritingStage:
         self._progress, self.label = progress, ""
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Report how much of the stage's requests is finished."""
+        """Report the progress of the current batch of requests."""
         self._progress.update(self.label or label, done, total)
 
     def tell(self, line: str) -> None:
