@@ -216,10 +216,10 @@ def _finding(
 def _foil_findings(rows: TextColumns, captions_per_item: np.ndarray) -> list[AuditFinding]:
     n_foils, items = len(rows.foils), rows.items[rows.sources]
     unchanged, is_true, order_only = np.zeros((3, n_foils), dtype=bool)
-    upper, stop = np.zeros((2, 2, n_foils), dtype=bool)  # of captions, then of foils
+    upper, stop = np.zeros((2, 2, n_foils), dtype=bool)  # one row for captions, one for foils
     glued = _GluedWords()
     first_captions = np.searchsorted(rows.items, np.arange(len(rows.ids)))
-    item, captions_of_item = -1, []  # of the newest row whose item has several captions
+    item, captions_of_item = -1, []  # for the newest row whose item has several captions
     for start in range(0, n_foils, BLOCK_ROWS):
         block = slice(start, start + BLOCK_ROWS)
         captions = rows.captions.take(pa.array(rows.sources[block])).to_pylist()

@@ -26,7 +26,7 @@ from vlprobe.types import Item, Picture
 
 PREFIX = "bundled"
 NAMES = ("SugarCrepe", "VALSE")
-NOTES = {  # for readers of their numbers
+NOTES = {  # for people who read the numbers
     "SugarCrepe": (
         "Six questions are in two subsets and count in both: 7,512 rows, 7,506 distinct questions.",
         "swap_obj/108 was removed from SugarCrepe later; all published answers include it.",

@@ -68,13 +68,13 @@ FACES_WORDS = {"": None, "false": 0, "no": 0, "true": 1, "yes": 1}
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One row of a table of frames."""
+    """One row in a table of video frames."""
 
     key: str  # line number
     video: str
     object: str
     file: str
-    time: float  # seconds; NaN: of a whole segment of a video
+    time: float  # seconds; NaN for a whole segment of a video
     caption: str
     relations: tuple[str, ...]
     boundary: float  # seconds; -inf before the first boundary
@@ -274,7 +274,7 @@ SAME = "have the same caption for both frames"
 
 
 EXCLUSIONS = (ALIKE, SKIPPED, MOVES, FACES, SAME)
-Pairs = Iterator[tuple[Frame, Frame, str]]  # with the reason for leaving them out, or ""
+Pairs = Iterator[tuple[Frame, Frame, str]]  # two frames, and the reason for leaving them out, or ""
 
 
 def _neighbors(sequence: list[Frame]) -> Pairs:
@@ -333,7 +333,7 @@ def _middles(sequence: list[Frame]) -> list[Frame]:
 FPS = 5  # frames per second of a cut segment; EqBen, appendix A.6
 MOST_FRAMES = 5_000  # extracted from one video
 MOST_DECODED = 300_000  # decoded from one video: 83 minutes at 60 per second
-MOST_PIXELS = 34_000_000  # of a frame: 8K
+MOST_PIXELS = 34_000_000  # in a frame: 8K
 LATE = (
     0.5  # seconds after the last frame that still count as inside, because a frame lasts some time
 )
@@ -492,7 +492,7 @@ def _refuse_large(path: Path, n_pixels: int) -> None:
 
 PREFIX = "frames"
 BOUNDARIES, GRAPH, VIDEO = "boundaries", "graph", "video"
-_Rows = list[tuple[Item, Sequence[str]]]  # items without their pictures, and the names of these
+_Rows = list[tuple[Item, Sequence[str]]]  # items without their pictures, and the pictures' names
 
 
 def names() -> list[str]:

@@ -16,7 +16,7 @@ from vlprobe.storage import containers, files
 from vlprobe.types import Item, Picture
 
 AVAILABLE = "available"  # option to leave out rows whose picture is missing
-UNPICTURED = "unpictured"  # option to keep them, for imported scores
+UNPICTURED = "unpictured"  # option to keep such rows, for imported scores
 # Endings to try for a picture that is named without one, or was saved in another format
 SUFFIXES = (".png", ".jpg", ".jpeg")
 COCO_FILE_NAME = re.compile(r"(?:COCO_(?:train|val|test)\d{4}_)?(\d{12})\.jpg")

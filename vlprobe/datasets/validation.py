@@ -15,8 +15,8 @@ from vlprobe.scoring import pictures
 from vlprobe.storage import containers, files
 from vlprobe.types import Item, Picture
 
-MAX_CHARACTERS = 20_000  # of a caption: far more than any model reads
-MAX_TAGS = 100  # of a dataset
+MAX_CHARACTERS = 20_000  # in a caption: far more than any model reads
+MAX_TAGS = 100  # in a dataset
 RESERVED = ("picture", "setting")  # names of an item's cluster and its setting in the digest
 
 
@@ -27,7 +27,7 @@ class LoadedDataset:
     name: str
     digest: str
     items: tuple[Item, ...]
-    notes: tuple[str, ...] = ()  # for readers of its numbers
+    notes: tuple[str, ...] = ()  # for people who read its numbers
 
 
 def validated(

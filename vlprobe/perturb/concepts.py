@@ -45,13 +45,13 @@ class Noun(NamedTuple):
     end: int
     form: Form
     lemmas: tuple[str, ...]
-    groups: frozenset[str]  # of all meanings of this word
+    groups: frozenset[str]  # for all meanings of the word
 
 
 CONCEPTS: tuple[Concept, ...]
 LISTS: dict[str, tuple[Concept, ...]] = {}  # words to insert: danger, danger-paper, ordinary
 IDIOMS: set[str] = set()
-# Word -> words that are, or may be, true of the same picture as it.
+# Word -> other words that are, or may be, true of the same picture.
 TRUE_BESIDE: dict[str, set[str]] = {}
 _READINGS: dict[str, list[tuple[Concept, Form]]] = {}  # by words in lowercase
 _LONGEST = 3  # words of an entry

@@ -42,7 +42,7 @@ INDEFINITE, SEVERAL, DEFINITE, UNCOUNTED = 1, 2, 4, 8  # kinds of determiners, a
 _KINDS = {
     "a an": INDEFINITE,
     "several many multiple various few both all numerous assorted different": SEVERAL,
-    "some": SEVERAL | UNCOUNTED,  # of a noun in the singular too: "some food"
+    "some": SEVERAL | UNCOUNTED,  # also before a singular noun: "some food"
     "the this that these those his her their its my your our": DEFINITE,
 }
 _DETERMINERS = {word: kinds for listed, kinds in _KINDS.items() for word in listed.split()}
@@ -70,7 +70,7 @@ class Phrase(NamedTuple):
     definite: bool
     bare: bool  # a singular count noun without an article, as in "Man riding a wave"
     head: str  # the last noun before any "of", in lowercase
-    animate: int  # HUMAN, ANIMAL or 0; of "a group of men" that of the men
+    animate: int  # HUMAN, ANIMAL or 0; for "a group of men", the value for the men
     members: bool  # has several members: plural, or "a group of men"
 
 

@@ -27,7 +27,7 @@ from vlprobe.perturb.tokens import read_resource
 
 NOTHING = "NONE"
 NEGATIVE = "negative"
-Message = Mapping[str, str]  # role and content, as chat has them
+Message = Mapping[str, str]  # role and content, as in a chat
 _PROMPTS = tomllib.loads(read_resource("instructions.toml"))
 
 
@@ -36,11 +36,11 @@ class EditKind(NamedTuple):
 
     name: str  # the name that users choose
     meaning: str  # same or different
-    subtype: str  # as a file of edits has it
+    subtype: str  # as written to a file of edits
     rule: str
     task: str
     rules: tuple[str, ...]
-    opening: str = ""  # that the edit must begin with
+    opening: str = ""  # words that the edit must begin with
     is_english: bool = False  # whether English words are part of the task
 
 
@@ -79,7 +79,7 @@ def chosen(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def kind_of(name: str, caption: str, seed: int, number: int) -> EditKind:
-    """Return the kind of edit with a name; for NEGATIVE, the kind drawn for this caption and number."""
+    """Look up a kind of edit by name. For NEGATIVE, draw a kind that depends on the caption and the number."""
     if name == NEGATIVE:
         start = draw(seed, caption, 0, NEGATIVE)
         return NEGATIVES[(start + number) % len(NEGATIVES)]

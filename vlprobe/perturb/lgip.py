@@ -179,7 +179,7 @@ def _checked(
 
 
 def capped(pool: list, cap: int, number: int, dropped: Counter[str], kind: str) -> list:
-    """Return the whole pool or, if it is larger than `cap`, a random sample; count the omitted members."""
+    """Return the whole pool or, if it has more than `cap` members, a random sample, and count the omitted members."""
     if len(pool) <= cap:
         return pool
     dropped[f"{kind}, over the cap"] += len(pool) - cap

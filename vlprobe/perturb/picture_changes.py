@@ -53,7 +53,7 @@ class ChangeKind:
 
 
 def apply(image: Image.Image, change: PictureChange) -> Image.Image:
-    """Change a picture.
+    """Apply a change to a picture.
 
     Args:
         image: RGB, any size.
@@ -96,7 +96,7 @@ def contradicted(kind: str, caption: str) -> bool:
 
 
 def _unit(image: Image.Image) -> float:
-    """Return the number of pixels in a length of 1."""
+    """Return the number of pixels in one unit of length."""
     return min(image.size) / UNIT_SIDE
 
 

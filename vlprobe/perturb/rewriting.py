@@ -16,7 +16,7 @@ Segment = str | tuple[int, int]  # new words, or a span of the caption that is k
 
 
 class Paraphrase(NamedTuple):
-    """A caption in other words."""
+    """A caption rewritten in other words, with the rule that rewrote it."""
 
     text: str
     rule: str
@@ -89,7 +89,7 @@ def rewritten(
 
 
 class Change(NamedTuple):
-    """The new text for a caption, the rule that made it, and the words that it exchanged."""
+    """An edited caption, the rule that made the edit, and the words that it exchanged."""
 
     text: str
     rule: str

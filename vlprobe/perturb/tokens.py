@@ -14,12 +14,12 @@ _SILENT_H = re.compile(r"hour|hono|hones|heir|8|11\b|18\b")
 
 
 def words(text: str) -> frozenset[str]:
-    """Split a text at blanks into a set, for tables of words."""
+    """Split a text at blanks, and return the set of its words."""
     return frozenset(text.split())
 
 
 def read_resource(name: str) -> str:
-    """Return the content of a file in the folder of this module."""
+    """Return the content of a file that is stored next to this module."""
     return files("vlprobe.perturb").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -30,12 +30,12 @@ def _word_lists() -> dict[str, str]:
 
 
 def word_list(name: str) -> frozenset[str]:
-    """Return a list of words from word_lists.txt."""
+    """Return a word list from word_lists.txt as a set."""
     return words(_word_lists()[name])
 
 
 def word_table(name: str) -> dict[str, frozenset[str]]:
-    """Return the lists NAME.KEY from word_lists.txt, by key."""
+    """Return all word lists called NAME.KEY in word_lists.txt, by key."""
     start = f"{name}."
     return {
         key.removeprefix(start): words(text)

@@ -213,7 +213,7 @@ class TableReading(Fields):
 
 
 def rows_of(table: Table, layout: Layout, chosen: Mapping[str, str] = MappingProxyType({})) -> Rows:
-    """Convert a table to items.
+    """Convert the rows of a table to dataset items.
 
     Args:
         table: The table as read.

@@ -34,7 +34,7 @@ ROLES = ("image", "image2", "caption", "caption2", "foil", "id", "subset")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of a table, by role.
+    """A table layout: the columns of a table, by role.
 
     `image2` is the picture that the foil fits, `caption2` a second caption with the same meaning.
     """

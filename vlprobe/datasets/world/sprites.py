@@ -190,7 +190,7 @@ _BASE: dict[str, Color] = {
 
 @dataclass(frozen=True, slots=True)
 class Tones:
-    """The tones of one color on a thing."""
+    """The color tones used to draw a thing in one color."""
 
     name: str
     base: Color

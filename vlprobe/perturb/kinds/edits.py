@@ -1,4 +1,4 @@
-"""Register of the kinds of edit by name, and a function that makes one edit of each kind for a caption."""
+"""The kinds of edit by name, and a function that makes one edit of each kind for a caption."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
