@@ -136,7 +136,7 @@ def with_pictures(
 
 
 def redraw(path: Path) -> bytes | None:
-    """Return the content of the bundled photograph with a relative name, or None; see `registry.redrawn`."""
+    """Return the bytes of a bundled photograph by its relative name, else None; see `registry.redrawn`."""
     if not is_bundled(path):
         return None
     return files.read(shipped.PUBLISHED_FOLDER / PHOTOGRAPHS / path.name)

@@ -4,7 +4,7 @@
     demo-train:pairs    300 minimal pairs of each kind, as in `demo-pairs`: two pictures per item
     demo-train:pairs:N  N pairs of each kind, 1 to 2,000; a larger N begins with the same pairs as a smaller N
 
-A split is defined by the content of scenes, not by their drawings: no scene in it has the same content as a scene
+A split is defined by the content of scenes, not by their drawings: no scene here has the same content as a scene
 in `demo`, `demo-pairs` or `demo-triplets`.
 """
 

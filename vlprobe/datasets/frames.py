@@ -170,7 +170,7 @@ def sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
 def read(
     file: Path, choice: str, *, writes_captions: bool, is_video: bool
 ) -> tuple[list[Frame], list[str]]:
-    """Read all frames in a table, and notes about ignored columns.
+    """Read all frames in a table, and return them with notes about ignored columns.
 
     Args:
         file: The table.

@@ -83,7 +83,7 @@ def literal(caption: str, item_id: str, index: int, seed: int) -> list[Flip]:
 
 
 def literal_again(paraphrase: str, flip: Flip) -> str | None:
-    """Apply a flip to a paraphrase: exchange the first occurrence of the flip's source word, or return None if it does
+    """Apply a flip to a paraphrase by exchanging the first occurrence of its source word. Return None if the word does
     not occur.
     """
     match = re.search(rf"\b{re.escape(flip.source)}\b", paraphrase)

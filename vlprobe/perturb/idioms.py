@@ -151,7 +151,7 @@ def same_class_only(lower: list[str], i: int) -> bool:
 
 
 def fits(lower: list[str], i: int, word: str) -> bool:
-    """Return whether a word fits after the previous one: not in "light black", nor in "black people" (race)."""
+    """Return whether a word fits after the previous one: "light black" and "black person" (a race) do not."""
     previous = lower[i - 1] if i else ""
     if word in ("black", "white"):
         return previous not in ("light", "dark", "pale", "bright", "deep")

@@ -117,5 +117,5 @@ def _swapped(
 
 
 def _says(lower: Sequence[str], attribute: str, noun: str) -> bool:
-    """Return whether an attribute occurs at most two words before a noun."""
+    """Return whether an attribute precedes a noun, with at most two words in between."""
     return any(word == attribute and noun in lower[i + 1 : i + 4] for i, word in enumerate(lower))
