@@ -57,7 +57,7 @@ def measure(path: Path, split: str, n: int) -> dict[str, float]:
         flipped = cosines([edits[index] for index in hit], owner[hit])
         scores[f"pr_{kind}"] = float((plain[hit] > flipped).mean())
         scores[f"n_{kind}"] = len(hit)
-    # One caption a scene: eight templates of each are many texts.
+    # Only one caption per scene, because eight templates for every caption would be too many texts.
     first_captions = np.unique(owner, return_index=True)[1]
     wrapped = [
         cosines(

@@ -36,9 +36,9 @@ from vlprobe.views.export_schema import SCHEMA_VERSION, TABLES
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 NOTE = "<!-- Written by `python -m tools.reference`. Do not edit. -->"
-WIDTH = 100  # of a command's help, in characters
+WIDTH = 100  # characters per line in the help of a command
 BETTER = {"up": "higher", "down": "lower", "none": "-"}
-READERS = {  # by heading: of datasets, then of imported answers and edits
+READERS = {  # modules with a format in their docstring, by heading
     **{f"`{module.PREFIX}:`": module for module in (csv, folder, coco, table, pairs, triplets)},
     **{f"`{module.PREFIX}:`": module for module in (rococo, frames, orders, queries)},
     "`scores:`": scores,
@@ -48,7 +48,7 @@ READERS = {  # by heading: of datasets, then of imported answers and edits
     "Embedding files (`from_files.vectors`)": vectors,
     "Custom edits": edits_file,
 }
-BECOMES = {  # kind of a layout to the cases that its rows become
+BECOMES = {  # the cases that a table's rows become, by kind of layout
     "pair": "pairs",
     "foils": "foils",
     "triplet": "triplets",

@@ -35,19 +35,19 @@ from vlprobe.storage.files import sha256
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 
-PROBES = ("lgip", "rococo", "eqben", "visla", "prsm", "series")  # bundled: those of the five papers
+PROBES = ("lgip", "rococo", "eqben", "visla", "prsm", "series")  # bundled; from the five papers
 
-LARGEST = 10_000_000  # bytes of all that is shipped
-LEVEL = 19  # of zstd
-FAMILY = "demo"  # of the models
+LARGEST = 10_000_000  # size limit of the bundled store, in bytes
+LEVEL = 19  # compression level of zstd
+FAMILY = "demo"  # family of the bundled models
 _FRONTS = f"{rococo_galleries.TABLE}.parquet"
 _CAPTION_EDITS = (
     "paraphrase",
     "flip",
     "combined",
-)  # kinds of the probe whose text scores no page shows
+)  # kinds of cases whose text scores no page shows
 _WITH_THUMBNAILS = "demo/test-*/*.png"
-# Facts of a manifest that `Entry.finish` writes itself.
+# Manifest facts that `Entry.finish` writes.
 _OWN_FACTS = ("files", "schema", "sha256")
 
 
@@ -213,7 +213,7 @@ def _write(path: Path, table: pa.Table) -> dict[str, object]:
         use_dictionary=dictionaries,  # pyright: ignore[reportArgumentType] - the stub has bool, pyarrow takes names
         column_encoding=encodings or None,
         row_group_size=GROUP_ROWS,
-        write_statistics=False,  # 0.05 of 10 MB; no query over so few rows needs them
+        write_statistics=False,  # saves 0.05 of 10 MB; queries over so few rows do not need them
     )
     return {
         "name": path.name,

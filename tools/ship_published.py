@@ -41,16 +41,16 @@ from vlprobe.types import Dataset, Item, Picture, Publication, ScoreType
 
 PROBE = "eqben"
 LONGEST_SIDE = 640  # pixels of a bundled photograph
-FREE_LICENSES = {4: "CC BY 2.0", 5: "CC BY-SA 2.0"}  # by COCO's numbers: may be redistributed
+FREE_LICENSES = {4: "CC BY 2.0", 5: "CC BY-SA 2.0"}  # allow redistribution; by COCO's number
 COCO_NAME = re.compile(r"(?:.*_)?([0-9]{12})\.jpg")
-WITHDRAWN = {  # questions that the published answers have, and SugarCrepe removed later
+WITHDRAWN = {  # questions with published answers that SugarCrepe removed later
     "swap_obj/108": (
         "000000310622.jpg",
         "A West 32nd sign under a Korea Way road sign.",
         "A Korea Way sign under a West 32nd road sign.",
     )
 }
-ORDERS = ("positive-first", "negative-first")  # folders of GPT-4V's answers
+ORDERS = ("positive-first", "negative-first")  # folders with GPT-4V's answers
 MIT = "MIT"
 _GPT4V = functools.partial(
     Publication,
@@ -70,7 +70,7 @@ _VALSE = functools.partial(
     source="https://github.com/e-bug/fine-grained-evals/tree/6cc5fc1/outputs/VALSE",
     license=MIT,
 )
-CLIPS = {  # by the end of the file's name: the authors' name of the model, and its description
+CLIPS = {  # model name used by the authors, and description, by file name suffix
     "ViT-B-32": ("CLIP ViT-B/32", "CLIP ViT-B/32 of OpenAI, as released"),
     "CLIP_COCO": ("CLIP_COCO", "CLIP ViT-B/32 fine-tuned on COCO's captions, the control"),
     "CLIP_TROHN-Text": ("CLIP_TROHN-Text", "CLIP ViT-B/32 fine-tuned with hard negative texts"),
@@ -79,7 +79,7 @@ CLIPS = {  # by the end of the file's name: the authors' name of the model, and 
         "CLIP ViT-B/32 fine-tuned with hard negative texts and pictures",
     ),
 }
-SCORED: dict[str, tuple[str, str, ScoreType]] = {  # by the end of the file's name
+SCORED: dict[str, tuple[str, str, ScoreType]] = {  # by file name suffix
     "albef_14m": ("ALBEF 14M", "ALBEF, pre-trained on 14M pictures", "probability"),
     "albef_4m": ("ALBEF 4M", "ALBEF, pre-trained on 4M pictures", "probability"),
     "blip_129m": ("BLIP 129M", "BLIP, pre-trained on 129M pictures", "probability"),
@@ -99,7 +99,7 @@ class Question:
     """A question, identified as in the published answers; texts are stripped."""
 
     subset: str
-    file: str  # of the picture
+    file: str  # file name of the picture
     caption: str
     foil: str
 

@@ -64,9 +64,9 @@ _FUNCTION_WORDS = """
 """
 
 TEMPLATES = tuple(f"{each.beginning}{{c}}{each.ending}" for each in templates.TEMPLATES)
-CAPTIONS = 8  # of each scene
-_SHIFT = 3  # pixels of 64 that a picture may move
-_BRIGHTNESS = 0.15  # share by which a picture may get brighter or darker
+CAPTIONS = 8  # per scene
+_SHIFT = 3  # largest shift of a picture, in pixels of 64
+_BRIGHTNESS = 0.15  # largest relative change in brightness
 
 
 def vocabulary() -> frozenset[str]:
@@ -161,7 +161,7 @@ def _varied(caption: str, chance: float, template: str) -> str:
     if chance < 0.2:
         return wrapped(caption, template)
     if chance < 0.35:
-        return template.format(c=caption)  # around the raw caption, as LGIP's own code does it
+        return template.format(c=caption)  # wraps the unchanged caption, as in LGIP's own code
     return caption.removesuffix(".") if chance < 0.5 else caption
 
 
@@ -196,8 +196,8 @@ def batches(
         yield np.minimum(pixels, 1), lessons.tokens[scenes, caption_numbers]
 
 
-Progress = Callable[[str, float, float], None]  # stage, done, of how many
-STEPS = 900  # the recipe's; a shorter run is the same run stopped early
+Progress = Callable[[str, float, float], None]  # stage, amount done, total
+STEPS = 900  # steps in the recipe; a shorter run is the same run, stopped early
 BATCH = 128
 SCENES = 20_000
 _RATE = 1e-3
@@ -235,7 +235,7 @@ def train(
         raise InvalidInput(
             f"{steps} steps are too few. Expected at least 1; the recipe uses {STEPS}."
         )
-    try:  # before minutes of work, not after
+    try:  # fail before minutes of work, not after
         out.parent.mkdir(parents=True, exist_ok=True)
         out.touch()
     except OSError as error:

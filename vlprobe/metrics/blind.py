@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FEWEST_PICTURES = 50
 FOLDS = 5
-GRADIENT = 0.02  # largest partial derivative of the loss at which the fit ends
+GRADIENT = 0.02  # the fit ends when no partial derivative of the loss is larger
 LENGTH, WORDS, CLASSIFIER = "length", "words", "classifier"
 METHODS = {
     LENGTH: "Picks the caption with fewer words.",
@@ -40,7 +40,7 @@ _WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 class Pair(NamedTuple):
     """A true and a wrong caption for the same picture."""
 
-    picture: str  # its identity
+    picture: str  # identifies the picture
     subset: str  # "" if the dataset has no subsets
     true: str
     wrong: str

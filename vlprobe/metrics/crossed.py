@@ -27,7 +27,7 @@ class CrossedMean:
     value: float = math.nan
     low: float = math.nan
     high: float = math.nan
-    p: float = math.nan  # two-sided, of a mean of 0
+    p: float = math.nan  # two-sided, for the hypothesis that the mean is 0
 
 
 def crossed_means(

@@ -26,11 +26,11 @@ from vlprobe.types import Estimate, Measure
 LEVEL = 0.95
 Z = statistics.NormalDist().inv_cdf((1 + LEVEL) / 2)  # 1.96
 FEWEST_ITEMS = 5  # with fewer, a 95 % interval from resampling covers 50 to 81 %
-EXCHANGES = 20_000  # random ones, where not all of them can be counted
-LEAST_P = 1e-12  # of counted exchanges: the error of their Fourier transform is below it
-MOST_PRODUCTS = 2**25  # cosines of a Fourier transform: 0.4 s
-GROUPS = 1024  # more items than this are compared in so many random groups
-NO_SPREAD = 1e-9  # an interval narrower than this has no width but for rounding
+EXCHANGES = 20_000  # drawn at random if not all of them can be counted
+LEAST_P = 1e-12  # smallest p from counted exchanges; their Fourier transform has a smaller error
+MOST_PRODUCTS = 2**25  # cosines to compute for one Fourier transform, which takes 0.4 s
+GROUPS = 1024  # if there are more items, they are pooled into this many random groups
+NO_SPREAD = 1e-9  # a narrower interval only has a width because of rounding
 ITEM_BLOCK = 1024  # items whose draws are multiplied at once
 EXCHANGE_BLOCK = 1000  # exchanges held in memory at once, by each thread
 _exchangers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))  # exchange blocks in parallel
@@ -232,8 +232,8 @@ class RunningMean:
 
     def __init__(self, n_items: int) -> None:
         self.observed = np.zeros(2)
-        self.resampled = np.zeros((2, RESAMPLES))  # the sums in every resample
-        self.counted_items = BitSet(n_items)  # those with any weight
+        self.resampled = np.zeros((2, RESAMPLES))  # the two sums in every resample
+        self.counted_items = BitSet(n_items)  # items with any weight
 
 
 class BitSet:
@@ -363,7 +363,7 @@ def _group_sums(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> np.nd
         [np.bincount(group[m.item], m.weight * m.value, n_groups) for m in pair] for pair in pairs
     ]
     weights = [[np.bincount(group[m.item], m.weight, n_groups) for m in pair] for pair in pairs]
-    return np.array([totals, weights], dtype=np.float64)  # counts of nothing are integers
+    return np.array([totals, weights], dtype=np.float64)  # bincount of nothing returns integers
 
 
 def _common(left: Measure, right: Measure) -> tuple[Measure, Measure]:
@@ -397,7 +397,7 @@ def _interval(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     resampled, every = [], every_resample(sums.shape[3])
     for start in range(0, RESAMPLES, RESAMPLE_BLOCK):
         stop = min(start + RESAMPLE_BLOCK, RESAMPLES)
-        # In this order in memory: another one may change the last digits of sums.
+        # A different memory order could change the last digits of the sums.
         counts = np.ascontiguousarray(every[:, start:stop].T, dtype=np.float64)
         resampled_sums = counts @ sums.reshape(-1, sums.shape[3]).T
         resampled.append(
@@ -405,7 +405,7 @@ def _interval(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         )
     resampled_differences = np.concatenate(resampled)
     resampled_differences[:, np.isnan(resampled_differences).all(axis=0)] = (
-        0.0  # unknown as a whole: `value` is NaN there
+        0.0  # unknown in every resample; `value` is NaN there, too
     )
     low, high = np.nanquantile(resampled_differences, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return low, high
@@ -416,12 +416,12 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
     large as observed; if only the observed one has it, at most Hoeffding's bound.
     """
     n_groups = sums.shape[3]
-    # What a group's exchange adds to the first model's sums
+    # The amount that exchanging a group adds to the first model's sums
     moved = (sums[:, :, 1] - sums[:, :, 0]).swapaxes(1, 2)
-    weights_move = bool(moved[1].any())  # not where both models answered the same cases
+    weights_move = bool(moved[1].any())  # False if both models answered the same cases
     start, pooled = sums[:, None, :, 0].sum(axis=3), sums[:, None].sum(axis=(3, 4))
-    # Sums differ in their last digits by their order: a sum that differs from the observed one only
-    # by these counts as equal.
+    # The last digits of a sum depend on the order of the terms, so a sum that differs from the observed
+    # one only in these digits counts as equal.
     observed = np.abs(value) - 1e-9 * np.abs(sums[0]).sum(axis=(1, 2)) / np.maximum(
         pooled[1, 0], 1e-300
     )
@@ -489,12 +489,12 @@ def exchange_p(differences: np.ndarray) -> float:
     divisor = np.gcd.reduce(sizes)
     sizes = sizes // divisor
     total, seen = int(sizes @ counts), abs(int(differences.sum())) // int(divisor)
-    n_points = 1 << total.bit_length()  # more than the total, and fast
+    n_points = 1 << total.bit_length()  # a power of 2 above the total, for a fast transform
     angle = np.pi * np.arange(n_points // 2 + 1) / n_points
     transform = np.exp(-1j * total * angle)
     for size, count in zip(sizes, counts, strict=True):
         transform *= np.cos(size * angle) ** count
-    shares = np.fft.irfft(transform, n_points)  # of each sum, from -total in steps of 2
+    shares = np.fft.irfft(transform, n_points)  # share of each sum, from -total in steps of 2
     return min(1.0, max(LEAST_P, 2 * float(shares[: (total - seen) // 2 + 1].sum())))
 
 

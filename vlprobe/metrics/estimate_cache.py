@@ -16,7 +16,7 @@ from vlprobe.metrics.estimate import Difference
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Estimate, Measure
 
-MOST_KEPT = 20_000  # estimates, of a few numbers each
+MOST_KEPT = 20_000  # estimates, which are a few numbers each
 _estimates = SingleFlightCache(MOST_KEPT)
 _differences = SingleFlightCache(MOST_KEPT)
 

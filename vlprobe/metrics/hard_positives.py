@@ -13,7 +13,7 @@ import pandas as pd
 from vlprobe.metrics.pairwise import scores_higher
 from vlprobe.types import Metric
 
-KIND = "hard-positive"  # of a case
+KIND = "hard-positive"  # the kind of the cases
 
 
 def augmented_accuracy(rows: pd.DataFrame) -> np.ndarray:

@@ -15,8 +15,7 @@ from vlprobe.types import Metric
 MAX_SLICES = 60  # a tag with more values than this is an identifier and does not define slices
 
 
-# By column that rows are sliced by, and by its values: numbers of cases and of ties, int64 of shape
-# (2,).
+# Numbers of cases and ties, int64 of shape (2,), by slicing column and by value.
 Slices = dict[str, dict[str, np.ndarray]]
 
 
@@ -47,8 +46,8 @@ class Judge:
         self._sums = estimate.Sums(n_items)
         self._slices: list[Slices] = [
             defaultdict(dict, {"all": {"": np.zeros(2, dtype=np.int64)}}) for _ in metrics
-        ]  # of each metric
-        # Of each metric that is even over a column: the measures of that column's values.
+        ]  # one per metric
+        # For each metric with equal weight for all values of a column: the measures for these values.
         self._strata: dict[str, set[tuple[str, str]]] = defaultdict(set)
         self._by_item = {
             (metric.name, averaging): np.zeros((2, n_items))
@@ -96,7 +95,7 @@ class Judge:
             ).astype(np.int64)
             for name, cases_and_ties in zip(names, counts, strict=True):
                 slices[column][name] = slices[column].get(name, 0) + cases_and_ties
-            cell = code * n_items + item[in_slice]  # of a table of slices by items
+            cell = code * n_items + item[in_slice]  # cell in a table of slices by items
             for averaging in metric.averaging:
                 measure = (
                     estimate.micro(value[in_slice], weight[in_slice], cell)

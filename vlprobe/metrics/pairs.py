@@ -21,7 +21,7 @@ import pandas as pd
 
 from vlprobe.types import Metric, zero_margin
 
-Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value per row
+Column = Callable[[pd.DataFrame], np.ndarray]  # maps cases to one value per row
 
 
 def _scores(rows: pd.DataFrame) -> tuple[np.ndarray, ...]:
@@ -199,9 +199,7 @@ class Survey(TypedDict):
     """Facts about all cases in a run that the metrics need."""
 
     subset_sizes: Mapping[str, int]  # pairs in each subset
-    captions_are_weaker: (
-        bool  # of pairs of caption and foil: no more captions are accepted than foils rejected
-    )
+    captions_are_weaker: bool  # whether at most as many captions are accepted as foils are rejected
 
 
 def survey(blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:

@@ -23,7 +23,7 @@ from vlprobe.types import Metric
 
 CHANGED = "picture-change"  # the kind of cases whose picture is changed
 WRITTEN = "false-word"  # the kind of cases with a false word on the picture
-DEPTH = 10  # results whose overlap is computed
+DEPTH = 10  # number of first results whose overlap is computed
 CUTOFFS = (1, 5, 10)  # K of R@K
 SEARCH_COLUMNS = tuple(
     name

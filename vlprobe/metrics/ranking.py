@@ -28,9 +28,9 @@ class Rankings:
     """Several rankings of the same n candidates."""
 
     order: np.ndarray  # int64 (n_versions, n): numbers of the candidates, best first, ties in the order of the numbers
-    # Float64 of the same shape: average rank of each candidate less the mean rank
+    # float64 of the same shape: average rank of each candidate minus the mean rank
     centred: np.ndarray
-    # A version: first and last place (from 0) of every group that ties
+    # for each version, the first and last position (from 0) of every group of ties
     tied: list[tuple[np.ndarray, np.ndarray]]
 
 
@@ -151,8 +151,7 @@ def list_correlations(rankings: Rankings) -> np.ndarray:
     """
     rows, n = rankings.order, rankings.order.shape[1]
     is_ranked = [bool(row.any()) for row in rankings.centred]
-    # of the numbers 0 to n - 1, whose mean and variance are known; whole numbers, so that nothing
-    # is rounded
+    # The ids are 0 to n - 1, whose mean and variance are known. Integers avoid rounding errors.
     square, spread = n * (n - 1) ** 2, n * (n - 1) * (n + 1) / 3
     return np.array(
         [

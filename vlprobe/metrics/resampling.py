@@ -6,7 +6,7 @@ import numpy as np
 
 RESAMPLES = 1000
 RESAMPLE_BLOCK = 50  # resamples held in memory at once
-MOST_KEPT = 1 << 15  # items whose draws stay in memory: RESAMPLES bytes each
+MOST_KEPT = 1 << 15  # items whose counts may stay in memory, at RESAMPLES bytes per item
 
 
 def resample_counts(n_items: int, start: int, stop: int) -> np.ndarray:

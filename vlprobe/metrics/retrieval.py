@@ -17,7 +17,7 @@ import pandas as pd
 
 from vlprobe.types import Metric
 
-CLEAN = "clean_"  # prefix of the kinds of searches in a clean gallery only
+CLEAN = "clean_"  # prefix of the kinds for searches in a clean gallery only
 
 
 def recall(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:

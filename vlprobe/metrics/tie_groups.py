@@ -29,7 +29,7 @@ def tie_groups(models: Sequence[str], tied: Collection[frozenset[str]]) -> list[
     groups: list[set[str]] = []
     for index, first in enumerate(models):
         others = [model for model in models[index + 1 :] if {first, model} in tied]
-        for second in reversed(others):  # the widest group first, so that few are needed
+        for second in reversed(others):  # the widest group first, so that few groups are needed
             if any({first, second} <= group for group in groups):
                 continue
             group = {first, second}

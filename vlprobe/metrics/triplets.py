@@ -15,7 +15,7 @@ import pandas as pd
 
 from vlprobe.types import Metric
 
-Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value per row
+Column = Callable[[pd.DataFrame], np.ndarray]  # maps cases to one value per row
 
 
 def _beats(rows: pd.DataFrame, winner: str, loser: str) -> np.ndarray:

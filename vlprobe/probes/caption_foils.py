@@ -32,16 +32,16 @@ from vlprobe.types import (
     looks_up,
 )
 
-PRECISION = "fp32"  # that votes are counted in
+PRECISION = "fp32"  # precision in which the voting encoders run
 
 
 @dataclass(frozen=True, slots=True)
 class Draws:
     """Rules for choosing which word of a caption to replace, and its replacement."""
 
-    voters: tuple[str, ...] = ()  # names of the encoders that vote on the word taken out
-    seed: int = 42  # the run's
-    caption_seeds: tuple[int, ...] = ()  # one draw of words for each; (): only the run's seed
+    voters: tuple[str, ...] = ()  # names of the encoders that vote on the word to replace
+    seed: int = 42  # seed of the run
+    caption_seeds: tuple[int, ...] = ()  # one draw of words per seed; (): only the run's seed
     words: substitution.Vocabulary | None = None  # vocabulary of rand-voca; None: the built-in list
 
     def by_rule(self, policy: str) -> dict[str, int]:
@@ -83,7 +83,7 @@ def altered_in_order(
     )
 
 
-# The policies and seeds of an item share one vote: four policies would embed all its captions four times.
+# An item's policies and seeds share one vote; otherwise, four policies would embed all captions four times.
 @functools.lru_cache(maxsize=4)
 def _votes(
     captions: tuple[str, ...], voters: tuple[str, ...]

@@ -39,7 +39,7 @@ class PictureSearch:
             )
         }
         self._number_of = {item_id: number for number, item_id in enumerate(self._pictures)}
-        self._changed: dict[str, dict[str, str]] = {}  # by rule and item: name of the picture
+        self._changed: dict[str, dict[str, str]] = {}  # changed picture's name, by rule and item
         for block in cases(["rule", "item", "images"]):
             for case in block.to_pylist():
                 self._changed.setdefault(case["rule"], {})[case["item"]] = case["images"][1]
@@ -94,7 +94,7 @@ class PictureSearch:
         return itertools.chain.from_iterable(scores for _, scores in blocks)
 
     def _encoded(self, encode: Callable[[slice], np.ndarray], n: int, width: int) -> Gallery:
-        # All galleries of a run are held at once: each slice of cases has all changes.
+        # All galleries of a run stay in memory, because each block of cases has all changes.
         memory = self.encoder.memory // (2 + len(self._changed))
         return Gallery.encode(encode, n, width, memory, self.encoder.similarity)
 

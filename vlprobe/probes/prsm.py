@@ -24,7 +24,7 @@ from vlprobe.types.options import Option
 from vlprobe.types.presentation import KindPresentation, Presentation
 
 SETTINGS = ("P1", "P2", "P3")
-MIN_SAMPLED = 100  # candidates: a standard error of at most .13 a query
+MIN_SAMPLED = 100  # candidates, which give a standard error of at most .13 per query
 PREFIXES = ("template:a-photo-of", "template:a-picture-of", "template:an-image-of")
 
 

@@ -107,14 +107,14 @@ def measured(
     return row
 
 
-TOP_PICTURES = 5  # stored candidates of each version's ranking
+TOP_PICTURES = 5  # candidates that are stored from each version's ranking
 
 
 class QueryRanking(NamedTuple):
     """Ranking results for one query: the measures over its versions, and the first candidates for each version."""
 
     measures: dict[str, float]
-    pairs: dict[str, np.ndarray]  # the measures of each two versions, (n_pairs,)
+    pairs: dict[str, np.ndarray]  # the measures for each pair of versions, shape (n_pairs,)
     top: list[list[int]]  # for each version, the numbers of its TOP_PICTURES best candidates
 
 
@@ -129,7 +129,7 @@ class GroupGallery:
     def __init__(self, encoder: Encoder, pictures: Sequence[Picture]) -> None:
         self.encoder, self.pictures = encoder, pictures
 
-    @functools.cached_property  # one search for all parts of a run
+    @functools.cached_property  # one gallery for all blocks of a run
     def index(self) -> Gallery:
         """The gallery to search, built for the first query."""
         encoder, pictures = self.encoder, self.pictures

@@ -20,7 +20,7 @@ from vlprobe.types import Picture, Reader
 
 N_ALTERED = 5
 N_ORIGINALS = (5, 6)
-LONGEST_NAME = 80  # characters of a file's name, without its ending
+LONGEST_NAME = 80  # characters in a file name, without its extension
 
 
 class ReleasedEntry(TypedDict):

@@ -45,7 +45,7 @@ from vlprobe.types import Case, Edit, Encoder, Item, Picture, Reader, Run
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import KindPresentation, Presentation
 
-# Policies that make nothing without the encoders' vote
+# Policies that need votes from encoders
 VOTED_POLICIES = ("delete:low-ei", "delete:high-ei")
 
 
@@ -234,7 +234,7 @@ class Rococo(file_options.ProbeWithEdits):
     options = OPTIONS
     metrics = retrieval.METRICS
     side_tables = rococo_galleries.TABLES
-    # By seed and item id: the picture that one is mixed with
+    # The picture that each item's picture is mixed with, by seed and item id
     partners: Mapping[int, Mapping[str, Path]] = {}
 
     def check_options(self, options: Mapping[str, object]) -> None:
@@ -248,7 +248,7 @@ class Rococo(file_options.ProbeWithEdits):
             InvalidInput: A file cannot be read.
         """
         pinned = {**file_options.pin_vocabulary(super().pin(options, cache))}
-        if not pinned.get("caption_seeds"):  # without them, a run keeps its key
+        if not pinned.get("caption_seeds"):  # remove an empty option, so that the run keeps its key
             pinned.pop("caption_seeds", None)
         if voters := cast(RococoOptions, options)["influence"]:
             pinned["influence_digest"] = [voter_digest(name, cache) for name in voters]

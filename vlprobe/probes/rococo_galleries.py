@@ -27,8 +27,8 @@ from vlprobe.scoring.retrieval import RetrievalRanks, retrieve
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Reader, Role
 from vlprobe.types.presentation import KindPresentation
 
-CLEAN = "clean"  # the policy and the rule of a gallery in which nothing is altered
-CAPTIONS, PICTURES = "clean_i2t", "clean_t2i"  # kinds of its cases, by search target
+CLEAN = "clean"  # the policy and the rule for a gallery in which nothing is altered
+CAPTIONS, PICTURES = "clean_i2t", "clean_t2i"  # kinds of clean cases, by search target
 KINDS = {
     CAPTIONS: KindPresentation(
         label="Find the caption: nothing is altered",
@@ -70,16 +70,16 @@ _WORDS, _NUMBERS = pa.list_(pa.string()), pa.list_(pa.float32())
 SCHEMA = pa.schema(
     [
         ("clean_items", _WORDS),
-        ("clean_texts", _WORDS),  # of captions; of pictures the list is empty
+        ("clean_texts", _WORDS),  # empty lists if the candidates are pictures
         ("clean_scores", _NUMBERS),
         ("whole_items", _WORDS),
         ("whole_texts", _WORDS),
-        ("whole_partners", _WORDS),  # of mixed pictures; "" for an unmixed picture
+        ("whole_partners", _WORDS),  # for mixed pictures; "" for an unmixed picture
         ("whole_altered", pa.list_(pa.bool_())),
         ("whole_scores", _NUMBERS),
-        ("partner", pa.string()),  # whose picture is mixed into the query's own; "" of a caption
-        ("own_altered", pa.float32()),  # similarity of the best altered candidate of the own item
-        ("own_altered_rank", pa.int32()),  # its rank with ties in its favor
+        ("partner", pa.string()),  # item whose picture is mixed into the query's; "" for captions
+        ("own_altered", pa.float32()),  # similarity of the query item's best altered candidate
+        ("own_altered_rank", pa.int32()),  # rank of that candidate, with ties in its favor
     ]
 )
 TABLES = MappingProxyType({TABLE: SCHEMA})
@@ -89,8 +89,8 @@ class CandidateNames(NamedTuple):
     """Names of the candidates in a gallery, as sequences of equal length, indexed by candidate."""
 
     items: pa.Array
-    texts: pa.Array | None  # of captions
-    partners: pa.Array | None  # of pictures: the item that each is mixed with, or ""
+    texts: pa.Array | None  # None for pictures
+    partners: pa.Array | None  # the item that each picture is mixed with, or ""; None for captions
     altered: pa.Array
 
 
@@ -133,11 +133,11 @@ def _listed(values: pa.Array, numbers: np.ndarray) -> pa.ListArray:
 
 
 TEXT_KINDS = ("i2t", CAPTIONS)  # kinds of searches for a caption
-RELEASED = "released"  # the policy of captions that were altered by the dataset's authors
-FROM_FILE = "edits"  # the policy of captions from a file; edits:SUBTYPE if the file names it
+RELEASED = "released"  # the policy for captions that the dataset's authors altered
+FROM_FILE = "edits"  # the policy for captions from a file; edits:SUBTYPE if the file has subtypes
 
 
-# Columns of the table of scores that are whole numbers
+# Integer columns in the table of scores
 RANK_COLUMNS = ("rank_clean", "rank", "top_altered", "least_rank_clean", "least_rank", "top_tied")
 
 
@@ -145,7 +145,7 @@ class GallerySearch(NamedTuple):
     """Search results for some queries in one gallery."""
 
     ranks: RetrievalRanks
-    fronts: pa.Table  # of `rococo_fronts.SCHEMA`, one row per query
+    fronts: pa.Table  # rows of `SCHEMA`, one per query
     tops: list[str]  # the name of each query's best altered candidate
 
 
@@ -276,7 +276,7 @@ class PictureGalleries:
         self, encoder: Encoder, pictures: Mapping[str, Picture], changed: Mapping[str, np.ndarray]
     ) -> None:
         self.encoder, self.pictures, self.changed = encoder, pictures, changed
-        # By rule: the gallery, its candidates, and the partner of each picture
+        # The gallery, its candidates, and each picture's mixing partner, by rule
         self._galleries: dict[str, tuple[RuleGallery, list[Picture], pa.Array]] = {}
 
     def search(self, queries: Sequence[str], query_items: np.ndarray, rule: str) -> GallerySearch:

@@ -19,8 +19,8 @@ from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Case, Edit, Encoder, Item, Probe, Reader, Role, Run, Series
 from vlprobe.types.presentation import KindPresentation, Presentation
 
-LEAST = 3  # pictures: of two frames there is one place for a boundary, and of two candidates hardly an order
-COLUMNS = (  # columns of a case next to its scores; NaN for the other kind
+LEAST = 3  # pictures; two frames allow only one boundary, and two candidates hardly have an order
+COLUMNS = (  # columns in the table of scores; NaN for cases of the other kind
     *("right_index", "model_index", "seconds_off", "boundary_tied"),
     *("agreement", "agreement_edit", "kept", "kept_people"),
 )
