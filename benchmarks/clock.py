@@ -55,8 +55,8 @@ PORT = 8599
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
 PATIENCE = 60_000  # milliseconds
-PRESSES = 15_000  # milliseconds that something to press is waited for
-GIVES_UP = 20_000  # milliseconds after its end in which a page has shown nothing new: it will not
+PRESSES = 15_000  # milliseconds to wait for an element to click
+GIVES_UP = 20_000  # milliseconds to wait for a new picture after a page has ended
 GOALS = {"at once": 1500, "first": 1000, "again": 300, "changed": 300}
 FACETS_GOAL, SLIDER_GOAL = 400, 300
 BIG, SMALL, LARGE = (1_500_000, 20_000), (15_000, 200), (15_000, 60)  # cases, pictures
@@ -71,12 +71,12 @@ PAGES = {
     "Run": "run",
     "Lab": "lab",
 }
-LARGE_PAGES = ("Home", "Explore", "Compare", "Play", "Present")  # that show large pictures
+LARGE_PAGES = ("Home", "Explore", "Compare", "Play", "Present")  # pages that show large pictures
 CHANGES = 3
-LOOK = 5_000  # milliseconds that somebody looks at Home
-late: list[str] = []  # what took longer than its goal
-N_DRAWN = 20  # distinct drawings that the JPEGs of `photographs` are of
-# What the page itself says: times are milliseconds since 1970, so that they fit those of this process.
+LOOK = 5_000  # milliseconds of a look at Home
+late: list[str] = []  # measurements above their goals
+N_DRAWN = 20  # distinct drawings in the JPEGs of `photographs`
+# Script for timing in the page. Times are milliseconds since 1970, so that they match those of this process.
 WATCH = """
 (() => {
   const now = () => performance.timeOrigin + performance.now();
@@ -162,7 +162,7 @@ PICTURE = f"clock.picture({PATIENCE}, {GIVES_UP})"
 class Took:
     """Duration of one wait in milliseconds: clock time, and CPU time of the server."""
 
-    clock: float  # infinite where nothing new was shown
+    clock: float  # infinite if nothing new was shown
     cpu: float
     pictured: bool = True
 
@@ -217,7 +217,7 @@ class Tab:
         self.page.evaluate("selector => clock.mark(selector)", selector)
         try:
             action()
-        except PressError:  # what was to be pressed is not there
+        except PressError:  # the element to click is missing
             return Took(math.inf, self._worked() - worked)
         ended = self.page.evaluate(until or PICTURE)
         return self._took(self.page.evaluate("clock.pressed"), ended, worked)
@@ -288,7 +288,7 @@ def pages(browser: Any, cache: Path, titles: list[str]) -> None:
             tab.enter(PAGES[other])
             tab.settle()
             tab.page.wait_for_timeout(LOOK)
-            if title == "Home":  # its first time is that of a fresh server
+            if title == "Home":  # Home's first time is that of a fresh server
                 times["first"] = times["at once"]
             else:
                 times["first"] = tab.press(tab.link(title))
@@ -300,7 +300,7 @@ def pages(browser: Any, cache: Path, titles: list[str]) -> None:
             try:
                 changed = changes(tab, title)
                 opened = cases(tab) if title == "Explore" else []
-            except PressError as error:  # what was to be pressed, or to go, did not
+            except PressError as error:  # an element did not appear or disappear
                 late.append(f"{title}: {str(error).partition(chr(10))[0]}")
         told(title, times, changed)
         if opened:
@@ -419,7 +419,7 @@ def extras(browser: Any, empty: Path, chosen: Sequence[str]) -> None:
 
 def main() -> None:
     """Print a table for each store."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that its server ends, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server ends, too
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--small", action="store_true", help="a quick try: 15,000 cases a model")
     parser.add_argument("--kept", type=Path, help="a folder to fill once and keep")

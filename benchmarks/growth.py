@@ -20,7 +20,7 @@ from pathlib import Path
 
 SIZES = (250, 1000, 4000)
 FULL = (1000, 4000, 10_000, 40_000)
-SCENES = 500  # drawn; further items show them again, with other bytes and their captions in another order
+SCENES = 500  # drawn scenes; further items repeat them with other bytes and changed captions
 
 
 def make(folder: Path, n: int) -> str:
@@ -44,7 +44,7 @@ def make(folder: Path, n: int) -> str:
         name = f"{number:06d}.png"
         (folder / "images" / name).write_bytes(
             shown[number % len(shown)] + number.to_bytes(8)
-        )  # after the last chunk
+        )  # appended after the last PNG chunk
         content["images"].append({"id": number, "file_name": name, "width": 64, "height": 64})
         for place, caption in enumerate(written[number % len(written)]):
             text = (

@@ -50,12 +50,12 @@ OTHER_PAGES = {
     COMPARE: "",
     TRADE_OFF: "vlprobe_",
     "": "vlprobe_home",
-}  # what the name of a part begins with that each sends
-OTHERS = 0.2  # share of changes that are about other pages than Explore
+}  # prefix of the name of a component that each page sends
+OTHERS = 0.2  # share of changes on pages other than Explore
 PATIENCE = 60  # seconds
-WRONG = 10  # answers after which a session gives up
-WATCHED = 0.5  # seconds between two looks at the server's memory
-SETTLED = 5  # minutes after which memory should not grow any more
+WRONG = 10  # wrong answers after which a session gives up
+WATCHED = 0.5  # seconds between two measurements of the server's memory
+SETTLED = 5  # minutes after which memory should stop growing
 Counts = dict[str, int]  # cases by outcome
 
 
@@ -65,11 +65,11 @@ class Answered:
 
     case_key: str
     model: str
-    label: str  # what pickers call the model
-    kind: str  # of its questions
+    label: str  # name of the model in pickers
+    kind: str  # kind of the cases
     is_shipped: bool
-    has_trade_off: bool  # else that page says so, and sends no component
-    counts: dict[str, Counts]  # of each type of edit, and of all of them under ""
+    has_trade_off: bool  # if False, Trade-off says so and sends no component
+    counts: dict[str, Counts]  # for each type of edit, and for all types under ""
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ class Look:
 
     page: str
     address: dict[str, str]
-    label: str  # of the model in its picker; empty where the page has none
+    label: str  # the model's name in its picker; "" if the page has no picker
     heading: str
     note: str
-    part: str  # component that the page has to send
+    part: str  # prefix of the component that the page must send
 
     def missing(self, labels: list[str], parts: dict[str, str]) -> str:
         """Describe what the answer lacks; "" if it is complete.
@@ -106,7 +106,7 @@ class Look:
 class Session:
     """One simulated visitor with its own websocket and its own requests."""
 
-    opened = 0  # sessions that were answered, or gave up waiting for their first page
+    opened = 0  # sessions that got their first page, or gave up waiting for it
 
     def __init__(self, address: str, number: int, sets: list[Answered], of: int = 1) -> None:
         self.address, self.of = address, of
@@ -115,11 +115,11 @@ class Session:
             [one for one in sets if not one.is_shipped],
         )
         self.sources = [source for source in sources if source]
-        self.pages: dict[str, str] = {}  # hashes by path
+        self.pages: dict[str, str] = {}  # page hashes by path
         self.random = random.Random(number)
         self.first = True
         self.answers = 0
-        self.seconds: list[tuple[str, float]] = []  # page, and how long it took
+        self.seconds: list[tuple[str, float]] = []  # page and duration of each change
         self.wrong: list[str] = []
 
     async def visit(self, until: float, think: float) -> None:
@@ -175,12 +175,12 @@ class Session:
             elif drawn == "exception":
                 self.wrong.append(element.exception.message)
             elif kind == "script_finished" and (
-                answer.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY  # not for a rerun
+                answer.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY  # not if a rerun follows
             ):
                 break
         if (
             not self.first and Session.opened > self.of
-        ):  # one more than there are: the one that warms the server
+        ):  # the session that warms up the server is one more
             self.seconds.append((look.page, time.monotonic() - started))
         self.answered()
         if missing := look.missing(labels, parts):

@@ -68,8 +68,8 @@ TABLES = (
     "trains",
 )
 SHIPPED_PROBES = ("lgip", "rococo", "eqben", "visla", "prsm")
-WIDE = 10  # question sets that all models were asked
-NARROW, FEW = 200, 3  # other question sets, and the models that each of these was asked of
+WIDE = 10  # question sets with answers from all models
+NARROW, FEW = 200, 3  # other question sets, and the number of models for each
 GOAL = 1000  # milliseconds
 BEGUN = datetime(2026, 10, 1, tzinfo=UTC)
 

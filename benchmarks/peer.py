@@ -43,7 +43,7 @@ from startup import environment
 
 COCO = Path(__file__).resolve().parents[2] / "shared" / "data" / "coco_real"
 N = 200
-MOST_BUSY = 0.5  # cores that others use where a clock is believed
+MOST_BUSY = 0.5  # cores that other processes may use during a valid measurement
 CLIP_BENCHMARK = "clip-benchmark 1.6.2"
 SHARDS = 2
 KS = (1, 5, 10)
@@ -52,7 +52,7 @@ PEER = (
     "clip-benchmark==1.6.2",
     "requests",
     "datasets",
-)  # the last two it imports and does not declare
+)  # the last two are imported, but not declared
 
 
 def resized(jpeg: bytes, share: float) -> bytes:
@@ -164,7 +164,7 @@ def material(work: Path, count: int) -> None:
     (images / "winoground.json").write_text(json.dumps(pairs))
     data = (
         work / "facebook" / "winoground" / "data"
-    )  # Hugging Face's layout, which `datasets` reads as if downloaded
+    )  # Hugging Face's layout, which `datasets` reads like a download
     data.mkdir(parents=True)
     kept = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     columns = {
@@ -249,7 +249,7 @@ def numbers_of_peer(work: Path) -> dict[str, float]:
         "foil": found["sugar_crepe_add_obj"]["acc"],
     }
     wino = found["winoground"]
-    # In the peer's words the image is right where each caption finds its picture, as in Winoground.
+    # The peer's image_acc counts captions that find their picture, as in Winoground.
     return numbers | {
         "pair text": wino["text_acc"],
         "pair image": wino["image_acc"],
@@ -325,7 +325,7 @@ def measured(
 ) -> dict[str, list[tuple[float, float]]]:
     """Return the wall and CPU seconds for each side and repeat; the sides take turns."""
     spent: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
-    again = 3 * repeat if is_idle else 0  # repeats that may be done again
+    again = 3 * repeat if is_idle else 0  # repeats that may be repeated
     while min(map(len, spent.values())) < repeat:
         turn, busy = {}, []
         for name, ask in sides.items():

@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = (
-    "1"  # threads are those of the pool
+    "1"  # only the pool's threads are used
 )
 
 import numpy as np
@@ -35,7 +35,7 @@ from vlprobe.metrics import ranking
 from vlprobe.scoring.gallery import Gallery
 
 VERSIONS = 3
-ROUND = 20  # queries
+ROUND = 20  # queries per round
 DIM = 512
 
 

@@ -34,7 +34,7 @@ SUBSETS = {
     "object": "object",
     "color": "colour",
 }
-WEIGHT = 5  # of EqSim, as demo:eqsim was tuned
+WEIGHT = 5  # weight of EqSim, as for demo:eqsim
 
 
 @dataclass(frozen=True)

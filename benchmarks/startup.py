@@ -34,8 +34,8 @@ from pathlib import Path
 import psutil
 
 ROOT = Path(__file__).resolve().parents[1]
-PATIENCE = 60  # seconds until a server must answer
-LOOK = 0.02  # seconds between two looks at whether it does
+PATIENCE = 60  # seconds in which a server must answer
+LOOK = 0.02  # seconds between two requests to a starting server
 GOALS = {"help": 0.3, "first page": 3.0}
 PORT = 8598
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

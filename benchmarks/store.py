@@ -81,7 +81,7 @@ def fill(root: Path, cases: int, pictures: int = 0) -> str:
                 "item",
                 "cluster",
                 "group",
-            ):  # names of their own for every repetition
+            ):  # unique names for every repetition
                 words = column.dictionary_encode()
                 numbered = [
                     f"{word}#{time_}"
@@ -246,7 +246,7 @@ def main() -> None:
     given = asked.parse_args()
     with tempfile.TemporaryDirectory(prefix="vlprobe-store-") as folder:
         root = given.kept or Path(folder)
-        os.environ["VLPROBE_CACHE"] = str(root / "cache")  # before vlprobe is imported
+        os.environ["VLPROBE_CACHE"] = str(root / "cache")  # must be set before vlprobe is imported
         made = root / "question-set"
         if not made.exists():
             key = fill(root, given.cases)

@@ -158,7 +158,7 @@ def thumbnails(root: Path) -> None:
         of=PAGE,
     )
     stored_names, made_names = names[PAGE : 2 * PAGE], names[2 * PAGE :]
-    small.digests_of(cache, [Path(name) for name in stored_names])  # as reading the dataset does
+    small.digests_of(cache, [Path(name) for name in stored_names])  # as when a dataset is read
     print_times("60 thumbnails, stored", clock(lambda: small.addresses(cache, stored_names)))
     print_times("60 thumbnails, in memory", clock(lambda: small.addresses(cache, stored_names)))
     print_times("60 thumbnails, made now", clock(lambda: small.addresses(cache, made_names)))
@@ -184,7 +184,7 @@ def main() -> None:
         root = arguments.kept or Path(folder)
         if not (root / "question-set").exists():
             (root / "question-set").write_text(fill(root, arguments.cases, arguments.pictures))
-            n_photographs = max(arguments.pictures, 3 * PAGE)  # those of `thumbnails`
+            n_photographs = max(arguments.pictures, 3 * PAGE)  # `thumbnails` uses 3 * PAGE
             with ThreadPoolExecutor(2) as pool:
                 for task in (
                     pool.submit(photographs, root / "data", n_photographs, (640, 480), ""),

@@ -17,16 +17,16 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-# read at the first import of torch: two processes share two cores
+# torch reads this at its first import: two processes share two cores
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Else each process of each run compiles every test and every module anew: a third of what collecting takes.
+# Otherwise, each process of each run compiles every test and module again, a third of the collection time.
 os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 
-# Tests look at what they stored; those of the shipped results name their folder themselves.
+# Tests see only the results that they store; tests of the bundled results set the folder themselves.
 os.environ["VLPROBE_SHIPPED"] = ""
 
-# A test that names no cache would write into the clone.
+# Without this, a test that does not name a cache would write into the repository.
 os.environ["VLPROBE_CACHE"] = tempfile.mkdtemp(prefix="vlprobe-cache-")
 
 import pytest
@@ -55,7 +55,7 @@ CAPTIONS = [
 ]
 
 
-LONGEST = [  # begun first, so that no process is left with one of them at the end
+LONGEST = [  # started first, so that none of them runs alone at the end
     "browser/test_walk.py",
     "runs/test_ray.py",
     "dashboard/test_home.py",
@@ -82,7 +82,7 @@ LONGEST = [  # begun first, so that no process is left with one of them at the e
     "runs/test_jobs.py",
 ]
 
-TOGETHER = ("tests/browser/", "tests/models/endpoint/")  # one server for each of them
+TOGETHER = ("tests/browser/", "tests/models/endpoint/")  # folders that share one server
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -106,7 +106,7 @@ class Files(LoadFileScheduling):
         )
 
 
-@pytest.hookimpl(optionalhook=True)  # without xdist nothing is dealt out
+@pytest.hookimpl(optionalhook=True)  # without xdist, files are not distributed
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer | None) -> Files | None:
     return Files(config, log) if config.getvalue("dist") == "loadfile" else None
 
@@ -278,7 +278,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Store:
     table, key = tables["scores"], "f" * 16
     kinds = np.array(table["kind"].to_pylist())
     places = np.arange(len(kinds))
-    for kind in set(kinds):  # within a kind, so that no flip has two captions more than it should
+    for kind in set(kinds):  # shuffle within a kind, because kinds differ in their texts
         places[kinds == kind] = np.random.default_rng(1).permutation(places[kinds == kind])
     for name in ("scores", "text_scores", "margin"):
         table = table.set_column(

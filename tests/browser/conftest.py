@@ -44,7 +44,7 @@ HOSTILE = {
     "right to left": "\u202eقطة حمراء على المقعد\u202c",
     "long": "a red dog " + "and a very long story " * 227,
     "unbroken": "w" * 5000,
-}  # captions, names and paths that somebody brings
+}  # hostile captions, names and paths
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
     "AABJRU5ErkJggg=="
@@ -66,13 +66,15 @@ MOUNT = """async ([script, css, data]) => {
 }"""
 HOSTILE_CAPTIONS = [
     *(f"{HOSTILE[name]} a red dog" for name in ("script", "image")),
-    "\u202eقطة\u202c a red dog",  # most of it in English: a whole sentence in Arabic would not be edited
+    "\u202eقطة\u202c a red dog",  # mostly English, because a whole Arabic sentence would not be edited
     HOSTILE["long"],
-]  # about which questions can be asked
-NOWHERE = "--proxy-server=http://127.0.0.1:9"  # a route would keep others out, too, but turns the browser's cache off
+]  # hostile captions that rules can edit
+NOWHERE = (
+    "--proxy-server=http://127.0.0.1:9"  # a Playwright route would turn off the browser's cache
+)
 
-# `asks` is 1 from when the page asks for a run until the server begins one, and 2 until that has ended. Streamlit says
-# that a script runs only from the answer on: before it, a page that waits for a busy server looks at rest.
+# `asks` is 1 from a page's request for a run until the server starts one, and 2 until that run has ended. Streamlit
+# reports a running script only after the answer; before, a page that waits for a busy server looks idle.
 # 0x5a, 0x22 and 0x30 are rerun_script, new_session and script_finished in Streamlit's messages.
 ASKS = """(() => {
   const first = (bytes) => {
@@ -101,7 +103,7 @@ ASKS = """(() => {
   };
 })()"""
 
-# Fonts are there, and a component that places things by their sizes has done so: observers are told in their order.
+# Fonts are loaded, and components that place elements by size have done so, because observers are called in order.
 DRAWN = """async () => { await document.fonts.ready;
   await new Promise((done) => new ResizeObserver(done).observe(document.body)); }"""
 IDLE = """() => { const app = document.querySelector('[data-testid=stApp]');
@@ -177,7 +179,7 @@ def serving(
         "VLPROBE_CACHE": str(folder / "cache"),
         "STREAMLIT_SERVER_HEADLESS": "true",
         "OMP_NUM_THREADS": "1",
-    }  # the browser has a core
+    }  # the browser needs a core
     drawn = str(shipped.FOLDER) if with_shipped else ""
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(
@@ -190,7 +192,7 @@ def serving(
         )
     address = f"http://127.0.0.1:{port}"
     try:
-        deadline = time.monotonic() + 300  # a busy machine
+        deadline = time.monotonic() + 300  # long enough for a busy machine
         while not _healthy(address):
             if server.poll() is not None or time.monotonic() > deadline:
                 pytest.fail(
@@ -254,7 +256,7 @@ def browsing(url: str, playwright) -> Iterator:
         )
         context.add_init_script(ASKS)
         page = context.pages[0]
-        page.set_default_timeout(90_000)  # a busy machine
+        page.set_default_timeout(90_000)  # long enough for a busy machine
         page.outside = []
 
         def note(request) -> None:
@@ -290,7 +292,7 @@ def another(blank) -> Iterator:
 def mount(page, name: str, data: dict) -> None:
     """Draw a component with the given values, alone on the page; `window.sent` records what it sends to the server."""
     script, css = components.source(name)
-    page.mouse.move(0, 0)  # where the test before left it, the component may be
+    page.mouse.move(0, 0)  # the mouse may still be where the component is drawn
     page.evaluate(MOUNT, [base64.b64encode(script.encode()).decode(), css, data])
 
 
@@ -300,7 +302,7 @@ def idle(page) -> None:
     The page is checked every 50 ms. By default it is checked at every frame, and the browser draws a frame per check.
     """
     for _ in range(2):
-        # the first model to be asked imports torch
+        # running the first model imports torch
         page.wait_for_function(IDLE, timeout=90_000, polling=50)
         page.wait_for_timeout(100)
 
@@ -315,7 +317,7 @@ def severe_violations(page) -> list[tuple[str, str]]:
     options = {
         "resultTypes": ["violations"],
         "rules": {"region": {"enabled": False}},  # moderate
-        "preload": False,  # of sound and of style sheets that turn a screen: there are none
+        "preload": False,  # preloads audio and style sheets for orientation, which are not used
     }
     return [
         (violation["id"], violation["nodes"][0]["html"][:160])
@@ -325,7 +327,7 @@ def severe_violations(page) -> list[tuple[str, str]]:
 
 
 def visit(page, address: str):
-    page.mouse.move(0, 0)  # where the test before left it, something may be
+    page.mouse.move(0, 0)  # the mouse may still be over an element
     page.goto(address)
     page.wait_for_selector("[data-testid=stApp]")
     idle(page)

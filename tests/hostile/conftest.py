@@ -32,7 +32,7 @@ def no_hang() -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
-# ROOT/open may be read; ROOT/closed and its sibling by name ROOT/open@closed may not
+# ROOT/open may be read; ROOT/closed and the similarly named ROOT/open@closed may not
 PATHS = {
     "a folder": "ROOT/closed",
     "a file": "ROOT/closed/captions.csv",
@@ -50,7 +50,7 @@ PATHS = {
     "a file behind a link there": "link/captions.csv",
     "a home": "~",
 }
-OPENING = ("open", "os.listdir", "os.scandir")  # events of the interpreter
+OPENING = ("open", "os.listdir", "os.scandir")  # audit events of the interpreter
 AUDIT: dict[str, object] = {"folders": (), "opened": []}
 
 
@@ -166,7 +166,7 @@ def plant(models: dict[str, Path], tmp_path: Path) -> Callable[..., Path]:
             path = folder / file
             path.parent.mkdir(exist_ok=True)
             before = json.loads(path.read_text()) if path.is_file() else {}
-            path.unlink(missing_ok=True)  # not through the hard link
+            path.unlink(missing_ok=True)  # do not write through the hard link
             said = json.loads(json.dumps(said).replace("FOLDER", str(folder)))
             path.write_text(json.dumps(merged(before, said)))
         return folder

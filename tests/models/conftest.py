@@ -37,7 +37,7 @@ ARCHITECTURES = {
         "vision_cfg": VISION,
         "text_cfg": {**TOWER, "pool_type": "last", "no_causal_mask": True},
     },
-    "test-class-token": {  # as in CoCa: a token after all others is the text's embedding
+    "test-class-token": {  # as in CoCa: the last token is the text's embedding
         "embed_dim": 16,
         "custom_text": True,
         "vision_cfg": VISION,

@@ -13,7 +13,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 
-MODELS = ("dealt:1", "dealt:2", "control:random")  # in the order of the pages
+MODELS = ("dealt:1", "dealt:2", "control:random")  # in the order on the pages
 
 
 class Dealt(ControlEncoder):

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @dataclass(frozen=True)
 class Server:
     origin: str
-    folder: Path  # where it looks for its chat model
+    folder: Path  # folder of the server's chat model
 
     @property
     def url(self) -> str:

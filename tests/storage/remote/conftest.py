@@ -48,9 +48,9 @@ def server() -> Iterator[Server]:
         patch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
         patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        patch.setenv("AWS_MAX_ATTEMPTS", "1")  # a server that is gone is told at once
+        patch.setenv("AWS_MAX_ATTEMPTS", "1")  # report a stopped server immediately
         patch.setattr("s3fs.S3FileSystem.retries", 1)
-        patient = {"connect_timeout": 300, "read_timeout": 300}  # a busy machine
+        patient = {"connect_timeout": 300, "read_timeout": 300}  # long enough for a busy machine
         patch.setitem(conf, "s3", {"config_kwargs": patient})
         yield own
     own.stop()
