@@ -243,7 +243,7 @@ def sugarcrepe_models(folder: Path, items: Sequence[Item]) -> list[PublishedAnsw
 
 
 def gpt4v_answers(folder: Path) -> dict[Question, bool]:
-    """Read from the files gpt4v-SUBSET.json in a folder whether GPT-4V chose the true caption of each question.
+    """Read whether GPT-4V chose the true caption of each question, from the files gpt4v-SUBSET.json in a folder.
 
     A folder has the answers for one order of the captions.
     """

@@ -69,9 +69,7 @@ HOSTILE_CAPTIONS = [
     "\u202eقطة\u202c a red dog",  # mostly English, because a whole Arabic sentence would not be edited
     HOSTILE["long"],
 ]  # hostile captions that rules can edit
-NOWHERE = (
-    "--proxy-server=http://127.0.0.1:9"  # a Playwright route would turn off the browser's cache
-)
+NOWHERE = "--proxy-server=http://127.0.0.1:9"  # a route would turn off the browser's cache
 
 # `asks` is 1 from a page's request for a run until the server starts one, and 2 until that run has ended. Streamlit
 # reports a running script only after the answer; before, a page that waits for a busy server looks idle.

@@ -69,7 +69,7 @@ def rate_interval(value: float, variance: float, n_items: int) -> tuple[float, f
 
 
 def without_spread(value: float, n_items: int, lowest: float = 0.0) -> tuple[float, float]:
-    """Compute the 95 % interval of a mean that all items agree on, from the number of items.
+    """Compute the 95 % interval for a mean if all items have the same value, from the number of items.
 
     At most a share Z^2 / (n_items + Z^2) of all items differs from the drawn ones, which is the upper
     end of Wilson's interval for 0 of n_items. In the worst case these items have the value `lowest`,
@@ -253,7 +253,7 @@ class BitSet:
 
 
 def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False) -> list[Estimate]:
-    """Compute the estimate of each measure; see `Sums.estimate`.
+    """Compute the mean of each measure with its interval; see `Sums.estimate`.
 
     Args:
         measures: Measures to average.
@@ -271,7 +271,7 @@ def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False
 def differences(
     pairs: Sequence[tuple[Measure, Measure]], n_items: int, are_rates: Sequence[bool] = ()
 ) -> list[Difference]:
-    """Compute the paired difference of the two models of each pair, with its interval and p-value.
+    """Compute the paired difference between the two models in each pair, with its interval and p-value.
 
     The interval is the 95 % percentile interval of the difference over resampled items, with the same draws as in
     `estimates`. The p-value comes from a randomization test: it is the share of exchanges with a difference at least

@@ -49,8 +49,8 @@ def increases(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Es
 
 
 def _shares(sums: np.ndarray) -> np.ndarray:
-    """Compute increases, shape (n, m), from the totals and weights of both measures of each pair, shape
-    (n, 2, 2, m); NaN if a mean is unknown or the second is 0.
+    """Compute the relative increase for each pair, shape (n, m), from the totals and weights of both measures,
+    shape (n, 2, 2, m); NaN if a mean is unknown or the second is 0.
     """
     means = np.divide(
         sums[:, :, 0],

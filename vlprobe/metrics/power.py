@@ -1,4 +1,4 @@
-"""Power of paired tests: the smallest difference that a question set can detect, and the pictures needed for less.
+"""Power of paired tests: the smallest detectable difference, and the number of pictures needed for a smaller one.
 
 A difference is detected with 80 % power if it is at least (z + z_80) standard errors, where z is the quantile of the
 level. The level is divided by the number of simultaneous tests. With few pictures a larger difference is needed: an
@@ -91,7 +91,7 @@ def _least_pictures(n_tests: int) -> int:
 
 
 def _least_share(least: int, n_items: int) -> float:
-    """Compute the share of pictures with one model ahead at which a sample has `least` of these with 80 % power."""
+    """Compute how often one model must be ahead so that a sample has `least` such pictures with 80 % probability."""
     from scipy.special import betaincinv
 
     return float(betaincinv(least, n_items - least + 1, POWER))

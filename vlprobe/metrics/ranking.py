@@ -231,7 +231,7 @@ def sampled_numbers(seed: int, case_id: str, n_candidates: int, n_sampled: int) 
 
 
 def sampled_correlation(values: np.ndarray) -> float:
-    """Compute the mean rank correlation over all pairs of versions on sampled candidates.
+    """Compute the mean rank correlation between all pairs of a query's versions, for sampled candidates only.
 
     Args:
         values: Similarities, shape (n_versions, n_sampled).

@@ -40,7 +40,7 @@ def recall_tied(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
 
 
 def drop(rows: pd.DataFrame) -> np.ndarray:
-    """Compute the loss of clean R@1. Averaged with the clean hits as weights, it is (R@1 - R_new@1) / R@1.
+    """Compute the loss of clean R@1. Its mean, weighted by the clean hits, is (R@1 - R_new@1) / R@1.
 
     A query that is right only in the altered gallery does not count as a gain. This happens only with a
     matching head, if altered candidates push a preferred original off the short list.
