@@ -1,5 +1,5 @@
-"""Models of transformers that process a picture and a text together, and the towers that some of them have: `hf-itm:`
-uses the matching head, `hf:` only the cosine of the towers.
+"""transformers models that process a picture and a text together, and the separate towers that some of them have.
+`hf-itm:` uses the matching head, and `hf:` uses only the cosine between the towers.
 """
 
 from abc import abstractmethod
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class HubModel:
-    """A model of transformers, frozen, with the tokenizer and the image processor of its folder.
+    """A frozen transformers model with the tokenizer and the image processor from its folder.
 
     Args:
-        source: Its name, folder and settings.
-        model: On the CPU; it is moved to the device.
+        source: The name, folder and settings of the model.
+        model: The model on the CPU; it is moved to the device.
     """
 
-    architecture: str  # class of transformers
-    context: int  # tokens of a text, as in the released evaluation
-    unused_parts: tuple[str, ...] = ()  # of the architecture, that answer no question here
+    architecture: str  # name of the class in transformers
+    context: int  # maximum number of tokens in a text, as in the released evaluation
+    unused_parts: tuple[str, ...] = ()  # parts of the architecture that are not needed here
 
     def __init__(self, source: hub.ModelSource, model: TransformersModel) -> None:
         self.name, self.device, self.precision = source.name, source.device, source.precision
@@ -44,12 +44,12 @@ class HubModel:
 
     @property
     def module(self) -> TransformersModel:
-        """The model as transformers built it, on the device; frozen until it is trained."""
+        """The transformers model on the device, which is frozen until it is trained."""
         return self._model
 
     @classmethod
     def opened(cls, source: hub.ModelSource) -> Self:
-        """Return the model of a folder, without its unused parts. Raises InvalidInput, as `hub.load`."""
+        """Load the model from its folder, without its unused parts. Raises InvalidInput like `hub.load`."""
         import transformers
 
         may_be_missing = ("position_ids", *(f"{part}." for part in cls.unused_parts))
@@ -61,7 +61,7 @@ class HubModel:
         return cls(source, model)
 
     def _note(self) -> str:
-        """Note for readers of its scores."""
+        """Return a note about the scores for readers."""
         return ""
 
     def processor_settings(self) -> dict[str, Any]:
@@ -69,19 +69,19 @@ class HubModel:
         return self._processor.to_dict()
 
     def facts(self) -> dict[str, str]:
-        """Describe what was built, by subject."""
+        """Describe the loaded model, as a dictionary from subject to text."""
         return hub.facts(self._model, self._tokenizer, self._processor)
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
-        """An RGB PIL image to float32 of shape (3, height, width)."""
+        """Convert an RGB PIL image to float32 with shape (3, height, width)."""
         return self._processor(images=image, return_tensors="np")["pixel_values"][0]
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to int64 of shape (n, columns), PAD after the end."""
+        """Tokenize texts to int64 with shape (n, columns). PAD follows the end of each text."""
         return frozen.padded(self._ids(texts))
 
     def ids(self, texts: Sequence[str]) -> np.ndarray:
-        """Tokenize texts for training, as `tokenize` does."""
+        """Tokenize texts for training, in the same way as `tokenize`."""
         return self.tokenize(texts)
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
@@ -89,17 +89,17 @@ class HubModel:
         return self._tokenizer(list(texts), **settings)["input_ids"]
 
     def _masked(self, ids: "torch.Tensor") -> tuple["torch.Tensor", "torch.Tensor"]:
-        """Ids and attention mask as BERT expects them."""
+        """Return token ids and the attention mask as BERT expects them."""
         is_text = ids != frozen.PAD
         filler = cast(int, self._tokenizer.pad_token_id or 0)
         return ids.masked_fill(~is_text, filler), is_text.long()
 
     def _text_inputs(self, tokens: np.ndarray) -> tuple["torch.Tensor", "torch.Tensor"]:
-        """Ids and attention mask of the columns up to the longest text, on the device."""
+        """Return token ids and the attention mask on the device, cut to the length of the longest text."""
         return self._masked(self._tensor(frozen.resized(tokens)))
 
     def _hidden(self, pixels: "torch.Tensor") -> "torch.Tensor":
-        """Hidden states that do not depend on a text; the pixels themselves if there are none."""
+        """Return hidden states that do not depend on a text, or the pixels if the model has no such states."""
         return pixels
 
     def _tensor(self, array: np.ndarray) -> "torch.Tensor":
@@ -109,32 +109,32 @@ class HubModel:
 
 
 class Towers(HubModel, TorchDualEncoder):
-    """A tower for pictures and one for texts, of a model that has more: its cosine, and no head."""
+    """The picture and text towers of a model with a matching head. Scores are cosines, and the head is not used."""
 
     unused_parts = ("itm_head",)
     cuts_columns = True
 
     @property
     def dim(self) -> int:
-        """Dimension of an embedding of a text."""
+        """The dimension of a text embedding."""
         return self._model.config.image_text_hidden_size
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
-        """Shape (n, 3, height, width) to unit vectors, of several in a row to one row."""
+        """Convert pixels with shape (n, 3, height, width) to unit vectors. Several vectors of a picture share a row."""
         with frozen.arithmetic(self.device, self.precision):
             vectors = frozen.unit(self.image_features(self._tensor(pixels)))
             return vectors.reshape(len(pixels), -1)
 
     def image_features(self, pixels: "torch.Tensor") -> "torch.Tensor":
-        """Pixels on the device to embeddings, with gradients while the model is trained."""
+        """Compute embeddings from pixels on the device, with gradients during training."""
         return self._image_vectors(self._hidden(pixels))
 
     def text_features(self, tokens: "torch.Tensor") -> "torch.Tensor":
-        """Tokens on the device to embeddings, with gradients while the model is trained."""
+        """Compute embeddings from tokens on the device, with gradients during training."""
         return self._text_vectors(*self._masked(tokens))
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
-        """Shape (n, columns) to unit vectors of shape (n, dim)."""
+        """Convert tokens with shape (n, columns) to unit vectors with shape (n, dim)."""
         with frozen.arithmetic(self.device, self.precision):
             return frozen.unit(self._text_vectors(*self._text_inputs(tokens)))
 
@@ -143,25 +143,25 @@ class Towers(HubModel, TorchDualEncoder):
 
     @abstractmethod
     def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
-        """Hidden states to embeddings of shape (n, image_dim), or (n, image_dim / dim, dim)."""
+        """Convert hidden states to embeddings with shape (n, image_dim) or (n, image_dim / dim, dim)."""
 
     @abstractmethod
     def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
-        """Ids and attention mask to embeddings of shape (n, dim)."""
+        """Convert token ids and an attention mask to embeddings with shape (n, dim)."""
 
     def _hidden(self, pixels: "torch.Tensor") -> "torch.Tensor":
-        """Hidden states of the vision tower, pictures first."""
+        """Return the hidden states of the vision tower, with pictures as the first dimension."""
         return self._model.vision_model(pixel_values=pixels).last_hidden_state
 
 
 class ItmHead(HubModel, PairScorer):
-    """A head that looks at a picture and a text together."""
+    """A model with a matching head, which processes a picture and a text together."""
 
     score_type: Literal["probability", "logit"] = "probability"
 
     @property
     def capabilities(self) -> Capabilities:
-        """Scores of pairs."""
+        """The capabilities of the head, which scores pairs."""
         return Capabilities(
             scores_pairs=True,
             score_type=self.score_type,
@@ -170,18 +170,18 @@ class ItmHead(HubModel, PairScorer):
         )
 
     def encode_pictures(self, pixels: Sequence[np.ndarray]) -> Sequence:
-        """Return the pictures unchanged: a picture cannot be encoded without its text."""
+        """Return the pictures unchanged, because a picture cannot be encoded without its text."""
         return list(pixels)
 
     def match(self, encoded: Sequence, tokens: np.ndarray, logits: bool = False) -> np.ndarray:
-        """Probability that each picture fits its text, or the logit that it does; float32 of shape (n,)."""
+        """Return the probability that each picture matches its text, or the logit, float32 with shape (n,)."""
         with frozen.arithmetic(self.device, self.precision):
             classes = self._pair_logits(encoded, *self._text_inputs(tokens)).double().cpu()
         scores = classes[:, 1] if logits else (classes[:, 1] - classes[:, 0]).sigmoid()
         return scores.float().numpy()
 
     def match_logits(self, pixels: "torch.Tensor", tokens: "torch.Tensor") -> "torch.Tensor":
-        """Compute the log-odds of a match of n pictures with m texts on the device, shape (n, m), with gradients."""
+        """Compute the log-odds that each of n pictures matches each of m texts, shape (n, m), with gradients."""
         ids, mask = self._masked(tokens)
         hidden = self._hidden(pixels).repeat_interleave(len(ids), dim=0)
         classes = self._hidden_logits(
@@ -192,7 +192,7 @@ class ItmHead(HubModel, PairScorer):
     def _pair_logits(
         self, encoded: Sequence, ids: "torch.Tensor", mask: "torch.Tensor"
     ) -> "torch.Tensor":
-        """Compute logits of no match and of a match from encoded pictures and texts, shape (n, 2)."""
+        """Compute the logits for no match and for a match from encoded pictures and texts, shape (n, 2)."""
         import torch
 
         hidden = torch.stack([torch.as_tensor(picture) for picture in encoded])
@@ -201,18 +201,18 @@ class ItmHead(HubModel, PairScorer):
     def _hidden_logits(
         self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor"
     ) -> "torch.Tensor":
-        """Compute logits of no match and of a match from hidden states of pictures and texts, shape (n, 2)."""
+        """Compute the logits for no match and for a match from hidden picture states and texts, shape (n, 2)."""
         raise NotImplementedError
 
 
 class TwoSided(ItmHead, Towers):
-    """A head that also has embeddings of each side."""
+    """A model with a matching head that also embeds pictures and texts separately."""
 
     unused_parts = ()
 
     @property
     def capabilities(self) -> Capabilities:
-        """Scores of pairs, and embeddings of both sides."""
+        """The capabilities of the model, which scores pairs and embeds texts and pictures."""
         return replace(
             super().capabilities,
             embeds_texts=True,
@@ -222,7 +222,7 @@ class TwoSided(ItmHead, Towers):
         )
 
     def encode_pictures(self, pixels: Sequence[np.ndarray]) -> list["torch.Tensor"]:
-        """Each picture as the hidden states of the vision tower."""
+        """Encode each picture as the hidden states of the vision tower."""
         with frozen.arithmetic(self.device, self.precision):
             return list(self._hidden(self._tensor(np.stack(pixels))))
 
@@ -244,18 +244,18 @@ class BlipTowers(Towers):
 
 
 class Blip(TwoSided, BlipTowers):
-    """BLIP: the text tower looks at the picture. Its head was trained with [ENC] in place of a
-    text's first token.
+    """BLIP, in which the text tower attends to the picture. The head was trained with [ENC] as the first
+    token of a text.
 
-    transformers leaves [CLS] there, as BLIP's demo does; BLIP's released retrieval, which RoCOCO
-    follows, does not.
+    transformers uses [CLS] instead, as in BLIP's demo. BLIP's released retrieval code, which RoCOCO
+    follows, uses [ENC].
     """
 
     @property
     def _enc(self) -> int | None:
-        """Id of [ENC], if the vocabulary has it."""
+        """The id of the token [ENC], or None if the vocabulary does not have it."""
         config = self._model.config.text_config
-        enc = config.bos_token_id + 1  # [DEC], which begins captions, and then [ENC]
+        enc = config.bos_token_id + 1  # [ENC] follows [DEC], which begins captions
         return enc if enc < config.vocab_size else None
 
     def _note(self) -> str:
@@ -277,7 +277,7 @@ class Blip(TwoSided, BlipTowers):
 
 
 class Blip2Towers(Towers):
-    """BLIP-2's contrastive side: a vector for each learned query, of which the best is the
+    """BLIP-2's contrastive towers, with one picture vector per learned query. The best vector gives the
     similarity.
     """
 
@@ -285,7 +285,7 @@ class Blip2Towers(Towers):
 
     @property
     def image_dim(self) -> int:
-        """Dimension of an embedding of a picture: one vector for each query."""
+        """The dimension of a picture embedding, which has one vector for each query."""
         return self.dim * self._model.config.num_query_tokens
 
     def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
@@ -306,8 +306,8 @@ class Blip2Towers(Towers):
 
 
 class Blip2(TwoSided, Blip2Towers):
-    """BLIP-2: learned queries look at the picture; the best of them is the similarity, their mean
-    logit the match.
+    """BLIP-2, in which learned queries attend to the picture. The best query gives the similarity, and the
+    mean logit over the queries gives the match.
     """
 
     def _hidden_logits(
@@ -329,8 +329,8 @@ class Blip2(TwoSided, Blip2Towers):
 
 
 class BridgeTower(ItmHead):
-    """BridgeTower's matching head: two towers whose layers are bridged to a cross-modal one. Its text is as long as in
-    pre-training.
+    """BridgeTower's matching head: two towers whose layers are bridged to a cross-modal tower. The text length is the
+    same as in pre-training.
     """
 
     architecture, context = "BridgeTowerForImageAndTextRetrieval", 50
@@ -342,8 +342,8 @@ class BridgeTower(ItmHead):
 
 
 class BridgeTowerTowers(Towers):
-    """BridgeTower's contrastive side (ITC), which some of its checkpoints have: the last layer of
-    each tower, before anything is bridged.
+    """BridgeTower's contrastive towers (ITC), which only some checkpoints have. They use the last layer of
+    each tower, without the bridges.
     """
 
     architecture, context = "BridgeTowerForContrastiveLearning", 50
@@ -351,7 +351,7 @@ class BridgeTowerTowers(Towers):
 
     @classmethod
     def opened(cls, source: hub.ModelSource) -> Self:
-        """Load the towers of a folder. Raises InvalidInput, also if it only has the matching head."""
+        """Load the towers from a folder. Raises InvalidInput, also if the folder only has the matching head."""
         if "contrastive_hidden_size" not in source.config:
             raise InvalidInput(
                 f"'{source.name}' has no contrastive encoders, so it has no cosine scores. "
@@ -368,7 +368,7 @@ class BridgeTowerTowers(Towers):
         trunk = self._model.bridgetower
         tower = trunk.vision_model.visual
         hidden = tower.forward_pre(pixels)
-        # As many layers as the texts have: those that are bridged
+        # Use as many layers as the text tower has, which are the bridged ones
         for block in tower.transformer.resblocks[: len(trunk.text_model.encoder.layer)]:
             hidden = block(hidden)
         return tower.forward_post(hidden)
@@ -388,11 +388,11 @@ class BridgeTowerTowers(Towers):
 
 
 class Flava(TwoSided):
-    """FLAVA's matching head: a multimodal tower over the hidden states of two towers, which by themselves are loaded
-    as `hf:`.
+    """FLAVA's matching head, a multimodal tower over the hidden states of two towers. `hf:` loads the two towers
+    alone.
 
-    The multimodal tower reads the hidden states before the last layer norm of each side; embeddings
-    are of the first token after it.
+    The multimodal tower reads the hidden states before the last layer norm on each side. Embeddings
+    come from the first token after this layer norm.
     """
 
     architecture, context = "FlavaForPreTraining", 77
@@ -432,14 +432,14 @@ class Flava(TwoSided):
 
 
 class Vilt(ItmHead):
-    """ViLT: one tower for patches and words, and a logit without a scale; no separate embeddings."""
+    """ViLT, a single tower for patches and words. It gives a logit without a scale, and no separate embeddings."""
 
     architecture, context, score_type = "ViltForImageAndTextRetrieval", 40, "logit"
 
     def match(
         self, encoded: Sequence[np.ndarray], tokens: np.ndarray, logits: bool = False
     ) -> np.ndarray:
-        """Return the rank head's logit of each picture and its text, float32 of shape (n,)."""
+        """Return the rank head's logit for each picture and its text, float32 with shape (n,)."""
         import torch
 
         # transformers shuffles the patches at random, which only changes the last bits.

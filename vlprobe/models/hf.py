@@ -1,15 +1,15 @@
-"""Models of transformers that compare pictures and texts, from the hub (OWNER/NAME) or a disk (FOLDER).
+"""transformers models that compare pictures and texts, from the hub (OWNER/NAME) or from disk (FOLDER).
 
-    hf:OWNER/NAME        dual encoders; for a model with a matching head and towers, the cosine of the towers
-    hf-itm:OWNER/NAME    image-text matching heads, which look at a picture and a text together
-    @FILE after either   weights that `vlprobe train` wrote, instead of the model's
+    hf:OWNER/NAME        dual encoders; for a model with a matching head and towers, the cosine between the towers
+    hf-itm:OWNER/NAME    image-text matching heads, which process a picture and a text together
+    @FILE after either   weights that `vlprobe train` wrote, instead of the model's own weights
 
-The heads of BLIP, BLIP-2, FLAVA and BridgeTower give the probability that both match; ViLT's gives a logit. BLIP,
+The heads of BLIP, BLIP-2, FLAVA and BridgeTower return the probability of a match, and ViLT's returns a logit. BLIP,
 BLIP-2 and FLAVA also embed both sides, which is used to short-list a gallery.
 
-SigLIP pools the last column, even if it is padding, and its other columns attend to padding: texts are padded to the
-training length, never to the longest of a batch. SigLIP 2 was trained on lower-case text; not every tokenizer that
-comes with it folds case, so it happens here.
+SigLIP pools the last column, even if it is padding, and its other columns attend to padding. Texts are therefore padded
+to the training length, never to the longest text in a batch. SigLIP 2 was trained on lowercase text, but not every
+tokenizer for it folds case, so texts are converted to lowercase here.
 """
 
 from collections.abc import Sequence
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Properties of an architecture that its config does not contain."""
+    """The properties of an architecture that its config does not contain."""
 
-    architecture: str  # class of transformers
-    # after all that a causal tower looks at; masked out; part of the text
+    architecture: str  # name of the class in transformers
+    # padding comes after everything that a causal tower attends to, is masked out, or is part of the text
     pads: Literal["after", "masked", "seen"]
-    context: int = 0  # columns of text that it was trained with; 0: as many as it has positions
-    # whether it reads the first column, without a word, of a text that has no end-of-text id
+    context: int = 0  # text columns that it was trained with; 0: as many as it has positions
+    # whether it silently reads the first column if a text has no end-of-text id
     needs_end: bool = False
 
 
@@ -54,15 +54,15 @@ KINDS = {
 
 
 class HfEncoder(HubModel, TorchDualEncoder):
-    """A dual encoder of transformers, frozen.
+    """A frozen dual encoder from transformers.
 
-    Columns after the end of the longest text of a batch are skipped if a check on texts of several lengths confirms
+    Columns after the end of the longest text in a batch are skipped if a check on texts of several lengths confirms
     that the embeddings stay the same.
 
     Args:
-        source: Its name, folder and settings.
-        model: On the CPU; it is moved to the device.
-        kind: Its architecture.
+        source: The name, folder and settings of the model.
+        model: The model on the CPU; it is moved to the device.
+        kind: The properties of its architecture.
     """
 
     def __init__(self, source: hub.ModelSource, model: TransformersModel, kind: Kind) -> None:
@@ -93,7 +93,7 @@ class HfEncoder(HubModel, TorchDualEncoder):
 
     @property
     def _lowers(self) -> bool:
-        """Return whether texts are lower-cased here."""
+        """Whether texts are converted to lowercase before tokenization."""
         tokenizer = type(self._tokenizer).__name__
         return self.kind.pads == "seen" and ("Gemma" in tokenizer or "Siglip2" in tokenizer)
 
@@ -112,12 +112,12 @@ class HfEncoder(HubModel, TorchDualEncoder):
         )
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
-        """Preprocessed images to unit vectors of shape (n, dim)."""
+        """Convert preprocessed images to unit vectors with shape (n, dim)."""
         with frozen.arithmetic(self.device, self.precision):
             return frozen.unit(self.image_features(self._tensor(pixels)))
 
     def image_features(self, tensor: "torch.Tensor") -> "torch.Tensor":
-        """Preprocessed images on the device to embeddings, with gradients while the model is trained."""
+        """Compute embeddings from preprocessed images on the device, with gradients during training."""
         inputs = {"pixel_values": tensor}
         if tensor.ndim == 3:
             mask, shapes = tensor[:, :, -3].long(), tensor[:, 0, -2:].long()
@@ -129,8 +129,8 @@ class HfEncoder(HubModel, TorchDualEncoder):
         return _pooled(self._model.get_image_features(**inputs))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to int64 of shape (n, columns), PAD after the end; of shape (n, context) where pads
-        are seen.
+        """Tokenize texts to int64 with shape (n, columns), with PAD after the end of each text. If the model sees
+        padding, the shape is (n, context).
         """
         ids = self._ids([text.lower() for text in texts] if self._lowers else texts)
         if self.kind.pads != "seen":
@@ -139,15 +139,15 @@ class HfEncoder(HubModel, TorchDualEncoder):
         return np.where(tokens == frozen.PAD, self._tokenizer.pad_token_id or 0, tokens)
 
     def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
-        """Shape (n, columns) to unit vectors of shape (n, dim); `cut=False` runs all columns of the
-        context.
+        """Convert tokens with shape (n, columns) to unit vectors with shape (n, dim). `cut=False` runs all columns
+        in the context.
         """
         tokens = frozen.resized(tokens, 0 if cut and self.cuts_columns else self.context)
         with frozen.arithmetic(self.device, self.precision):
             return frozen.unit(self.text_features(self._tensor(tokens)))
 
     def text_features(self, ids: "torch.Tensor") -> "torch.Tensor":
-        """Tokens on the device to embeddings, with gradients while the model is trained."""
+        """Compute embeddings from tokens on the device, with gradients during training."""
         inputs = {"input_ids": ids}
         if self.kind.pads == "after":
             # CLIP finds the end of text as the first or highest id; 0 is neither.
@@ -158,7 +158,7 @@ class HfEncoder(HubModel, TorchDualEncoder):
 
 
 def _pooled(output: Any) -> "torch.Tensor":
-    """FLAVA projects every token; its contrastive loss compares only the first."""
+    """Return the pooled output. FLAVA projects every token, but its contrastive loss only compares the first one."""
     pooled = output.pooler_output
     return pooled[:, 0] if pooled.ndim == 3 else pooled
 

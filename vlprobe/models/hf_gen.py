@@ -1,11 +1,12 @@
-"""Generative models of transformers that see pictures: hf-gen:OWNER/NAME from the hub, hf-gen:FOLDER from a disk.
+"""Generative transformers models that take pictures: hf-gen:OWNER/NAME from the hub, or hf-gen:FOLDER from disk.
 
-    +choice          "Which caption describes this picture?", asked about each foil in both orders of the captions
-    +template=TEXT   the question: the entire rest, with {} for the caption, or for each of two with +choice
+    +choice          ask "Which caption describes this picture?" for each foil, with the captions in both orders
+    +template=TEXT   the question, which is all text after the equals sign, with {} for the caption, or two {} with
+                     +choice
 
-A score is the probability of "yes" against "no" as the first word of the answer to a question. All other possible
-answers of the model are ignored, and so is the probability that it answers at all. With `+choice`, the first word is
-"A" or "B", only right or wrong answers are counted, and cases other than a picture with two captions are unknown.
+A score is the probability of "yes" against "no" as the first word of the answer to a question. All other answers that
+the model could give are ignored. With `+choice`, the first word is "A" or "B", and only right or wrong answers are
+counted. Cases other than a picture with two captions are then unknown.
 """
 
 import re
@@ -48,15 +49,15 @@ LONGEST_TEMPLATE = 500  # characters
 
 
 class GenerativeName(NamedTuple):
-    """The name of a generative model, parsed."""
+    """The parsed name of a generative model."""
 
-    base: str  # without options
+    base: str  # the name without options
     question: str
     chooses: bool
 
 
 def parse(name: str) -> GenerativeName:
-    """Return the parts of a name; a folder that exists as written may contain a plus sign. Raises InvalidInput."""
+    """Parse a name. The name of a folder that exists as written may contain a plus sign. Raises InvalidInput."""
     prefix, _, text = name.partition(":")
     match = OPTION.fullmatch(text)
     if match is None or files.parse_path(text, confined=False).is_dir():
@@ -68,7 +69,7 @@ def parse(name: str) -> GenerativeName:
 
 
 def check_template(name: str, template: str, n_captions: int) -> None:
-    """Raise InvalidInput unless a question has a {} for each caption, and no other braces."""
+    """Raise InvalidInput unless a question template has one {} for each caption, and no other braces."""
     is_plain = template.isprintable() and not re.search("[{}]", template.replace("{}", ""))
     if not is_plain or template.count("{}") != n_captions or len(template) > LONGEST_TEMPLATE:
         places = " and ".join(["{}"] * n_captions)
@@ -83,13 +84,13 @@ class Generator(SideBySideMatcher):
     """A generative model that receives one question at a time, so that neighbors in a batch cannot change an answer.
 
     Args:
-        source: Its name, folder and settings; the precision is that of its weights.
-        model: On the CPU; it is moved to the device.
-        processor: Its tokenizer, image processor and chat template.
+        source: The name, folder and settings of the model; the weights have its precision.
+        model: The model on the CPU; it is moved to the device.
+        processor: The tokenizer, image processor and chat template.
         question: The question, with {} for each caption.
 
     Raises:
-        InvalidInput: it has no chat template, or its answers do not begin with different tokens.
+        InvalidInput: The model has no chat template, or the two answers do not begin with different tokens.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class Generator(SideBySideMatcher):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Scores of pairs, and which caption belongs to which side."""
+        """The capabilities of the model, which scores pairs and matches captions to two pictures side by side."""
         return Capabilities(
             scores_pairs=True,
             matches_side_by_side=True,
@@ -128,11 +129,11 @@ class Generator(SideBySideMatcher):
         )
 
     def facts(self) -> dict[str, str]:
-        """Describe what was built, by subject."""
+        """Describe the loaded model, as a dictionary from subject to text."""
         return hub.facts(self._model, self._processor.tokenizer, self._processor.image_processor)
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
-        """Convert an RGB PIL image to uint8 of shape (height, width, 3); the processor combines it with the question
+        """Convert an RGB PIL image to uint8 with shape (height, width, 3). The processor combines it with the question
         later.
         """
         return np.asarray(image)
@@ -142,15 +143,15 @@ class Generator(SideBySideMatcher):
         return list(pixels)
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Encode texts as int64 of shape (n, columns), one number per character; the full question is tokenized when
-        it is sent.
+        """Encode texts as int64 with shape (n, columns), one number per character. The full question is tokenized
+        later, when the model is asked.
         """
         return frozen.padded([[ord(letter) for letter in text] for text in texts])
 
     def match(
         self, encoded: Sequence[np.ndarray], tokens: np.ndarray, logits: bool = False
     ) -> np.ndarray:
-        """Probability of yes against no, or its log-odds, float32 of shape (n,)."""
+        """Return the probability of yes against no, or the log-odds, float32 with shape (n,)."""
         texts = ["".join(map(chr, row[row != frozen.PAD])) for row in tokens]
         odds = [
             self._log_odds(Image.fromarray(pixels), self.question.format(text), self._yes_no)
@@ -162,17 +163,17 @@ class Generator(SideBySideMatcher):
     def first_is_left(
         self, left: Image.Image, right: Image.Image, caption_a: str, caption_b: str
     ) -> float:
-        """Probability that it matches the first caption to the left of two pictures side by side, 0
-        to 1.
+        """Return the probability, 0 to 1, that the model matches the first caption to the left one of two
+        pictures side by side.
 
         Args:
-            left: A picture.
-            right: A picture, scaled to the height of the first.
+            left: The left picture.
+            right: The right picture, which is scaled to the height of the left one.
             caption_a: The caption that is named first.
             caption_b: The caption that is named second.
 
-        Source: EqBen, section 5.5. The question is the paper's; the answer is not read by people
-            but is the probability of "1" against "2" as its first word.
+        Source: EqBen, section 5.5. The question is the paper's, but the answer is not read by people. It
+            is the probability of "1" against "2" as the first word.
         """
         width = max(1, round(right.width * left.height / right.height))
         both = Image.new("RGB", (left.width + width, left.height))
@@ -182,7 +183,7 @@ class Generator(SideBySideMatcher):
         return float(1 / (1 + np.exp(-odds)))
 
     def first_is_true(self, image: Image.Image, first: str, second: str) -> float:
-        """Probability that it chooses the first of two captions of a picture, 0 to 1."""
+        """Return the probability, 0 to 1, that the model chooses the first of two captions for a picture."""
         letters = self._first_tokens(A_B)
         odds = self._log_odds(image, self.question.format(first, second), letters)
         return float(1 / (1 + np.exp(-odds)))
@@ -198,7 +199,7 @@ class Generator(SideBySideMatcher):
     def _first_tokens(
         self, variants: tuple[Sequence[str], Sequence[str]]
     ) -> tuple[list[int], list[int]]:
-        """Ids that the two answers can begin with, without those that begin both."""
+        """Return the token ids that each of two answers can begin with, without ids that can begin both."""
         tokenizer = self._processor.tokenizer
         left, right = (
             {tokenizer.encode(text, add_special_tokens=False)[0] for text in texts}
@@ -229,7 +230,7 @@ class Generator(SideBySideMatcher):
 
 
 class Chooser(CaseAnswerer):
-    """A generative model that chooses between two captions of a picture, asked in both orders.
+    """A generative model that chooses between two captions for a picture. It is asked with both caption orders.
 
     Args:
         generator: The model, with a question for two captions.
@@ -239,12 +240,12 @@ class Chooser(CaseAnswerer):
         self.name, self._generator, self.n_scores = generator.name, generator, 0
         self.digest = pictures.digest(f"choice {A_B} {generator.digest}".encode())
         self.note = f"{generator.note}; {ASKED_TWICE}; margins are unknown"
-        # `answers` and `orders` of a part read the same two forward passes
+        # `answers` and `orders` for the same cases share two forward passes
         self._verdicts: dict[tuple[str, str, str], tuple[float, float]] = {}
 
     @property
     def capabilities(self) -> Capabilities:
-        """Right or wrong answers, one for each order of the captions."""
+        """The capabilities of the model, which gives a right or wrong answer for each order of the captions."""
         return Capabilities(
             answers_cases=True,
             n_orders=2,
@@ -254,15 +255,15 @@ class Chooser(CaseAnswerer):
         )
 
     def facts(self) -> dict[str, str]:
-        """Describe what was built, by subject."""
+        """Describe the loaded model, as a dictionary from subject to text."""
         return self._generator.facts()
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Encode texts as int64 of shape (n, columns), one number per character."""
+        """Encode texts as int64 with shape (n, columns), one number per character."""
         return self._generator.tokenize(texts)
 
     def check_cases(self, cases: Reader) -> str:
-        """Count the cases without a true and a wrong caption of a picture. Raises InvalidInput if none has them."""
+        """Return a note about cases that are not a choice between two captions. Raises InvalidInput if none is."""
         questions = [
             question for block in cases(QUESTION_COLUMNS) for question in _questions(block)
         ]
@@ -276,7 +277,7 @@ class Chooser(CaseAnswerer):
         return f"{n_unknown:,} cases are not a choice of two captions: unknown" if n_unknown else ""
 
     def answers(self, cases: "pa.Table") -> np.ndarray:
-        """Share of the orders in which each caption was chosen, float32 of shape (n_pairs,)."""
+        """Return the share of orders in which each caption was chosen, float32 with shape (n_pairs,)."""
         lengths = [cases[name].combine_chunks().value_lengths() for name in ("images", "texts")]
         counts = np.multiply(*(column.to_numpy() for column in lengths)).tolist()
         shares = self.orders(cases).mean(axis=0)
@@ -287,9 +288,9 @@ class Chooser(CaseAnswerer):
         return np.concatenate([*scores, np.empty(0)]).astype(np.float32)
 
     def orders(self, cases: "pa.Table") -> np.ndarray:
-        """Return whether it chose the true caption when it was listed first, and second: float32 of shape (2, n).
+        """Return whether the model chose the true caption when it was listed first and second, float32, shape (2, n).
 
-        A probability of .5 chooses neither caption, and is a failure.
+        A probability of .5 chooses neither caption and counts as a failure.
         """
         verdicts = np.full((2, len(cases)), np.nan, dtype=np.float32)
         for row, question in enumerate(_questions(cases)):
@@ -306,7 +307,7 @@ class Chooser(CaseAnswerer):
 
 
 def _questions(cases: "pa.Table") -> list[tuple[str, str, str] | None]:
-    """Return the picture, the true caption and the wrong one of each case; None for other cases."""
+    """Return the picture, the true caption and the wrong caption in each case, or None for other kinds of cases."""
     columns = (cases[name].to_pylist() for name in QUESTION_COLUMNS)
     return [
         (images[0], *texts) if len(images) == 1 and roles == ["original", "different"] else None
@@ -335,7 +336,7 @@ def _generator(source: hub.ModelSource, question: str) -> Generator:
 
 
 def names() -> list[str]:
-    """Return typical names; any repository or folder of a generative model can be typed."""
+    """Return example names. Any repository or folder with a generative model can be typed."""
     examples = (
         *("llava-hf/llava-1.5-7b-hf", "Qwen/Qwen2-VL-2B-Instruct"),
         "HuggingFaceTB/SmolVLM-Instruct",
@@ -344,19 +345,19 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raise InvalidInput if the name is that of no folder and no repository, or an option is not valid."""
+    """Raise InvalidInput if the name is not a folder or a possible repository, or an option is not valid."""
     hub.local_folder(parse(name).base)
 
 
 def named_capabilities(name: str) -> Capabilities | None:
-    """Capabilities of a model that chooses; None for one that only loading determines."""
+    """Return the capabilities of a model with `+choice`, or None if only loading the model determines them."""
     if not parse(name).chooses:
         return None
     return Capabilities(answers_cases=True, n_orders=2, score_type="verdict")
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> Generator | Chooser:
-    """Return the model of that name. Raises InvalidInput or MissingDependency."""
+    """Load a generative model by name. Raises InvalidInput or MissingDependency."""
     parsed = parse(name)
     source = hub.locate(name, device, precision, parsed.base)
     with hub.opening(name):

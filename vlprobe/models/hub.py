@@ -1,8 +1,9 @@
-"""Folders in the layout of the Hugging Face hub: found on a disk or downloaded, checked, and opened without their code.
+"""Functions that find, download, check and open model folders in the Hugging Face hub layout, without running their
+code.
 
-A name is PREFIX:FOLDER or PREFIX:OWNER/NAME; `@FILE` after it names weights that `vlprobe train` wrote. Weights are
-read as plain tensors, a folder that requires custom code is rejected, and every tensor must be present: transformers
-would initialize a missing one at random and only log it.
+A name is PREFIX:FOLDER or PREFIX:OWNER/NAME, optionally with `@FILE` for weights that `vlprobe train` wrote. Weights
+are read as plain tensors, and a folder that requires custom code is rejected. Every tensor must be present, because
+transformers would only log a missing tensor and initialize it at random.
 """
 
 import contextlib
@@ -36,7 +37,7 @@ SAFELY = {"local_files_only": True, "trust_remote_code": False, "weights_only": 
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
 WANTED = ("*.json", "*.jinja", "*.txt", "*.model")
-# the second only where the first is not there
+# the second pattern is only used if no file matches the first
 WEIGHTS = (("*.safetensors",), ("*pytorch_model*.bin",))
 # One of these is the vocabulary; transformers creates an empty one if it is missing
 VOCABULARIES = (
@@ -48,7 +49,7 @@ UNWANTED = ("onnx/*", "openvino/*", "flax*", "tf_*", "consolidated*", "original/
 NOT_OF_THE_MODEL = {
     *("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures"),
 }
-# As transformers calls what others call GELU
+# Names in transformers for the activations that others call GELU or QuickGELU
 ACTIVATIONS = {"GELUActivation": "GELU", "GELUTanh": "GELU", "QuickGELUActivation": "QuickGELU"}
 
 
@@ -60,32 +61,34 @@ def need(name: str, package: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """The folder of a model, and how it is to be loaded."""
+    """The folder of a model, and the settings for loading it."""
 
-    name: str  # that the user typed
+    name: str  # as the user typed it
     folder: Path
     config: dict[str, Any]  # the settings in the folder
     device: str  # from `frozen.pick_device`
-    precision: str  # "fp32", or "fp16" or "bf16" for autocast; embeddings are normalized in fp32 in any case
+    precision: (
+        str  # "fp32", or "fp16" or "bf16" for autocast; embeddings are always normalized in fp32
+    )
     checkpoint: Path | None = None  # the file of fine-tuned weights that replace the folder's
 
     @property
     def model_type(self) -> str:
-        """Its architecture, by transformers' name."""
+        """The name of the model's architecture in transformers."""
         return str(self.config.get("model_type"))
 
 
 def locate(
     name: str, device: str, precision: str, base: str = "", checkpoint: Path | None = None
 ) -> ModelSource:
-    """Find the folder of a model of transformers. Raises InvalidInput or MissingDependency.
+    """Find the folder of a transformers model. Raises InvalidInput or MissingDependency.
 
     Args:
         name: The name that the user typed.
         device: The device to run on, or "auto".
         precision: "fp32", "fp16" or "bf16".
-        base: The name without its options; "": it has none.
-        checkpoint: The file of fine-tuned weights.
+        base: The name without its options, or "" if it has no options.
+        checkpoint: The file with fine-tuned weights.
     """
     need(name, "transformers")
     device, precision = frozen.pick_device(device), frozen.check_precision(precision)
@@ -95,8 +98,8 @@ def locate(
 
 
 def split_checkpoint(name: str) -> tuple[str, Path | None]:
-    """Split PREFIX:SOURCE@FILE into the model's name and its fine-tuned weights; a folder that exists as written may
-    contain "@". Raises InvalidInput if there is no such file.
+    """Split PREFIX:SOURCE@FILE into the model's name and the file with fine-tuned weights. The name of a folder that
+    exists as written may contain "@". Raises InvalidInput if the file does not exist.
     """
     base, _, file = name.partition("@")
     if not file or files.parse_path(name.partition(":")[2], confined=False).is_dir():
@@ -111,26 +114,26 @@ def split_checkpoint(name: str) -> tuple[str, Path | None]:
 
 @dataclass(frozen=True, slots=True)
 class HubFamily:
-    """Models of transformers whose names begin with one prefix: a family of the registry."""
+    """A registry family for transformers models whose names share a prefix."""
 
     PREFIX: str
-    examples: tuple[str, ...]  # typical repositories; any other and any folder can be typed
-    build: Callable[[ModelSource], Model]  # inside `opening`
+    examples: tuple[str, ...]  # example repositories; any other repository or folder can be typed
+    build: Callable[[ModelSource], Model]  # called inside `opening`
     is_tunable: bool = False  # whether PREFIX:SOURCE@FILE loads fine-tuned weights
 
     def names(self) -> list[str]:
-        """Return typical names."""
+        """Return example names."""
         return [f"{self.PREFIX}:{repository}" for repository in self.examples]
 
     def check_name(self, name: str) -> None:
-        """Raise InvalidInput if the name is that of no folder and can be that of no repository."""
+        """Raise InvalidInput if the name is not a folder and cannot be a repository."""
         local_folder(self._split(name)[0])
 
     def _split(self, name: str) -> tuple[str, Path | None]:
         return split_checkpoint(name) if self.is_tunable else (name, None)
 
     def load(self, name: str, device: str = "auto", precision: str = "fp32") -> Model:
-        """Return the model of that name. Raises InvalidInput or MissingDependency."""
+        """Load a model by name. Raises InvalidInput or MissingDependency."""
         source = locate(name, device, precision, *self._split(name))
         with opening(name):
             model = self.build(source)
@@ -139,9 +142,9 @@ class HubFamily:
 
 
 def find(name: str) -> Path:
-    """Return the folder of a name, downloaded from the hub if it is not a local folder.
+    """Return the folder that a name refers to. It is downloaded from the hub if it is not a local folder.
 
-    Raises InvalidInput, also if one of its files requests code, kernels or files from another place.
+    Raises InvalidInput, also if a file in the folder requests code, kernels or files from elsewhere.
     """
     folder = local_folder(name)
     if folder is not None:
@@ -152,9 +155,9 @@ def find(name: str) -> Path:
 
 
 def local_folder(name: str) -> Path | None:
-    """Return the folder of a name, checked as in `find`; None for a repository of the hub.
+    """Return the local folder that a name refers to, checked as in `find`, or None for a repository on the hub.
 
-    Raises InvalidInput, also if it can be neither.
+    Raises InvalidInput, also if the name cannot be a folder or a repository.
     """
     prefix, _, source = name.partition(":")
     folder = files.parse_path(source, confined=False)  # a name of the hub is not a path
@@ -192,8 +195,8 @@ def _fetched(name: str, repository: str) -> Path:
 
 
 def sources(folder: Path) -> list[Path]:
-    """List the files that a model in this folder was loaded from; for the hub's cache also the file that maps a name
-    to a revision.
+    """List the files that a model in a folder was loaded from. In the hub cache, this includes the file that maps a
+    name to a revision.
     """
     paths = files_below(folder)
     if folder.parent.name == "snapshots":
@@ -202,7 +205,7 @@ def sources(folder: Path) -> list[Path]:
 
 
 def read_json(path: Path, *kinds: type[Content]) -> Content:
-    """Return the content of a JSON file of a model. Raises InvalidInput if it is of none of these kinds."""
+    """Read a JSON file in a model folder. Raises InvalidInput if the content does not have one of the given types."""
     try:
         content = files.parse_json(files.read(path).decode())
     except OSError as error:
@@ -221,9 +224,10 @@ def read_json(path: Path, *kinds: type[Content]) -> Content:
 
 @contextlib.contextmanager
 def opening(name: str) -> Iterator[None]:
-    """Open a model quietly, without touching the global random state; any error in the files becomes one line.
+    """Provide a context for loading a model quietly, without changing the global random state. Errors in the files
+    become one-line messages.
 
-    A first picture and a first text go through the model inside it, so that mismatched parts are reported.
+    Encode a first picture and a first text inside the context, so that mismatched parts are reported.
     """
     import safetensors
     import torch
@@ -235,7 +239,7 @@ def opening(name: str) -> Iterator[None]:
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         with torch.random.fork_rng(devices=[]):
-            # random weights that are never used are at least the same every time
+            # makes unused random weights the same every time
             torch.default_generator.manual_seed(0)
             yield
     except ImportError as error:
@@ -263,18 +267,18 @@ def load(
     dtype: str = "float32",
     unused: Sequence[str] = ("position_ids",),
 ) -> TransformersModel:
-    """Load the model with all of its weights, frozen, on the CPU.
+    """Load a model with all of its weights on the CPU, and freeze it.
 
     Args:
         name: The name that the user typed.
-        architecture: A class of transformers.
-        folder: The return value of `find`.
+        architecture: A model class from transformers.
+        folder: The folder that `find` returned.
         dtype: The data type of the weights.
         unused: Words in the names of tensors that may be missing.
 
     Raises:
-        InvalidInput: a tensor is missing or of another shape; inside `opening` also for every other
-            fault.
+        InvalidInput: A tensor is missing or has the wrong shape. Inside `opening`, every other fault also
+            raises this error.
     """
     import torch
 
@@ -300,8 +304,8 @@ def load_tuned(source: ModelSource, model: TransformersModel) -> None:
 
 
 def image_processor(folder: Path, **settings: int) -> "BaseImageProcessor":
-    """Load the model's image processor, with PIL as its authors did: torchvision resizes to other pixels. `settings`
-    replace its own.
+    """Load the model's image processor with the PIL backend that its authors used, because torchvision resizes to
+    different pixels. `settings` override its own settings.
     """
     from transformers import AutoImageProcessor
 
@@ -311,19 +315,19 @@ def image_processor(folder: Path, **settings: int) -> "BaseImageProcessor":
 
 
 def processor(folder: Path) -> "ProcessorMixin":
-    """Load the processor of a model with pictures and texts."""
+    """Load the processor of a model that takes pictures and texts."""
     from transformers import AutoProcessor
 
     return AutoProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
 def has_vocabulary(folder: Path) -> bool:
-    """Return whether a folder has one of VOCABULARIES."""
+    """Return whether a folder has one of the files in VOCABULARIES."""
     return any(path for pattern in VOCABULARIES for path in folder.glob(pattern))
 
 
 def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
-    """Return the model's own tokenizer. Raises InvalidInput if the folder holds no vocabulary."""
+    """Load the model's own tokenizer. Raises InvalidInput if the folder has no vocabulary."""
     from transformers import AutoTokenizer
 
     if not has_vocabulary(folder):
@@ -334,7 +338,7 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 
 
 def described(config: Mapping) -> dict:
-    """Copy a config without entries that have no effect on numbers, at any depth."""
+    """Copy a config and omit entries, at any depth, that have no effect on numbers."""
     return {
         key: described(value) if isinstance(value, Mapping) else value
         for key, value in config.items()
@@ -351,9 +355,9 @@ def description(
     """Collect everything except the weights that can change a number, for `frozen.digest`.
 
     Args:
-        config: The config in the folder of the model.
+        config: The config in the model folder.
         processor: The image processor.
-        tokens: Ids of `FINGERPRINT_TEXTS`, one row per text.
+        tokens: The token ids for `FINGERPRINT_TEXTS`, one row per text.
         precision: "fp32", "fp16" or "bf16".
     """
     return {
@@ -367,7 +371,7 @@ def description(
 def facts(
     model: TorchModel, tokenizer: object, processor: "BaseImageProcessor | None"
 ) -> dict[str, str]:
-    """Describe what was built, by subject; read from the modules and not from the name."""
+    """Describe a loaded model, as a dictionary from subject to text. The facts come from the modules, not the name."""
     activations = {
         type(layer).__name__ for layer in model.modules() if "GELU" in type(layer).__name__
     }
@@ -399,7 +403,8 @@ def facts(
 
 @contextlib.contextmanager
 def no_retries_without_a_network() -> Iterator[None]:
-    """If the host of the hub has no address, use only the local cache: the client would retry for 46 seconds."""
+    """Use only the local cache inside the block if the hub's host cannot be resolved. The client would retry for 46
+    seconds."""
     from huggingface_hub import constants
 
     was_offline = constants.HF_HUB_OFFLINE

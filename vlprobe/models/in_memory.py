@@ -1,4 +1,4 @@
-"""Adapter for a torch model in training, with its current weights."""
+"""Adapter that probes a torch model during training, with its current weights."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class ModuleEncoder(TorchDualEncoder):
-    """A module with a tower for pictures and one for texts. It is neither moved nor changed.
+    """A torch module with a picture tower and a text tower. The module is not moved or changed.
 
     Args:
-        name: By which its results are kept.
-        module: Its weights are in the digest.
-        encode_image: Shape (n, ...) of preprocessed pictures to (n, dim).
-        encode_text: Shape (n, columns) of tokens to (n, dim).
-        preprocess: A PIL image to a tensor.
-        tokenizer: Texts to an int64 tensor of shape (n, columns).
-        version: Names the preprocessing, the tokenizer and the towers: it must change with each of
-            them, and is in the digest.
+        name: The name under which results are stored.
+        module: The module whose weights are part of the digest.
+        encode_image: A function from preprocessed pictures with shape (n, ...) to embeddings with shape (n, dim).
+        encode_text: A function from tokens with shape (n, columns) to embeddings with shape (n, dim).
+        preprocess: A function from a PIL image to a tensor.
+        tokenizer: A function from texts to an int64 tensor with shape (n, columns).
+        version: A version of the preprocessing, the tokenizer and the towers. It is part of the digest and
+            must change whenever one of them changes.
     """
 
     def __init__(
@@ -48,19 +48,19 @@ class ModuleEncoder(TorchDualEncoder):
         self.dim = self.encode_texts(self.tokenize(["a text"])).shape[1]
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
-        """An RGB PIL image to an array."""
+        """Convert an RGB PIL image to an array."""
         return np.asarray(self._preprocess(image))
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
-        """Shape (n, ...) to unit vectors of shape (n, dim)."""
+        """Convert preprocessed pictures with shape (n, ...) to unit vectors with shape (n, dim)."""
         return self._units(self._encode_image, pixels)
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to int64 of shape (n, columns)."""
+        """Tokenize texts to int64 with shape (n, columns)."""
         return np.asarray(self._tokenizer(list(texts)), dtype=np.int64)
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
-        """Shape (n, columns) to unit vectors of shape (n, dim)."""
+        """Convert tokens with shape (n, columns) to unit vectors with shape (n, dim)."""
         return self._units(self._encode_text, tokens)
 
     def _units(self, tower: "Tower", batch: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Types of OpenCLIP and transformers models for the type checker, which their classes do not declare."""
+"""Types for OpenCLIP and transformers models that the type checker needs and the libraries do not declare."""
 
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,38 +10,36 @@ else:  # torch is imported when a model is loaded
 
 
 class ImageTower(Protocol):
-    """The tower of pictures of an OpenCLIP model."""
+    """The picture tower in an OpenCLIP model."""
 
-    preprocess_cfg: dict[str, Any]  # with mean and std, a value a channel
+    preprocess_cfg: dict[str, Any]  # includes mean and std, with one value per channel
 
 
 class OpenClipModel(TorchModel):
-    """A module with a tower for pictures and one for texts; their layers depend on the
-    architecture.
-    """
+    """An OpenCLIP model with a picture tower and a text tower, whose layers depend on the architecture."""
 
     visual: ImageTower
     logit_scale: "torch.Tensor"  # the logarithm of the scale, shape ()
     logit_bias: "torch.Tensor | None"  # shape (); None with a softmax loss
 
     def encode_image(self, image: "torch.Tensor", normalize: bool = False) -> "torch.Tensor":
-        """Pixels of shape (n, channels, height, width) to embeddings of shape (n, dim)."""
+        """Convert pixels with shape (n, channels, height, width) to embeddings with shape (n, dim)."""
         ...
 
     def encode_text(self, text: "torch.Tensor", normalize: bool = False) -> "torch.Tensor":
-        """Token ids of shape (n, context) to embeddings of shape (n, dim)."""
+        """Convert token ids with shape (n, context) to embeddings with shape (n, dim)."""
         ...
 
 
 class TransformersModel(TorchModel):
-    """A model of transformers; its parts have the names that its architecture gives them."""
+    """A transformers model, whose submodules have the names that its architecture defines."""
 
     config: Any
 
     def __call__(self, **inputs: object) -> Any:
-        """Return the outputs, whose fields depend on the architecture."""
+        """Run the model and return its outputs, whose fields depend on the architecture."""
         ...
 
     def __getattr__(self, name: str) -> Any:
-        """A submodule, or a method of the architecture."""
+        """Return a submodule or a method of the architecture."""
         ...

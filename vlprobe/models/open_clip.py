@@ -1,7 +1,7 @@
 """OpenCLIP models: pretrained, from your own checkpoint, or untrained to try the pipeline.
 
-openclip:NAME                    randomly initialized, always with the same weights; its scores
-                                 mean nothing
+openclip:NAME                    randomly initialized, always with the same weights; the scores are
+                                 meaningless
 openclip:NAME/TAG                OpenCLIP's published weights, downloaded once by OpenCLIP
 openclip:NAME/TAG@CHECKPOINT     the same weights from a local file, with TAG's preprocessing
                                  and activation
@@ -33,7 +33,7 @@ from vlprobe.storage.files import write_bytes
 
 PREFIX = "openclip"
 WEIGHTS_ENDINGS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")
-# errors that OpenCLIP raises for a config of the wrong form
+# errors that OpenCLIP raises for a malformed config
 MISFITS = (TypeError, ValueError, KeyError, AttributeError)
 FOLDER_WEIGHTS = (
     "open_clip_model.safetensors",
@@ -44,7 +44,7 @@ FOLDER_WEIGHTS = (
 
 
 def names() -> list[str]:
-    """Typical names; any architecture and tag that OpenCLIP knows can be typed."""
+    """Return example names. Any architecture and tag that OpenCLIP knows can be typed."""
     return [
         "openclip:ViT-B-32/openai",
         "openclip:ViT-B-32/laion2b_s34b_b79k",
@@ -55,7 +55,7 @@ def names() -> list[str]:
 
 
 def suggestion(path: str) -> str:
-    """Suggest a name for a bare path of weights; "" for any other text.
+    """Suggest a model name for a path to weights that was typed without a prefix. Return "" for any other text.
 
     >>> suggestion("epoch_3.pt"), suggestion("ViT-B-32@epoch_3.pt")
     ('openclip:ARCH@epoch_3.pt, such as openclip:ViT-B-32@epoch_3.pt', '')
@@ -67,7 +67,7 @@ def suggestion(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OpenClipName:
-    """The name of an OpenCLIP model, parsed: it has a folder, or an architecture."""
+    """The parsed name of an OpenCLIP model, which has either a folder or an architecture."""
 
     text: str
     folder: Path | None
@@ -77,12 +77,12 @@ class OpenClipName:
 
     @property
     def source(self) -> str:
-        """Its name for OpenCLIP, without tag and checkpoint."""
+        """The name that OpenCLIP expects, without tag and checkpoint."""
         return f"local-dir:{self.folder}" if self.folder else self.architecture
 
 
 def _parse(name: str) -> OpenClipName:
-    """Return the parts of a name. Raises InvalidInput if it has a file of weights and no architecture."""
+    """Parse the name of an OpenCLIP model. Raises InvalidInput if it names weights without an architecture."""
     source = name.removeprefix(f"{PREFIX}:")
     if form := suggestion(source):
         raise InvalidInput(f"'{source}' does not name an architecture. Write {form}.")
@@ -96,7 +96,7 @@ def _parse(name: str) -> OpenClipName:
 
 
 def check_name(name: str) -> None:
-    """Raise InvalidInput if a folder or a checkpoint that the name has is not there."""
+    """Raise InvalidInput if the name refers to a folder without a config or to a checkpoint that does not exist."""
     parsed = _parse(name)
     if parsed.folder and not (parsed.folder / "open_clip_config.json").is_file():
         raise InvalidInput(
@@ -115,7 +115,7 @@ def _require_file(checkpoint: Path) -> None:
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEncoder:
-    """Return the model of that name (see the top of this file). Raises NotFound, InvalidInput or
+    """Load an OpenCLIP model by name (see the module's docstring for the forms). Raises NotFound, InvalidInput or
     MissingDependency.
     """
     parsed = _parse(name)
@@ -132,8 +132,8 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
     architecture, tag, weights = parsed.architecture, parsed.tag, parsed.checkpoint
     notes = []
     if tag:
-        # A tag's weights were trained with one activation. OpenCLIP 3 builds NAME's own, and only
-        # warns of a mismatch.
+        # A tag's weights were trained with one activation. OpenCLIP 3 builds the activation of NAME
+        # and only warns about a mismatch.
         gelu = tag_config.get("quick_gelu", False)
         if gelu != config["quick_gelu"]:
             notes.append(
@@ -154,7 +154,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
 
 
 def _published_configs(parsed: OpenClipName) -> tuple[dict, dict]:
-    """Return OpenCLIP's config of the architecture, and of the tag; raises NotFound."""
+    """Return OpenCLIP's config for the architecture and its config for the tag. Raises NotFound."""
     import open_clip
 
     architecture, tag = parsed.architecture, parsed.tag
@@ -181,7 +181,7 @@ def _published_configs(parsed: OpenClipName) -> tuple[dict, dict]:
 
 
 def _folder_config(parsed: OpenClipName) -> dict:
-    """Return the config of a folder in OpenCLIP's layout. Raises InvalidInput, as `check_folder` does."""
+    """Read the config in a folder with OpenCLIP's layout. Raises InvalidInput, also if `check_folder` rejects it."""
     assert parsed.folder
     check_folder(parsed.text, parsed.folder)
     path = parsed.folder / "open_clip_config.json"
@@ -195,8 +195,8 @@ def _folder_config(parsed: OpenClipName) -> dict:
 
 
 def save_tuned(name: str, model: OpenClipModel, path: Path, described: dict) -> None:
-    """Write a fine-tuned version of the model of that name: the name without its checkpoint, and
-    @PATH, loads it.
+    """Save a fine-tuned version of a model. It can be loaded under the model's name, with @PATH as its
+    checkpoint.
     """
     from safetensors.torch import save
 
@@ -221,11 +221,11 @@ def _assemble(
         _require_file(weights)
     with without_draws() if weights else contextlib.nullcontext():
         model = _build(parsed, config["quick_gelu"], preprocess)
-    if weights:  # each tensor of the model, or an error; published weights are in the hub's cache
+    if weights:  # loads every tensor or raises an error; published weights are in the hub's cache
         load_weights(parsed.text, model, weights, confined=bool(parsed.folder or parsed.checkpoint))
     transform = _transform(parsed.text, model)
     identity = identity_of(model, config, tokenizer, precision)
-    # Hashing the 605 MB of ViT-B-32 takes 0.6 s: it is done while the encoder is tried.
+    # Hashing the 605 MB of ViT-B-32 takes 0.6 s, so it runs in parallel with the checks of the encoder.
     with ThreadPoolExecutor(1) as pool:
         digest = pool.submit(frozen.digest, identity, model)
         encoder = OpenClipEncoder(
@@ -237,7 +237,7 @@ def _assemble(
 
 
 def _sources(parsed: OpenClipName, config: dict, weights: Path | None) -> list[Path] | None:
-    """List the files that a model was loaded from; None if its tokenizer is from the hub."""
+    """List the files that a model was loaded from. Return None if its tokenizer is from the hub."""
     paths = [weights] if weights else []
     if parsed.folder:
         return [*paths, *files_below(parsed.folder)]
@@ -253,7 +253,7 @@ def _names_tokenizer(config: dict) -> bool:
 
 
 def _has_tokenizer_of_hub(parsed: OpenClipName, config: dict) -> bool:
-    """Return whether the tokenizer comes from the hub, by OpenCLIP's conditions; its default one is packaged."""
+    """Return whether OpenCLIP downloads the tokenizer from the hub. The default tokenizer is part of its package."""
     is_siglip = "siglip" in parsed.architecture.lower()
     return not parsed.folder and (_names_tokenizer(config) or is_siglip)
 
@@ -288,7 +288,7 @@ def _build(parsed: OpenClipName, quick_gelu: bool, preprocess: dict[str, Any]) -
     try:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)
-            # OpenCLIP logs "randomly" for a model whose weights are loaded next
+            # OpenCLIP warns about random weights, but the weights are loaded afterward
             logging.disable(logging.WARNING)
             model = open_clip.create_model(
                 parsed.source,
@@ -329,7 +329,7 @@ def _tokenizer(parsed: OpenClipName, config: dict) -> Callable:
     folder, name = parsed.folder, parsed.text
     arguments: dict[str, Any] = {}
     if _names_tokenizer(config):
-        # A folder's is read from the folder, whatever `hf_tokenizer_name` names.
+        # A folder's tokenizer is read from the folder, whatever `hf_tokenizer_name` says.
         arguments = {"trust_remote_code": False, "local_files_only": bool(folder)}
         if folder and not hub.has_vocabulary(folder):
             raise InvalidInput(

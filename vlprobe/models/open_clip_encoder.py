@@ -1,4 +1,4 @@
-"""Adapter for OpenCLIP models: pictures and texts in, unit vectors out, and a digest of everything."""
+"""Adapter for OpenCLIP models that embeds pictures and texts as unit vectors, and computes a digest of the model."""
 
 import contextlib
 from collections.abc import Callable, Sequence
@@ -16,27 +16,26 @@ if TYPE_CHECKING:
     import torch
 
 
-# That go through a tower at once on a processor, which is no sooner done with more. What a block
-# makes of more pictures than that is too large to be kept by malloc, and costs page faults each time.
+# How many inputs go through a tower at once on a CPU; larger batches are not faster. The outputs of a block
+# for more pictures are too large for malloc to keep, and cost page faults each time.
 CPU_TEXTS = 128
 CPU_PICTURES = 16
 
 
 class OpenClipEncoder(TorchDualEncoder):
-    """An OpenCLIP model as a DualEncoder, frozen.
+    """A frozen OpenCLIP model as a DualEncoder.
 
-    A causal text tower that pools at the end-of-text token cannot see the columns after it; they
+    A causal text tower that pools at the end-of-text token cannot see the columns after it. These columns
     are cut if a check on texts of several lengths confirms that the embeddings stay the same.
 
     Args:
         name: The name that the user typed.
-        model: The return value of `open_clip.create_model`; it is moved to the device.
-        preprocess: OpenCLIP's inference transform, PIL image to tensor.
-        tokenizer: Texts to int64 tensor of shape (n, context).
-        digest: The return value of `model_digest`.
+        model: The model that `open_clip.create_model` returned; it is moved to the device.
+        preprocess: OpenCLIP's inference transform, from a PIL image to a tensor.
+        tokenizer: A function from texts to an int64 tensor with shape (n, context).
+        digest: The digest that `model_digest` returned.
         device: "cpu", "cuda", "cuda:1" or "mps".
-        precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalized in fp32 in
-            any case.
+        precision: "fp32", or "fp16" or "bf16" for autocast. Embeddings are always normalized in fp32.
         note: A note for readers of the scores, such as that the model is untrained.
     """
 
@@ -74,11 +73,11 @@ class OpenClipEncoder(TorchDualEncoder):
 
     @property
     def module(self) -> OpenClipModel:
-        """The model as OpenCLIP built it, on the device; frozen until it is trained."""
+        """The OpenCLIP model on the device, which is frozen until it is trained."""
         return self._model
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
-        """An RGB PIL image to float32 of shape (3, height, width)."""
+        """Convert an RGB PIL image to float32 with shape (3, height, width)."""
         if self._levels is None:
             return self._transform(image).numpy()
         for edit in self._edits:
@@ -90,7 +89,7 @@ class OpenClipEncoder(TorchDualEncoder):
         return pixels
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
-        """Shape (n, 3, height, width) to unit vectors of shape (n, dim)."""
+        """Convert pixels with shape (n, 3, height, width) to unit vectors with shape (n, dim)."""
         import torch
 
         with self._arithmetic():
@@ -104,25 +103,27 @@ class OpenClipEncoder(TorchDualEncoder):
             return frozen.unit(self._model.encode_image(given))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Tokenize texts to int64 of shape (n, context); all tokens that the model never learned become one."""
+        """Tokenize texts to int64 with shape (n, context). All tokens that the model never learned become one token."""
         tokens = self.ids(texts)
         return tokens if self._canonical is None else self._canonical[tokens]
 
     def ids(self, texts: Sequence[str]) -> np.ndarray:
-        """Tokenize texts to int64 of shape (n, context) with the original token ids, from which a model learns new
-        words.
+        """Tokenize texts to int64 with shape (n, context) and keep the original token ids, so that a model in training
+        can learn new words.
         """
         return self._tokenizer(list(texts)).numpy()
 
     def unlearned(self, words: Sequence[str]) -> np.ndarray:
-        """Return whether the model never learned a part of each word: bool of shape (n,)."""
+        """Return, for each word, whether it has a token that the model never learned, bool with shape (n,)."""
         if self._canonical is None:
             return np.zeros(len(words), dtype=bool)
-        nothing = np.bincount(self._canonical).argmax()  # the token that replaces all of them
+        nothing = np.bincount(
+            self._canonical
+        ).argmax()  # the token that replaces all unlearned ones
         return (self.tokenize(words) == nothing).any(axis=1)
 
     def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
-        """Shape (n, context) to unit vectors of shape (n, dim); `cut=False` runs every column."""
+        """Convert tokens with shape (n, context) to unit vectors with shape (n, dim). `cut=False` runs all columns."""
         with self._arithmetic():
             if cut and self.cuts_columns:
                 return self._encode_cut(tokens)
@@ -130,14 +131,14 @@ class OpenClipEncoder(TorchDualEncoder):
 
     @property
     def _is_plain(self) -> bool:
-        """Return whether it computes as OpenCLIP's layers do, on a processor, in fp32."""
+        """Whether the model runs on a CPU in fp32, for which `tower_blocks` has faster code."""
         return self.device == "cpu" and self.precision == "fp32"
 
     def _arithmetic(self) -> contextlib.AbstractContextManager:
         return frozen.arithmetic(self.device, self.precision, self._small)
 
     def facts(self) -> dict[str, str]:
-        """Describe what was built, by subject; read from the modules and not from the name."""
+        """Describe the model, as a dictionary from subject to text. The facts come from the modules, not the name."""
         layers = [owner.gelu for owner in self._gelus()] or list(self._model.modules())
         activations = {name for layer in layers if (name := type(layer).__name__).endswith("GELU")}
         return {
@@ -160,8 +161,8 @@ class OpenClipEncoder(TorchDualEncoder):
         }
 
     def published(self) -> dict[str, str]:
-        """Return the same facts as OpenCLIP's table has them for the tag in the model's name; empty where
-        it names none.
+        """Return the facts in OpenCLIP's table for the tag in the model's name, or an empty dictionary if there is
+        no tag.
         """
         import open_clip
 
@@ -178,19 +179,19 @@ class OpenClipEncoder(TorchDualEncoder):
         return subjects
 
     def _gelus(self) -> list[Any]:
-        """Return the layers whose activation OpenCLIP chooses, unlike those of other libraries."""
+        """Return the layers whose activation OpenCLIP chooses, without layers from other libraries."""
         owners = (module for module in self._model.modules() if hasattr(module, "gelu"))
         return [owner for owner in owners if type(owner.gelu).__name__.endswith("GELU")]
 
     def _unlearned(self) -> np.ndarray | None:
-        """Map each token to its id, and all tokens whose embedding is zero to the first of them.
+        """Build a table that maps each token to its id, and all tokens with a zero embedding to the first such token.
 
-        Two texts that differ only in such tokens are one text to the model, and must tie in any batch.
+        Two texts that differ only in such tokens are the same to the model, so they must tie in any batch.
         """
         table = getattr(self._tower, "token_embedding", None)
         if table is None:
             return None
-        # 0 pads, in some towers
+        # token 0 is padding in some towers
         nothing = np.flatnonzero((table.weight[1:] == 0).all(dim=1).cpu().numpy()) + 1
         canonical = np.arange(table.num_embeddings)
         canonical[nothing[1:]] = nothing[0] if len(nothing) else 0
@@ -212,8 +213,8 @@ class OpenClipEncoder(TorchDualEncoder):
     def _encode_cut(self, tokens: np.ndarray) -> np.ndarray:
         import torch
 
-        # Where a text ends is found here: a device that is asked for it stands still until it has
-        # answered.
+        # The end of each text is found on the CPU, because the device would have to wait for the
+        # answer.
         if self._pool == "argmax":  # the end of text has the highest id
             end = tokens.argmax(axis=1)
         else:
@@ -247,12 +248,13 @@ class OpenClipEncoder(TorchDualEncoder):
 
 
 def _split_transform(transform: Callable) -> tuple[list[Callable], np.ndarray | None]:
-    """Split OpenCLIP's transform into its edits of a PIL image and what a level of a channel becomes.
+    """Split OpenCLIP's transform into the steps that edit a PIL image and a lookup table for normalized pixel values.
 
     A lookup gives the same bits faster: 16 cores feed a GPU 541 instead of 472 pictures/s (benchmarks/RESULTS.md).
 
     Returns:
-        The edits, and the values of levels 0 to 255, float32 of shape (3, 256); None if it ends in other steps.
+        The steps, and the values for levels 0 to 255 in each channel, float32 with shape (3, 256), or None if the
+        transform ends with other steps.
     """
     steps = getattr(transform, "transforms", [])
     if [type(step).__name__ for step in steps[-2:]] != ["MaybeToTensor", "Normalize"]:
@@ -275,13 +277,13 @@ def _preprocessing(config: dict) -> dict[str, str]:
 
 
 def model_digest(model: OpenClipModel, config: dict, tokenizer: Callable, precision: str) -> str:
-    """Compute 32 hex digits that identify everything that can change an embedding: weights, config, preprocessing,
+    """Compute a digest (32 hex digits) of everything that can change an embedding: weights, config, preprocessing,
     tokenizer, precision.
 
     Args:
-        model: The return value of `open_clip.create_model`, on the CPU.
+        model: The model that `open_clip.create_model` returned, on the CPU.
         config: OpenCLIP's model config. The weights do not determine GELU or QuickGELU, or the number of heads.
-        tokenizer: Identified by its output for a few characteristic texts.
+        tokenizer: The tokenizer, which is identified by its output for a few characteristic texts.
         precision: The precision of the encoder.
     """
     return frozen.digest(identity_of(model, config, tokenizer, precision), model)
@@ -290,7 +292,7 @@ def model_digest(model: OpenClipModel, config: dict, tokenizer: Callable, precis
 def identity_of(
     model: OpenClipModel, config: dict, tokenizer: Callable, precision: str
 ) -> dict[str, object]:
-    """Return all but the weights that a `model_digest`, with the same arguments, names."""
+    """Return everything except the weights that `model_digest` hashes for the same arguments."""
     return {
         "config": config,
         "preprocess": model.visual.preprocess_cfg,

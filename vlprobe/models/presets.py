@@ -1,7 +1,7 @@
-"""Short names for the models of a paper, read from presets.toml: their names in the tables, and their weights.
+"""Presets: short names for the models in a paper, read from presets.toml.
 
-A preset is another name for `openclip:...` or `hf:...`: the loaded model, its results and its cached embeddings have
-that name, so that nothing is computed twice.
+A preset is an alias for `openclip:...` or `hf:...`. The loaded model, its results and its cached embeddings use the
+full name, so nothing is computed twice.
 """
 
 import tomllib
@@ -16,21 +16,21 @@ from vlprobe.types import Model
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One model of a paper."""
+    """One model in a paper."""
 
-    weights: str  # the name that loads it
+    weights: str  # the full name that loads it
     printed: str  # its name in the paper's tables
 
 
 @dataclass(frozen=True, slots=True)
 class PresetFamily:
-    """The models of one paper: a family of the registry."""
+    """A registry family for the models in one paper."""
 
     PREFIX: str
     presets: Mapping[str, Preset]  # by the text after the prefix and a colon
 
     def names(self) -> list[str]:
-        """Every preset of the paper."""
+        """Return the names of all presets for the paper."""
         return [f"{self.PREFIX}:{short_name}" for short_name in self.presets]
 
     def check_name(self, name: str) -> None:
@@ -39,7 +39,7 @@ class PresetFamily:
             raise NotFound("model", name, self.names())
 
     def load(self, name: str, device: str = "auto", precision: str = "fp32") -> Model:
-        """Load the model of the preset. Raises NotFound, and the errors of the family of its weights."""
+        """Load the model behind a preset. Raises NotFound, or an error from the family that loads the weights."""
         self.check_name(name)
         preset = self.presets[name.partition(":")[2]]
         model = registry.load_model(preset.weights, device, precision)
@@ -49,7 +49,7 @@ class PresetFamily:
 
 
 def _read(path: Path) -> tuple[PresetFamily, ...]:
-    """Return the families of a file of presets, one a table."""
+    """Read a file with presets. Each table in the file becomes one family."""
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
     return tuple(
         PresetFamily(

@@ -1,10 +1,10 @@
-"""Answers of real models, published by their authors for each question: published:NAME.
+"""Answers from real models, which their authors published for each question: published:NAME.
 
-    published:GPT-4V             on SugarCrepe in both orders of the captions
+    published:GPT-4V             on SugarCrepe, with the captions in both orders
     published:CLIP ViT-B/32      and CLIP_COCO, CLIP_TROHN-Text, CLIP_TROHN-Img on SugarCrepe
     published:ALBEF 14M          and ten others on VALSE
 
-They are bundled with vlprobe (`tools.ship_published`) and only answer the questions of `bundled:` datasets.
+The answers are bundled with vlprobe (`tools.ship_published`) and only apply to the questions in `bundled:` datasets.
 """
 
 from typing import TypedDict, cast
@@ -25,7 +25,7 @@ NOTE = "Published by its authors, not computed here"
 
 
 class _Manifest(TypedDict):
-    """The part of the manifest of a bundled run that describes its model."""
+    """The fields in the manifest of a bundled run that describe its model."""
 
     key: str
     case_key: str
@@ -35,13 +35,13 @@ class _Manifest(TypedDict):
 
 
 class PublishedAnswers(ScoreFile):
-    """Published answers in memory.
+    """A model that looks up published answers in memory.
 
     Args:
-        name: published:NAME.
+        name: The name, published:NAME.
         publication: The source of the answers.
         scale: The scale of the scores.
-        table: The scores of the two captions of each question, by its item's id.
+        table: The scores for the two captions in each question, by item id.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class PublishedAnswers(ScoreFile):
         self.note = "; ".join(notes)
 
     def facts(self) -> dict[str, str]:
-        """Describe the answers, by subject."""
+        """Describe the answers, as a dictionary from subject to text."""
         return {
             **super().facts(),
             "architecture": self._published.about,
@@ -72,17 +72,17 @@ class PublishedAnswers(ScoreFile):
 
 
 def names() -> list[str]:
-    """None: every answer of these models is stored already, so no list of models to run has them."""
+    """Return an empty list. All answers are stored already, so these models are not offered for runs."""
     return []
 
 
 def check_name(name: str) -> None:
-    """Raise NotFound if no such answers are bundled."""
+    """Raise NotFound if no answers are bundled under this name."""
     _manifest(name)
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> PublishedAnswers:
-    """Return the bundled answers of that name; they need no device and know no precision. Raises NotFound."""
+    """Load bundled answers by name. The device and the precision are ignored. Raises NotFound."""
     manifest = _manifest(name)
     store = Store(shipped.PUBLISHED_FOLDER)
     items = store.cases(manifest["case_key"]).table("cases", ["item"])["item"].to_pylist()
@@ -100,7 +100,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> PublishedA
 
 
 def publication(name: str) -> Publication | None:
-    """Return the source of the bundled answers of that name; None if there are none."""
+    """Return the source of bundled answers by name, or None if no answers have this name."""
     try:
         return Publication(**_manifest(name)["publication"])
     except NotFound:

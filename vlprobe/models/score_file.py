@@ -1,23 +1,23 @@
-"""Files of scores: a score for a case, a caption and a picture, in six formats.
+"""Readers for score files, which hold a score for each case, caption and picture in one of six formats.
 
-    .csv .tsv .jsonl .parquet   columns, whatever the case of their names:
-        label, score                                   labels are KEY_cCAPTION_iIMAGE, from 0
+    .csv .tsv .jsonl .parquet   columns, with names in any letter case:
+        label, score                                   labels are KEY_cCAPTION_iIMAGE, counted from 0
         case (or id, key, item), caption, image, score one row per score
         case (or id, key, item), c0_i0, c1_i0, ...     one row per case, one column per caption and picture
-        file, key, caption_score, foil_score           as for VALSE: a case is FILE/KEY
-        case (or id, key, item), t0_t1, t0_t2, t1_t2   scores of text pairs, with or without the columns
-                                                       of pictures
+        file, key, caption_score, foil_score           as for VALSE, where a case is FILE/KEY
+        case (or id, key, item), t0_t1, t0_t2, t1_t2   scores for text pairs, with or without picture
+                                                       columns
         case (or id, key, item), correct               verdict: true, false, 1 or 0; +verdict
         case, correct_first, correct_second            the same for two orders: with the true caption
                                                        listed first, and with the wrong one first
-    .json   an array of such objects; or an array of arrays, a score per caption of each item, in
+    .json   an array of such objects; or an array of arrays with a score per caption for each item, in
             the order of the data
-    .json .jsonl .xlsx .eval   logs of other evaluation tools: `answer_logs` lists them
-    .npy    numbers of shape (items, captions) or (items, captions, pictures), items in the order of
+    .json .jsonl .xlsx .eval   logs from other evaluation tools, which `answer_logs` lists
+    .npy    numbers with shape (items, captions) or (items, captions, pictures), items in the order of
             the data
-    .npz    the same under `scores`; with `ids`, one for each item, in any order
+    .npz    the same array under `scores`; with `ids`, one per item, in any order
 
-A missing score is NaN, an empty field or null. Files are untrusted: they are never executed or unpickled, and the
+A missing score is NaN, an empty field or null. Files are untrusted, so they are never executed or unpickled, and the
 size that a file declares is checked before memory is allocated.
 """
 
@@ -48,10 +48,10 @@ from vlprobe.storage import files
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LOGS = (".json", ".jsonl", ".xlsx", ".eval")  # endings of other tools' logs, see `answer_logs`
+LOGS = (".json", ".jsonl", ".xlsx", ".eval")  # suffixes of logs from other tools, see `answer_logs`
 TEXTS = (".csv", ".tsv", *LOGS)
 SUFFIXES = (*TEXTS, ".parquet", ".npy", ".npz")
-TEXT_PAIRS = ("t0_t1", "t0_t2", "t1_t2")  # columns of scores of text pairs
+TEXT_PAIRS = ("t0_t1", "t0_t2", "t1_t2")  # columns with scores for text pairs
 LABEL = re.compile(r"(.+)_c([0-9]{1,5})_i([0-9]{1,5})", re.DOTALL)
 CELL = re.compile(r"c([0-9]{1,5})_i([0-9]{1,5})")
 KEYS = ("label", "case", "id", "key", "item")  # name a case; the first present column counts
@@ -67,19 +67,19 @@ Values = Sequence[object] | np.ndarray
 
 @dataclass(frozen=True)
 class _Columns:
-    """Content of a file, by column name in lower case."""
+    """The content of a file, by column name in lowercase."""
 
     file: Path
     values: Mapping[str, Values]
-    lines: Sequence[int] = field(default=())  # of the rows, where these are lines of a text
+    lines: Sequence[int] = field(default=())  # the line number of each row in a text file
 
     def row_name(self, row: int) -> str:
-        """A row as an error names it."""
+        """Return the name of a row for error messages."""
         return f"line {self.lines[row]}" if self.lines else f"row {row + 1}"
 
 
 def read_content(file: Path) -> bytes:
-    """Return the bytes of a file of scores. Raises InvalidInput if it cannot be one."""
+    """Read the bytes of a score file. Raises InvalidInput if it cannot be a score file."""
     check_file(file)
     try:
         return files.read(file)
@@ -90,22 +90,22 @@ def read_content(file: Path) -> bytes:
 
 
 def check_file(file: Path) -> None:
-    """Raise InvalidInput if a file cannot be one of scores: its ending, its size, its place."""
+    """Raise InvalidInput if a file cannot hold scores because of its suffix, size or location."""
     arrays.check_file(file, SUFFIXES, TEXTS, "scores")
 
 
 def parse(file: Path, content: bytes, mapping: Mapping[str, str]) -> ScoreTable:
-    """Return the scores of a file.
+    """Parse the scores in a file.
 
     Args:
-        file: Its name, for its ending and for errors.
-        content: Its bytes.
+        file: The path of the file, for its suffix and for error messages.
+        content: The bytes of the file.
         mapping: The names of columns: `key` (several are joined by /), `score`, `caption`, `image`, `correct`,
-            `correct_first`, `correct_second`, and `c0_i0` and the like. For missing entries, the usual names are
+            `correct_first`, `correct_second`, and names such as `c0_i0`. For missing entries, the usual names are
             tried.
 
     Raises:
-        InvalidInput: columns, labels or numbers that are not as expected, or a damaged file.
+        InvalidInput: The file has unexpected columns, labels or numbers, or is damaged.
     """
     suffix = file.suffix.lower()
     if suffix in (".npy", ".npz"):
@@ -129,7 +129,7 @@ def parse(file: Path, content: bytes, mapping: Mapping[str, str]) -> ScoreTable:
 
 
 def _of_log(file: Path, answers: Sequence[answer_logs.LoggedAnswer]) -> ScoreTable:
-    """Tabulate answers by captions and picture, or by name without captions; repeated questions are averaged."""
+    """Tabulate logged answers by captions and picture, or by key if there are no captions. Repeats are averaged."""
     cells = [
         (caption, image)
         for answer in answers
@@ -168,7 +168,7 @@ def _of_log(file: Path, answers: Sequence[answer_logs.LoggedAnswer]) -> ScoreTab
 
 
 def _by_place(file: Path, value: object) -> ScoreTable:
-    """An array of arrays of numbers: a row per item, a score per caption."""
+    """Read an array of arrays of numbers, with one row per item and one score per caption."""
     rows = value if isinstance(value, list) else []
     widths = {len(row) if isinstance(row, list) else 0 for row in rows}
     numbers = [number for row in rows if isinstance(row, list) for number in row]
@@ -187,7 +187,7 @@ def _by_place(file: Path, value: object) -> ScoreTable:
 
 
 def _text_scores(columns: _Columns, mapping: Mapping[str, str]) -> np.ndarray | None:
-    """Return the scores of text pairs, float64 of shape (rows, 3), NaN if missing; None without columns."""
+    """Return the scores for text pairs, float64 with shape (rows, 3), NaN if missing, or None without such columns."""
     names = [mapping.get(role, role).lower() for role in TEXT_PAIRS]
     present = [_numbers(columns, name) for name in names if name in columns.values]
     if not present:
@@ -198,7 +198,7 @@ def _text_scores(columns: _Columns, mapping: Mapping[str, str]) -> np.ndarray | 
 
 
 def _of_arrays(file: Path, mapping: Mapping[str, str]) -> ScoreTable:
-    """Return the scores of an array, items by place, or of an archive of arrays, which may have ids."""
+    """Read scores from an array, with items by position, or from an archive of arrays, which may have ids."""
     ids = None
     if file.suffix.lower() == ".npy":
         if mapping:
@@ -225,7 +225,7 @@ def _of_arrays(file: Path, mapping: Mapping[str, str]) -> ScoreTable:
 
 
 def _parquet_columns(file: Path) -> _Columns:
-    """Return the columns of texts and of numbers; a text that is repeated a million times is in memory once."""
+    """Read the text and number columns of a Parquet file. A text that is repeated many times is in memory only once."""
     import pyarrow as pa
 
     def choose(types: Mapping[str, pa.DataType]) -> list[str]:
@@ -248,7 +248,7 @@ def _words(chunk: "pa.DictionaryArray") -> np.ndarray:
 
 
 def _tabled(columns: _Columns, mapping: Mapping[str, str]) -> ScoreTable:
-    """Return the scores of a file with columns."""
+    """Convert the columns of a file to a score table."""
     names = {name: name for name in ("score", "caption", "image", CORRECT, *ORDERS)} | {"key": ""}
     cell_columns = {name: name for name in columns.values if CELL.fullmatch(name)}
     if not mapping and {"file", "key", "caption_score", "foil_score"} <= set(columns.values):
@@ -308,7 +308,7 @@ def _required(columns: _Columns, name: str) -> Values:
 
 
 def _keys(columns: _Columns, names: str) -> list[str]:
-    """Return the key of each row, several columns joined by /; a number is written as JSON does."""
+    """Return the key of each row. Several columns are joined by "/", and numbers are converted to text."""
     columns_of_key = [_required(columns, name) for name in names.split("/")]
     lists = [
         values.tolist() if isinstance(values, np.ndarray) else values for values in columns_of_key
@@ -325,7 +325,7 @@ def _keys(columns: _Columns, names: str) -> list[str]:
 def _parsed(
     columns: _Columns, name: str, parse: Callable[[object], float], expected: str
 ) -> np.ndarray:
-    """Parse a column, float64. Raises InvalidInput that names the first row whose value `parse` refuses."""
+    """Parse a column to float64. Raises InvalidInput with the first row whose value `parse` rejects."""
     numbers = np.empty(len(values := _required(columns, name)))
     for row, value in enumerate(values):
         try:
@@ -354,7 +354,7 @@ def _verdict(value: object) -> float:
 
 
 def _numbers(columns: _Columns, name: str) -> np.ndarray:
-    """Read a column of scores, float64; NaN if a field is empty."""
+    """Read a column with scores as float64. An empty field becomes NaN."""
     values = _required(columns, name)
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
         numbers = values.astype(np.float64)
@@ -372,7 +372,7 @@ def _numbers(columns: _Columns, name: str) -> np.ndarray:
 def _long(
     columns: _Columns, keys: Sequence[str], cells: Sequence[Cell], numbers: np.ndarray
 ) -> ScoreTable:
-    """A row a score."""
+    """Build a score table from columns with one row per score."""
     rows = {key: row for row, key in enumerate(dict.fromkeys(keys))}
     scores = empty_scores(columns.file, len(rows), cells)
     caption, image = np.array(cells, dtype=np.int64).reshape(-1, 2).T

@@ -1,4 +1,4 @@
-"""The scores of a file in memory, and how large one may be."""
+"""A table in memory with the scores from a file, and size limits for such files."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ import numpy as np
 
 from vlprobe.errors import InvalidInput
 
-MAX_BYTES = 512 << 20  # of a file, and of what it unpacks to
-MAX_TEXT_BYTES = 128 << 20  # of a file of text, which takes many times its size
-MAX_ROWS = 5_000_000  # of a file with columns
+MAX_BYTES = 512 << 20  # limit for a file, and for its unpacked content
+MAX_TEXT_BYTES = 128 << 20  # limit for a text file, which takes many times its size in memory
+MAX_ROWS = 5_000_000  # limit for a file with columns
 MAX_CELLS = 50_000_000  # cases times captions times pictures
 UNKNOWN_SCALE = (  # ends a note on scores
     ", and so is what is measured in cosines or needs probabilities, because the scale is not named "
@@ -22,39 +22,39 @@ Cell = tuple[int, int]  # caption and picture, counted from 0
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """The scores of a file, NaN if it has none."""
+    """The scores in a file. A missing score is NaN."""
 
-    rows: Mapping[str, int]  # of a case or an item, by its key
-    scores: np.ndarray  # float64 of shape (rows, captions, pictures)
-    by_place: bool = False  # whether a row is an item by its place in the data: it has no keys
-    # Whether the true caption was chosen where it was listed first, and where second: 1, 0 or NaN,
-    # float64 of shape (rows, 2); None if every question was posed once
+    rows: Mapping[str, int]  # the row for each case or item, by its key
+    scores: np.ndarray  # float64 with shape (rows, captions, pictures)
+    by_place: bool = False  # whether rows have no keys and are items by their position in the data
+    # Whether the true caption was chosen when it was listed first and when it was listed second: 1, 0
+    # or NaN, float64 with shape (rows, 2); None if every question was asked once
     orders: np.ndarray | None = None
-    is_verdict: bool = False  # read from columns of right and wrong answers
-    # Of a log: row by its captions, sorted, and its picture's name, "" if the log names none
+    is_verdict: bool = False  # whether the scores come from right or wrong answers
+    # For a log, the row by its sorted captions and its picture's name, "" if the log names none
     by_content: Mapping[tuple[tuple[str, ...], str], int] = field(default_factory=dict)
     texts: tuple[
         tuple[str, ...], ...
-    ] = ()  # of a log: the captions of each row, as `scores` has them
-    n_unparsed: int = 0  # replies of a log that name no caption, or several
+    ] = ()  # for a log, the captions of each row, in the order of `scores`
+    n_unparsed: int = 0  # replies in a log that name no caption, or several
     first_unparsed: str = ""
-    # Scores of text pairs, float64 of shape (rows, pairs) in the order 01, 02, 12; None without any
+    # Scores for text pairs, float64 with shape (rows, pairs) in the order 01, 02, 12; None without any
     text_scores: np.ndarray | None = None
 
     @property
     def n_scores(self) -> int:
-        """Count how many scores there are."""
+        """The number of scores that are not missing."""
         return int((~np.isnan(self.scores)).sum())
 
 
 def table_of_verdicts(rows: Mapping[str, int], orders: np.ndarray) -> ScoreTable:
-    """Convert right or wrong answers to a table of scores.
+    """Convert right or wrong answers to a score table.
 
     Args:
-        rows: The row of each case or item by its key.
-        orders: 1, 0 or NaN, float64 of shape (rows, 1), or (rows, 2) if every question was posed with the true
-        caption first and second. The score of a caption is the share of the orders
-            in which it was chosen.
+        rows: The row for each case or item, by its key.
+        orders: Answers as 1, 0 or NaN, float64 with shape (rows, 1), or with shape (rows, 2) if every question was
+            asked with the true caption first and second. A caption's score is the share of orders in which it was
+            chosen.
     """
     share = orders.mean(axis=1)
     scores = np.stack([share, 1 - share], axis=1)[:, :, None]
@@ -66,7 +66,7 @@ def table_of_verdicts(rows: Mapping[str, int], orders: np.ndarray) -> ScoreTable
 def row_of_key(
     file: Path, keys: Sequence[str], n_rows: int | None = None, noun: str = "rows"
 ) -> dict[str, int]:
-    """Map each key to its row. Raises InvalidInput if a key occurs twice, or there are not `n_rows` keys."""
+    """Map each key to its row. Raises InvalidInput if a key occurs twice, or the number of keys is not `n_rows`."""
     if n_rows not in (None, len(keys)):
         raise InvalidInput(
             f"'{file}' has {len(keys):,} ids for {n_rows:,} {noun}. Expected one id for each."
@@ -81,7 +81,9 @@ def row_of_key(
 
 
 def empty_scores(file: Path, n_rows: int, cells: Sequence[Cell]) -> np.ndarray:
-    """Room for these captions and pictures of so many cases. Raises InvalidInput if that is too much."""
+    """Allocate a NaN array that has room for the given cells in each of `n_rows` cases. Raises InvalidInput if it
+    would be too large.
+    """
     shape = (n_rows, *(1 + max((cell[axis] for cell in cells), default=0) for axis in (0, 1)))
     if math.prod(shape) > MAX_CELLS:
         raise InvalidInput(

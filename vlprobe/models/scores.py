@@ -1,21 +1,21 @@
-"""Imported scores as a model: scores:FILE, options after plus signs.
+"""A model with imported scores: scores:FILE, with options after plus signs.
 
     scores:FILE                      a score for each case, caption and picture; see `score_file` for
                                      files and columns
-    +probability +cosine +logit      scale of the scores; without it, all metrics in cosines or that
-                                     need probabilities are unknown
+    +probability +cosine +logit      the scale of the scores; without it, all metrics that use cosines
+                                     or need probabilities are unknown
     +verdict                         right or wrong only: answers are counted, and scores are not
                                      compared
-    +partial                         cases without a score are unknown; without it, they are rejected
-    +matrix                          FILE has the score of every picture with every text, and so has
-                                     a folder with scores.npy: see `from_files.matrix`
+    +partial                         mark cases without a score as unknown; without it, they are rejected
+    +matrix                          FILE has a score for every picture and text; not needed for a
+                                     folder with scores.npy; see `from_files.matrix`
     +key=COLUMN/COLUMN +score=COLUMN +caption=COLUMN +image=COLUMN +c0_i0=COLUMN +t0_t1=COLUMN
     +t0_t2=COLUMN +t1_t2=COLUMN +correct=COLUMN +correct_first=COLUMN +correct_second=COLUMN
                                      names of columns
-    +as=NAME                         its display name: up to 60 letters, all but "+"
+    +as=NAME                         the display name: up to 60 characters, without "+"
 
-A case is found by its own id, or by its item's id if the item has no other case; either may leave
-out the name of the data's file, up to the first slash, if that is not ambiguous.
+A case is found by its own id, or by the id of its item if the item has only one case. Either id may omit the
+name of the data file, which is the part up to the first slash, if the result is not ambiguous.
 """
 
 import json
@@ -65,7 +65,7 @@ def names() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ScoreSource:
-    """A name, parsed."""
+    """The parsed name of a model with imported scores."""
 
     file: Path
     scale: ScoreType
@@ -75,13 +75,13 @@ class ScoreSource:
 
 
 def check_name(name: str) -> None:
-    """Raise InvalidInput if there is no such file, or an option is none."""
+    """Raise InvalidInput if the file does not exist, or an option is not valid."""
     source = _parse_name(name)
     (score_matrix.check if source.is_matrix else score_file.check_file)(source.file)
 
 
 def named_capabilities(name: str) -> Capabilities:
-    """Capabilities of the scores of that name, derived only from its options."""
+    """Derive the capabilities of imported scores only from the options in the name."""
     source = _parse_name(name)
     is_matrix = source.is_matrix
     return Capabilities(answers_cases=not is_matrix, looks_up=is_matrix, has_matrix=is_matrix)
@@ -90,7 +90,7 @@ def named_capabilities(name: str) -> Capabilities:
 def load(
     name: str, device: str = "auto", precision: str = "fp32"
 ) -> "ScoreFile | score_matrix.ScoreMatrix":
-    """Return the scores of that name; they need no device and know no precision. Raises InvalidInput."""
+    """Load imported scores by name. The device and the precision are ignored. Raises InvalidInput."""
     source = _parse_name(name)
     if source.is_matrix:
         bounds = BOUNDS.get(source.scale)
@@ -140,15 +140,15 @@ def _parse_name(name: str) -> ScoreSource:
 
 
 class _Answer(NamedTuple):
-    """The file's answer to a case."""
+    """The answer to a case that a file contains."""
 
     case_id: str
-    row: int | None  # of the table
-    scores: np.ndarray  # float64 of shape (captions, pictures), NaN if it has none
+    row: int | None  # the row in the score table
+    scores: np.ndarray  # float64 with shape (captions, pictures), NaN if missing
 
 
 class ScoreFile(CaseAnswerer):
-    """A model that looks its answers up, and does nothing else."""
+    """A model that looks up its answers in a score file."""
 
     def __init__(
         self, name: str, source: ScoreSource, content_digest: str, table: ScoreTable
@@ -172,12 +172,12 @@ class ScoreFile(CaseAnswerer):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Answers to the cases of the file."""
+        """The capabilities of the file, which answers the cases that it contains."""
         n_orders = 1 if self._table.orders is None else 2
         return Capabilities(answers_cases=True, score_type=self._source.scale, n_orders=n_orders)
 
     def facts(self) -> dict[str, str]:
-        """Describe the contents of the file, by subject."""
+        """Describe the contents of the file, as a dictionary from subject to text."""
         table = self._table
         _, captions, images = table.scores.shape
         keyed = "by their captions" if table.by_content else "by name"
@@ -191,33 +191,33 @@ class ScoreFile(CaseAnswerer):
         }
 
     def tokenize(self, texts: Sequence[str]) -> NoReturn:
-        """Raise InvalidInput: a file of scores cannot read a text."""
+        """Raise InvalidInput, because a score file cannot tokenize text."""
         raise InvalidInput(
             f"'{self.name}' only has scores for the cases in its file. Choose a model to "
             "score other texts."
         )
 
     def answers(self, cases: "pa.Table") -> np.ndarray:
-        """Scores of each case's pictures with its texts, picture by picture: float32 of shape
-        (n_pairs,), NaN if the file has none.
+        """Return the scores for the pictures and texts in each case, picture by picture, float32 with shape
+        (n_pairs,), NaN if a score is missing.
         """
         blocks = [answer.scores.T.ravel() for answer in self._lookups(cases)]
         return np.concatenate(blocks or [np.empty(0)]).astype(np.float32)
 
     def orders(self, cases: "pa.Table") -> np.ndarray:
-        """Return the answers with the true caption listed first, and second: float32 of shape (2, n)."""
+        """Return the answers with the true caption listed first, and with it second, float32 with shape (2, n)."""
         orders = self._table.orders
         return self._by_case(cases, np.full((0, 2), np.nan) if orders is None else orders).T
 
     def text_answers(self, cases: "pa.Table") -> np.ndarray | None:
-        """Scores of each case's text pairs: float32 of shape (n_cases, pairs), in the order 01, 02, 12;
-        None if the file has none of any case.
+        """Return the scores for the text pairs in each case, float32 with shape (n_cases, pairs) in the order 01, 02,
+        12, or None if the file has no such scores.
         """
         text_scores = self._table.text_scores
         return None if text_scores is None else self._by_case(cases, text_scores)
 
     def _by_case(self, cases: "pa.Table", values: np.ndarray) -> np.ndarray:
-        """Return the row of each case, float32 of shape (n_cases, columns), NaN if it has none."""
+        """Return the row of values for each case, float32 with shape (n_cases, columns), NaN if it has no row."""
         of_case = np.full((len(cases), values.shape[1]), np.nan, dtype=np.float32)
         for case, answer in enumerate(self._lookups(cases) if len(values) else ()):
             if answer.row is not None:
@@ -225,11 +225,11 @@ class ScoreFile(CaseAnswerer):
         return of_case
 
     def check_cases(self, cases: Reader) -> str:
-        """Return a note for readers about its answers to these cases, "" if there is none.
+        """Check that the file answers the cases. Return a note for readers, or "" if there is nothing to note.
 
         Raises:
-            InvalidInput: it has no score for some of the captions and pictures of the cases, and
-                the name has no `+partial`; or one row of it would answer two cases.
+            InvalidInput: Scores for some captions and pictures in the cases are missing, and the name has no
+                `+partial`; or one row in the file would answer two cases.
         """
         case_of_row: dict[int, str] = {}
         rows_of_texts: set[int] = set()
@@ -260,7 +260,7 @@ class ScoreFile(CaseAnswerer):
                     and row is not None
                     and np.isnan(self._table.scores[row]).all()
                 ):
-                    continue  # a reply that names no caption: the note counts these
+                    continue  # a reply that names no caption, which the model's note counts
                 n_missing += len(missing)
                 if len(missing) and not first_missing:
                     first_missing = "{}_c{}_i{}".format(case_id, *missing[0])
@@ -284,7 +284,7 @@ class ScoreFile(CaseAnswerer):
         return "; ".join(sentence for sentence, count in sentences.items() if count)
 
     def _lookups(self, cases: "pa.Table") -> Iterator[_Answer]:
-        """Look up the file's answer to each case, in their order."""
+        """Look up the file's answer to each case, in the order of the cases."""
         table = self._table
         if table.by_content:
             yield from self._lookups_by_content(cases)
@@ -302,7 +302,7 @@ class ScoreFile(CaseAnswerer):
             yield _Answer(case_id, row, scores)
 
     def _lookups_by_content(self, cases: "pa.Table") -> Iterator[_Answer]:
-        """Look up the log's answer to each case by its captions and its picture, in any order."""
+        """Look up the log's answer to each case by its picture and its captions, which may be in any order."""
         table = self._table
         columns = (cases[name].to_pylist() for name in ("id", "texts", "images"))
         for case_id, texts, images in zip(*columns, strict=True):
@@ -350,6 +350,6 @@ class ScoreFile(CaseAnswerer):
 
 
 def _loses_order(scores: np.ndarray) -> bool:
-    """Return whether scores that differ in float64 are equal in float32, as scores are stored."""
+    """Return whether some scores that differ in float64 become equal in float32, the type of stored scores."""
     distinct = np.unique(scores[~np.isnan(scores)])
     return len(np.unique(distinct.astype(np.float32))) < len(distinct)

@@ -1,12 +1,12 @@
-"""Encoders of sentence-transformers: st:OWNER/NAME from the hub, st:FOLDER from a disk. Most embed only texts; those
-that also embed pictures are dual encoders.
+"""sentence-transformers models: st:OWNER/NAME from the hub, or st:FOLDER from disk. Most of them embed only texts.
+Models that also embed pictures are dual encoders.
 
-    +prompt=TEXT        every text begins with this instruction: the entire rest, including plus signs;
-                        \\n is a new line and \\s a blank, if blanks at the end get lost
-    +prompt_name=NAME   the instruction that its settings have under that name
+    +prompt=TEXT        the instruction that every text begins with, which is all text after the equals sign, including
+                        plus signs; \\n is a new line, and \\s is a blank in case trailing blanks get lost
+    +prompt_name=NAME   the instruction with this name in the model's settings
 
-Without either it is the model's default prompt, if it has one; `+prompt=` means none. A model with a chat template
-receives the instruction as its system message. Pictures only have the default prompt.
+Without either option, the model's default prompt is used, if there is one. `+prompt=` means no prompt. A model with a
+chat template receives the instruction as its system message. Pictures always use the default prompt.
 """
 
 import re
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 PREFIX = "st"
 OPTION = re.compile(r"(.*?)\+(prompt|prompt_name)=(.*)", re.DOTALL)
 ESCAPES = {"\\n": "\n", "\\s": " "}
-SIZES = ("min_pixels", "max_pixels")  # that settings pass on to an image processor
+SIZES = ("min_pixels", "max_pixels")  # settings that are passed on to an image processor
 
 
 def names() -> list[str]:
-    """Typical names; any repository or folder in the layout of sentence-transformers can be typed."""
+    """Return example names. Any repository or folder in the sentence-transformers layout can be typed."""
     return [
         "st:sentence-transformers/all-MiniLM-L6-v2",
         "st:BAAI/bge-base-en-v1.5",
@@ -46,12 +46,12 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raise InvalidInput if the name is that of no folder and can be that of no repository, or its option is none."""
+    """Raise InvalidInput if the name is not a folder and cannot be a repository, or its option is not valid."""
     hub.local_folder(_parsed(name)[0])
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder":
-    """Return the model of that name. Raises InvalidInput or MissingDependency."""
+    """Load a sentence-transformers model by name. Raises InvalidInput or MissingDependency."""
     source, option = _parsed(name)
     hub.need(name, "sentence_transformers")
     device, precision = frozen.pick_device(device), frozen.check_precision(precision)
@@ -73,7 +73,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
             trust_remote_code=False,
             model_kwargs=settings,
         )
-        # sentence-transformers does not report missing tensors. A pooler is missing: it is not used.
+        # sentence-transformers does not report missing tensors. A pooler may be missing, because it is not used.
         hub.load(
             name, type(model.transformers_model), transformer, unused=("position_ids", "pooler.")
         )
@@ -88,8 +88,8 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
 
 
 def _parsed(name: str) -> tuple[str, tuple[str, str] | None]:
-    """Split a name into the part without its option, and the option's kind and value. A folder that exists as written
-    may contain a plus sign.
+    """Split a name into the part without its option, and the option's kind and value. The name of a folder that exists
+    as written may contain a plus sign.
 
     >>> _parsed("st:a/b"), _parsed("st:a/b+prompt=Say: a+b")
     (('st:a/b', None), ('st:a/b', ('prompt', 'Say: a+b')))
@@ -109,7 +109,7 @@ def _parsed(name: str) -> tuple[str, tuple[str, str] | None]:
 def _instruction(
     name: str, model: "SentenceTransformer", option: tuple[str, str] | None
 ) -> str | None:
-    """Return the prefix of all texts; None if the model's settings define it. Raises InvalidInput."""
+    """Return the instruction that all texts begin with, or None for the model's default. Raises InvalidInput."""
     if option is None:
         return None
     kind, value = option
@@ -128,7 +128,7 @@ def _instruction(
 
 
 def _use_pil(model: "SentenceTransformer", folder: Path) -> None:
-    """Prepare pictures with PIL, for the reason in `hub.image_processor`; sizes from the settings remain."""
+    """Make the model prepare pictures with PIL, as in `hub.image_processor`. Keep the sizes from its settings."""
     settings = {
         key: value
         for file in folder.glob("sentence_*_config.json")
@@ -145,12 +145,12 @@ def _use_pil(model: "SentenceTransformer", folder: Path) -> None:
 
 
 class StEncoder(TextEncoder):
-    """A text encoder of sentence-transformers, frozen, with its own pooling.
+    """A frozen text encoder from sentence-transformers, with its own pooling.
 
     Args:
-        model_source: Its name and the folder that describes it.
-        model: On the CPU; it is moved to the device.
-        prompt: The prefix of every text; None: the model's default prompt, if it has one.
+        model_source: The name, folder and settings of the model.
+        model: The model on the CPU; it is moved to the device.
+        prompt: The prefix for every text, or None for the model's default prompt, if it has one.
     """
 
     def __init__(
@@ -180,14 +180,14 @@ class StEncoder(TextEncoder):
         }
         if prompt is not None:
             description["prompt"] = prompt
-        if model.truncate_dim:  # not looked at by the first version
+        if model.truncate_dim:  # only if set, because earlier digests do not include it
             description["truncate_dim"] = model.truncate_dim
         self.digest = frozen.digest(hub.described(description | self._picture_description()), model)
         self._model.to(model_source.device)
         self.dim = self.encode_texts(self.tokenize(["a"])).shape[1]
 
     def _check_prompts(self) -> None:
-        """Raise InvalidInput for one that sentence-transformers would fetch or open as a picture."""
+        """Raise InvalidInput for a prompt that sentence-transformers would download or open as a picture."""
         from sentence_transformers.base.modality import infer_modality
 
         for prompt in filter(None, (self._prompt, self._default_prompt)):
@@ -198,27 +198,27 @@ class StEncoder(TextEncoder):
                 )
 
     def _note(self) -> str:
-        """Note for readers of its scores."""
+        """Return a note about the scores for readers."""
         prompt = f"; every text begins with its prompt '{self._prompt}'" if self._prompt else ""
         return f"a text encoder: it sees no pictures{prompt}"
 
     def _picture_description(self) -> dict[str, object]:
-        """Describe the preparation of pictures."""
+        """Describe how pictures are preprocessed."""
         return {}
 
     @property
     def capabilities(self) -> Capabilities:
-        """Only embeddings of texts."""
+        """The capabilities of the encoder, which embeds only texts."""
         return Capabilities(
             embeds_texts=True, dim=self.dim, device=self.device, precision=self.precision
         )
 
     def facts(self) -> dict[str, str]:
-        """Describe what was built, by subject."""
+        """Describe the loaded model, as a dictionary from subject to text."""
         return hub.facts(self._model, self._model.tokenizer, None)
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to int64 of shape (n, columns), PAD after the end."""
+        """Tokenize texts to int64 with shape (n, columns). PAD follows the end of each text."""
         inputs = self._text_features(texts)
         masks = inputs["attention_mask"].bool()
         return frozen.padded(
@@ -226,7 +226,7 @@ class StEncoder(TextEncoder):
         )
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
-        """Shape (n, columns) to unit vectors of shape (n, dim)."""
+        """Convert tokens with shape (n, columns) to unit vectors with shape (n, dim)."""
         import torch
 
         ids = torch.from_numpy(frozen.resized(tokens)).to(self.device)
@@ -237,7 +237,7 @@ class StEncoder(TextEncoder):
         return self._embedded(inputs)
 
     def _text_features(self, texts: Sequence[str]) -> Mapping:
-        # In a dictionary, a text that looks like the address of a picture remains a text.
+        # In a dictionary, a text that looks like the address of a picture is still treated as text.
         return self._model.preprocess([{"text": text} for text in texts], prompt=self._prompt)
 
     def _embedded(self, features: "dict[str, torch.Tensor]") -> np.ndarray:
@@ -247,11 +247,11 @@ class StEncoder(TextEncoder):
 
 
 class StDualEncoder(StEncoder, DualEncoder):
-    """A model of sentence-transformers that embeds pictures and texts.
+    """A sentence-transformers model that embeds pictures and texts.
 
-    If a picture is only pixels to the model, pictures go in batches; a model with a chat template, or with a number
-    of patches that depends on the size, receives one at a time, so that neighbors in a batch cannot change an
-    embedding.
+    If the model takes only the pixels of a picture, pictures are encoded in batches. A model with a chat template, or
+    with a number of patches that depends on the size, receives one picture at a time, so that neighbors in a batch
+    cannot change an embedding.
     """
 
     def __init__(
@@ -271,7 +271,7 @@ class StDualEncoder(StEncoder, DualEncoder):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Embeddings of both sides."""
+        """The capabilities of the encoder, which embeds texts and pictures."""
         return replace(super().capabilities, embeds_images=True, image_dim=self.dim)
 
     def _note(self) -> str:
@@ -282,21 +282,21 @@ class StDualEncoder(StEncoder, DualEncoder):
         return {"preprocess": [type(processor).__name__, processor.to_dict()]}
 
     def facts(self) -> dict[str, str]:
-        """Describe what was built, by subject."""
+        """Describe the loaded model, as a dictionary from subject to text."""
         processor = self._model.processor.image_processor
         return hub.facts(self._model, self._model.tokenizer, processor)
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
-        """An RGB PIL image to float32 of shape (3, height, width); where pixels are not all that its
-        transformer is given, to uint8 of shape (height, width, 3).
+        """Convert an RGB PIL image to float32 with shape (3, height, width), or to uint8 with shape
+        (height, width, 3) if the model takes more than pixels.
         """
         if self._takes_pixels_alone:
             return self._picture_features(image)["pixel_values"][0].numpy()
         return np.asarray(image)
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
-        """Preprocessed images, shape (n, ...) or n arrays of several shapes, to unit vectors of shape
-        (n, dim).
+        """Convert preprocessed images, with shape (n, ...) or as n arrays with different shapes, to unit vectors with
+        shape (n, dim).
         """
         import torch
 
@@ -305,7 +305,7 @@ class StDualEncoder(StEncoder, DualEncoder):
             return self._embedded({"pixel_values": tensor, "modality": self._modality})
         rows: list[np.ndarray] = []
         for index, picture in enumerate(pixels):
-            if index and np.array_equal(picture, pixels[index - 1]):  # a batch is filled up so
+            if index and np.array_equal(picture, pixels[index - 1]):  # a batch is padded like this
                 rows.append(rows[-1])
                 continue
             features = self._picture_features(Image.fromarray(picture))

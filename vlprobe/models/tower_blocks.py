@@ -1,11 +1,11 @@
-"""OpenCLIP's towers on a processor, without the rows that no embedding depends on.
+"""Faster OpenCLIP towers for CPUs, which skip the rows that no embedding depends on.
 
-In a causal text tower a column depends on the text up to there: texts with the same beginning share these rows, and
-nothing is computed for columns after the end of a text. The last block of either tower only continues with the pooled
-row. For 1,200 captions of COCO and their rewordings a quarter of the rows is skipped. The arithmetic of each row is
-OpenCLIP's; numbers of rows are multiples of ROWS, so that a row's bits do not depend on how many others there are if
-one thread multiplies with AVX-512 (elsewhere less than a millionth does). Only for a processor: the savings on a GPU
-were not measured.
+In a causal text tower, a column depends only on the text before it. Texts with the same beginning therefore share rows,
+and nothing is computed for columns after the end of a text. The last block in either tower only continues with the
+pooled row. For 1,200 COCO captions and their rewordings, a quarter of the rows is skipped. The arithmetic for each row
+is the same as in OpenCLIP. The number of rows is a multiple of ROWS, so the bits of a row do not depend on the number
+of other rows if one thread multiplies with AVX-512 (elsewhere, they change by less than a millionth). The savings on a
+GPU were not measured.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,11 +15,11 @@ import numpy as np
 if TYPE_CHECKING:
     import torch
 
-ROWS = 16  # as `scoring.batches.BATCH_MULTIPLES` has it for pictures
+ROWS = 16  # the same as for pictures in `scoring.batches.BATCH_MULTIPLES`
 
 
 class TextRows(NamedTuple):
-    """The distinct beginnings of texts, a row each; texts that begin alike are neighbors."""
+    """The distinct beginnings of texts, one row each. Texts with the same beginning are neighbors."""
 
     first: np.ndarray  # first position of each row among texts x columns, shape (rows,)
     row_at: np.ndarray  # the row of each text and column, shape (texts, columns)
@@ -27,11 +27,11 @@ class TextRows(NamedTuple):
 
 
 def text_rows(tokens: np.ndarray, end: np.ndarray) -> TextRows:
-    """Return the rows of texts in lexical order of their tokens, filled up to a multiple of ROWS.
+    """Find the distinct rows in texts that are sorted by their tokens. Rows are padded to a multiple of ROWS.
 
     Args:
-        tokens: Shape (texts, columns).
-        end: The last column of each text that counts, shape (texts,).
+        tokens: The tokens, shape (texts, columns).
+        end: The last column that counts in each text, shape (texts,).
 
     >>> rows = text_rows(np.array([[7, 1, 9], [7, 2, 9]]), np.array([2, 2]))
     >>> rows.row_at.tolist(), rows.first[:6].tolist(), rows.pooled[:2].tolist()
@@ -51,7 +51,7 @@ def _filled_up(rows: np.ndarray) -> np.ndarray:
 
 
 def shares_beginnings(tower: Any) -> bool:
-    """Return whether a text tower is OpenCLIP's own, causal and made of plain blocks."""
+    """Return whether a text tower is OpenCLIP's own, is causal and consists of plain blocks."""
     import torch
 
     mask = getattr(tower, "attn_mask", None)
@@ -62,7 +62,7 @@ def shares_beginnings(tower: Any) -> bool:
 
 
 def pools_first_row(tower: Any) -> bool:
-    """Return whether an image tower is OpenCLIP's own, made of plain blocks, and pools the class token."""
+    """Return whether an image tower is OpenCLIP's own, consists of plain blocks and pools the class token."""
     from open_clip.transformer import VisionTransformer
 
     return (
@@ -94,8 +94,8 @@ def _has_plain_blocks(transformer: Any) -> bool:
 
 
 def encode_texts(tower: Any, tokens: np.ndarray, end: np.ndarray) -> "torch.Tensor":
-    """Embeddings of texts in lexical order, of a tower that `shares_beginnings`; not normalized,
-    shape (texts, dim). Arguments as for `text_rows`; there are as many columns as the longest text has.
+    """Embed sorted texts with a tower that `shares_beginnings`, shape (texts, dim), not normalized. The arguments
+    are the same as for `text_rows`, with as many columns as the longest text.
     """
     import torch
 
@@ -116,7 +116,7 @@ def encode_texts(tower: Any, tokens: np.ndarray, end: np.ndarray) -> "torch.Tens
 
 
 def encode_images(tower: Any, pixels: "torch.Tensor") -> "torch.Tensor":
-    """Embeddings of pictures, of a tower that `pools_first_row`; not normalized, shape (n, dim)."""
+    """Embed pictures with a tower that `pools_first_row`, shape (n, dim), not normalized."""
     import torch
 
     x = tower._embeds(pixels)
@@ -138,9 +138,10 @@ def _through(
     kept: "torch.Tensor | None",
     is_causal: bool,
 ) -> "torch.Tensor":
-    """Run rows, shape (rows, width), through one plain block.
+    """Run rows with shape (rows, width) through one plain block.
 
-    `row_at` is the row of each sequence and column; `kept`, the positions of the rows that continue (None: all).
+    `row_at` gives the row for each sequence and column. `kept` gives the positions of the rows that continue, or None
+    for all.
     """
     from torch.nn import functional
 

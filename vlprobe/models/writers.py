@@ -1,8 +1,8 @@
-"""Models that write texts: behind a server (http:URL#MODEL, chat completions), or on this machine.
+"""Models that write texts, behind a server (http:URL#MODEL, chat completions) or on this machine.
 
-hf-gen:OWNER/NAME and hf-gen:FOLDER are any model of transformers that continues texts and has a chat template, with
-or without pictures. It receives one prompt at a time: neighbors in a batch cannot change an answer. Prompts and
-answers have the form of OpenAI's chat completions.
+hf-gen:OWNER/NAME and hf-gen:FOLDER can be any transformers model that generates text and has a chat template, with
+or without picture input. It receives one prompt at a time, so that neighbors in a batch cannot change an answer.
+Prompts and answers have the form of OpenAI's chat completions.
 """
 
 import datetime
@@ -40,50 +40,50 @@ from vlprobe.types import Capabilities
 
 @dataclass(frozen=True)
 class Prompt:
-    """One question in words."""
+    """One prompt for a writer."""
 
     messages: Sequence[Message]
     temperature: float
-    seed: int  # of the draw of words, where the temperature is above 0
-    max_tokens: int  # of the answer
-    label: str  # its name in an error
+    seed: int  # the seed for sampling words if the temperature is above 0
+    max_tokens: int  # the maximum length of the answer
+    label: str  # its name in error messages
 
     @property
     def name(self) -> str:
-        """Key of its answer in the log of a writer: 32 hex digits of everything that can change it."""
+        """The key of the answer in a writer's log: 32 hex digits that depend on everything that can change it."""
         identifying = [list(map(dict, self.messages)), self.temperature, self.seed, self.max_tokens]
         content = json.dumps(identifying, sort_keys=True).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(content, digest_size=16).hexdigest()
 
     @property
     def tokens(self) -> int:
-        """Estimated number of tokens that are sent."""
+        """The estimated number of tokens in the prompt."""
         return sum(estimated_tokens(message["content"]) for message in self.messages)
 
 
 @dataclass(frozen=True)
 class WriterAnswer:
-    """Answer of a writer."""
+    """An answer from a writer."""
 
     text: str
     is_cut: bool  # whether it was stopped before its end
-    day: str  # on which it was written, such as 2026-11-23; "" if the server does not report it
+    day: str  # when it was written, such as 2026-11-23; "" if the server does not report it
 
 
 class WriterLog(AnswerLog):
-    """The answers of a writer, each kept under the name of its prompt; read from the disk once."""
+    """A log with the answers from a writer, stored by the name of the prompt. It is read from disk only once."""
 
     @cached_property  # the file is read once for all prompts
     def answers(self) -> dict[str, WriterAnswer]:
-        """Return the stored answers by the name of the prompt. Raises InvalidInput if a stored one is not valid."""
+        """The stored answers by the name of the prompt. Raises InvalidInput if a stored answer is not valid."""
         return {answer.questions[0]: _kept(answer.body) for answer in self}
 
     def reread(self) -> None:
-        """Discard the cached answers: another process may have written since."""
+        """Discard the cached answers, because another process may have added some."""
         self.__dict__.pop("answers", None)
 
     def append(self, questions: Sequence[str], body: str) -> None:
-        """Keep an answer. Raises InvalidInput if it cannot be written."""
+        """Store an answer. Raises InvalidInput if it cannot be written."""
         answers = self.answers
         super().append(questions, body)
         answers[questions[0]] = _kept(body)
@@ -95,13 +95,13 @@ def _kept(body: str) -> WriterAnswer:
 
 
 def answer_in(parsed: Reply, label: str) -> WriterAnswer:
-    """Return the text of a chat completion. Raises InvalidInput if it has none."""
+    """Return the answer in a chat completion. Raises InvalidInput if it has no text."""
     choice = reply.entries(parsed.content, "choices", label)[0]
     message = choice.get("message")
     text = message.get("content") if isinstance(message, dict) else None
     refusal = message.get("refusal") if isinstance(message, dict) else None
     if text is None and (isinstance(refusal, str) or choice.get("finish_reason") is not None):
-        text = ""  # it refuses, or its answer was filtered: an answer, and an empty one
+        text = ""  # the model refused or the answer was filtered, which counts as an empty answer
     if not isinstance(text, str) or files.SURROGATE.search(text):
         raise reply.strange(label, "its message has no 'content'")
     created = parsed.content.get("created")
@@ -111,18 +111,18 @@ def answer_in(parsed: Reply, label: str) -> WriterAnswer:
     return WriterAnswer(text, choice.get("finish_reason") == "length", day)
 
 
-VERSION = 1  # of the way in which it is prompted
+VERSION = 1  # changes with the way in which a local writer is prompted
 
 
 class LocalWriter:
-    """A model of transformers that writes.
+    """A transformers model that writes texts on this machine.
 
     Args:
         name: The name that the user typed.
-        model: On the CPU; it is moved to the device.
-        tokenizer: Its tokenizer, with or without the chat template.
+        model: The model on the CPU; it is moved to the device.
+        tokenizer: The tokenizer, with or without the chat template.
         template: The processor or the tokenizer, whichever has the chat template.
-        device: The return value of `frozen.pick_device`.
+        device: The device that `frozen.pick_device` returned.
         precision: The precision of the weights.
     """
 
@@ -150,19 +150,19 @@ class LocalWriter:
         self._model = model.to(device)
 
     def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
-        """Do nothing: a local writer costs no money."""
+        """Open the log with stored answers. The budget is ignored, because a local writer costs no money."""
         self._reporter = reporter
         folder = mine.path(cache, FOLDER) / pictures.digest(f"writes {self.digest}".encode())
         self.log = WriterLog(folder)
 
     def ask(self, prompts: Sequence[Prompt]) -> None:
-        """Answers, one after the other."""
+        """Answer the prompts one after another, and store the answers in the log."""
         for number, prompt in enumerate(prompts):
             self._reporter.update(f"Asking {self.name}", number, len(prompts))
             self.log.append((prompt.name,), self._answered(prompt))
 
     def _answered(self, prompt: Prompt) -> str:
-        """An answer as a server gives it."""
+        """Generate an answer, in the JSON format that a server would return."""
         import torch
         from transformers import GenerationConfig
 
@@ -199,7 +199,7 @@ class LocalWriter:
         return json.dumps(body | {"usage": usage}, ensure_ascii=False)
 
     def _written(self, prompt: Prompt) -> str:
-        """Return the prompt as the chat template lays it out."""
+        """Format a prompt with the chat template."""
         messages: list[dict[str, Any]] = [dict(message) for message in prompt.messages]
         if self._template is not self._tokenizer:  # a processor's template expects parts
             for message in messages:
@@ -210,7 +210,7 @@ class LocalWriter:
 
 
 def load_local(name: str, device: str = "auto", precision: str = "fp32") -> LocalWriter:
-    """Return the model of that name. Raises InvalidInput or MissingDependency."""
+    """Load a local writer by name. Raises InvalidInput or MissingDependency."""
     source = hub.locate(name, device, precision)
     import transformers
     from transformers.models.auto.modeling_auto import (
@@ -259,11 +259,11 @@ class ServedWriter(ServedModel):
 
     @property
     def capabilities(self) -> Capabilities:
-        """None of the capabilities that a probe needs."""
+        """The capabilities of a writer, which cannot be used by a probe."""
         return Capabilities(asks_server=True)
 
     def first_question(self) -> ServedQuestion:
-        """A word."""
+        """Build the first request, which asks for a single word to identify the model."""
         return self._question(FIRST)
 
     def _question(self, prompt: Prompt) -> ServedQuestion:
@@ -280,21 +280,21 @@ class ServedWriter(ServedModel):
         return ServedQuestion((prompt.name,), payload, prompt.tokens, prompt.label, received)
 
     def check(self, answer: Reply, question: ServedQuestion) -> None:
-        """Raise InvalidInput unless it has a text."""
+        """Raise InvalidInput unless the answer has a text."""
         answer_in(answer, question.label)
 
     def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
-        """Gets ready, and learns which model answers."""
+        """Open the log, and find out which model answers."""
         super().open(cache, budget, reporter)
         self.maker = f"{self.parsed.address.line}, answered by {self.facts()['answered by']}"
 
     @property
     def log(self) -> WriterLog:
-        """The kept answers. Raises InvalidInput before `open`."""
+        """The log of stored answers. Raises InvalidInput before `open` is called."""
         return cast(WriterLog, super().log)
 
     def ask(self, prompts: Sequence[Prompt]) -> None:
-        """Ask for answers, several at the same time."""
+        """Send several prompts at the same time, and store the answers in the log."""
         self._ask([self._question(prompt) for prompt in prompts])
 
 
@@ -302,7 +302,7 @@ Writer = LocalWriter | ServedWriter
 
 
 def answers_to(writer: Writer, prompts: Sequence[Prompt]) -> dict[str, WriterAnswer]:
-    """Return the answers to prompts, by name; prompts without a stored answer are sent."""
+    """Return the answers to prompts, by prompt name. Prompts without a stored answer are sent to the writer."""
     answers = writer.log.answers
     unanswered = {prompt.name: prompt for prompt in prompts if prompt.name not in answers}
     if unanswered:
@@ -311,8 +311,8 @@ def answers_to(writer: Writer, prompts: Sequence[Prompt]) -> dict[str, WriterAns
 
 
 def locked(writer: Writer) -> AbstractContextManager[None]:
-    """Return the lock that a process holds while it sends prompts to a writer; it raises InvalidInput if another
-    process does."""
+    """Return the lock that a process holds while it sends prompts to a writer. It raises InvalidInput if another
+    process holds the lock."""
 
     def refuse() -> None:
         raise InvalidInput(
@@ -324,10 +324,10 @@ def locked(writer: Writer) -> AbstractContextManager[None]:
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> Writer:
-    """Return the writer of that name without sending a request.
+    """Load a writer by name, without sending a request.
 
     Raises:
-        InvalidInput: it cannot write, or may not be used here.
+        InvalidInput: The model cannot write texts, or may not be used here.
         MissingDependency: transformers is not installed.
     """
     prefix = name.partition(":")[0]

@@ -1,1 +1,1 @@
-"""Imported answers in files: vectors and matrices, looked up by key."""
+"""Models that look up imported answers in files, as vectors or score matrices."""

@@ -1,6 +1,6 @@
-"""Arrays that NumPy saved: .npy files are mapped, archives are read into memory.
+"""Readers for arrays that NumPy saved. A .npy file is memory-mapped, and an archive is read into memory.
 
-NumPy's own checks compare the size in a header with the file before memory is used, and no object is unpickled.
+NumPy itself compares the size in a header with the file before it allocates memory, and no object is unpickled.
 """
 
 import hashlib
@@ -19,8 +19,8 @@ from vlprobe.models.score_table import MAX_BYTES, MAX_CELLS, MAX_TEXT_BYTES
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_outside
 
-BLOCK_BYTES = 16 << 20  # of an array that is read through
-# What NumPy, zipfile and its decompressors raise of damaged files
+BLOCK_BYTES = 16 << 20  # size of the blocks in which an array is read
+# Errors that NumPy, zipfile and its decompressors raise for damaged files
 DAMAGED = (
     *(ValueError, TypeError, KeyError, SyntaxError, tokenize.TokenError, RecursionError),
     *(OSError, EOFError, OverflowError, MemoryError, RuntimeError, NotImplementedError),
@@ -29,7 +29,7 @@ DAMAGED = (
 
 
 def check_readable(file: Path) -> int:
-    """Return the size of a regular file that may be read. Raises InvalidInput."""
+    """Check that a path is a regular file that may be read, and return its size. Raises InvalidInput."""
     refuse_outside(file)
     try:
         files.require_regular(file)
@@ -48,16 +48,16 @@ def check_file(
     expected: str,
     unlimited: Sequence[str] = (),
 ) -> None:
-    """Raise InvalidInput if a file cannot be one of answers: its ending, its size, its place.
+    """Raise InvalidInput if a file cannot hold answers because of its suffix, size or location.
 
     Args:
-        file: Its path.
-        suffixes: All endings.
-        texts: The endings of text files, which take many times their size in memory.
-        expected: The content in words, for an error.
-        unlimited: The endings of files of any size.
+        file: The path of the file.
+        suffixes: All allowed suffixes.
+        texts: The suffixes of text files, which take many times their size in memory.
+        expected: A description of the expected content, for error messages.
+        unlimited: The suffixes of files that may have any size.
     """
-    refuse_outside(file)  # before the ending, so that a path outside the roots reveals nothing
+    refuse_outside(file)  # before the suffix, so that a path outside the roots reveals nothing
     suffix = file.suffix.lower()
     if suffix not in suffixes:
         raise InvalidInput(
@@ -74,28 +74,30 @@ def check_file(
 
 
 def file_digest(file: Path) -> str:
-    """Return 32 hex digits that name the bytes of a file of any size."""
+    """Return a digest (32 hex digits) of the bytes in a file of any size."""
     with file.open("rb") as handle:
         return hashlib.file_digest(handle, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def mapped(file: Path) -> np.ndarray:
-    """Map a .npy file, read-only. Raises InvalidInput."""
+    """Memory-map a .npy file as read-only. Raises InvalidInput."""
     check_readable(file)
     try:
-        with np.errstate(over="ignore"):  # of a shape beyond any memory, which is an error then
+        with np.errstate(
+            over="ignore"
+        ):  # a shape beyond any memory overflows, then raises an error
             return np.lib.format.open_memmap(file, "r")
     except DAMAGED as error:
         raise _damaged(file, error) from None
 
 
 def read_archive(file: Path, required: Sequence[str] = (), ids: str = "") -> dict[str, np.ndarray]:
-    """Read all arrays of an .npz file, by name. Raises InvalidInput, also if it lacks a required one.
+    """Read all arrays in an .npz file, by name. Raises InvalidInput, also if a required array is missing.
 
     Args:
-        file: Its path.
-        required: Names of arrays.
-        ids: The names of optional arrays of ids in words, for an error.
+        file: The path of the file.
+        required: The names of required arrays.
+        ids: The names of optional arrays with ids, as text for error messages.
     """
     check_readable(file)
     try:
@@ -123,7 +125,7 @@ def read_archive(file: Path, required: Sequence[str] = (), ids: str = "") -> dic
 
 
 def ids_in(file: Path, arrays: Mapping[str, np.ndarray], name: str) -> list[str] | None:
-    """Return the ids in an array of an archive, None if it does not exist. Raises InvalidInput."""
+    """Return the ids in one of the arrays of an archive, or None if the array is missing. Raises InvalidInput."""
     ids = arrays.get(name)
     if ids is None:
         return None
@@ -139,7 +141,7 @@ def ids_in(file: Path, arrays: Mapping[str, np.ndarray], name: str) -> list[str]
 
 
 def row_blocks(array: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield blocks of rows as float64 of at most BLOCK_BYTES, with the number of their first row."""
+    """Yield blocks of rows as float64, at most BLOCK_BYTES each, with the number of the first row in the block."""
     size = max(1, BLOCK_BYTES // (8 * max(math.prod(array.shape[1:]), 1)))
     for start in range(0, len(array), size):
         yield start, np.asarray(array[start : start + size], dtype=np.float64)

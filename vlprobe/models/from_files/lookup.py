@@ -1,4 +1,4 @@
-"""Models that are files, PREFIX:FILE with options after plus signs: names, and the rows of pictures and texts."""
+"""Base classes for models that are files (PREFIX:FILE with options after plus signs), and a parser for their names."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,15 +22,15 @@ Rows = tuple[Mapping[str, int] | None, int, frozenset[int]]
 def parse_options(
     name: str, pattern: re.Pattern[str], expected: str
 ) -> tuple[Path, list[re.Match[str]]]:
-    """Split a name into its file and its options in order. A path that exists as written may contain a plus sign.
+    """Split a name into a file and a list of options. A path that exists as written may contain a plus sign.
 
     Args:
         name: The name that the user typed.
         pattern: The pattern that a complete option matches.
-        expected: The options in words, for an error.
+        expected: A description of the options, for error messages.
 
     Raises:
-        InvalidInput: no file is named, or the text after a plus sign is not an option.
+        InvalidInput: The name has no file, or the text after a plus sign is not an option.
     """
     prefix, _, text = name.partition(":")
     if not text:
@@ -48,7 +48,7 @@ def parse_options(
 
 
 class _Sought(NamedTuple):
-    """Result of the lookup for the inputs of one side."""
+    """The result of looking up all inputs on one side."""
 
     n_asked: int
     n_missing: int
@@ -56,27 +56,27 @@ class _Sought(NamedTuple):
 
 
 class CosineLookup(Lookup):
-    """A Lookup of unit vectors, which are compared by their cosine."""
+    """A Lookup with unit vectors, which are compared by their cosines."""
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Cosines of all with all."""
+        """Return the cosine for every pair of a left row and a right row."""
         return similarity_matrix(left, right)
 
     def paired(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Cosines row by row."""
+        """Return the cosine of each left row with the right row at the same position."""
         rows = np.arange(len(left))
         return cosines(left, rows, right, rows)
 
 
 class BoundLookup(Lookup):
-    """A Lookup that binds by key or by position.
+    """A Lookup that finds the rows for inputs by key or by position.
 
     Args:
         name: The name of the model.
-        file: The file name for errors.
-        rows: For each side, "pictures" and "texts": row by key (None: in the order of the inputs), the number of
-        rows, and the empty rows.
-        is_partial: Treat missing rows as unknown instead of rejecting them.
+        file: The file name for error messages.
+        rows: For each side, "pictures" and "texts": the row for each key (None: rows are in the order of the inputs),
+            the number of rows, and the set of empty rows.
+        is_partial: Whether to treat missing rows as unknown instead of rejecting them.
     """
 
     def __init__(self, name: str, file: str, rows: Mapping[str, Rows], is_partial: bool) -> None:
@@ -87,28 +87,28 @@ class BoundLookup(Lookup):
 
     @property
     def file(self) -> Path:
-        """The file of answers, or their folder."""
+        """The file or folder that holds the answers."""
         return Path(self._file)
 
     @property
     def is_bound(self) -> bool:
-        """Return whether it knows which rows are whose."""
+        """Whether rows have been assigned to the inputs of a run."""
         return bool(self._bound_to)
 
     def tokenize(self, texts: Sequence[str]) -> NoReturn:
-        """Raise InvalidInput: a file reads no text."""
+        """Raise InvalidInput, because a file cannot tokenize text."""
         raise InvalidInput(
             f"'{self.name}' only has embeddings for the pictures and texts in its file. "
             "Choose a model to embed other texts."
         )
 
     def bound_rows(self) -> list[np.ndarray]:
-        """Return the rows of all pictures and of all texts that are bound and present, in ascending order."""
+        """Return the rows assigned to pictures and the rows assigned to texts, each in ascending order."""
         sides = (self._row_of_picture, self._row_of_text)
         return [np.array(sorted({*row_of.values()} - {-1}), np.int64) for row_of in sides]
 
     def bind(self, inputs: Inputs, key: str, *, is_gallery: bool) -> str:
-        """Find the rows of a run's pictures and texts; see `types.Lookup`."""
+        """Find the rows for the pictures and texts in a run; see `types.Lookup`."""
         if self._bound_to == f"{key} {is_gallery}":
             return self._note
         self._bound_to = ""
@@ -125,13 +125,13 @@ class BoundLookup(Lookup):
         return self._note
 
     def check_bound(self, is_gallery: bool) -> str:
-        """Return a further note on the rows that were found. Raises InvalidInput if they cannot be used."""
+        """Return an additional note about the rows that were found. Raises InvalidInput if they cannot be used."""
         return ""
 
     def _find(
         self, side: str, keys_of_names: Iterable[tuple[str, Sequence[str]]], row_of: dict[str, int]
     ) -> _Sought:
-        """Fill `row_of`; a missing input has the row -1."""
+        """Fill `row_of` with the row for each input, or -1 for a missing input."""
         rows, n_rows, empty = self._rows[side]
         place_of: dict[str, int] = {}
         missing: set[str] = set()
@@ -166,7 +166,7 @@ class BoundLookup(Lookup):
         return _Sought(len(place_of), len(missing), first_missing)
 
     def _note_on_missing(self, sought: Mapping[str, _Sought], is_gallery: bool) -> str:
-        """Return a note for readers. Raises InvalidInput if rows are missing and not allowed to be."""
+        """Return a note about missing rows. Raises InvalidInput if rows are missing but required."""
         lacking = {side: of_side for side, of_side in sought.items() if of_side.n_missing}
         counts = " and ".join(
             f"{of_side.n_missing:,} of {of_side.n_asked:,} {side}"
@@ -191,15 +191,15 @@ class BoundLookup(Lookup):
         return f"{counts} are missing: their cases are unknown"
 
     def text_vectors(self, texts: Sequence[str]) -> np.ndarray:
-        """Float32 of shape (n, dim), NaN if the file has none."""
+        """Return the vectors for texts, float32 with shape (n, dim), NaN for texts that are not in the file."""
         rows = [self._row_of_text.get(text_id(text), -1) for text in texts]
         return self.vectors_of_rows("texts", np.array(rows, dtype=np.int64))
 
     def image_vectors(self, images: Sequence[Picture]) -> np.ndarray:
-        """Float32 of shape (n, dim), NaN if the file has none."""
+        """Return the vectors for pictures, float32 with shape (n, dim), NaN for pictures that are not in the file."""
         rows = [self._row_of_picture.get(picture.name, -1) for picture in images]
         return self.vectors_of_rows("pictures", np.array(rows, dtype=np.int64))
 
     def vectors_of_rows(self, side: str, rows: np.ndarray) -> np.ndarray:
-        """Rows of the file to vectors; NaN for a negative row."""
+        """Return the vectors in the given rows of the file, NaN for a negative row number."""
         raise NotImplementedError

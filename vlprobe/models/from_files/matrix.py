@@ -1,9 +1,9 @@
-"""Imported scores of every picture with every text: a memory-mapped matrix.
+"""Imported scores for every picture and text, in a memory-mapped matrix.
 
-FOLDER      scores.npy, one row per picture and one column per text, in the order of the files that
-            `vlprobe ask` wrote next to it
-.npy        the same by position
-.npz        `scores`; with `picture_ids` and `text_ids` in any order
+FOLDER      scores.npy, with one row per picture and one column per text, in the order of the files
+            that `vlprobe ask` wrote to the same folder
+.npy        the same matrix, with rows and columns by position
+.npz        the array `scores`; with `picture_ids` and `text_ids`, in any order
 """
 
 import json
@@ -22,11 +22,11 @@ from vlprobe.types import Capabilities, ScoreType
 
 SIDES = ("pictures", "texts")
 NO_CELLS = frozenset[int]()
-MOST_PLACES = 1 << 24  # that float32 can distinguish
+MOST_PLACES = 1 << 24  # float32 can distinguish this many positions
 
 
 def check(path: Path) -> None:
-    """Raise InvalidInput if the path cannot be a matrix."""
+    """Raise InvalidInput if the path cannot be a score matrix."""
     if path.is_dir():
         arrays.mapped(path / "scores.npy")
     elif path.suffix.lower() not in (".npy", ".npz"):
@@ -46,15 +46,15 @@ def load(
     mapping: Mapping[str, str],
     is_partial: bool,
 ) -> "ScoreMatrix":
-    """Load the matrix in a file. Raises InvalidInput.
+    """Load a score matrix as a model. Raises InvalidInput.
 
     Args:
-        name: Of the model.
+        name: The name of the model.
         path: A file or a folder.
         scale: The scale of the scores.
-        bounds: The minimum and maximum; None: no bounds.
-        mapping: For an archive: the name of the array `score`.
-        is_partial: Treat missing scores as unknown instead of rejecting them.
+        bounds: The minimum and maximum of a score, or None for no bounds.
+        mapping: For an archive, the name of the array with scores, under the key `score`.
+        is_partial: Whether to treat missing scores as unknown instead of rejecting them.
     """
     check(path)
     keys: dict[str, list[str] | None] = dict.fromkeys(SIDES)
@@ -101,10 +101,10 @@ def _require_matrix(
 
 
 class ScoreMatrix(BoundLookup):
-    """A model that looks up the score of any picture with any text of a matrix.
+    """A model that looks up the score for any picture and text in a matrix.
 
-    The vector of a picture or text is its side and its place: only `similarity` and `paired` can
-    make something of it.
+    The vector for a picture or text holds its side and its position in the matrix, so only `similarity`
+    and `paired` can interpret it.
     """
 
     def __init__(
@@ -126,13 +126,13 @@ class ScoreMatrix(BoundLookup):
 
     @property
     def capabilities(self) -> Capabilities:
-        """A score of every picture with every text."""
+        """The capabilities of the matrix, which has a score for every picture and text."""
         return Capabilities(
             looks_up=True, has_matrix=True, dim=2, image_dim=2, score_type=self._scale
         )
 
     def facts(self) -> dict[str, str]:
-        """Describe the contents of the file, by subject."""
+        """Describe the contents of the file, as a dictionary from subject to text."""
         n_pictures, n_texts = self._matrix.shape
         return {
             "architecture": "none: scores from a file",
@@ -141,7 +141,7 @@ class ScoreMatrix(BoundLookup):
         }
 
     def check_bound(self, is_gallery: bool) -> str:
-        """Scores that are NaN also count as missing."""
+        """Return a note about scores that are NaN, which count as missing. Raises InvalidInput if they are required."""
         images, texts = self.bound_rows()
         if not len(images):
             raise InvalidInput(
@@ -172,12 +172,12 @@ class ScoreMatrix(BoundLookup):
         return f"{count} are missing: cases that need them are unknown"
 
     def vectors_of_rows(self, side: str, rows: np.ndarray) -> np.ndarray:
-        """Side and place of each, float32 of shape (n, 2); NaN for a negative row."""
+        """Return the side and the position of each row, float32 with shape (n, 2), NaN for a negative row number."""
         addresses = np.stack([np.full(len(rows), SIDES.index(side)), rows], axis=1)
         return np.where(rows[:, None] < 0, np.nan, addresses).astype(np.float32)
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Scores of all with all, float32 of shape (n, m)."""
+        """Return the score for every pair of a left and a right input, float32 with shape (n, m)."""
         if len(left) and left[0, 0] == SIDES.index("texts"):
             return self.similarity(right, left).T
         images, texts = left[:, 1].astype(np.int64), right[:, 1].astype(np.int64)
@@ -190,7 +190,7 @@ class ScoreMatrix(BoundLookup):
         return scores
 
     def paired(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Score row by row, NaN if one side is not in the file."""
+        """Return the score for each left input and the right input at the same position, NaN if one is unknown."""
         is_known = ~(np.isnan(left[:, 1]) | np.isnan(right[:, 1]))
         scores = np.full(len(left), np.nan, dtype=np.float32)
         images, texts = (side[is_known, 1].astype(np.int64) for side in (left, right))

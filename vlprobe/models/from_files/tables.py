@@ -1,4 +1,4 @@
-"""Tables of answers, column by column: Parquet, JSON, JSON lines, CSV and TSV. Names of columns are in lower case."""
+"""Readers for answer tables in Parquet, JSON, JSON lines, CSV and TSV. Column names are converted to lowercase."""
 
 import csv
 import io
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_COLUMNS = 10_000
-MOST_BYTES = 16 * MAX_CELLS  # of numbers and lists in Parquet
-NUMBERED = re.compile(r"([a-z]*_?)([0-9]{1,5})")  # a column of numbers: e0, dim_12, 3
+MOST_BYTES = 16 * MAX_CELLS  # limit for numbers and lists in Parquet
+NUMBERED = re.compile(r"([a-z]*_?)([0-9]{1,5})")  # a column with numbers, such as e0, dim_12 or 3
 NO_NUMBER = ["", "None", "nan", "NaN"]
-BLOCK_BYTES = 32 << 20  # of a CSV file at a time: a row must fit
+BLOCK_BYTES = 32 << 20  # bytes of a CSV file that are parsed at a time; one row must fit
 
 
 def lower_names(file: Path, names: Sequence[str]) -> list[str]:
-    """Return the names in lower case. Raises InvalidInput if two are the same then."""
+    """Return column names in lowercase. Raises InvalidInput if two names become equal."""
     lowered = [name.strip().lower() for name in names]
     if len(set(lowered)) < len(lowered):
         raise InvalidInput(f"'{file}' has duplicate column names: {', '.join(names)}. Rename one.")
@@ -33,12 +33,13 @@ def lower_names(file: Path, names: Sequence[str]) -> list[str]:
 def read_columns(
     file: Path, expected: str, choose: Callable[[Sequence[str]], Sequence[str]]
 ) -> "Mapping[str, list[object] | pa.ChunkedArray]":
-    """Read columns of .parquet, .csv and .tsv, or all of .jsonl: see the functions below.
+    """Read the chosen columns from a .parquet, .csv or .tsv table, or all columns from .jsonl.
 
     Args:
-        file: A table.
-        expected: The columns in words, for an error.
-        choose: From the names of all columns, in lower case, to those to read, the first one of keys.
+        file: The path of the table.
+        expected: A description of the expected columns, for error messages.
+        choose: A function that takes all column names in lowercase and returns the names of the columns to read, with
+            the key column first.
     """
     suffix = file.suffix.lower()
     if suffix == ".parquet":
@@ -47,14 +48,14 @@ def read_columns(
 
 
 def read_objects(file: Path, expected: str) -> dict[str, list[object]]:
-    """Read the columns of an array of JSON objects, or of JSON lines; None if an object has no such field.
+    """Read an array of JSON objects, or JSON lines, as columns. A field that an object lacks becomes None.
 
     Args:
-        file: .json or .jsonl.
-        expected: The columns in words, for an error.
+        file: The path of a .json or .jsonl file.
+        expected: A description of the expected columns, for error messages.
 
     Raises:
-        InvalidInput: damaged, something else than objects, or more than MAX_COLUMNS names.
+        InvalidInput: The file is damaged, has rows that are not objects, or has more than MAX_COLUMNS names.
     """
     rows = read_records(file)
     rows = rows if isinstance(rows, list) else [rows]
@@ -76,14 +77,15 @@ def read_objects(file: Path, expected: str) -> dict[str, list[object]]:
 def read_parquet(
     file: Path, choose: "Callable[[Mapping[str, pa.DataType]], Sequence[str]]"
 ) -> "dict[str, pa.ChunkedArray]":
-    """Read columns of a Parquet file: texts as dictionaries, everything validated and of bounded size.
+    """Read columns from a Parquet file. Texts are read as dictionaries, and all data is validated and limited in size.
 
     Args:
-        file: .parquet.
-        choose: From the types of all columns, by their names in lower case, to the names of those to read.
+        file: The path of a .parquet file.
+        choose: A function that takes the type of each column, by its name in lowercase, and returns the names of the
+            columns to read.
 
     Raises:
-        InvalidInput: damaged, or of more than MAX_ROWS rows, MAX_CELLS values or MOST_BYTES.
+        InvalidInput: The file is damaged, or has more than MAX_ROWS rows, MAX_CELLS values or MOST_BYTES bytes.
     """
     import pyarrow as pa
 
@@ -114,14 +116,16 @@ def read_parquet(
 def read_separated(
     file: Path, choose: Callable[[Sequence[str]], Sequence[str]]
 ) -> "dict[str, pa.ChunkedArray]":
-    """Read columns of a CSV or TSV file: those named as NUMBERED are numbers, null where empty, but the first is text.
+    """Read columns from a CSV or TSV file. Columns whose names match NUMBERED hold numbers, null if a field is empty;
+    all others, and the first chosen column, hold text.
 
     Args:
-        file: .csv or .tsv.
-        choose: From the names of all columns, in lower case, to those to read, the first one of keys.
+        file: The path of a .csv or .tsv file.
+        choose: A function that takes all column names in lowercase and returns the names of the columns to read, with
+            the key column first.
 
     Raises:
-        InvalidInput: not UTF-8, a row with more or fewer fields than columns, or a text in place of a number.
+        InvalidInput: The file is not UTF-8, a row has the wrong number of fields, or a number column contains text.
     """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
@@ -136,7 +140,7 @@ def read_separated(
         types[chosen[0]] = pa.string()
         table = arrow_csv.read_csv(
             io.BytesIO(text.encode()),
-            arrow_csv.ReadOptions(  # one thread: its errors name the row
+            arrow_csv.ReadOptions(  # one thread, because its errors name the row
                 column_names=lowered, skip_rows=1, use_threads=False, block_size=BLOCK_BYTES
             ),
             arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),

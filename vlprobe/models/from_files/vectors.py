@@ -1,16 +1,16 @@
-"""Files of embeddings: vectors of pictures and of texts, in seven forms.
+"""Readers for embedding files, which hold vectors for pictures and texts in one of seven formats.
 
-    FOLDER      pictures.npy and texts.npy, one row each, memory-mapped; pictures.parquet (or
+    FOLDER      pictures.npy and texts.npy, one row per input, memory-mapped; pictures.parquet (or
                 .jsonl, .csv) and texts.parquet, as `vlprobe ask` writes them, assign rows to inputs
     .npy        shape (2, n, dim): pictures first, texts second
-    .npz        arrays `pictures` and `texts`, each with `picture_ids` and `text_ids` if present
+    .npz        arrays `pictures` and `texts`, with optional `picture_ids` and `text_ids`
     .csv .tsv .jsonl .parquet
                 one row per picture or text: its id in a column `id` (or key, label, picture, image, file, text,
-                caption), its vector in a column `embedding` (or vector: a list, in a table written as JSON), or
+                caption), its vector in a column `embedding` or `vector` (a list; in text tables, as JSON), or
                 one number per column: e0, e1, ...
 
-Rows without ids are in the order in which `vlprobe ask` writes pictures and texts. A row of NaN, or
-without a vector, is missing. Files are never executed or unpickled.
+Rows without ids must be in the order in which `vlprobe ask` writes pictures and texts. A row with only NaN,
+or without a vector, marks a missing embedding. Files are never executed or unpickled.
 """
 
 import json
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 TABLES = (".parquet", ".jsonl", ".csv", ".tsv")
 SUFFIXES = (".npy", ".npz", *TABLES)
 SIDES = ("pictures", "texts")
-NEAR, EXACT = 1e-3, 1e-5  # how far from 1 a length may be: of half precision, of single
+NEAR, EXACT = 1e-3, 1e-5  # how far a length may be from 1 in half and in single precision
 KEYS = ("id", "key", "label", "picture", "image", "file", "text", "caption")
 VECTORS = ("embedding", "vector")
 EXPECTED = "an id and an embedding; say which columns these are: +key=COLUMN+vector=COLUMN"
@@ -44,15 +44,15 @@ Side = tuple[np.ndarray, Sequence[str] | None]  # vectors, and the key of each
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Vectors of one side, or of both."""
+    """The vectors for one side, or for both sides."""
 
     file: Path
-    array: np.ndarray  # of shape (n, dim), on the disk or in memory
-    rows: Mapping[str, int] | None  # by key; None: in the order of the inputs
+    array: np.ndarray  # shape (n, dim), on disk or in memory
+    rows: Mapping[str, int] | None  # the row for each key; None: in the order of the inputs
     missing: frozenset[int]  # rows that are NaN
 
     def get(self, rows: np.ndarray) -> np.ndarray:
-        """Unit vectors, float32 of shape (len(rows), dim); a negative row is NaN."""
+        """Return the unit vectors in the given rows, float32, shape (len(rows), dim), NaN for a negative row number."""
         vectors = np.full((len(rows), self.array.shape[1]), np.nan, dtype=np.float32)
         row_places = np.flatnonzero(rows >= 0)
         size = max(1, arrays.BLOCK_BYTES // (8 * max(self.array.shape[1], 1)))
@@ -63,7 +63,7 @@ class Vectors:
 
 
 def units(vectors: np.ndarray) -> np.ndarray:
-    """Scale rows to length 1, in float64; rows that have it in single precision stay as they are."""
+    """Scale rows to length 1, in float64. Rows with length 1 within single precision are not changed."""
     vectors = np.asarray(vectors, dtype=np.float64)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     off = np.abs(lengths - 1) > EXACT
@@ -71,17 +71,17 @@ def units(vectors: np.ndarray) -> np.ndarray:
 
 
 def read(path: Path, mapping: Mapping[str, str], normalise: bool) -> tuple[dict[str, Vectors], str]:
-    """Return the vectors of a file by side, and the digest of all bytes that they come from.
+    """Read the vectors in a file for each side, and compute a digest of all bytes that were read.
 
     Args:
-        path: A file, or a folder.
-        mapping: The names of columns or arrays: key, vector, pictures, texts, picture_ids,
+        path: A file or a folder.
+        mapping: The names of columns or arrays, for key, vector, pictures, texts, picture_ids and
             text_ids.
         normalise: Whether vectors may have any length.
 
     Raises:
-        InvalidInput: it cannot be read, is damaged, or holds something else; one line that names
-            file and row.
+        InvalidInput: The file cannot be read, is damaged, or does not hold vectors. The one-line message
+            names the file and the row.
     """
     check(path)
     suffix = path.suffix.lower()
@@ -106,7 +106,7 @@ def read(path: Path, mapping: Mapping[str, str], normalise: bool) -> tuple[dict[
 
 
 def check(path: Path) -> None:
-    """Raise InvalidInput if the path cannot hold embeddings: wrong ending, size or place."""
+    """Raise InvalidInput if a path cannot hold embeddings because of its suffix, size or location."""
     refuse_outside(path)
     if path.is_dir():
         if not files.is_file(path / "texts.npy"):
@@ -124,7 +124,7 @@ def check(path: Path) -> None:
 
 
 def ids_beside(folder: Path, side: str) -> list[str] | None:
-    """Return the ids of a side in the table of its name, as `vlprobe ask` writes it; None if there is none."""
+    """Return the ids for one side from the table that `vlprobe ask` writes, or None if there is no such table."""
     table = next(filter(files.is_file, (folder / f"{side}{suffix}" for suffix in TABLES)), None)
     if table is None:
         return None
@@ -184,15 +184,16 @@ def _archive(path: Path, mapping: Mapping[str, str]) -> dict[str, Side]:
 
 
 def read_vectors(path: Path, mapping: Mapping[str, str]) -> tuple[np.ndarray, list[str]]:
-    """Read the vectors of a table, float32 of shape (n, dim) and NaN if there is none, and the key
-    of each.
+    """Read the vectors in a table, float32 with shape (n, dim) and NaN for a missing vector, and the key
+    of each vector.
 
     Args:
-        path: A table.
-        mapping: The names of the columns `key` and `vector`. Without it, the usual names are tried.
+        path: The path of the table.
+        mapping: The names of the columns `key` and `vector`. If one is missing, the usual names are tried.
 
     Raises:
-        InvalidInput: other columns, no vectors, vectors of different lengths, or a damaged file.
+        InvalidInput: The table has unknown columns, no vectors, or vectors with different dimensions, or the
+            file is damaged.
     """
     columns = tables.read_columns(path, EXPECTED, lambda names: _columns(path, names, mapping))
     key, *names = _columns(path, list(columns), mapping)
@@ -210,7 +211,7 @@ def read_vectors(path: Path, mapping: Mapping[str, str]) -> tuple[np.ndarray, li
 
 
 def _columns(path: Path, names: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
-    """Return the column of keys, then that of the vectors or those of their numbers."""
+    """Return the name of the key column, followed by the vector column or by the columns with single numbers."""
     key = mapping.get("key", "").lower() or next((name for name in KEYS if name in names), "")
     vector = mapping.get("vector", "").lower()
     vector = vector or next((name for name in VECTORS if name in names), "")
@@ -247,7 +248,7 @@ def _keys(path: Path, column: "list[object] | pa.ChunkedArray") -> list[str]:
 
 
 def _vector(path: Path, number: int, cells: object) -> np.ndarray:
-    """Return a row's vector, float32; empty if it has none."""
+    """Parse the vector in a row, float32. A row without a vector gives an empty array."""
     try:
         if isinstance(cells, str) and cells.strip():
             cells = files.parse_json(cells)
@@ -267,7 +268,7 @@ def _vector(path: Path, number: int, cells: object) -> np.ndarray:
 
 
 def _stacked(path: Path, vectors: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the vectors as rows, NaN if there is none."""
+    """Stack vectors as rows. A missing vector becomes a row with NaN."""
     widths = {len(vector) for vector in vectors} - {0}
     if len(widths) != 1:
         row = next((n for n, v in enumerate(vectors) if len(v) not in (0, len(vectors[0]))), 0)
@@ -280,7 +281,7 @@ def _stacked(path: Path, vectors: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _arrow_vectors(path: Path, columns: "Sequence[pa.ChunkedArray]") -> np.ndarray:
-    """Columns of numbers, or one of lists, as vectors."""
+    """Convert several number columns, or one list column, to vectors."""
     import pyarrow as pa
 
     if len(columns) > 1 or not pa.types.is_nested(columns[0].type):
@@ -296,7 +297,7 @@ def _arrow_vectors(path: Path, columns: "Sequence[pa.ChunkedArray]") -> np.ndarr
 
 
 def _checked(file: Path, array: np.ndarray, keys: Sequence[str] | None, normalise: bool) -> Vectors:
-    """Return the vectors, if each of them is one of a finite length that it may have."""
+    """Check that every vector is finite and has a valid length. Raises InvalidInput."""
     if array.ndim != 2 or not array.shape[1] or array.dtype.kind not in "fiu":
         raise InvalidInput(
             f"'{file}' holds {array.dtype} of shape {array.shape}. Expected one vector per row."
