@@ -114,7 +114,7 @@ def _claim(folder: Path, identity: Mapping[str, object]) -> None:
 def _write_captions(
     context: RunContext, folder: Path, name_of: Mapping[str, str]
 ) -> dict[str, dict[str, object]]:
-    """Write the altered captions. Returns the rule, the number of pictures and the skipped ones by file name."""
+    """Write the altered captions. Returns each file's rule, number of pictures and skipped pictures, by file name."""
     by_rule = layouts(context.read_cases, name_of)
     if not by_rule:
         return {}

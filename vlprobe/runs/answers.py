@@ -101,7 +101,9 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
 
 
 def spread_sample(context: RunContext) -> list[Item]:
-    """Sample items for the similarity spread, reproducibly for a given seed. Each picture occurs at most once."""
+    """Sample the items from which the similarity spread is computed. The same seed always gives the same items, and
+    each picture occurs at most once.
+    """
 
     def rank(item: Item) -> bytes:
         return hashlib.sha256(f"{context.run.seed}/spread/{item.id}".encode()).digest()
@@ -155,7 +157,7 @@ def judge_parts(
 
 
 def _scores_table(run_key: str, block: ScoredBlock, rows: pd.DataFrame) -> pa.Table:
-    """Build a block of the stored score table. `rows` are the block's rows after preparation by the probe."""
+    """Build one block of the score table to store. `rows` are the block's rows as prepared by the probe."""
     bins = rows["strength_bin"].tolist() if "strength_bin" in rows else [""] * len(rows)
     return pa.table(
         {
@@ -233,7 +235,7 @@ class _ScoredParts:
         return scores
 
     def _rows(self, cases: pa.Table, scores: pa.Table) -> pd.DataFrame:
-        """Build the input for the metrics: codes for the resampling unit and the group, and one column per tag."""
+        """Build the table that the metrics read, with columns for resampling units, groups and tags."""
         item_code = cases["item_code"].to_numpy()
         words = {
             name: cases[name].combine_chunks().dictionary_encode()

@@ -35,7 +35,7 @@ class Consensus(NamedTuple):
 
     @property
     def chance_of_two(self) -> float:
-        """Return the share expected if every encoder chose one of the caption's nouns at random."""
+        """Return the share of captions on which two encoders would agree if each chose one of the nouns at random."""
         return float(self.agreement.loc[self.agreement["encoders"] >= 2, "by_chance"].sum())
 
 
@@ -45,14 +45,14 @@ def consensus(
     seed: int = 42,
     all_words: bool = False,
 ) -> Consensus:
-    """Find the least influential noun in each caption for each encoder, by 1 - cos(f(C), f(C
-    without it)).
+    """Find the noun in each caption that influences each encoder least, and count how often the encoders agree. The
+    influence of a noun on the encoder f in the caption C is 1 - cos(f(C), f(C without the noun)).
 
     Args:
         captions: Captions for each picture, by item id.
         encoders: At least two encoders, each with one vote.
         seed: Seed for breaking ties, as in a run with the same encoders.
-        all_words: Whether to consider all words; the paper scores all words and replaces nouns.
+        all_words: Whether to consider all words instead of only nouns. The paper scores all words and replaces nouns.
 
     Raises:
         InvalidInput: there are fewer than two encoders, or no caption has a noun.

@@ -1,4 +1,5 @@
-"""Executors: they score a run part by part and write the scores to the store. `LocalExecutor` uses this process.
+"""Executors, which score a run one part at a time and write the scores to the store. `LocalExecutor` uses this
+process.
 
 A model with imported answers is first bound to the pictures and texts in the run. Several runs of
 one model share the embeddings of recurring texts.

@@ -1,4 +1,4 @@
-"""Job files, validated when they are read: a value with an unexpected type counts as damage.
+"""Files that describe a job. They are validated when read: a value with an unexpected type counts as damage.
 
     cache/jobs/<id>/request.json    the fields of a run or training request, or several run
                                     requests as `requests`; and `created`
@@ -43,7 +43,7 @@ Content = TypeVar("Content")
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The last state that a job's process wrote."""
+    """The state and progress that a job's process last wrote to the status file."""
 
     state: Literal["queued", "running", "done", "failed", "cancelled", "dead"]
     label: str = ""
@@ -214,7 +214,7 @@ WRITE_EVERY = 0.3  # seconds between two writes of the status
 
 
 class Cancelled(VlprobeError):
-    """Raised inside a job at the next batch after it was asked to stop."""
+    """Raised in a job at its next batch after a user asked it to stop."""
 
 
 class JobReport(Progress):
@@ -243,7 +243,7 @@ class JobReport(Progress):
             self.write("running", label=label, done=done, total=total)
 
     def begin_run(self, keys: RunKeys) -> None:
-        """Record the keys of the run that starts, for the next status."""
+        """Remember the keys for the run that starts now, to include them in the next status."""
         self.run_keys = keys
 
     def tell(self, line: str) -> None:
@@ -251,7 +251,7 @@ class JobReport(Progress):
         sys.stderr.write(f"{line}\n")
 
     def write(self, state: str, **facts: object) -> None:
-        """Replace the status file."""
+        """Replace the status file with one that has the given state and fields."""
         turn = {
             "queued": self.queued,
             "device": self.device,

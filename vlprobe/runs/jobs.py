@@ -259,7 +259,7 @@ def work(address: str, job_id: str) -> int:
 
 
 def _work(request: JobRequest, store: Store, report: JobReport) -> list[str]:
-    """Run a request and return the keys of the runs that can be shown. A training has none."""
+    """Run a request and return the keys of the runs that can be shown. A fine-tuning job has none."""
     if request.kind == "training":
         from vlprobe.training.trainer import train
 

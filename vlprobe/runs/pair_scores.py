@@ -49,8 +49,9 @@ def pair_scorer(
     progress: Progress,
     budget: Budget | None = None,
 ) -> Iterator[PairScorer]:
-    """Open a scorer: a function that maps a range of items to the scores of their pictures with their first
-    captions. Scores are float32, and NaN if a picture is absent.
+    """Prepare a model to score the items, and yield a scoring function. The function takes the start and stop of a
+    range of items, and returns the score of each picture with the item's first caption: float32, NaN if a picture is
+    absent.
 
     Args:
         model: A model that compares pictures with texts; it first loads or requests all data for
@@ -105,14 +106,14 @@ def pair_scorer(
 
 
 def read_items(name: str) -> tuple[reader.Table, list[Item]]:
-    """Read a table as one item per row, each with a picture and a text.
+    """Read a table and convert each row to an item with a picture and a caption.
 
     Args:
         name: FILE, or FILE@FOLDER if the pictures are in FOLDER; `+image=COLUMN+caption=COLUMN` name the columns, and
             `+unpictured` keeps rows without a picture.
 
     Raises:
-        InvalidInput: a column, a text or a picture is missing, or a row has several texts.
+        InvalidInput: a column, a caption or a picture is missing, or a row has several captions.
     """
     parsed = table_names.parse(f"{table_names.PREFIX}:{name}")
     other = sorted({*parsed.values} - {*OPTIONS} | parsed.words - {sources.UNPICTURED})
@@ -150,17 +151,17 @@ def _cropped(item: Item, box: str) -> Item:
 
 
 def frame_items(frame: "pd.DataFrame", image: str, caption: str, folder: Path | str) -> list[Item]:
-    """Return one item per row of a DataFrame.
+    """Convert each row of a DataFrame to an item with a picture and a caption.
 
     Args:
-        frame: A DataFrame with paths and texts.
+        frame: A DataFrame with picture paths and captions.
         image: The column with the paths to pictures.
-        caption: The column with the texts.
+        caption: The column with the captions.
         folder: The folder that relative paths start from.
 
     Raises:
         NotFound: a column does not exist.
-        InvalidInput: a cell is not a text, or a picture does not exist.
+        InvalidInput: a cell does not contain text, or a picture does not exist.
     """
     for name in (image, caption):
         if name not in frame:

@@ -156,7 +156,7 @@ class Player:
         return [row.reshape(-1, self.model.capabilities.dim) for row in vectors]
 
     def share_scores(self, caption: str, pictures: Sequence[Image.Image]) -> ShareScores:
-        """Score a picture at each mixing share (see `mixtures.share_scores`)."""
+        """Score the caption with a picture at each mixing share (see `mixtures.share_scores`)."""
         with self._lock:
             return mixtures.share_scores(self.model, caption, pictures)
 
@@ -212,8 +212,8 @@ class Player:
 
 
 def influences(players: Sequence[Player], caption: str, spans: Sequence[influence.Span]) -> Scores:
-    """Return the EI score of each span in the caption, by its start, from each player that embeds
-    texts, in order.
+    """Compute how much each span in a caption influences the caption's embedding (RoCOCO's EI score). Returns a
+    mapping from each span's start to one score for each player that embeds texts.
     """
     voters = [player.texts for player in players if player.embeds_texts]
     return influence.influence([caption], [spans], voters)[0]
@@ -294,7 +294,7 @@ def words_of(text: str) -> list[str]:
 def score(
     players: Sequence[Player], picture: Canvas, caption: str, texts: Sequence[str]
 ) -> list[Answer]:
-    """Score the picture with the caption and with each of the texts, by each model."""
+    """Let each model score the picture with the caption and with each of the texts."""
     return [_answer(player, picture, [caption, *texts]) for player in players]
 
 

@@ -61,7 +61,7 @@ class Profile(Progress):
         self._progress.begin_run(keys)
 
     def tell(self, line: str) -> None:
-        """Forward a permanent line."""
+        """Forward a line that stays visible while the progress changes."""
         self._progress.tell(line)
 
     def _end_stage(self, name: str) -> None:

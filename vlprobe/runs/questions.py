@@ -30,8 +30,8 @@ SCHEMA = case_workers.COLUMNS.insert(0, pa.field("case", pa.int64()))
 
 
 def are_stored(context: RunContext) -> bool:
-    """Return whether the cases are stored, and each of their pictures is at its stored path or known to be
-    absent.
+    """Return whether the run's cases are stored and their pictures can still be found. A picture counts as found if it
+    is at its stored path or the dataset marks it as absent.
 
     If a picture was moved, the cases are written again under the same key.
     """
@@ -73,7 +73,7 @@ def write_cases(
         progress: Receives the number of finished items.
 
     Raises:
-        InvalidInput: a case to exclude does not exist, or no rejected label belongs to the question set.
+        InvalidInput: a case to exclude does not exist, or none of the errata applies to the question set.
         Misfit: no item has a case.
     """
     items, case_entry = context.items, context.case_entry

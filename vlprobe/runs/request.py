@@ -82,4 +82,4 @@ class Progress:
         """
 
     def tell(self, line: str) -> None:
-        """Show a permanent line, such as the expected cost of a run."""
+        """Show a line that stays visible while the progress changes, such as the expected cost of a run."""

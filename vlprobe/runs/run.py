@@ -43,7 +43,7 @@ from vlprobe.types.options import parse_options
 
 
 class Plan(NamedTuple):
-    """The outcome of executing a plan."""
+    """The results of executing several run requests as one plan."""
 
     manifests: list[list[dict]]  # for each request, in the order of its models
     left_out: list[str]  # reasons why a model has no answer to a request, one line each
@@ -168,7 +168,7 @@ def _stored_answer(
 ) -> dict | None:
     """Return the manifest of a complete run if the model's digest is cached and nothing is left to do, or None.
 
-    Neither the model is loaded nor torch imported.
+    The model is not loaded, and torch is not imported.
     """
     if request.device not in ("auto", "cpu"):  # loading shows whether it exists
         return None
@@ -283,7 +283,7 @@ class Prepared(NamedTuple):
 def prepare(
     request: Request, store: Store, progress: Progress, dataset: Dataset | None = None
 ) -> Prepared:
-    """Read the data for a request and pin its versions. Raises a VlprobeError."""
+    """Load the probe and the dataset for a request, and pin the versions of both. Raises a VlprobeError."""
     probe = registry.load_probe(request.probe)
     options = parse_options(probe.options, request.options, f"Probe '{probe.name}'")
     probe.check_options(options)
@@ -307,8 +307,8 @@ def prepare(
 def _without_foreign(
     probe: Probe, options: Mapping[str, object], items: Sequence[Item], store: Store
 ) -> tuple[Probe, Mapping[str, object]]:
-    """Tell the probe which captions its rules must skip, and add their number to the options if there are any.
-    The run key therefore only changes for datasets with such captions.
+    """Find the captions that are not in English. Return a probe whose rules skip them, and options with their number.
+    If there are none, the probe and options are returned unchanged, so that the run key stays the same.
     """
     captions = {caption for item in items for caption in probe.captions_of_rules(item, options)}
     foreign = foreign_captions(captions, store.root)
@@ -360,7 +360,7 @@ def open_executor(
 
 
 def _write_error(store: Store) -> InvalidInput | None:
-    """Return the reason why the store cannot be written, or None if it can. All requested runs may still be stored.
+    """Return the error that prevents writing to the store, or None. It only matters for runs that are not stored yet.
 
     Raises InvalidInput if the store cannot be written and holds no runs, before any model is loaded.
     """

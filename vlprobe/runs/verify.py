@@ -205,8 +205,8 @@ def _examination(path: Path) -> Iterator[Damage]:
 
 
 def _job(folder: Path) -> Iterator[Damage]:
-    """Find damaged files in a job folder. A job that has not started has no status or process file. Once it has
-    started, damaged ones can be written again.
+    """Find damaged files in a job folder. The status and process files may be missing, because a job writes them when
+    it starts, and they can be removed alone if they are damaged.
     """
     if not job_files.ID.fullmatch(folder.name):
         return
@@ -295,7 +295,7 @@ def _object(
     drop: tuple[Path | Object, ...],
     name: str,
 ) -> Iterator[Damage]:
-    """Check an object without keeping a copy. With `drop`, a manifest lists the object, so it must exist."""
+    """Download an object to check it, without keeping the copy. If `drop` is given, a missing object is damage too."""
     with tempfile.TemporaryDirectory(dir=remote.root, prefix=".verify-") as folder:
         try:
             remote.fetch(name, Path(folder) / "object", is_intact)

@@ -74,7 +74,7 @@ def settings(
 
 
 def read_only() -> bool:
-    """Return whether running, writing and uploading are disabled."""
+    """Return whether the server is read-only, so that no one can run models or write or upload files."""
     return bool(os.environ.get(READ_ONLY))
 
 
@@ -120,7 +120,7 @@ def refuse_writing() -> None:
 
 
 def refuse_outside(path: Path) -> None:
-    """Raise InvalidInput if a file, after links are resolved, is outside the folders that may be read.
+    """Raise InvalidInput if a file is outside the folders that the dashboard may read. Links are resolved first.
 
     The message does not reveal whether the file exists.
     """
@@ -144,7 +144,8 @@ def refuse_outside(path: Path) -> None:
 def refuse_remote(url: str) -> None:
     """Raise InvalidInput if the dashboard may not download from a URL.
 
-    A server that is read-only or has allowed folders may only download from below the URLs in VLPROBE_REMOTES.
+    A server that is read-only or limited to certain folders may only download URLs that begin with one of the
+    prefixes in VLPROBE_REMOTES.
     """
     if ROOTS not in os.environ and not read_only():
         return
@@ -159,7 +160,8 @@ def refuse_remote(url: str) -> None:
 def refuse_typed(path: Path) -> None:
     """Raise InvalidInput if the dashboard may not read a path that a user typed.
 
-    With allowed folders, the path must be in one of them. A read-only server without them rejects every existing file.
+    If the server is limited to certain folders, the path must be in one of them. Otherwise, a read-only server rejects
+    every path to an existing file.
     """
     if ROOTS in os.environ:
         refuse_outside(path)

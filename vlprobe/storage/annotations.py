@@ -35,14 +35,14 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Annotations:
-    """The current annotations in a question set, one for each annotated case, latest first, and the damaged lines."""
+    """The current annotations for a question set, latest first, and the lines of the file that are damaged."""
 
     current: tuple[Annotation, ...] = ()
     damaged: tuple[str, ...] = ()  # file name and line number
 
     @property
     def tags(self) -> dict[str, int]:
-        """Return each tag with the number of cases that have it, sorted by tag."""
+        """Count the cases for each tag. The result is sorted by tag."""
         counts = Counter(tag for annotation in self.current for tag in annotation.tags)
         return dict(sorted(counts.items()))
 
@@ -75,7 +75,7 @@ def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
     """Replace the annotation of a case and return it as stored, with cleaned tags and note.
 
     Raises:
-        InvalidInput: too long, too many tags, or the cache is read-only.
+        InvalidInput: a tag or the note is too long, there are too many tags, or the cache is read-only.
     """
     access.refuse_writing()
     cleaned = Annotation(
@@ -95,7 +95,7 @@ def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
 
 
 def version(store: Store, case_key: str) -> str:
-    """Return a string that changes with each annotation in a question set, or "" if there are no annotations."""
+    """Return a string that changes whenever an annotation is written for a question set, or "" if there are none."""
     path = _path(store, case_key)
     return f"{path.stat().st_mtime_ns}:{path.stat().st_size}" if path.exists() else ""
 

@@ -1,4 +1,4 @@
-"""Log of raw server answers, stored unchanged because they may have cost money and runs are computed from them.
+"""Log of the raw answers from model servers. The answers may have cost money, so they are stored unchanged.
 
     cache/mine/answers/<digest of questions and settings>/answers.jsonl
 
@@ -33,7 +33,7 @@ class KeptAnswer(NamedTuple):
 
 
 class AnswerLog:
-    """Log of one model's answers from one server. Several threads may append at the same time.
+    """Log of the answers that one server gave for one model. Several threads may append at the same time.
 
     Args:
         folder: The folder for the log, created by the first write.

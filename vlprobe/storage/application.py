@@ -1,4 +1,4 @@
-"""Location of the dashboard's application: `app.py` next to its pages and settings."""
+"""Locations of the dashboard's files: `app.py`, with its pages, settings and documentation next to it."""
 
 import tomllib
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Texts that people save under a name, such as dashboard views and question slices. Everyone who uses the
-cache shares them.
+"""Named entries that people save, such as dashboard views and question slices. They are shared by everyone
+who uses the cache.
 
 mine/bookmarks.json    name to the query string of a page address
 mine/slices.json       name to a slice as JSON (`views.named_slices`)
@@ -20,12 +20,12 @@ MAX_BOOKMARKS = 100
 
 @dataclass(frozen=True)
 class NamedTexts:
-    """A JSON file of texts saved by name.
+    """A JSON file that maps the names of saved entries to their text.
 
     Attributes:
         file: The file name.
-        noun: What one of the texts is called in messages.
-        length: Maximum number of characters in a text.
+        noun: The word for an entry in messages, such as "slice".
+        length: Maximum number of characters in the text of an entry.
     """
 
     file: str
@@ -33,12 +33,12 @@ class NamedTexts:
     length: int
 
     def read(self, store: Store) -> dict[str, str]:
-        """Return the saved texts by name, sorted. Raises InvalidInput if the file is damaged."""
+        """Return the text of each saved entry, sorted by name. Raises InvalidInput if the file is damaged."""
         texts = files.read_texts(self._path(store), f"so no {self.noun} can be listed")
         return dict(sorted(texts.items(), key=lambda pair: pair[0].lower()))
 
     def save(self, store: Store, name: str, text: str) -> None:
-        """Save a text under a name, replacing any text saved under the same name.
+        """Save text under a name, replacing any entry with the same name.
 
         Raises:
             InvalidInput: the name is not valid, the text is too long, the limit is reached, or the cache is read-only.
@@ -64,7 +64,7 @@ class NamedTexts:
             files.write_json(self._path(store), texts)
 
     def remove(self, store: Store, name: str) -> None:
-        """Remove the text saved under a name. Raises NotFound if there is none."""
+        """Remove the entry with the given name. Raises NotFound if there is none."""
         access.refuse_writing()
         with files.lock(self._path(store).with_suffix(".lock"), lambda: None):
             texts = self.read(store)

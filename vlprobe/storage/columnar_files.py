@@ -16,7 +16,7 @@ MOST_BYTES = 2 << 30  # maximum for an unpacked row group
 
 @contextlib.contextmanager
 def translate_errors(file: Path) -> Iterator[None]:
-    """Turn the errors raised by a damaged file into a one-line InvalidInput."""
+    """Convert the errors that a damaged file causes to a one-line InvalidInput."""
     import pyarrow as pa
 
     try:
@@ -71,7 +71,9 @@ class ParquetFile:
     def batches(
         self, columns: Collection[str], groups: Sequence[int]
     ) -> "Iterator[pa.RecordBatch]":
-        """Read columns from row groups in batches, copied into memory and validated. Texts may be dictionaries."""
+        """Yield columns from the given row groups in batches, copied into memory and validated. Text columns may be
+        dictionary-encoded.
+        """
         names = list(columns)
         # One at a time: pyarrow does not join lists with different dictionaries
         for number in groups:

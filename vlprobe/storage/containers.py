@@ -72,7 +72,7 @@ def read_member(file: Path, name: str) -> bytes:
 
 
 def members(file: Path) -> dict[str, Member]:
-    """Return the files in a tar by name, in the order of the tar. Callers must not modify the result.
+    """Return the position of each file in a tar, keyed by file name. Callers must not modify the result.
 
     A tar is scanned once per process, and again only after it has changed.
 
@@ -85,7 +85,7 @@ def members(file: Path) -> dict[str, Member]:
 
 @functools.lru_cache(maxsize=MOST_INDEXES)  # 100,000 members take 2.6 s to find
 def _members(file: str, n_bytes: int, *stamp: int) -> dict[str, Member]:
-    """Find all members with the standard library. The rest of the stamp only serves to scan a changed tar again."""
+    """Find all members with the standard library. Because the stamp is an argument, a changed tar is scanned again."""
     members: dict[str, Member] = {}
     offset, count = -1, 0
     try:
@@ -154,7 +154,7 @@ REMEMBERED = 4  # row groups kept in memory
 
 
 def has_cell(file: Path, name: str) -> bool:
-    """Return whether a table has the cell COLUMN/ROW with bytes. Raises InvalidInput or OSError."""
+    """Return whether COLUMN/ROW names a cell in a bytes column of a table. Raises InvalidInput or OSError."""
     column, _, row = name.rpartition("/")
     kinds, bounds = _shape(str(file), *memo.stamp(file))
     return column in kinds and row.isdecimal() and len(row) < 19 and int(row) < bounds[-1]
@@ -186,7 +186,7 @@ def read_cell(file: Path, name: str) -> bytes:
 
 
 def bytes_columns(schema: "pa.Schema") -> list[str]:
-    """Return the columns of bytes, and of structs with a `bytes` field as in Hugging Face image columns."""
+    """Return the names of the columns that hold bytes, or structs with a `bytes` field like Hugging Face images."""
     import pyarrow as pa
 
     return [
@@ -209,7 +209,7 @@ def _is_bytes(kind: Any) -> bool:
 
 @functools.lru_cache(maxsize=16)  # each picture needs the footer of its file
 def _shape(file: str, *stamp: int) -> tuple[tuple[str, ...], list[int]]:
-    """Return the columns with bytes, and the first row number in each row group followed by the total row count."""
+    """Return the names of the bytes columns, and a list of each row group's first row and the total row count."""
     with columnar_files.translate_errors(Path(file)):
         opened = columnar_files.ParquetFile(Path(file))
         return tuple(bytes_columns(opened.schema)), [0, *itertools.accumulate(opened.row_counts)]
@@ -263,7 +263,7 @@ def crop_box(path: Path) -> tuple[int, int, int, int] | None:
 
 
 def status(path: Path) -> os.stat_result:
-    """Return the status of a file, or of the file that contains the picture. Raises OSError."""
+    """Return the os.stat result for a file, or for the file that a picture is inside of. Raises OSError."""
     try:
         return os.stat(path)
     except NotADirectoryError:

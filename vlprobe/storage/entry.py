@@ -1,5 +1,5 @@
-"""Cache entries: folders with tables that are written once, parts while the entry is incomplete, and a manifest
-once it is complete.
+"""Cache entries. An entry is a folder with tables that are written once. It has parts while it is incomplete and a
+manifest once it is complete.
 
 Each file is written under a temporary name, read back, flushed to disk and renamed.
 """
@@ -200,7 +200,7 @@ def _is_file_record(record: Mapping[str, Any]) -> bool:
 
 
 def part_intact(path: Path) -> bool:
-    """Return whether a part still has the checksum in the record next to it."""
+    """Return whether the checksum of a part matches the record that was stored with it."""
     try:
         record = parse_json_object(path.with_suffix(".json").read_text("utf-8"))
         return _is_file_record(record) and record["sha256"] == sha256(path)
@@ -287,7 +287,7 @@ class Entry:
         write_json(path.with_suffix(".json"), _write(path, [table]))
 
     def write(self, name: str, tables: Iterable[pa.Table]) -> dict:
-        """Write a table in the entry, row group by row group, and return its record for the manifest."""
+        """Write a table to a file in the entry, one row group at a time, and return its record for the manifest."""
         return _write(self.folder / f"{name}.parquet", tables)
 
     def writer(self, name: str) -> contextlib.AbstractContextManager[TableWriter]:

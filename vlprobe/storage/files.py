@@ -1,4 +1,4 @@
-"""Safe reading of untrusted files, atomic writing, and locks between processes."""
+"""Safe reading of untrusted files, atomic writing, and interprocess locks."""
 
 import contextlib
 import errno
@@ -96,11 +96,11 @@ def present(path: Path) -> bool:
 
 
 def read_texts(path: Path, consequence: str) -> dict[str, str]:
-    """Read a JSON object of texts by name from a shared file. The result is empty if the file does not exist.
+    """Read a JSON object that maps names to text from a shared file. The result is empty if the file does not exist.
 
     Args:
         path: The file.
-        consequence: End of the error message if the file is damaged: "so no saved view can be listed".
+        consequence: How the error message for a damaged file ends, such as "so no saved view can be listed".
 
     Raises:
         InvalidInput: the file is damaged or may not be read.
@@ -127,7 +127,7 @@ def unreadable(path: Path, error: OSError) -> InvalidInput:
 
 
 def parse_json(text: str, unique: bool = False) -> object:
-    """Parse JSON. Raises ValueError, also for deep nesting and, with `unique`, for a repeated name in an object."""
+    """Parse JSON. Raises ValueError if the text is invalid, nested too deeply or, with `unique`, repeats a name."""
     try:
         return json.loads(text, object_pairs_hook=_unique_object if unique else None)
     except json.JSONDecodeError as error:
@@ -210,7 +210,7 @@ def write_bytes(path: Path, content: bytes | memoryview, durable: bool = True) -
 
 @contextlib.contextmanager
 def lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold a lock between processes while the block runs. It is released when the process ends for any reason.
+    """Hold an interprocess lock while the block runs. The lock is released when the process ends for any reason.
 
     Args:
         path: The lock file; its folder is created if missing.

@@ -43,7 +43,7 @@ def reading_all() -> Iterator[None]:
 
 
 def is_used() -> bool:
-    """Return whether cached values may be used."""
+    """Return whether cached values may be used, which is not the case inside a `reading_all` block."""
     return not _reads_all.get()
 
 
@@ -98,7 +98,7 @@ def _parsed(file: Path, n_bytes: int, changed: int, inode: int) -> dict[str, Any
 
 
 def write(file: Path, rows: dict[str, Any], n_rows: int) -> None:
-    """Replace a memo with the last `n_rows` rows. Nothing is written on a read-only server: a memo only saves time."""
+    """Write the last `n_rows` rows to a memo file, replacing it. Does nothing on a read-only server."""
     newest = dict(list(rows.items())[-n_rows:])
     with contextlib.suppress(InvalidInput), files.atomic_writer(file, durable=False) as handle:
         if hasattr(os, "fchmod"):

@@ -12,8 +12,8 @@ Value = TypeVar("Value")
 class SingleFlightCache:
     """LRU cache that never computes the same key twice at the same time.
 
-    Values that are being computed do not count toward the capacity. A value that exceeds the capacity is kept as the
-    only one. Keys of one form must all have values of one type, which `get` and `get_many` return.
+    Values that are being computed do not count toward the capacity. A value that is larger than the capacity is
+    cached alone. All keys of one form must have values of the same type, because `get` and `get_many` return that type.
 
     Args:
         capacity: Maximum total size of all values.

@@ -49,7 +49,7 @@ def thumbnail(key: str) -> bytes | None:
 
 
 def write_thumbnails(path: Path, contents: Mapping[str, bytes]) -> None:
-    """Write thumbnails, given by key, into the thumbnail file in a folder of bundled results."""
+    """Write the thumbnail file for a folder of bundled results. `contents` maps each key to a WebP image."""
     table = pa.table({"key": list(contents), "content": list(contents.values())})
     pq.write_table(
         table, path / THUMBNAILS, compression="zstd", compression_level=19, use_dictionary=False
@@ -117,7 +117,7 @@ class StoreAboveShipped(Store):
 
 
 def opened(root: Path | str = DEFAULT) -> Store:
-    """Open the user's store combined with the bundled results, as pages, Python and commands show them."""
+    """Open the user's store together with the bundled results. Dashboard, commands and Python API use this store."""
     store = Store(root)
     below = [path for path in folders() if path.resolve() != store.root]
     return StoreAboveShipped(root, *below) if below else store

@@ -296,7 +296,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _stamp(path: str) -> str:
-    """Return a version that changes with a file and its permissions, or "" if the file is missing."""
+    """Return a string that changes when a file or its permissions change, or "" if the file is missing."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -330,7 +330,9 @@ def _manifest_copy(manifest: dict[str, Any]) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=MANIFESTS)
 def _settled_manifest(folder: str, _stamp: tuple[int, ...]) -> dict[str, Any]:
-    """Read the manifest that has the given stamp. Cached, because each page reads all manifests (0.1 ms per run)."""
+    """Read a run's manifest. The result is cached until the stamp changes, because each page reads all manifests
+    (0.1 ms per run).
+    """
     return Entry(Path(folder)).manifest()
 
 

@@ -90,7 +90,7 @@ class PictureChange:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An edit of a caption, with the rule that made it."""
+    """An edit to a caption, and the rule that made the edit."""
 
     kind: str  # paraphrase, flip or combined
     subtype: str  # for a paraphrase: simple, advanced; for a flip: color, number, object
@@ -171,7 +171,7 @@ class Case:
 
 
 def zero_margin(rows: "pd.DataFrame") -> np.ndarray:
-    """Return which rows have a margin of 0, for metrics that make the same comparisons as the margin."""
+    """Mark the rows with a margin of 0, for metrics that compare the same scores as the margin."""
     return rows["margin"].to_numpy() == 0
 
 
@@ -210,7 +210,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A metric's values for many cases, ready to be averaged: float64 of shape (n,). Weight 0 does not count."""
+    """A metric's values for n cases, ready to be averaged: float64 of shape (n,). Values with weight 0 do not count."""
 
     value: np.ndarray
     weight: np.ndarray
@@ -219,7 +219,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with its 95 % interval from resampled items. An unknown mean is NaN with n_items 0, never 0."""
+    """A mean and its 95% interval from resampled items. An unknown mean is NaN, never 0, and has n_items 0."""
 
     value: float = math.nan
     low: float = math.nan
@@ -229,7 +229,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """The publication of model answers that were computed by their authors and not by vlprobe."""
+    """Source of published model answers, which were computed by their authors and not by vlprobe."""
 
     about: str  # the authors' description of the model: "CLIP ViT-B/32 (OpenAI), zero-shot"
     authors: str  # authors of the answers

@@ -34,8 +34,8 @@ CardBody = Literal[
 class KindPresentation:
     """How cases of one kind are presented.
 
-    For kinds whose margin is minus the size of a change in score or ranking, 0 is best, no case counts as fooled,
-    and `summary` needs its own sentence.
+    Some kinds measure how much a score or a ranking changes. Their margin is minus the size of the change, so 0 is
+    best and no case counts as fooled. These kinds need their own `summary`.
     """
 
     label: str  # the question in plain words

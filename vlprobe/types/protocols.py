@@ -127,8 +127,8 @@ class DualEncoder(TextEncoder, Protocol):
 
 
 class PairScorer(Model, Protocol):
-    """A model that looks at a picture and a text together. It may also be a DualEncoder or a
-    TextEncoder.
+    """A model that processes a picture and text together to score how well they match. It may also be a DualEncoder or
+    a TextEncoder.
     """
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
@@ -351,7 +351,7 @@ class Probe(ABC):
         return options
 
     def metrics_of(self, options: Mapping[str, object], n_orders: int = 1) -> tuple[Metric, ...]:
-        """Return the metrics for a run with the given options, by a model asked in `n_orders` caption orders."""
+        """Return the metrics for a run with the given options, if the model is asked with `n_orders` caption orders."""
         return (*self.metrics, *self.order_metrics) if n_orders == 2 else self.metrics
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:

@@ -1,5 +1,5 @@
-"""Sheets for verdicts on edits. They hide the intended meaning, list the edits in random order, and are read as
-untrusted input.
+"""Sheets in which people judge edits. A sheet hides the intended meaning, lists the edits in random order, and is
+read as untrusted input.
 
     id,caption,edit,verdict,note
 
@@ -104,8 +104,8 @@ def open_edits(name: str) -> JudgedFile:
 
 
 def sample_edits(edits: Sequence[SheetEdit], sample: int, seed: int) -> list[SheetEdit]:
-    """Return the first `sample` edits in random order (0: all). A larger sample begins with the
-    smaller one.
+    """Shuffle the edits reproducibly and return the first `sample` of them, or all of them if `sample` is 0. A larger
+    sample begins with the same edits as a smaller one.
     """
     order = sorted(edits, key=lambda edit: (draw(seed, edit.id, 0, "sheet"), edit.id))
     return order[: sample or None]
@@ -226,7 +226,7 @@ MAJORITY = "most judges"
 
 
 class AgreementRow(NamedTuple):
-    """One judge's agreement with the intended meaning of edits."""
+    """How often one judge confirmed the intended meaning of the edits."""
 
     judge: str  # or MAJORITY if there are several judges
     meaning: str  # intended meaning, or "all"
@@ -302,7 +302,7 @@ def without_wrong(judged: JudgedFile, verdicts: Sequence[EditVerdict]) -> tuple[
 def _labels(
     edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]
 ) -> tuple[np.ndarray, list[str]]:
-    """Return each verdict's position in VERDICTS, shape (judges, edits), and the judges in alphabetical order."""
+    """Return an array of positions in VERDICTS, shape (judges, edits), and the judges in alphabetical order."""
     judges = sorted({verdict.judge for verdict in verdicts})
     column = {edit.id: number for number, edit in enumerate(edits)}
     labels = np.full((len(judges), len(edits)), agreement.UNJUDGED)
@@ -317,7 +317,7 @@ def _labels(
 
 
 def _groups(edits: Sequence[SheetEdit]) -> np.ndarray:
-    """Return the number of each edit's caption, so that edits of one caption share a number."""
+    """Number the captions, and return each edit's caption number. Edits of one caption share a number."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(edit.caption, len(numbers)) for edit in edits], dtype=int)
 
@@ -369,7 +369,7 @@ def _verdicts_by_judge(judges: Sequence[str], labels: np.ndarray) -> dict[str, s
 
 
 def sentence(agreements: AgreementReport) -> str:
-    """Describe the agreement of all judges in one sentence."""
+    """Describe in one sentence how well the judges agree with the intended meaning and with each other."""
     overall = next(row for row in reversed(agreements.rows) if row.meaning == "all")
     words = f"{overall.judge}: {percent(overall.as_intended)} of {overall.n_edits:,} edits mean what was intended"
     if len(agreements.judges) > 1:

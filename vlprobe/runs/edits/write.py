@@ -177,7 +177,7 @@ class _WritingStage:
         self._progress.update(self.label or label, done, total)
 
     def tell(self, line: str) -> None:
-        """Show a permanent line."""
+        """Report a line that stays visible while the progress changes."""
         self._progress.tell(line)
 
 
@@ -200,7 +200,8 @@ class _Lines:
 
 
 def write(order: EditOrder, output: Path, store: Store, progress: Progress) -> Outcome:
-    """Request the edits and write them to a file. If stopped, the file has the edits of all finished captions.
+    """Request edits from the language model and write them to a file. If the work is interrupted, the file contains
+    the edits for all finished captions.
 
     Raises:
         InvalidInput: the dataset, the model or the file is not valid, or another process uses the same model.
