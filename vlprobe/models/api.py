@@ -27,7 +27,7 @@ PREFIX = "http"
 
 
 def names() -> list[str]:
-    """Return the form of a name, with the placeholders URL and MODEL."""
+    """Return the only form of a name, with the placeholders URL and MODEL."""
     return ["http:URL#MODEL"]
 
 

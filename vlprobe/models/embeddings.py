@@ -32,7 +32,7 @@ EXPECTED = "normalise, partial, as=NAME, key=COLUMN, vector=COLUMN or texts=ARRA
 
 
 def names() -> list[str]:
-    """Return the form of a name, with the placeholder FILE for a path."""
+    """Return the only form of a name, with the placeholder FILE for a path."""
     return ["embeddings:FILE"]
 
 
@@ -42,7 +42,7 @@ def check_name(name: str) -> None:
 
 
 def named_capabilities(name: str) -> Capabilities | None:
-    """Return the capabilities of imported embeddings by name, if the name is a folder, whose files are known."""
+    """Return the capabilities of imported embeddings if the name is a folder. For a single file, return None."""
     file = parse_options(name, OPTION, EXPECTED)[0]
     if not file.is_dir():
         return None

@@ -1,4 +1,4 @@
-"""transformers models that process a picture and a text together, and the separate towers that some of them have.
+"""Models from transformers that process a picture and a text together, and the towers that some of them have.
 `hf-itm:` uses the matching head, and `hf:` uses only the cosine between the towers.
 """
 
@@ -361,7 +361,7 @@ class BridgeTowerTowers(Towers):
 
     @property
     def dim(self) -> int:
-        """Dimension of an embedding of either side."""
+        """The dimension of picture and text embeddings."""
         return self._model.config.contrastive_hidden_size
 
     def _hidden(self, pixels: "torch.Tensor") -> "torch.Tensor":
@@ -400,7 +400,7 @@ class Flava(TwoSided):
 
     @property
     def dim(self) -> int:
-        """Dimension of an embedding of either side."""
+        """The dimension of picture and text embeddings."""
         return self._model.config.projection_dim
 
     def _hidden(self, pixels: "torch.Tensor") -> "torch.Tensor":

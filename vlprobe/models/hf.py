@@ -1,4 +1,4 @@
-"""transformers models that compare pictures and texts, from the hub (OWNER/NAME) or from disk (FOLDER).
+"""Models from transformers that compare pictures and texts, from the hub (OWNER/NAME) or from disk (FOLDER).
 
     hf:OWNER/NAME        dual encoders; for a model with a matching head and towers, the cosine between the towers
     hf-itm:OWNER/NAME    image-text matching heads, which process a picture and a text together

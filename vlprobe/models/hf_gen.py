@@ -263,7 +263,7 @@ class Chooser(CaseAnswerer):
         return self._generator.tokenize(texts)
 
     def check_cases(self, cases: Reader) -> str:
-        """Return a note about cases that are not a choice between two captions. Raises InvalidInput if none is."""
+        """Return a note about cases that are not a choice of two captions. Raises InvalidInput if no case is."""
         questions = [
             question for block in cases(QUESTION_COLUMNS) for question in _questions(block)
         ]

@@ -59,7 +59,7 @@ CASE_COLUMNS = ("id", "item", "item_code", "images", "texts")
 
 
 def names() -> list[str]:
-    """Return the form of a name, with the placeholder FILE for a path."""
+    """Return the only form of a name, with the placeholder FILE for a path."""
     return ["scores:FILE"]
 
 

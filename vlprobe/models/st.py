@@ -1,4 +1,4 @@
-"""sentence-transformers models: st:OWNER/NAME from the hub, or st:FOLDER from disk. Most of them embed only texts.
+"""Models from sentence-transformers: st:OWNER/NAME from the hub, or st:FOLDER from disk. Most embed only texts.
 Models that also embed pictures are dual encoders.
 
     +prompt=TEXT        the instruction that every text begins with, which is all text after the equals sign, including

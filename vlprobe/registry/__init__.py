@@ -141,7 +141,7 @@ def parse_name(folder: str, name: str) -> ModelName:
 
 
 def check_name(folder: str, name: str) -> None:
-    """Raise an error if a name in `models`, `datasets` or `rules` is wrong: see `parse_name` and `ModelName.check`."""
+    """Raise an error if a model, dataset or rule set name is not valid. See `parse_name` and `ModelName.check`."""
     if folder == "rules":
         load_rules(name)
     else:

@@ -290,7 +290,7 @@ def code_digest(root: Path, version: str = "") -> str:
 
 
 def offers(folder: str, target: object) -> bool:
-    """Return whether a plug-in object has the member that EXPECTED lists for a folder.
+    """Return whether a plug-in object provides what EXPECTED lists for a folder.
 
     A `load` function that takes `cache` loads datasets. Any other `load` function loads models.
     """

@@ -435,7 +435,7 @@ class CachedEncoder:
         return np.array([score_of_key[key] for key in pair_keys], dtype=np.float32)
 
     def _keys_of(self, images: Sequence[Picture]) -> list[bytes]:
-        """Return the content key of each picture; each picture is read only once."""
+        """Return the content key of each picture. Each picture is read only once."""
         unread = [image for image in dict.fromkeys(images) if image not in self._content_keys]
         # Files are read and hashed in parallel: 150 photographs take 36 ms instead of 85 ms.
         with ThreadPoolExecutor(self.workers) as pool:

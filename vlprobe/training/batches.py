@@ -111,7 +111,8 @@ def mixed_pictures(pixels: np.ndarray, number: int) -> tuple[np.ndarray, np.ndar
 
 
 def vary_picture(pixels: np.ndarray, mean: np.ndarray, std: np.ndarray, number: int) -> np.ndarray:
-    """Shift a picture slightly and change its brightness. Left, right and hues stay, because captions mention them.
+    """Shift a picture slightly and change its brightness. It keeps its hues and is not mirrored, because captions
+    mention colors, left and right.
 
     Args:
         pixels: One preprocessed picture, float32 with shape (3, height, width).

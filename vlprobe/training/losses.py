@@ -123,8 +123,8 @@ def hard_negatives(logits: "torch.Tensor", k: int) -> "torch.Tensor":
             With 0 the loss is 0.
 
     Source: EqBen, table 6, lists "fine-tuning with hard negative sampling" (HardNeg) next to plain
-        fine-tuning and gives no formula. The value of k is that of EqSim, because appendix C calls
-        its close pairs hard negatives.
+        fine-tuning and gives no formula. It uses the same k as EqSim, because appendix C calls
+        EqSim's close pairs hard negatives.
     """
     import torch
     from torch.nn.functional import cross_entropy

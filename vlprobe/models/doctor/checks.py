@@ -176,7 +176,7 @@ def _pair_scores(model: PairScorer, pixels: Sequence[np.ndarray], tokens: np.nda
 
 
 def finite(similarity: Similarities) -> Check:
-    """Check for NaN and infinity, which make every comparison false and so would silently yield a score."""
+    """Check for NaN and infinity. They make every comparison false, so they would silently produce a result."""
     meaning = "All embeddings and pair scores are finite numbers."
     detail = f"{similarity.not_finite} of {similarity.count} are not finite."
     return Check("finite", meaning, similarity.not_finite == 0, similarity.not_finite, 0, detail)
@@ -227,7 +227,7 @@ def text_batch(model: Model, items: Sequence[Item]) -> Check:
 
 
 def image_batch(model: Model, items: Sequence[Item]) -> Check:
-    """Check that pictures get the same embedding alone, in a batch and in another order. Training mode breaks this."""
+    """Check that pictures get the same embedding alone, in a batch and reordered. A model in training mode fails."""
     images = [item.image for item in items[:TRIED_ALONE] if item.image]
     if images and scores_pairs(model):
         tokens = model.tokenize([items[0].captions[0]])
@@ -264,7 +264,7 @@ def _moved(
 
 
 def matching(similarity: Similarities) -> list[Check]:
-    """Check that matching pairs are more similar than chance: by AUC, and by R@1 in both directions."""
+    """Check that matching pairs beat mismatched ones more often than by chance: AUC, and R@1 in both directions."""
     n, (rows, columns) = len(similarity.scores), similarity.names
     nearest = "Of all {}, the nearest to one of the {} is its own more often than by chance."
     alike = f"{rows.capitalize()} are more similar to their own {columns} than to others."

@@ -38,7 +38,7 @@ FIRST_TEXT = "a grey square"  # the text in the trial request that every run beg
 
 
 class _Pair(NamedTuple):
-    """The name of a picture and a text, as they appear in the case table."""
+    """A picture's name and a text, as they appear in the case table."""
 
     picture: str
     text: str
