@@ -1,1 +1,1 @@
-"""Dataset readers, with one module for each family of datasets."""
+"""Readers for datasets. Each module reads one family of datasets."""

@@ -1,9 +1,9 @@
-"""Count the defects of a dataset before anyone trusts a score on it.
+"""Count the defects in a dataset, so that you can find them before you trust a score on it.
 
-An alteration is a foil together with its caption. Foil j was made from caption j (or from the last caption, if an
-item has more foils than captions), as in RoCOCO, SugarCrepe(++), VISLA and in pairs. Two captions are
-equal if they differ only in case and spaces, which CLIP's tokenizer ignores. A foil says the
-same as a caption if it has the same words in the same order, because a comma does not make a caption wrong.
+An alteration is a foil together with the caption that it was made from. Foil j was made from caption j (or from the
+last caption, if an item has more foils than captions), as in RoCOCO, SugarCrepe(++), VISLA and in pairs. Two captions
+are equal if they differ only in case and spaces, which CLIP's tokenizer ignores. A foil says the same as a caption if
+it has the same words in the same order, because a comma does not make a caption wrong.
 """
 
 import re
@@ -82,7 +82,7 @@ GLUED_TIMES = 5  # minimum ratio of its insertions as a separate word to those i
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """A kind of defect, with the number of candidates that have it (0 if none has it)."""
+    """One kind of defect, and how many of the checked items, captions or foils have it."""
 
     name: str
     meaning: str  # one plain sentence
@@ -100,7 +100,7 @@ class Alteration(NamedTuple):
 
 
 def check_texts(name: str, cache: Path) -> list[AuditFinding]:
-    """Find the defects of a dataset's texts. Pictures are compared by name if the dataset family supports that.
+    """Find defects in a dataset's captions and foils. Pictures are compared by name if the family supports that.
 
     Raises:
         VlprobeError: the dataset cannot be read.
@@ -134,13 +134,13 @@ class TextColumns:
 
 
 def check(items: Sequence[Item], cache: Path, sees_pictures: bool = True) -> list[AuditFinding]:
-    """Search for every kind of defect that the items can have. Kinds that do not apply are left out of the list.
+    """Search items for every kind of defect. Kinds that do not apply to the items are left out of the list.
 
     Args:
-        items: Items of any dataset. If they have no foils, only captions and pictures are checked.
+        items: Items from any dataset. If they have no foils, only captions and pictures are checked.
         cache: Folder in which the digests of image files are cached.
         sees_pictures: Whether to compare the bytes of pictures. If false, their paths are compared, and if there are
-            many captions, the language of only a sample is checked.
+            many captions, only a sample of them is checked for its language.
 
     Raises:
         InvalidInput: an image file cannot be read.
@@ -179,8 +179,8 @@ def check_columns(
     sees_pictures: bool = False,
     picture_findings: Sequence[AuditFinding] = (),
 ) -> list[AuditFinding]:
-    """Search text columns for defects, as `check` does for items. Memory is needed for the columns, the vocabulary of
-    the foils and some bytes per row.
+    """Search text columns for defects, as `check` does for items. This needs memory for the columns, for the vocabulary
+    of the foils, and for a few bytes per row.
     """
     n_items, n_captions = len(rows.ids), len(rows.captions)
     texts = codes(pa.chunked_array(plain_blocks(rows.captions), rows.captions.type))
@@ -206,7 +206,7 @@ def check_columns(
 def _finding(
     kind: tuple[str, str], rows: TextColumns, items: np.ndarray, marked: np.ndarray
 ) -> AuditFinding:
-    """Build a finding from each candidate's item number and a mask of the candidates that have the defect."""
+    """Build a finding from the item number of each checked text or item, and a mask of those with the defect."""
     having = items[marked]
     first_items = having[np.sort(np.unique(having, return_index=True)[1])][:EXAMPLES]
     examples = tuple(rows.ids.take(pa.array(first_items)).to_pylist())
@@ -269,7 +269,7 @@ def _foil_findings(rows: TextColumns, captions_per_item: np.ndarray) -> list[Aud
 
 
 def alterations(items: Iterable[Item]) -> list[Alteration]:
-    """Return every foil of the items, with the caption that it was made from."""
+    """Return every foil in the items, together with the caption that it was made from."""
     return [
         Alteration(item.id, item.captions[min(number, len(item.captions) - 1)], foil)
         for item in items
@@ -278,17 +278,17 @@ def alterations(items: Iterable[Item]) -> list[Alteration]:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text in lowercase, without punctuation."""
+    """Split text into lowercase words without punctuation."""
     return text.translate(LETTERS).split() if text.isascii() else WORD.findall(text.casefold())
 
 
 def plain(text: str) -> str:
-    """Return a text as CLIP's tokenizer sees it: in lowercase, with single blanks."""
+    """Normalize text as CLIP's tokenizer does: lowercase, with single spaces."""
     return " ".join(text.casefold().split())
 
 
 def plain_blocks(captions: pa.ChunkedArray) -> Iterator[pa.Array]:
-    """Yield the captions, normalized as by `plain`, one block at a time."""
+    """Yield captions that are normalized as by `plain`, one block at a time."""
     for start in range(0, len(captions), BLOCK_ROWS):
         for chunk in captions.slice(start, BLOCK_ROWS).chunks:
             simple = pc.call_function("match_substring_regex", [chunk], SIMPLE)
@@ -299,7 +299,7 @@ def plain_blocks(captions: pa.ChunkedArray) -> Iterator[pa.Array]:
 
 
 def codes(texts: pa.ChunkedArray) -> np.ndarray:
-    """Return a whole number for each text, equal for equal texts and numbered by first occurrence."""
+    """Return a whole number for each text. Equal texts have equal numbers, assigned in order of first occurrence."""
     if not len(texts):
         return np.zeros(0, dtype=np.int64)
     encoded = pc.call_function("dictionary_encode", [texts.cast(pa.large_string())])
@@ -347,7 +347,7 @@ def _language_finding(
 
 
 def _counted(name: str, meaning: str, marked: Iterable[tuple[str, bool]]) -> AuditFinding:
-    """Build a finding from pairs of an item id and whether that item has the defect."""
+    """Build a finding from one pair per checked text: the id of its item, and whether the text has the defect."""
     marked = list(marked)
     having = [item for item, defect in marked if defect]
     examples = tuple(dict.fromkeys(having))[:EXAMPLES]
@@ -388,7 +388,7 @@ def _picture_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> lis
 
 
 def _style_meaning(feature: str, captions: float, foils: float) -> str:
-    """Describe a style leak by the shares of captions and foils that have a stylistic feature."""
+    """Describe a stylistic difference, given the shares of captions and foils that have the feature."""
     return (
         f"Either the caption or the foil has {feature}, so style distinguishes them: "
         f"{captions:.1%} of captions and {foils:.1%} of foils have it."
@@ -410,7 +410,7 @@ class _GluedWords:
         self._changes: list[tuple[int, set[str], list[str]]] = []
 
     def add(self, row: int, true_words: Sequence[str], wrong_words: Sequence[str]) -> None:
-        """Add the words of a caption and of the foil in the same row."""
+        """Add one row: the words of a caption and the words of the foil made from it."""
         self._caption_words.update(true_words)
         removed, new = (
             set(true_words).difference(wrong_words),
@@ -422,7 +422,7 @@ class _GluedWords:
             self._changes.append((row, removed, inserted))
 
     def words(self) -> dict[int, list[str]]:
-        """Return the glued words of each row that has any."""
+        """Return the glued words by row number, without the rows that have none."""
         words = {
             row: [
                 word
@@ -439,7 +439,7 @@ class _GluedWords:
 
 
 def glued_words(alterations: Sequence[Alteration]) -> list[list[str]]:
-    """Return, for each alteration, the words of its foil that contain an inserted word, such as "wocriminal"."""
+    """For each alteration, return the words in its foil that contain an inserted word, such as "wocriminal"."""
     glued = _GluedWords()
     for row, alteration in enumerate(alterations):
         glued.add(row, split_words(alteration.caption), split_words(alteration.foil))
@@ -453,7 +453,7 @@ def _is_glued(
     inserted: Mapping[str, int],
     caption_words: Collection[str],
 ) -> bool:
-    """Return whether a word contains an inserted word; see `_GluedWords`."""
+    """Return whether a word contains a word that other foils insert separately; see `_GluedWords`."""
     for start in range(len(word)):
         if word[:start] != replaced[:start]:
             return False

@@ -109,7 +109,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 def with_pictures(
     name: str, items: Sequence[Item], cache: Path, is_available: bool = False
 ) -> LoadedDataset:
-    """Build a dataset from questions whose pictures have relative names. Its digest depends on these names.
+    """Build a dataset from questions whose picture names are relative to the cache. Its digest depends on the names.
 
     Args:
         name: Name of the dataset, without an option.
@@ -136,14 +136,14 @@ def with_pictures(
 
 
 def redraw(path: Path) -> bytes | None:
-    """Return the bytes of a bundled photograph by its relative name, else None; see `registry.redrawn`."""
+    """Return the bytes of the bundled photograph at a relative path; None for other paths. See `registry.redrawn`."""
     if not is_bundled(path):
         return None
     return files.read(shipped.PUBLISHED_FOLDER / PHOTOGRAPHS / path.name)
 
 
 def located(name: str, cache: Path) -> str:
-    """Return the full path to a picture that was downloaded into the cache. Any other name is returned unchanged.
+    """Return the full path if the picture was downloaded into the cache. Return any other name unchanged.
 
     Args:
         name: The stored name of the picture.
@@ -157,15 +157,15 @@ def located(name: str, cache: Path) -> str:
 
 
 def is_absent(name: str) -> bool:
-    """Return whether a stored name belongs to a picture of a bundled question set that is neither bundled
-    nor downloaded (for a downloaded picture, `located` returns another name).
+    """Return whether a stored name belongs to a picture in a bundled question set whose file is neither bundled nor
+    downloaded (for a downloaded picture, `located` returns another name).
     """
     path = Path(name)
     return path.parts[:1] == PICTURES.parts and not is_bundled(path)
 
 
 def is_bundled(path: Path) -> bool:
-    """Return whether a relative name belongs to a bundled photograph."""
+    """Return whether a relative path is the name of a bundled photograph."""
     return path.parent == COCO and path.name in _bundled_names()
 
 

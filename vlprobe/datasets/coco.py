@@ -19,7 +19,7 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Check a dataset name and the start of its captions file, without loading it. Raises NotFound or InvalidInput."""
+    """Check a dataset name and the start of its captions file without loading it. Raises NotFound or InvalidInput."""
     check_json_head(captions_file(split_unpictured(name)[0]))
 
 
@@ -29,7 +29,7 @@ def takes(path: Path) -> bool:
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load the images and captions, each sorted by id. Raises InvalidInput."""
+    """Load the images and their captions, both sorted by id. Raises InvalidInput."""
     path, keeps_all = split_unpictured(name)
     captions = captions_file(path)
     content = read_json(captions)
@@ -66,14 +66,14 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def _by_id(row: dict) -> int:
-    """Return the id by which images and annotations are sorted. Raises TypeError if it is not a whole number."""
+    """Return the id by which a row is sorted. Raises TypeError if the id is not a whole number."""
     if isinstance(row["id"], bool) or not isinstance(row["id"], int):
         raise TypeError(f"id {row['id']!r} is not an integer")
     return row["id"]
 
 
 def captions_file(path: Path) -> Path:
-    """Return the captions file that a path names, or the one in the folder that it names. Raises InvalidInput."""
+    """Return the captions file at a path: the file itself, or a file in the folder at the path. Raises InvalidInput."""
     if path.suffix == ".json":
         return path
     if not path.is_dir():

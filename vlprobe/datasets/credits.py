@@ -40,7 +40,7 @@ class Credit:
 
 
 def credits_of(dataset: str) -> Mapping[str, Credit]:
-    """Return the credits for a dataset's photographs by file name; empty if there are none or the files are gone."""
+    """Return the credits for a dataset's photographs, by file name; empty if there are none or its files are gone."""
     prefix, _, path = dataset.partition(":")
     if prefix == bundled.PREFIX:
         return bundled_credits()
@@ -63,7 +63,7 @@ def picture_credit(name: str) -> Credit | None:
 
 
 def picture_credits(name: str) -> tuple[Credit | None, ...]:
-    """Return the credits for a picture and, if another picture is mixed into it, for that one."""
+    """Return the credit for a picture and for the picture mixed into it, if there is one. None means unknown."""
     picture = Picture.from_name(name)
     return tuple(map(_credit, picture.paths))
 
@@ -114,7 +114,7 @@ def photograph_page(flickr_url: str) -> str:
 
 
 def _rows(value: object) -> list[dict[str, Any]]:
-    """Return the objects in a list whose ids and license ids are numbers or texts; empty if the value is not a list."""
+    """Return the dicts in a list whose ids and license ids are numbers or strings; empty if the value is not a list."""
     rows = value if isinstance(value, list) else []
     return [
         row

@@ -37,13 +37,13 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Check a dataset name and the header of its table, without loading it. Raises NotFound or InvalidInput."""
+    """Check a dataset name and the header of its table without loading it. Raises NotFound or InvalidInput."""
     file, _ = split_unpictured(name)
     _header(file, read_head(file)[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load images in the order of their first rows, and their captions in file order. Raises InvalidInput."""
+    """Load the images in the order of their first rows, with their captions in file order. Raises InvalidInput."""
     file, keeps_all = split_unpictured(name)
     items = read_items(file)
     notes = [
@@ -85,7 +85,7 @@ def read_items(file: Path) -> list[Item]:
 
 
 def _header(file: Path, text: str) -> "tuple[Reader, list[str]]":
-    """Return a reader positioned after the header row, and the lowercase column names. Raises InvalidInput."""
+    """Read the header row; return a reader for the other rows and the lowercase column names. Raises InvalidInput."""
     first_line = text.partition("\n")[0]
     delimiter = max(DELIMITERS, key=first_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)

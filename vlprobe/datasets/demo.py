@@ -20,7 +20,7 @@ _CAPTIONS = 5
 
 @dataclass(frozen=True, slots=True)
 class DemoDataset:
-    """Dataset of scenes that were not used to train any demo model."""
+    """Dataset of drawn scenes that were not used to train the demo models."""
 
     name: str
     digest: str
@@ -39,7 +39,7 @@ def check_name(name: str) -> None:
 
 
 def load(name: str, cache: Path) -> DemoDataset:
-    """Load the items, and draw missing pictures into `cache/demo/` (takes a few seconds, once).
+    """Load the items. On first use, draw their pictures into `cache/demo/`, which takes a few seconds.
 
     Raises:
         NotFound: the split is neither test nor val.
@@ -62,14 +62,14 @@ def load(name: str, cache: Path) -> DemoDataset:
 
 
 def draw(scene: Scene, path: Path) -> bytes:
-    """Render a scene into a PNG file and return the bytes of the file. Raises InvalidInput."""
+    """Render a scene, write it to a PNG file, and return the bytes of the file. Raises InvalidInput."""
     content = encode(scene)
     write_bytes(path, content, durable=False)
     return content
 
 
 def encode(scene: Scene) -> bytes:
-    """Render a scene and return the bytes of a PNG file."""
+    """Render a scene and return it as the bytes of a PNG file."""
     return pictures.encode(render(scene), "PNG")
 
 

@@ -34,7 +34,7 @@ def check_name(name: str) -> None:
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load the pairs, and draw missing pictures into `cache/demo/` (takes about 20 seconds, once).
+    """Load the pairs. On first use, draw their pictures into `cache/demo/`, which takes about 20 seconds.
 
     Raises:
         NotFound: the split is neither test nor val.
@@ -52,7 +52,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def split_in(name: str) -> str:
-    """Return the split in a dataset name; test if there is none. Raises NotFound."""
+    """Return the split that a dataset name selects; test if it selects none. Raises NotFound."""
     prefix, _, split = name.partition(":")
     if (split or "test") not in SPLITS:
         raise NotFound("dataset", name, [prefix, *(f"{prefix}:{split}" for split in SPLITS)])
@@ -60,7 +60,7 @@ def split_in(name: str) -> str:
 
 
 def item_id(prefix: str, split: str, kind: str, index: int) -> str:
-    """Build the id of an item. It contains the split unless that is test."""
+    """Build an item id. It contains the name of the split, except for the test split."""
     return "-".join([prefix, *([] if split == "test" else [split]), kind, f"{index:03}"])
 
 
@@ -75,12 +75,12 @@ def tags(contrast: Contrast) -> dict[str, str]:
 
 
 def picture_folder(cache: Path) -> Path:
-    """Return the folder for pictures of pairs and triplets. Each renderer version has its own."""
+    """Return the cache folder for the pictures of pairs and triplets. Each renderer version has its own folder."""
     return cache / "demo" / f"scenes-{VERSION}"
 
 
 def picture(scene: Scene, folder: Path) -> Picture:
-    """Return the picture of a scene, and draw its file if it is missing. Raises InvalidInput."""
+    """Return the picture of a scene. Draw its file first if it is missing. Raises InvalidInput."""
     path = folder / f"{picture_name(scene)}.png"
     if not path.exists():
         demo.draw(scene, path)
@@ -88,7 +88,7 @@ def picture(scene: Scene, folder: Path) -> Picture:
 
 
 def picture_name(scene: Scene) -> str:
-    """Return a file name for a scene's picture. It is a hash of everything that affects the pixels, so that pairs and
-    triplets share pictures.
+    """Return the file name for a scene's picture: a hash of everything that affects its pixels, so that pairs and
+    triplets that show the same scene share one file.
     """
     return hashlib.blake2b(repr(scene).encode(), digest_size=8).hexdigest()

@@ -33,7 +33,7 @@ def names() -> list[str]:
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load the items, and draw missing pictures into `cache/demo/` (takes under a minute, once).
+    """Load the items. On first use, draw their pictures into `cache/demo/`, which takes less than a minute.
 
     Raises:
         NotFound: the name has none of the three forms.
@@ -67,7 +67,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def _pairs_of(name: str, number: str) -> int:
-    """Return the number of pairs per kind that a dataset name requests; PAIRS if it has no number."""
+    """Return the number of pairs per kind that a dataset name requests; PAIRS if the name contains no number."""
     if not number:
         return PAIRS
     if not re.fullmatch("[0-9]{1,4}", number) or not 1 <= int(number) <= MOST_PAIRS:

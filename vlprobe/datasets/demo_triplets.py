@@ -36,7 +36,7 @@ def check_name(name: str) -> None:
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load the triplets, and draw missing pictures into `cache/demo/` (takes seconds, once).
+    """Load the triplets. On first use, draw their pictures into `cache/demo/`, which takes a few seconds.
 
     Raises:
         NotFound: the split is neither test nor val.

@@ -1,4 +1,4 @@
-"""Draw scenes from the names of their picture files, either larger for people to look at, or because a file is gone.
+"""Redraw scenes from the names of their picture files: at a larger size for people, or because a file is gone.
 
 A file name alone proves nothing: if the file exists, it must show the picture that the renderer draws.
 """
@@ -27,8 +27,9 @@ _LARGEST_SUBSET = 400  # contrasts of one kind in any demo dataset
 def draw(picture: Picture, size: int = SIZE) -> Image.Image | None:
     """Draw a picture of the demo datasets as RGB with `size` pixels per side; return None for any other picture.
 
-    At the size of the files, the result equals the file, pixel for pixel. The edit of a picture is applied at
-    the larger size. Files are only read to check that they show the scene in their name.
+    At the size of the files, the result equals the file, pixel for pixel. If the picture has an edit, it is
+    applied at the larger size. Files are only read to check that they show the scene
+    that their name identifies.
 
     Args:
         picture: A picture as named in cases; its files may be gone.
@@ -61,8 +62,8 @@ def draw(picture: Picture, size: int = SIZE) -> Image.Image | None:
 
 
 def redraw(path: Path) -> bytes | None:
-    """Draw a scene from the relative name of its file, as used in the bundled results, and return the PNG file that
-    would be in the folder `demo` of a cache. Return None if the path is not such a name, or if the file exists.
+    """Draw the scene that a relative file name in the bundled results identifies, and return the bytes of a PNG file.
+    Return None if the path is not such a name, or if the file exists.
     """
     if path.is_absolute() or path.parts[:1] != (_FOLDER,) or path.exists():
         return None
@@ -71,7 +72,7 @@ def redraw(path: Path) -> bytes | None:
 
 
 def scene_of(path: Path) -> Scene | None:
-    """Return the scene that the folder and name of a file identify; None if they identify no scene."""
+    """Return the scene identified by a file's folder and name; None if they identify no scene."""
     if path.suffix != ".png":
         return None
     match = re.fullmatch(r"demo(?:-(val))?-(\d{5})", path.stem)
@@ -91,12 +92,12 @@ def scene_of(path: Path) -> Scene | None:
 
 
 def is_drawing(path: Path) -> bool:
-    """Return whether a file shows the scene in its name or, if the file is gone, whether its name identifies one."""
+    """Return whether a file shows the scene that its name identifies. If the file is gone, the name alone decides."""
     return _scene_of_file(path) is not None
 
 
 def _scene_of_file(path: Path) -> Scene | None:
-    """Return the scene that a file name identifies; None if the file exists and does not show that scene."""
+    """Return the scene identified by a file name; None if there is none, or if the file shows something else."""
     scene = scene_of(path)
     if scene is None or not path.exists():
         return scene
@@ -124,7 +125,7 @@ def _scenes(split: str) -> list[Scene]:
 
 @functools.cache
 def _contrasts(split: str) -> dict[str, Scene]:
-    """Return all scenes from the pairs, triplets and series of a split, by the name of their picture."""
+    """Return every scene in the pairs, triplets and series of a split, by picture name."""
     scenes = [
         scene
         for kind in KINDS

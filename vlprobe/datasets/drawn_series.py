@@ -40,7 +40,7 @@ def check_name(name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DrawnSeries:
-    """Ordered scenes, and the two texts that are compared with them."""
+    """A sequence of scenes, and the two texts that are compared with the scenes."""
 
     id: str
     subset: str
@@ -50,7 +50,7 @@ class DrawnSeries:
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Load the series, and draw missing pictures into `cache/demo/` (takes about 15 seconds, once).
+    """Load the series. On first use, draw their pictures into `cache/demo/`, which takes about 15 seconds.
 
     Raises:
         NotFound: the split is neither test nor val.
@@ -61,7 +61,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def drawn(split: str) -> list[DrawnSeries]:
-    """Return all series in a split: first the videos, then the queries."""
+    """Return all series in a split, videos first and then queries."""
     videos = [
         _video(item_id(PREFIX, split, kind, index), contrast)
         for kind in KINDS
@@ -106,7 +106,7 @@ def _query(key: str, contrast: Contrast) -> DrawnSeries:
 
 
 def _worse(scene: Scene, rng: random.Random) -> list[Scene]:
-    """Return a scene, followed by scenes that each add one wrong fact: the relation, both colors, then both objects."""
+    """Return a scene and variants that each add one wrong fact: the relation, then each color, then each object."""
     scenes = [scene, replace(scene, relation=OPPOSITE[scene.relation])]
     for position, field in ((0, "color"), (1, "color"), (0, "object"), (1, "object")):
         group = scenes[-1].groups[position]

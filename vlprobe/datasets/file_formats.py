@@ -1,4 +1,4 @@
-"""Read the text files of datasets (JSON, JSON lines and tables), or quickly check how a file begins.
+"""Read the text files of datasets (JSON, JSON lines and tables), or quickly check the beginning of a file.
 
 Every defect raises an InvalidInput whose message is one line that names the file.
 """
@@ -49,7 +49,7 @@ def read_json(path: Path) -> object:
 
 
 def read_json_lines(file: Path) -> list[object]:
-    """Parse every line of a .jsonl file that is not blank. Raises InvalidInput."""
+    """Parse every nonblank line in a .jsonl file. Raises InvalidInput."""
     records = []
     for number, line in enumerate(read_text(file).split("\n"), 1):
         if line.strip():
@@ -68,12 +68,13 @@ def _parse_line(file: Path, number: int, line: str, unique: bool = True) -> obje
 
 
 def read_records(file: Path) -> object:
-    """Parse a JSON file, or a .jsonl file into a list of values. Raises InvalidInput."""
+    """Parse a JSON file, or parse a .jsonl file into a list with one value per line. Raises InvalidInput."""
     return read_json_lines(file) if file.suffix == ".jsonl" else read_json(file)
 
 
 def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
-    """Return the line number and fields of every row. A .tsv file is split at tabs, without quotes, others at commas.
+    """Read a table and return the line number and fields of every row. A .tsv file is split at tabs and has
+    no quotes; any other file is split at commas.
 
     Column names are stripped and converted to lowercase, and fields are stripped. A short row is padded
     with empty fields.
@@ -114,7 +115,7 @@ def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
 
 
 def read_rows(file: Path) -> list[tuple[str, dict[str, str]]]:
-    """Return the line number and the fields of every row in a table or .jsonl file.
+    """Read a table or a .jsonl file, and return the line number and fields of every row.
 
     Values in a JSON line are converted to the text that a table would have: a list to a|b|c, null to "". A line that
     is not an object has no fields.
@@ -158,7 +159,7 @@ def read_head(path: Path) -> tuple[str, bool]:
 
 
 def check_json_head(path: Path) -> None:
-    """Raise InvalidInput if the start of a file is not JSON. A short file is parsed completely."""
+    """Raise InvalidInput if a file does not begin like JSON. A short file is parsed completely."""
     text, is_whole = read_head(path)
     if is_whole:
         read_json(path)

@@ -24,7 +24,7 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Check a dataset name and the start of its captions file, without loading it. Raises NotFound or InvalidInput."""
+    """Check a dataset name and the start of its captions file without loading it. Raises NotFound or InvalidInput."""
     folder = _folder(name)
     for file in _lists(folder):
         check_records_head(file)
@@ -73,7 +73,7 @@ def _folder(name: str) -> Path:
 
 
 def _lists(folder: Path) -> list[Path]:
-    """Return the file that contains all captions, if there is one. Raises InvalidInput if there are two."""
+    """Return the file with the captions for all pictures in a folder, if there is one. Raises InvalidInput for two."""
     lists = [
         folder / file for file in ("captions.csv", "captions.json") if (folder / file).is_file()
     ]

@@ -91,10 +91,10 @@ EXPECTED_GRAPHS = (
 
 
 def captioned(file: Path, frames: Sequence[Frame]) -> list[Frame]:
-    """Write the frames' captions from their relations. The caption is empty if a relation cannot be expressed.
+    """Write a caption for each frame from its relations. If a relation cannot be put into words, the caption is empty.
 
     Raises:
-        InvalidInput: a frame lacks an object, or one of the relations in the template.
+        InvalidInput: a frame lacks an object, or a relation that the template needs.
     """
     faulty = [
         frame.key
@@ -108,7 +108,7 @@ def captioned(file: Path, frames: Sequence[Frame]) -> list[Frame]:
 
 
 def caption(object_name: str, spatial: str, contacting: str) -> str:
-    """Describe one object in a frame; return "" if a relation has no meaning.
+    """Describe one object in a frame in a sentence; return "" if a relation cannot be put into words.
 
     >>> caption("sofa", "behind", "sitting_on")
     'The person is sitting on the sofa which is behind him/her.'
@@ -133,7 +133,7 @@ EXPECTED_ROWS = (
 
 
 def segments(sequence: list[Frame]) -> list[list[Frame]]:
-    """Group frames into runs with the same caption and boundary. Frames without a caption are left out."""
+    """Group consecutive frames that have the same caption and boundary. Frames without a caption are left out."""
     captioned = [frame for frame in sequence if frame.caption]
     return [
         list(run)
@@ -142,7 +142,11 @@ def segments(sequence: list[Frame]) -> list[list[Frame]]:
 
 
 def sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
-    """Group the frames by video (and object), and sort them by time. Raises InvalidInput for impossible times."""
+    """Group the frames by video (and by object, if there is one), and sort each group by time.
+
+    Raises:
+        InvalidInput: a video has two rows for one time, or its boundaries decrease over time.
+    """
     sequences: dict[tuple[str, str], dict[float, Frame]] = {}
     repeated = []
     for frame in frames:
@@ -170,7 +174,7 @@ def sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
 def read(
     file: Path, choice: str, *, writes_captions: bool, is_video: bool
 ) -> tuple[list[Frame], list[str]]:
-    """Read all frames in a table, and return them with notes about ignored columns.
+    """Read all frames in a table. Also return notes about columns that are ignored.
 
     Args:
         file: The table.
@@ -226,7 +230,7 @@ def _refuse_lacks(file: Path, frames: Sequence[Frame], choice: str) -> None:
 
 
 def _frame(key: str, row: dict[str, str], is_video: bool) -> Frame | None:
-    """Convert a table row to a frame; None if the row is invalid. A row for a video without a time is a segment."""
+    """Convert a table row to a frame; None if the row is invalid. If frames come from videos, a row may lack a time."""
     video, file = row.get("video", ""), "" if is_video else row.get("frame", "")
     time, boundary = _number(row.get("time", "")), _number(row.get("boundary") or "-inf")
     faces = FACES_WORDS.get(row.get("faces", "").lower(), _number(row.get("faces", "")))
@@ -343,7 +347,8 @@ EXPECTED_VIDEO = "an MP4, MOV, MKV, WebM, AVI or MPEG file with a video stream"
 
 
 def extracted(file: Path, frames: Sequence[Frame], folder: Path, cache: Path) -> list[Frame]:
-    """Extract the frames to files in the cache. A row without a time is a segment, cut into FPS frames per second.
+    """Extract the frames from their videos into files in the cache. A row without a time is a segment, from which FPS
+    frames per second are taken.
 
     Args:
         file: The table, for errors.
@@ -395,7 +400,7 @@ def _of_video(file: Path, path: Path, frames: Sequence[Frame], cache: Path) -> l
 
 
 def _cut(path: Path, segments: Sequence[Frame]) -> list[Frame]:
-    """Return a frame every 1 / FPS s, with the values of its segment. A segment begins at its boundary."""
+    """Return one frame every 1 / FPS seconds, with the caption of its segment. A segment begins at its boundary."""
     ordered = sorted(segments, key=lambda segment: segment.boundary)
     final_second = 0.0
     for seconds, _ in _decoded(path):
@@ -417,7 +422,7 @@ def _cut(path: Path, segments: Sequence[Frame]) -> list[Frame]:
 def _write(
     file: Path, path: Path, missing: Sequence[float], file_of_time: dict[float, Path]
 ) -> None:
-    """Write the frames shown at the missing times, which must be in ascending order."""
+    """Decode a video, and write the frames that it shows at the missing times, which must be in ascending order."""
     waiting = list(missing)
     final_second, picture_before = 0.0, None
     for seconds, picture in _decoded(path):
@@ -440,7 +445,7 @@ def _save(picture: "av.VideoFrame", path: Path) -> None:
 
 
 def _decoded(path: Path) -> Iterator[tuple[float, "av.VideoFrame"]]:
-    """Yield the time (in seconds from the first frame) and picture of each frame. Raises InvalidInput."""
+    """Decode a video. Yield the time (seconds from the first frame) and picture of each frame. Raises InvalidInput."""
     try:
         import av
         from av.error import FFmpegError
@@ -564,7 +569,7 @@ def _pairs(file: Path, frames: Sequence[Frame], choice: str) -> tuple[_Rows, lis
 
 
 def _pair(file: Path, earlier: Frame, later: Frame) -> Item:
-    """Build the item for a pair, without its pictures."""
+    """Build an item for two captioned frames, without their pictures."""
     tags = {"subset": file.stem, "video": earlier.video} | (
         {"object": earlier.object} if earlier.object else {}
     )
@@ -578,7 +583,7 @@ def _pair(file: Path, earlier: Frame, later: Frame) -> Item:
 
 
 def _boundaries(file: Path, frames: Sequence[Frame], choice: str) -> tuple[_Rows, list[str]]:
-    """Return every boundary in each video, with all frames of the video, including those without a caption."""
+    """Return each boundary in each video, with all frames of the video, including those without a caption."""
     item_rows: _Rows = []
     early = []
     for sequence in sequences(file, frames):

@@ -13,7 +13,7 @@ TRUTHS = {
 
 
 def is_true(value: str) -> bool | None:
-    """Return whether a label marks a caption as true; None if the label means neither true nor false.
+    """Return whether a label means true; None if it means neither true nor false.
 
     >>> is_true("1"), is_true("False"), is_true("cat")
     (True, False, None)

@@ -1,4 +1,6 @@
-"""Detect captions that are not in English, and cache the result for each set in `cache/languages/<digest>.json`."""
+"""Detect captions that are not in English. The result for each set of captions is cached in
+`cache/languages/<digest>.json`.
+"""
 
 import contextlib
 import hashlib
@@ -38,7 +40,7 @@ def foreign_captions(captions: Collection[str], cache: Path | None) -> frozenset
 
 
 def _remembered(path: Path, captions: Collection[str]) -> frozenset[str] | None:
-    """Return the cached result for a set of captions; None if there is none or the file has other content."""
+    """Return the cached result for a set of captions; None if there is no valid result in the file."""
     try:
         foreign = files.parse_json_object(files.read(path).decode())["foreign"]
         verdict = frozenset(foreign)

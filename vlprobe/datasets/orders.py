@@ -78,7 +78,7 @@ def _repeats(names: list[str]) -> bool:
 
 
 def _check_edit(file: Path, key: str, row: Mapping[str, str]) -> None:
-    """Raise InvalidInput unless `edit_candidates` is empty or ranks each candidate of the query exactly once."""
+    """Raise InvalidInput unless `edit_candidates` is empty, or lists each candidate of the query exactly once."""
     candidates, edited = _ranked(row), _ranked(row, "edit_candidates")
     if not edited:
         return
@@ -104,7 +104,7 @@ def _check_edit(file: Path, key: str, row: Mapping[str, str]) -> None:
 
 
 def _item(file: Path, key: str, row: Mapping[str, str]) -> Item:
-    """Convert a table row to an item without its pictures."""
+    """Convert a table row to an item that does not have its pictures yet."""
     candidates, edited = _ranked(row), _ranked(row, "edit_candidates")
     tags = {column: value for column, value in row.items() if column not in COLUMNS and value}
     return Item(

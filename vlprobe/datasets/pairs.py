@@ -120,7 +120,7 @@ def _read(file: Path) -> list[_Row]:
 
 
 def _row(key: str, subset: str, row: dict) -> _Row:
-    """Convert a row to an item without its pictures. Any other text or number in a pair's row becomes a tag."""
+    """Convert a row to an item without its pictures. In a row for a pair, other texts and numbers become tags."""
     *images, caption, foil = _texts(row).values()
     further = {field: value for field, value in row.items() if field not in (*_fields(row), "id")}
     if _fields(row) == VALSE:
@@ -144,12 +144,12 @@ def _row(key: str, subset: str, row: dict) -> _Row:
 
 
 def _fields(row: dict) -> tuple[str, ...]:
-    """Return the four or three fields that identify the format of a row; empty for an unknown format."""
+    """Return the names of the fields (three or four) that identify the format of a row; empty for an unknown format."""
     return next((fields for fields in LAYOUTS if set(fields) <= set(row)), ())
 
 
 def _texts(row: dict) -> dict[str, str]:
-    """Return the stripped values of a row's known fields, pictures first; the first entry of a list, "" if not text."""
+    """Return the stripped text in each known field of a row, pictures first. Of a list, the first entry is used."""
     values = {
         field: row[field][0] if isinstance(row[field], list) and row[field] else row[field]
         for field in _fields(row)
@@ -178,7 +178,7 @@ def _leaves(content: object, trail: tuple[str, ...]) -> Iterator[tuple[tuple[str
 
 
 def _opened(items: list[Item], cache: Path) -> list[Item]:
-    """Return the items with each .npy array replaced by a picture file."""
+    """Convert each .npy array to a picture file, and return the items with these files as pictures."""
     arrays = list(
         dict.fromkeys(
             picture.path
@@ -202,7 +202,7 @@ def _opened(items: list[Item], cache: Path) -> list[Item]:
 
 
 def _frame(path: Path, target: Path) -> Path:
-    """Write an array as a picture file, atomically, unless the file exists, and return its path."""
+    """Write an array as a picture file (atomically, and only if the file does not exist), and return its path."""
     refuse_outside(path)  # anyone may read the picture that is made from it
     if target.is_file():
         return target

@@ -1,7 +1,7 @@
-"""Find and download the COCO photographs that a question set shows and that this machine lacks.
+"""Find and download the COCO photographs that a question set needs and that are missing on this machine.
 
-Photographs are only downloaded with `vlprobe pictures DATASET`. The licenses of COCO's
-photographs differ; you may view them, but most may not be redistributed.
+Photographs are only downloaded with `vlprobe pictures DATASET`. The licenses of COCO's photographs differ; you may
+view the photographs, but most may not be redistributed.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,11 +35,11 @@ def missing(items: Iterable[Item], host: str = HOST) -> tuple[dict[Path, str], i
     """Return the photographs that are not on this machine.
 
     Args:
-        items: Items from a dataset that keeps questions without a picture.
+        items: Items from a dataset that keeps questions whose picture is missing.
         host: Server with COCO's folders.
 
     Returns:
-        The URL of each missing COCO photograph by file, and the number of other missing pictures.
+        A dict from the file of each missing COCO photograph to its URL, and the number of other missing pictures.
     """
     absent = {picture.path for item in items for picture in item.pictures if picture.absent}
     addresses = {path: address for path in sorted(absent) if (address := url(path, host))}
@@ -56,7 +56,8 @@ def page(path: Path) -> str:
 
 
 def announcement(addresses: dict[Path, str], host: str = HOST) -> str:
-    """Ask the server for the sizes of the photographs, and return a sentence with their number and total size.
+    """Ask the server for the sizes of the photographs, and return a sentence that states their number and total
+    size.
 
     Raises:
         InvalidInput: the server reports no size for any photograph.
@@ -72,14 +73,14 @@ def announcement(addresses: dict[Path, str], host: str = HOST) -> str:
 
 
 def summary(report: DownloadReport) -> str:
-    """Return a sentence with the number and total size of the downloaded photographs."""
+    """Return a sentence that reports the number and total size of the downloaded photographs."""
     return f"{report.n_written:,} photographs downloaded, {report.n_bytes / 1e6:,.1f} MB."
 
 
 def download(
     store: Store, addresses: dict[Path, str], on_progress: Callable[[int, int], None]
 ) -> DownloadReport:
-    """Download photographs, and write only those that are intact images.
+    """Download photographs. Only files that are intact images are written.
 
     Args:
         store: Store whose pages show the photographs.

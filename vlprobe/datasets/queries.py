@@ -197,7 +197,7 @@ def _is_prompts(row: object) -> bool:
 
 
 def _prefixed(text: str) -> Item:
-    """Build a query from a text without a prefix: one version with each of the four prefixes."""
+    """Build a query from text without a prefix. Its four versions begin with the four prefixes (one is empty)."""
     inner = text[0].lower() + text[1:] if re.match("An? ", text) else text
     versions = [f"{prefix} {inner}" if prefix else text for prefix in PREFIXES.values()]
     tags = {"versions": ",".join(PREFIXES), **_attributes(text)}
@@ -205,7 +205,9 @@ def _prefixed(text: str) -> Item:
 
 
 def _with_synonyms(prompt: re.Match[str]) -> Item:
-    """Build a query from a prompt, with synonyms for its first, second and both attributes; articles are adapted."""
+    """Build a query from a prompt. Its versions replace the first attribute, the second, or both with synonyms, and
+    adapt the articles.
+    """
     text = prompt[0]
     lead, article, first_attribute, second_attribute, head_noun = prompt.groups()
     versions = {

@@ -1,9 +1,8 @@
 """Parse the names of published benchmark files (PREFIX:FILE or PREFIX:FILE@IMAGEDIR, with options after a plus sign)
 and find their pictures.
 
-`triplets:swap_obj.json@val2017+available` is the file swap_obj.json with the pictures in val2017;
-only rows with an existing picture are used. FILE may be a folder: then all its files of the right
-kind are read, sorted by name.
+`triplets:swap_obj.json@val2017+available` is the file swap_obj.json with the pictures in val2017; only rows whose
+picture exists are used. FILE may be a folder: then all its files with a suitable suffix are read, sorted by name.
 """
 
 import re
@@ -24,7 +23,7 @@ COCO_FILE_NAME = re.compile(r"(?:COCO_(?:train|val|test)\d{4}_)?(\d{12})\.jpg")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Parsed name of a dataset in a published file format."""
+    """Parsed dataset name: its files, image folder and options."""
 
     name: str
     files: tuple[Path, ...]
@@ -33,7 +32,7 @@ class Source:
 
 
 def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> Source:
-    """Parse a dataset name. An existing path may contain @ and +.
+    """Parse a dataset name into its files, image folder and options. An existing path may contain @ and +.
 
     Raises:
         NotFound: an option is not among `options`.
@@ -77,7 +76,7 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
 
 
 def _files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
-    """Return the file itself, or the files in a folder with one of the suffixes, by name. Raises InvalidInput."""
+    """Return the file itself or, for a folder, its files with one of the suffixes, by name. Raises InvalidInput."""
     if not path.is_dir():
         return (path,)
     matching = tuple(sorted(file for file in path.iterdir() if file.suffix in suffixes))
@@ -90,7 +89,7 @@ def _files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
 
 
 def split_unpictured(name: str) -> tuple[Path, bool]:
-    """Return the path in PREFIX:PATH, and whether the name ends with `+unpictured`."""
+    """Return the path in a dataset name PREFIX:PATH, and whether the name ends with `+unpictured`."""
     path = name.partition(":")[2]
     option = f"+{UNPICTURED}"
     is_option = path.endswith(option) and not files.parse_path(path).exists()
@@ -98,7 +97,7 @@ def split_unpictured(name: str) -> tuple[Path, bool]:
 
 
 def keep_unpictured(items: Sequence[Item], folder: Path) -> tuple[list[Item], list[str]]:
-    """Return the items with missing pictures marked as absent, and a note for readers.
+    """Mark the missing pictures as absent. Return all items, and a note for readers if any picture is missing.
 
     Args:
         items: Items whose pictures may be missing.
@@ -115,13 +114,13 @@ def keep_unpictured(items: Sequence[Item], folder: Path) -> tuple[list[Item], li
 
 
 def absent_name(name: str) -> str:
-    """Return the identifier of a missing picture. For COCO it is the id, as for an existing picture."""
+    """Return the identifier for a missing picture: its file name or, for COCO, its id, as if the picture existed."""
     match = COCO_FILE_NAME.fullmatch(Path(name).name)
     return match[1] if match else name
 
 
 def refuse_rows(file: Path, faulty: Sequence[str], total: int, expected: str) -> None:
-    """Raise InvalidInput if rows are faulty, with their number, the first faulty row and the expected form."""
+    """Raise InvalidInput if any rows are faulty. The message has their number, the first one, and what was expected."""
     if faulty:
         raise InvalidInput(
             f"{len(faulty)} of {total} rows of '{file}' are invalid (first: {faulty[0]}). "
@@ -134,13 +133,13 @@ def unread_columns(
     rows: Iterable[Mapping[str, object]],
     read: Iterable[str],
 ) -> list[str]:
-    """Return a note that lists the columns in a file that are not read, or no note if all are read."""
+    """Return a note that lists the columns in a file that are not read; no note if all are read."""
     unread = sorted({str(column) for row in rows for column in row} - set(read))
     return [f"Columns of {file.name} that are not read: {', '.join(unread)}."] if unread else []
 
 
 def count_note(keys: Sequence[str], total: int, predicate: str, unit: str = "rows") -> list[str]:
-    """Return a note with the number of rows (or other units) that match a predicate, or no note if none does."""
+    """Return a note about how many rows (or other units) match a predicate; no note if none does."""
     return [f"{len(keys)} of {total} {unit} {predicate} (first: {keys[0]})."] if keys else []
 
 
@@ -151,8 +150,8 @@ def attach_pictures(
 ) -> tuple[list[Item], list[str]]:
     """Attach pictures to items. The first name becomes the item's image, the second its other image.
 
-    A COCO picture is also found under another file name with the same id, because COCO's ids are the
-    same in all years.
+    If a COCO picture is missing, a file with the same id under another name is used, because COCO's ids are
+    the same in all years.
 
     Args:
         source: The parsed name.
@@ -198,8 +197,8 @@ def attach_pictures(
 
 
 def _with_pictures(item: Item, pictures: Sequence[Picture]) -> Item:
-    """Return an item with its pictures. For a series of frames, the two main pictures are those next to the boundary;
-    for candidates, the main picture is the best one.
+    """Return an item with its pictures. In a video, the two main pictures are the frames next to the boundary; in a
+    list of ranked candidates, the main picture is the best candidate.
     """
     if item.series is None:
         return replace(item, **dict(zip(("image", "foil_image"), pictures, strict=False)))
@@ -219,7 +218,7 @@ def _lack_of_pictures(
     missing: Sequence[tuple[str, str]],
     knows_unpictured: bool,
 ) -> InvalidInput:
-    """Build the error about rows with a missing picture; `missing` contains their ids and picture names."""
+    """Build the error raised if rows lack a picture; `missing` contains their ids and picture names."""
     remedies = []
     path, plus, options = source.name.partition("+")
     if "@" not in path:
@@ -245,7 +244,7 @@ def _pictured_note(folder: Path, n_rows: int, n_missing: int) -> str:
 
 
 class _PictureFinder:
-    """Finder for pictures in a folder; each name is searched only once."""
+    """Finds pictures by name in a folder. Each name is searched only once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -255,9 +254,9 @@ class _PictureFinder:
         self._path_by_id: dict[str, Path] | None = None
 
     def picture(self, name: str) -> Picture:
-        """Return the picture with a given name, marked as absent if the file does not exist.
+        """Return the picture with a given name, marked as absent if its file does not exist.
 
-        An absent COCO picture is identified by its id, as an existing one would be.
+        An absent COCO picture is identified by its id, as if its file existed.
         """
         path = self.find(name)
         if path is not None:
@@ -265,7 +264,7 @@ class _PictureFinder:
         return Picture(self.folder / name, absent=absent_name(name))
 
     def find(self, name: str) -> Path | None:
-        """Return the file with a given name, in the folder or in the subfolder that the name contains."""
+        """Return the file for a picture name, which may begin with a subfolder; None if there is no file."""
         if name not in self._path_by_name:
             self._path_by_name[name] = self._find(name)
         return self._path_by_name[name]
@@ -283,7 +282,7 @@ class _PictureFinder:
         return same_id
 
     def _coco_files(self) -> dict[str, Path]:
-        """Map COCO ids to the files in the folder that follow COCO's naming scheme."""
+        """Return the files in the folder that follow COCO's naming scheme, by COCO id."""
         if self._path_by_id is None:
             matches = [
                 (COCO_FILE_NAME.fullmatch(file.name), file)

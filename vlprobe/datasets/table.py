@@ -46,7 +46,7 @@ EXPECTED = f"{AVAILABLE}, {UNPICTURED}, layout=NAME, split=VALUE, label=VALUE, "
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """Parsed name of a dataset in a table."""
+    """Parsed `table:` dataset name: the file or URL, the image folder, and the options."""
 
     name: str
     file: Path  # the last part of a URL
@@ -57,22 +57,22 @@ class TableName:
 
     @property
     def source(self) -> Source:
-        """Return the location of the table's pictures."""
+        """The files, image folder and options, in the form that `attach_pictures` uses."""
         return Source(self.name, (self.file,), self.images or self.file.parent, self.words)
 
     @property
     def columns(self) -> dict[str, str]:
-        """Return the columns that the options assign to roles."""
+        """Columns assigned to roles by options such as `+caption=COLUMN`, by role."""
         return {role: column for role, column in self.values.items() if role in ROLES}
 
     @property
     def chosen(self) -> dict[str, str]:
-        """Return the required value of each column that selects rows; empty for all rows."""
+        """Values required by `+split=` and `+label=`, by column. If it is empty, all rows are used."""
         return {column: value for column, value in self.values.items() if column in CHOOSING}
 
 
 def parse(name: str) -> TableName:
-    """Parse a dataset name. An existing path may contain @ and +.
+    """Parse a `table:` dataset name. An existing path may contain @ and +.
 
     Raises:
         InvalidInput: the name has no file, the text after a plus sign is not an option, or the folder with
@@ -124,7 +124,7 @@ AN_ID = pc.MatchSubstringOptions(r"^\s*[^\s\d]*\d\S*\s*$")
 
 
 def check_captions(table: Table, layout: Layout, name: str) -> None:
-    """Check that the captions in a table are not ids, and that the table does not mark any as false.
+    """Check that the captions in a table are text instead of ids, and that none of them is marked as false.
 
     Args:
         table: The table as read.
@@ -183,7 +183,7 @@ def takes(path: Path) -> bool:
 
 
 def lint(name: str, cache: Path) -> list[audit.AuditFinding]:
-    """Find defects in the texts, as `audit.check` does, without opening the pictures, which may be missing.
+    """Find defects in a table's captions and foils, as `audit.check` does. Pictures are not opened and may be missing.
 
     Raises NotFound or InvalidInput.
     """
@@ -196,7 +196,7 @@ def lint(name: str, cache: Path) -> list[audit.AuditFinding]:
 
 
 def _named(row: cases.Unpictured) -> Item:
-    """Return the item of a row with pictures that have only a name and are marked as absent."""
+    """Return the item for a row. Its pictures only have names and are marked as absent."""
     pictures = [Picture(Path(name), absent=name) for name in row.images]
     return replace(row.item, **dict(zip(("image", "foil_image"), pictures, strict=False)))
 

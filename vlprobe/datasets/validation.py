@@ -1,6 +1,6 @@
-"""Check datasets and compute a digest of their contents.
+"""Check the items in a dataset and compute a digest of its contents.
 
-Every defect raises an InvalidInput whose message is one line; nothing is dropped silently.
+Every defect raises an InvalidInput whose message is one line. Nothing is dropped silently.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ RESERVED = ("picture", "setting")  # names of an item's cluster and its setting 
 
 @dataclass(frozen=True, slots=True)
 class LoadedDataset:
-    """A dataset that has been read and checked."""
+    """A dataset that has been read and has passed all checks."""
 
     name: str
     digest: str
@@ -36,7 +36,7 @@ def validated(
     cache: Path,
     notes: Sequence[str] = (),
 ) -> LoadedDataset:
-    """Check the items, and return them as a dataset if none of them has a defect.
+    """Check the items and build a dataset from them.
 
     Args:
         name: Name of the dataset, for errors.
@@ -119,12 +119,12 @@ def _refuse_missing_images(name: str, images: Sequence[Path]) -> None:
 
 
 def dataset_digest(items: Sequence[Item], cache: Path) -> str:
-    """Compute 32 hex digits from the ids, captions, foils, tags and image bytes of the items, in order, but not from
-    file names.
+    """Compute the digest of a dataset: 32 hex digits that depend on the ids, captions, foils, tags and image bytes of
+    the items, in order, but not on file names.
 
-    A cluster and a setting are hashed as tags with the names in RESERVED, because older versions stored them
-    as tags and their digests stay valid. A user's tag with one of these names is marked, so that its
-    digest differs from that of a cluster.
+    A cluster and a setting are hashed as tags with the names in RESERVED, because older versions stored them as tags
+    and their digests must stay valid. A user's tag with one of these names is marked, so that its digest differs from
+    that of a cluster.
 
     Args:
         items: Items whose image files exist.
@@ -149,13 +149,11 @@ def dataset_digest(items: Sequence[Item], cache: Path) -> str:
 
 
 def clustered_by_picture(items: Sequence[Item], cache: Path) -> list[Item]:
-    """Return the items, with those that share a picture (byte for byte, in any role) assigned to one
-    cluster.
+    """Assign items that share a picture (byte for byte, in any role) to the same cluster, and return all items.
 
-    Clusters are the connected components of "shares a picture": the finest division in which no
-    picture occurs in two clusters. Pairs (A, B) and (B, C) form one cluster although A and C differ,
-    since B's score is in both. A cluster is named after its first item; an item that shares no picture has
-    no cluster.
+    Clusters are connected components: items (A, B) and (B, C) form one cluster although pictures A and C differ, since
+    B's score is in both. This is the finest division in which no picture occurs in two clusters. A cluster is named
+    after its first item; an item that shares no picture has no cluster.
 
     Args:
         items: Items whose image files exist.
@@ -183,7 +181,7 @@ def clustered_by_picture(items: Sequence[Item], cache: Path) -> list[Item]:
 
 
 def _root(parents: list[int], index: int) -> int:
-    """Return the root of the tree that contains an item, and halve the path to it."""
+    """Return the root of the union-find tree that contains an item, and shorten the path to the root by half."""
     while parents[index] != index:
         parents[index] = parents[parents[index]]
         index = parents[index]
@@ -191,7 +189,7 @@ def _root(parents: list[int], index: int) -> int:
 
 
 def image_files(items: Sequence[Item]) -> list[Path]:
-    """Return the existing image files of all items, each once, in the order of the items."""
+    """Return the image files of all items that exist, in the order of the items and without duplicates."""
     return list(dict.fromkeys(picture.path for picture in _pictures(items) if not picture.absent))
 
 
@@ -201,7 +199,7 @@ def _pictures(items: Sequence[Item]) -> Iterator[Picture]:
 
 
 def image_digests(items: Sequence[Item], cache: Path) -> dict[Path, str]:
-    """Return the digest of each image file's bytes, and for each missing file a substitute made from its name.
+    """Return the digest of each image file's bytes. For a missing file, the digest is derived from its name.
 
     Raises InvalidInput if a file cannot be read.
     """

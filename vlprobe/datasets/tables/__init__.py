@@ -1,1 +1,1 @@
-"""Read tables with any layout into columns, recognize the layout, and convert rows to items."""
+"""Readers for tables: load any layout into columns, recognize the layout, and convert rows to items."""

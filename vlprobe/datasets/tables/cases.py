@@ -1,10 +1,9 @@
 """Convert a table with a known layout to items.
 
-A row becomes an item for one of the probes: a minimal pair (two pictures, two captions), foils (a
-picture, a caption, wrong captions), a triplet (two captions with the same meaning and a
-foil), or a picture and its captions.
+A row becomes an item for one of the probes: a minimal pair (two pictures and two captions), foils (a picture, a
+caption and wrong captions), a triplet (two captions with the same meaning and a foil), or a picture and its captions.
 
-An unexpected value is reported with its row and column.
+The error about an unexpected value names its row and column.
 """
 
 import ast
@@ -28,7 +27,7 @@ MOST_LITERAL = 200_000  # characters of a list written as text
 
 
 class Fields:
-    """A table with its layout. Each column is extracted only once."""
+    """A table and its layout. Each column is extracted only once."""
 
     def __init__(self, table: Table, layout: Layout) -> None:
         self.table, self.layout = table, layout
@@ -37,20 +36,20 @@ class Fields:
         self._no_texts = [""] * table.n_rows  # for a role without a column
 
     def values(self, column: str) -> Sequence[Any]:
-        """Return the values in a column: texts, or lists of texts."""
+        """Return the values in a column, each of which is text or a list of texts."""
         if column not in self._values:
             self._values[column] = self.table.values(column)
         return self._values[column]
 
     def role(self, role: str) -> Sequence[Any]:
-        """Return the values in the column with a given role; empty texts if no column has it."""
+        """Return the values in the column with a given role. If no column has the role, all values are empty."""
         column = self.layout.columns.get(role, "")
         if column in self._names:
             return self.values(column)
         return self._no_texts
 
     def chosen_rows(self, chosen: Mapping[str, str]) -> list[int]:
-        """Return the numbers of the rows with the chosen value in each given column. Raises InvalidInput."""
+        """Return the numbers of the rows that have the required value in every given column. Raises InvalidInput."""
         rows = list(range(self.table.n_rows))
         for column, value in chosen.items():
             if column not in self.table.columns:
@@ -77,21 +76,21 @@ class Fields:
         return len(values.unique())
 
     def fault(self, row: int, role: str, expected: str) -> InvalidInput:
-        """Build the error about an unexpected value."""
+        """Build the error raised for an unexpected value."""
         column = self.layout.columns.get(role, role)
         return InvalidInput(
             f"'{self.table.file}', row {row + 1}, column '{column}': expected {expected}."
         )
 
     def text(self, value: object, row: int, role: str) -> str:
-        """Return a value that must be text; from a list, return the first text. Raises InvalidInput."""
+        """Return a value as text; for a list, return its first entry. Raises InvalidInput if it is not text."""
         texts = self.texts(value)
         if not texts or not texts[0]:
             raise self.fault(row, role, "text, but the value is empty")
         return texts[0]
 
     def texts(self, value: object) -> list[str]:
-        """Return the texts in a value, which is a text, a list, or a list in Python notation."""
+        """Return the texts in a value, which is text, a list, or a list written in Python notation."""
         if isinstance(value, str):
             texts = _literal(value) if value.lstrip().startswith("[") else [value]
         else:
@@ -99,7 +98,7 @@ class Fields:
         return [text.strip() for text in texts if isinstance(text, str)]
 
     def number(self, value: str, row: int, role: str) -> int:
-        """Return a value that must be a whole number. Raises InvalidInput."""
+        """Parse a value as a whole number. Raises InvalidInput."""
         if not value.strip().isdecimal():
             raise self.fault(row, role, "a whole number")
         return int(value)
@@ -132,7 +131,7 @@ class Fields:
 
 
 def _literal(text: str) -> list[str]:
-    """Return the texts in a list in Python or JSON notation; the text itself if it is not a list."""
+    """Parse a list of strings in Python or JSON notation. Any other text is returned as the only entry of a list."""
     try:
         value = ast.literal_eval(text.strip()) if len(text) <= MOST_LITERAL else None
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
@@ -148,7 +147,7 @@ SPATIAL_FOILS = 3  # candidates for a triplet of VSR
 
 
 class Unpictured(NamedTuple):
-    """An item without its pictures, with the pictures' names and crop."""
+    """An item without its pictures, and the names and crop of these pictures."""
 
     item: Item
     images: list[str]
@@ -157,14 +156,14 @@ class Unpictured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The content of a table, with notes for people who read its numbers."""
+    """The rows of a table as items, and notes for people who read results on them."""
 
     rows: list[Unpictured]
     notes: list[str]
 
 
 class TableReading(Fields):
-    """A table that is being converted to items, row by row."""
+    """A table while its rows are converted to items."""
 
     def __init__(self, table: Table, layout: Layout, chosen: Mapping[str, str]) -> None:
         super().__init__(table, layout)
@@ -189,7 +188,7 @@ class TableReading(Fields):
         self.chosen = [row for row in self.chosen if row not in left_out]
 
     def _tag_columns(self) -> tuple[dict[str, Sequence[Any]], list[str]]:
-        """Return the columns used as tags, and the names of the columns that are not read."""
+        """Return the columns that become tags, and the names of the columns that are not read."""
         used = {*self.layout.columns.values(), *self.layout.needs, *self.layout.box}
         further = [
             name for name in self.table.columns if name not in used and name != self.layout.votes
@@ -202,18 +201,18 @@ class TableReading(Fields):
         return tags, [*unread, *self.table.skipped]
 
     def tags_of(self, row: int) -> dict[str, str]:
-        """Return the tags of a row, starting with the subset."""
+        """Return the tags for a row, starting with the subset."""
         subset = self.role("subset")[row] or self.table.file.stem
         further = {name: values[row].strip() for name, values in self.tags.items()}
         return {"subset": subset, **{name: value for name, value in further.items() if value}}
 
     def key(self, row: int) -> str:
-        """Return the id for a row's item. It uses the row number if the table has no ids, or has duplicates."""
+        """Return the item id for a row. It contains the row number unless the table has unique ids."""
         return f"{self.table.file.stem}/{self.role('id')[row] if self.has_ids else row}"
 
 
 def rows_of(table: Table, layout: Layout, chosen: Mapping[str, str] = MappingProxyType({})) -> Rows:
-    """Convert the rows of a table to dataset items.
+    """Convert the rows in a table to dataset items.
 
     Args:
         table: The table as read.
@@ -282,7 +281,7 @@ def _foils(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _options(reading: TableReading) -> Iterator[Unpictured]:
-    """Read multiple-choice captions: a list whose first is right, or columns and the number of the right one."""
+    """Read multiple-choice captions: a list that begins with the correct one, or columns and the number of that one."""
     images = reading.role("image")
     listed = "caption" in reading.layout.columns
     names = [f"caption_{n}" for n in range(100) if f"caption_{n}" in reading.table.names]
@@ -300,7 +299,7 @@ def _options(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _statements(reading: TableReading) -> Iterator[Unpictured]:
-    """Read MMVP-VLM: two consecutive rows form a pair, and a picture is TYPE/ID.jpg."""
+    """Read MMVP-VLM, where two consecutive rows form a pair. The file of a picture is TYPE/ID.jpg."""
     numbers, texts, types = map(reading.role, ("image", "caption", "subset"))
     if len(reading.chosen) % 2:
         raise reading.fault(reading.chosen[-1], "image", "a second row to form a pair")
@@ -318,7 +317,7 @@ def _statements(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _questions(reading: TableReading) -> Iterator[Unpictured]:
-    """Read NaturalBench: each question has different answers for two pictures. Question and answer form one text."""
+    """Read NaturalBench: each question has different answers for two pictures. Question and answer become one text."""
     images, foil_images = reading.role("image"), reading.role("image2")
     same = []
     for number in (0, 1):
@@ -352,8 +351,9 @@ def _questions(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _probes_of_verbs(reading: TableReading) -> Iterator[Unpictured]:
-    """Read SVO-Probes: each row has a sentence, a picture that it fits and one that it does not. Two rows with the same
-    pictures in reverse order form a pair. Other rows are left out: no sentence describes their second picture.
+    """Read SVO-Probes, where a row has a sentence, a picture that it fits, and a picture that it does not fit. Two rows
+    with the same pictures in reverse order form a pair. Other rows are left out: no sentence describes their second
+    picture.
     """
     images, foil_images = reading.role("image"), reading.role("image2")
     sentences = reading.role("caption")
@@ -384,7 +384,7 @@ def _probes_of_verbs(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _captions(reading: TableReading) -> Iterator[Unpictured]:
-    """Yield one item for each picture. Any other column is a tag if all rows of each picture agree on it."""
+    """Yield one item for each picture. Other columns become tags if all rows for each picture agree on their values."""
     images, captions = reading.role("image"), reading.role("caption")
     is_inside = reading.layout.columns["image"] in reading.table.pictures
     texts: dict[str, list[str]] = {}
@@ -418,7 +418,7 @@ def _captions(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _true_statements(reading: TableReading) -> Iterator[Unpictured]:
-    """Read VSR: the true statements about each picture."""
+    """Read the true statements about each picture in VSR."""
     are_true = _truths(reading)
     wrong = [f"row {row + 1}" for row, is_true in are_true.items() if not is_true]
     why = "are labeled false and are left out; +layout=vsr-foils uses those that a true one pairs with"
@@ -428,7 +428,7 @@ def _true_statements(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _true_and_false(reading: TableReading) -> Iterator[Unpictured]:
-    """Read VSR: a true statement, and false ones about the same picture that differ only in the relation."""
+    """Read VSR as foils: a true statement, and false ones about the same picture that differ only in the relation."""
     images, captions = reading.role("image"), reading.role("caption")
     relations, are_true = reading.role("subset"), _truths(reading)
     groups: dict[tuple[str, ...], list[int]] = {}
@@ -460,9 +460,10 @@ def _true_and_false(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _spatial_triplets(reading: TableReading) -> Iterator[Unpictured]:
-    """Read VSR as VISLA's spatial triplets: two true statements about a picture that exchange subject and object, and
-    as foils the three most similar statements in the table (by shared words) that are not true of the picture. In the
-    paper, people then chose and edited the foils, so the foils here are only candidates. Source: VISLA, section 3.3.
+    """Read VSR as VISLA's spatial triplets. The two captions are true statements about a picture with subject and
+    object exchanged. The foils are the three most similar statements in the table (by shared words) that are not true
+    of the picture. In the paper, people then chose and edited the foils, so the foils here are only candidates. Source:
+    VISLA, section 3.3.
     """
     true_rows, true_captions = _true_statements_by_objects(reading)
     captions = {row: reading.role("caption")[row].strip() for row in reading.chosen}
@@ -497,8 +498,8 @@ def _spatial_triplets(reading: TableReading) -> Iterator[Unpictured]:
 def _true_statements_by_objects(
     reading: TableReading,
 ) -> tuple[dict[str, dict[tuple[str, str], int]], dict[str, set[str]]]:
-    """Index VSR's true statements: the row of the first one for each picture, subject and object, as in "The cat is on
-    the bed.", and the texts of all of them for each picture.
+    """Index the true statements in VSR by picture. Return the first row for each subject and object (such as cat and
+    bed in "The cat is on the bed."), and the texts of all statements.
     """
     images, captions = reading.role("image"), reading.role("caption")
     relations = reading.values("relation")
@@ -530,7 +531,7 @@ def _truths(reading: TableReading) -> dict[int, bool]:
 
 
 def _people(reading: TableReading) -> Iterator[Unpictured]:
-    """Read pictures of people, and add the tags that `queries` gives to prompts (gender, race and trait), based on
+    """Read pictures of people. The tags gender, race and trait, which `queries` also gives to prompts, are derived from
     the two attributes in each row.
     """
     for unpictured in _captions(reading):

@@ -19,7 +19,7 @@ BATCH_ROWS = 1024  # of Parquet: rows may hold pictures
 
 
 def check(table: Table, output: Path, column: str) -> None:
-    """Raise InvalidInput unless the copy can be written: its format, file name and new column must be valid."""
+    """Raise InvalidInput unless a copy with the new column can be written: format, path and column must be valid."""
     suffix = table.file.suffix.lower()
     if suffix not in SUFFIXES:
         raise InvalidInput(
@@ -34,7 +34,7 @@ def check(table: Table, output: Path, column: str) -> None:
 
 
 def write(table: Table, output: Path, column: str, numbers: np.ndarray) -> None:
-    """Write the copy with its new column, either completely or not at all.
+    """Write a copy of the table with a new column. An interrupted write leaves no partial file.
 
     Args:
         table: The table as it was read.

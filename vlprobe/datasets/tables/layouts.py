@@ -1,6 +1,6 @@
-"""Table layouts that vlprobe recognizes, with the roles of their columns.
+"""Table layouts that vlprobe recognizes. A layout assigns roles, such as caption and foil, to the columns.
 
-They match the released files of each dataset as of November 2026. Column names are case-insensitive.
+The layouts match the files that each dataset had released by November 2026. Column names are case-insensitive.
 """
 
 from collections.abc import Collection, Mapping
@@ -34,9 +34,9 @@ ROLES = ("image", "image2", "caption", "caption2", "foil", "id", "subset")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A table layout: the columns of a table, by role.
+    """A table layout, which says what each column contains.
 
-    `image2` is the picture that the foil fits, `caption2` a second caption with the same meaning.
+    The role `image2` is a picture that the foil fits; `caption2` is a second caption with the same meaning.
     """
 
     name: str
@@ -166,13 +166,13 @@ NAMES = tuple(dict.fromkeys(layout.name for layout in LAYOUTS))
 
 
 def recognised(file: str, present: Collection[str], name: str, named: Mapping[str, str]) -> Layout:
-    """Return the layout of a table, recognized by its columns.
+    """Recognize the layout of a table by its columns.
 
     Args:
         file: The table, for errors.
         present: The table's columns, in lowercase.
         name: Name of the layout from `+layout=`; "" for the first that fits.
-        named: Columns by role, from the options; these columns are not searched.
+        named: Columns that options assign to roles, by role. They need not be recognized.
 
     Raises:
         NotFound: there is no layout with that name.
@@ -201,7 +201,7 @@ def recognised(file: str, present: Collection[str], name: str, named: Mapping[st
 
 
 def _plain(file: str, present: Collection[str], named: Mapping[str, str]) -> Layout:
-    """Return a layout with a picture and its captions, and with foils if there is a column for them."""
+    """Build a layout for a table with pictures, captions and possibly foils, judging by common column names."""
     columns = {**_id(present), **named}
     for role, candidates in (("image", IMAGES), ("caption", CAPTIONS), ("foil", FOIL_COLUMNS)):
         column = next((column for column in candidates if column in present), "")

@@ -1,4 +1,4 @@
-"""Read only the texts of a table, as columns, for a table of captions with or without foils. No items are built."""
+"""Read only the texts in a table of captions, with or without foils. They are read as columns; no items are built."""
 
 from collections.abc import Mapping
 
@@ -16,8 +16,8 @@ ROLES = ("image", "caption", "foil")
 
 
 def text_rows(table: Table, layout: Layout) -> TextColumns | None:
-    """Return the texts that the table's items would have. Return None unless each row is complete, has one picture by
-    name and one caption (and one foil in a table of foils), and does not repeat an earlier row.
+    """Return the captions and foils in a table. Return None unless each row is complete, has one picture (by name) and
+    one caption (and one foil in a table of foils), and does not repeat an earlier row.
 
     Raises:
         InvalidInput: a row in a table of captions has no caption, no picture, or a caption that is too long.
@@ -65,7 +65,7 @@ def _foils(table: Table, layout: Layout) -> TextColumns | None:
 
 
 def _has_plain_texts(image: pa.ChunkedArray, *texts: pa.ChunkedArray) -> bool:
-    """Return whether no picture name is a URL, and no text is a list."""
+    """Return whether none of the picture names is a URL, and none of the texts is a list."""
     if any(pa.types.is_nested(column.type) for column in (image, *texts)):
         return False
     beginning = pc.MatchSubstringOptions(r"^\s*\[")
@@ -77,7 +77,7 @@ def _has_plain_texts(image: pa.ChunkedArray, *texts: pa.ChunkedArray) -> bool:
 
 
 def _filled(table: Table, layout: Layout, role: str) -> pa.ChunkedArray:
-    """Return the trimmed texts of the column with a role. Raises InvalidInput if one is empty or too long."""
+    """Return the trimmed texts in the column with a role. Raises InvalidInput if one of them is empty or too long."""
     column = layout.columns[role]
     texts = _trimmed(table.columns[column])
     lengths = pc.call_function("utf8_length", [texts]).to_numpy()
@@ -90,13 +90,13 @@ def _filled(table: Table, layout: Layout, role: str) -> pa.ChunkedArray:
 
 
 def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Trim the blanks around texts. If there are none, return the column itself instead of a copy."""
+    """Remove blanks around texts. If there are none, the column itself is returned instead of a copy."""
     texts = pc.call_function("utf8_trim_whitespace", [column])
     return column if texts.equals(column) else texts
 
 
 def _ids(table: Table, layout: Layout, names: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the id for each row's item, as `cases.TableReading.key` does; `names` if no column has unique ids."""
+    """Return each row's item id, as `cases.TableReading.key` does; if the table has no unique ids, return `names`."""
     column = table.columns.get(layout.columns.get("id", ""))
     if column is None or pa.types.is_nested(column.type):
         return names
@@ -107,7 +107,7 @@ def _ids(table: Table, layout: Layout, names: pa.ChunkedArray) -> pa.ChunkedArra
 
 
 def _complete_texts(table: Table, layout: Layout) -> dict[str, pa.ChunkedArray] | None:
-    """Return the trimmed texts of the columns in ROLES, or None if they do not fit; see `text_rows`."""
+    """Return the trimmed texts in the columns with ROLES; None if they do not meet the conditions in `text_rows`."""
     columns = {role: layout.columns.get(role, "") for role in ROLES}
     further = "caption2" in layout.columns or layout.box or layout.votes in table.columns
     if further or layout.rooted:
@@ -127,7 +127,7 @@ def _complete_texts(table: Table, layout: Layout) -> dict[str, pa.ChunkedArray] 
 
 
 def _has_twins(texts: Mapping[str, pa.ChunkedArray]) -> bool:
-    """Return whether two rows are equal, judged by 64-bit hashes. A collision is extremely unlikely."""
+    """Return whether two rows are equal. They are compared by 64-bit hashes, so an error is extremely unlikely."""
     images, captions = codes(texts["image"]), codes(texts["caption"])
     pairs = captions * (int(images.max(initial=-1)) + 1) + images
     order = np.argsort(pairs)

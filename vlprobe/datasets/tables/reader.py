@@ -1,11 +1,11 @@
-"""Read a table in any format into columns of text: .csv, .tsv, .json, .jsonl, .parquet, .tar.
+"""Read a table into columns of text. Formats: .csv, .tsv, .json, .jsonl, .parquet, .tar.
 
-A column contains texts, lists of texts, or pictures that stay in the file and are identified by their paths
-(`storage.containers`). Every defect raises an InvalidInput whose message is one line with the file and the row.
+A column contains texts, lists of texts, or pictures. Pictures stay in the file and are identified by their paths
+(see `storage.containers`). Every defect raises an InvalidInput whose one-line message names the file and the row.
 
 JSON that is not a list of rows is converted to rows: COCO captions, Karpathy's splits, FOIL it, VL-CheckList, Cola,
-and WhatsUp's COCO and Visual Genome parts. In a tar with webdataset's layout, the files of a row share a name up to
-the first dot: `000017.jpg` is the picture of row 000017, `000017.txt` its caption, and the fields in `000017.json`
+and WhatsUp's COCO and Visual Genome parts. In a tar with webdataset's layout, the files for a row share a name up to
+the first dot: `000017.jpg` is the picture in row 000017, `000017.txt` its caption, and the fields in `000017.json`
 are further columns. A tar is not unpacked.
 """
 
@@ -95,7 +95,7 @@ def _of_list(content: list) -> list[Row] | None:
 
 
 def _require_captions(content: Sequence[Sequence[str]]) -> None:
-    """Raise ValueError if lists of four are not Cola's picture, caption, picture, caption. In
+    """Raise ValueError if lists with four entries are not Cola's (picture, caption, picture, caption). In
     NaturalBench's list for fine-tuning, the second entry is a picture.
     """
     for number, (_, caption, *_) in enumerate(content):
@@ -107,7 +107,7 @@ def _require_captions(content: Sequence[Sequence[str]]) -> None:
 
 
 def _coco_name(image: object) -> str:
-    """Return the file name of a WhatsUp picture. COCO pictures are given as numbers, Visual Genome's as file stems."""
+    """Return the file name for a WhatsUp picture. COCO pictures are given as numbers, Visual Genome's as file stems."""
     return f"{image:012d}.jpg" if isinstance(image, int) else str(image)
 
 
@@ -135,7 +135,7 @@ def _coco(images: Sequence[Mapping], annotations: Sequence[Mapping]) -> Iterator
 
 
 def _foil_it(images: Sequence[Mapping], annotations: Sequence[Mapping]) -> Iterator[Row]:
-    """Yield a row for each foil, with the caption that it was made from. Both have the caption's id in COCO."""
+    """Yield a row for each foil and the caption that it was made from. Both have the same COCO caption id."""
     names = {image["id"]: image["file_name"] for image in images}
     originals = {
         annotation["id"]: annotation["caption"]
@@ -164,7 +164,7 @@ LEFT_OUT = "__"  # start of the names of webdataset's own members
 
 
 def rows_of_shard(file: Path) -> list[dict[str, Any]]:
-    """Return a row for each picture in a tar, in order.
+    """Read a tar, and return one row for each picture, in file order.
 
     Raises:
         InvalidInput: the file is not a tar, has no pictures, or a text member cannot be read.
@@ -240,9 +240,9 @@ class Table:
 
     Attributes:
         file: File of the table.
-        columns: Texts, or lists of texts, by lowercase name; in the order of the file.
-        pictures: Name in the file of each column with pictures, by lowercase name.
-        skipped: Columns with neither texts nor pictures.
+        columns: Columns with texts or lists of texts, by lowercase name, in file order.
+        pictures: Columns with pictures: the name as written in the file, by lowercase name.
+        skipped: Names of columns that contain neither texts nor pictures.
         n_rows: Number of rows.
     """
 
@@ -258,7 +258,7 @@ class Table:
         return {*self.columns, *self.pictures}
 
     def values(self, column: str) -> Sequence[Any]:
-        """Return a column as texts or lists of texts, or its pictures as paths below the file's path."""
+        """Return the values in a column: texts, lists of texts, or the paths to pictures inside the file."""
         if column in self.pictures:
             folder = f"{self.file.absolute()}/{self.pictures[column]}"
             return [f"{folder}/{row}" for row in range(self.n_rows)]
@@ -266,7 +266,7 @@ class Table:
 
 
 def require_kind(file: Path) -> None:
-    """Raise InvalidInput if the suffix of a file is not that of a table, or is that of a compressed file."""
+    """Raise InvalidInput if the suffix of a file belongs to a compressed file, or does not belong to a table."""
     suffix = file.suffix.lower()
     if suffix in PACKED:
         raise InvalidInput(
@@ -315,7 +315,7 @@ def read(file: Path) -> Table:
 
 
 def of_rows(file: Path, rows: Sequence[Row]) -> Table:
-    """Convert JSON rows to columns. Columns with values other than texts and numbers are skipped."""
+    """Convert JSON rows to columns. Columns with other values than texts and numbers are skipped."""
     import pyarrow as pa
 
     rows = [_flat(row) for row in rows]
@@ -340,7 +340,7 @@ def of_rows(file: Path, rows: Sequence[Row]) -> Table:
 
 
 def _refuse_surrogates(file: Path, name: str, values: Sequence[str | list[str] | None]) -> None:
-    """Raise InvalidInput if the name of a column, or a text in it, has a lone surrogate."""
+    """Raise InvalidInput if a column's name or any of its texts contains a lone surrogate."""
     texts = ("\n".join(value) if isinstance(value, list) else value or "" for value in values)
     for row, text in enumerate(itertools.chain([name], texts)):
         if not text.isascii() and files.SURROGATE.search(text):
@@ -352,7 +352,7 @@ def _refuse_surrogates(file: Path, name: str, values: Sequence[str | list[str] |
 
 
 def _flat(row: Row) -> Row:
-    """Return the row with each field of a nested object as a separate column, OBJECT.FIELD."""
+    """Flatten a row: each field in a nested object becomes a separate column, named OBJECT.FIELD."""
     if not any(isinstance(value, dict) for value in row.values()):
         return row
     flat: Row = {}
@@ -365,7 +365,7 @@ def _flat(row: Row) -> Row:
 
 
 def _text(value: object) -> str | list[str] | None:
-    """Convert a value to text or a list of texts; None if that is not possible."""
+    """Convert a JSON value to text or a list of texts; None if that is not possible."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -380,7 +380,7 @@ def _text(value: object) -> str | list[str] | None:
 
 
 def _lower(file: Path, columns: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns under lowercase names, without unnamed columns, which pandas writes for its index."""
+    """Return the columns by lowercase name, without unnamed columns such as the index that pandas writes."""
     _refuse_twins(file, list(columns))
     return {name.strip().lower(): column for name, column in columns.items() if name.strip()}
 
@@ -392,7 +392,7 @@ def _refuse_twins(file: Path, names: Sequence[str]) -> None:
 
 
 def header_of(file: Path) -> tuple[str, list[str]]:
-    """Return the separator and column names in the first line of a .csv or .tsv file. Raises InvalidInput."""
+    """Read the first line of a .csv or .tsv file, and return its separator and column names. Raises InvalidInput."""
     first_line = read_head(file)[0].partition("\n")[0]
     delimiter = max(DELIMITERS, key=first_line.count)
     try:
@@ -436,7 +436,7 @@ def _separated(file: Path) -> Table:
 
 
 def _rows_of_length(file: Path, reader: "Reader", n_columns: int) -> Iterator[list[str]]:
-    """Yield the rows that are not blank. Raises InvalidInput if a row does not have one field per column."""
+    """Yield the nonblank rows. Raises InvalidInput if a row does not have exactly one field per column."""
     for row in filter(None, reader):
         if len(row) != n_columns:
             raise InvalidInput(
@@ -447,7 +447,7 @@ def _rows_of_length(file: Path, reader: "Reader", n_columns: int) -> Iterator[li
 
 
 def _refuse_other_encodings(file: Path) -> None:
-    """Raise InvalidInput with the position of the first byte that is not UTF-8."""
+    """Raise InvalidInput if the file is not UTF-8. The message gives the position of the first invalid byte."""
     content = files.read(file)
     try:
         content.decode("utf-8-sig")
@@ -463,7 +463,7 @@ def _columnar(file: Path) -> Table:
 
     Raises:
         InvalidInput: the file is damaged, or has more than MOST_BYTES of text or MOST_ROWS rows. Text is
-            measured while it is unpacked, piece by piece: the sizes stated in the file are not trusted.
+            measured piece by piece while it is unpacked, because the sizes stated in the file are not trusted.
     """
     import pyarrow as pa
 
@@ -497,7 +497,7 @@ def _columnar(file: Path) -> Table:
 def _texts(
     file: Path, batches: "Iterable[pa.RecordBatch]", empty: "pa.Table"
 ) -> "dict[str, pa.ChunkedArray]":
-    """Return the columns in the batches as text, by name. Columns with values that are not text are left out."""
+    """Read the columns in the batches as text, by column name. Columns with values that are not text are left out."""
     import pyarrow as pa
 
     columns: dict[str, list[pa.Array] | None] = {}
@@ -525,13 +525,13 @@ def _pieces(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.Table]":
 
 
 def _flattened(table: "pa.Table") -> "dict[str, pa.ChunkedArray]":
-    """Return the columns by name, with each field of a struct as a separate column."""
+    """Return a table's columns by name. Each field of a struct becomes a separate column."""
     flat = table.flatten()
     return dict(zip(flat.column_names, flat.columns, strict=True))
 
 
 def _written_out(array: "pa.Array") -> int:
-    """Return the number of bytes in an array's values. A dictionary's value counts each time that it is used."""
+    """Return the size of an array's values in bytes. A value in a dictionary counts each time that it is used."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -555,7 +555,7 @@ def _refuse_large(file: Path, n_bytes: int) -> None:
 
 
 def _as_text(column: "pa.ChunkedArray") -> "pa.ChunkedArray | None":
-    """Convert a column to texts or lists of texts; None for any other type."""
+    """Convert a column to texts or lists of texts; None if its type does not allow that."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -581,7 +581,7 @@ def _as_text(column: "pa.ChunkedArray") -> "pa.ChunkedArray | None":
 
 
 def _raw_texts(column: "pa.ChunkedArray") -> "pa.ChunkedArray | None":
-    """Return the field `raw` from lists of objects, as in Karpathy's sentences; None if one is missing."""
+    """Return the field `raw` from lists of objects, as in Karpathy's splits; None if an object lacks the field."""
     import pyarrow as pa
 
     lists = [

@@ -1,7 +1,7 @@
-"""Download remote tables into the cache: s3://, gs://, https://, and hf:// for the hub.
+"""Download remote tables into the cache. Supported URLs: s3://, gs://, https://, and hf:// for the Hugging Face hub.
 
-A table is downloaded once, and again if its remote size, time or tag has changed. The name of its copy depends on
-these and on its URL; results are stored under the URL.
+A table is downloaded once, and again if its remote size, time or tag has changed. The name of the local copy depends
+on these and on the URL; results are stored under the URL.
 
 hf://OWNER/NAME/SPLIT and hf://OWNER/NAME/CONFIG/SPLIT are read with the library `datasets`, which does not run a
 dataset's code. A split is downloaded once, and again if the repository has a new commit. It is stored as a Parquet
@@ -28,7 +28,7 @@ FORM = "hf://OWNER/NAME/SPLIT or hf://OWNER/NAME/CONFIG/SPLIT"
 
 
 class Split(NamedTuple):
-    """A split of a dataset on the hub."""
+    """One split of a dataset on the Hugging Face hub."""
 
     repository: str
     config: str  # "" for the only or default configuration
@@ -36,12 +36,12 @@ class Split(NamedTuple):
 
     @property
     def file(self) -> str:
-        """Return the file name of the local copy."""
+        """File name for the local copy of the split."""
         return f"{self.repository.partition('/')[2]}-{self.name}.parquet"
 
 
 def split_of(url: str) -> Split:
-    """Parse a URL that names a split. Raises InvalidInput."""
+    """Parse an hf:// URL into repository, configuration and split. Raises InvalidInput."""
     match = URL.fullmatch(url)
     if match is None:
         raise InvalidInput(f"'{url}' is not a dataset split on the hub. Expected {FORM}.")
@@ -49,7 +49,7 @@ def split_of(url: str) -> Split:
 
 
 def local_split(url: str, cache: Path) -> Path:
-    """Return the path to the local copy of a split, and download it if necessary.
+    """Return the path to the local copy of a hub split. Download the split if necessary.
 
     Raises:
         MissingDependency: the library `datasets` is not installed.
@@ -116,7 +116,7 @@ STAMPS = ("ETag", "etag", "LastModified", "mtime", "updated", "md5Hash", "size")
 
 
 def is_url(text: str) -> bool:
-    """Return whether a path is a URL."""
+    """Return whether text is a URL."""
     return REMOTE.match(text) is not None
 
 
@@ -140,14 +140,14 @@ def require_url(url: str) -> None:
 
 
 def file_name(url: str) -> str:
-    """Return the file name for the local copy of a table."""
+    """Return the file name under which a remote table is stored locally."""
     if url.startswith("hf://"):
         return split_of(url).file
     return PurePosixPath(urlsplit(url).path).name
 
 
 def local_copy(url: str, cache: Path) -> Path:
-    """Return the path to the local copy of a table, and download it if necessary.
+    """Return the path to the local copy of a remote table. Download the table if necessary.
 
     Raises:
         MissingDependency: the package for such URLs is not installed.
@@ -203,6 +203,6 @@ def _refuse_large(url: str, n_bytes: int) -> None:
 
 
 def in_name(path: str) -> tuple[str, str]:
-    """Return the URL and the picture folder in URL@IMAGEDIR; "" if there is no folder."""
+    """Split URL@IMAGEDIR into the URL and the picture folder; the folder is "" if there is none."""
     match = re.fullmatch(r"([^@]+)@(.+)", path)
     return (match[1], match[2]) if match else (path, "")

@@ -1,1 +1,1 @@
-"""Tables of frames, and the videos from which frames are extracted."""
+"""Readers for tables of frames, and for the videos from which frames are extracted."""

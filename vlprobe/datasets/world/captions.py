@@ -1,9 +1,8 @@
-"""Write captions for scenes in the demo world: true, grammatical, and varied in syntax.
+"""Write captions for scenes in the demo world. They are true, grammatical, and varied in syntax.
 
-Every caption has one of the forms below. A form is a function that takes a `Voice` (the scene and a random
-stream) and returns a sentence or a phrase without a capital and a period. The words cover the word
-lists of the probes, so that a model trained on these captions has seen every word that an
-edit can insert.
+Every caption has one of the forms below. A form is a function that takes a `Voice` (the scene and a random stream) and
+returns a sentence or a phrase without a capital and a period. The words cover the word lists of the probes, so that a
+model trained on these captions has seen every word that an edit can insert.
 """
 
 import random
@@ -90,7 +89,7 @@ _FOUR_WHEELS = ("car", "bus", "truck")
 
 
 def doings(background: str, name: str, in_the_air: bool) -> tuple[tuple[str, str], ...]:
-    """Return the actions that a thing can do, each as present plural and participle, such as (stand, standing)."""
+    """Return the verbs for what an object can do in a scene, as (plural, participle) such as (stand, standing)."""
     if in_the_air:
         verbs = _AIR
     elif background == "sky":
@@ -105,7 +104,7 @@ def doings(background: str, name: str, in_the_air: bool) -> tuple[tuple[str, str
 
 
 def parked(background: str, name: str) -> bool:
-    """Return whether "parked" can describe a thing."""
+    """Return whether an object on this background can be described as "parked"."""
     return background not in ("sea", "sky") and name in (*_FOUR_WHEELS, "bicycle")
 
 
@@ -115,24 +114,24 @@ def plural(noun: str) -> str:
 
 
 def be(count: int) -> str:
-    """Return the form of "to be" for a count: "is" for one, "are" for more."""
+    """Return "is" if the count is 1, otherwise "are"."""
     return "is" if count == 1 else "are"
 
 
 def agree(verb: str, count: int) -> str:
-    """Return the present form of a verb for a count: "stands" for one, "stand" for more."""
+    """Inflect a verb for a count: "stands" for one, "stand" for more."""
     if count > 1:
         return verb
     return "flies" if verb == "fly" else f"{verb}s"
 
 
 def article(text: str) -> str:
-    """Replace "a" with "an" before a vowel letter, which suffices for the demo world."""
+    """Replace "a" with "an" before a vowel letter. This rule suffices for the words in the demo world."""
     return re.sub(r"\ba (?=[aeiou])", "an ", text)
 
 
 class Voice:
-    """Word choice for one caption about one scene."""
+    """Makes the random word choices for one caption about one scene."""
 
     def __init__(self, scene: Scene, rng: random.Random) -> None:
         self.scene = scene
@@ -149,21 +148,21 @@ class Voice:
         return self.rng.random() < share
 
     def noun(self, group: Group) -> str:
-        """Return the object's name or, one time in six, a synonym."""
+        """Return a noun for a group: the object's name or, one time in six, a synonym."""
         name = group.object
         if SYNONYMS[name] and self.chance(1 / 6):
             name = self.pick(*SYNONYMS[name])
         return plural(name) if group.count > 1 else name
 
     def number(self, group: Group) -> str:
-        """Return the count as a word; for one thing usually an article."""
+        """Return the count of a group as a word. For one thing, this is usually an article."""
         if group.count > 1:
             return NUMBERS[group.count]
         roll = self.rng.random()
         return "one" if roll < 0.22 else "a single" if roll < 0.3 else "a"
 
     def phrase(self, group: Group, definite: bool = False) -> str:
-        """Return a noun phrase such as "a red dog" or "a person in red"; with `definite`, "the two red dogs"."""
+        """Return a noun phrase for a group: "a red dog", "a person in red" or, with `definite`, "the two red dogs"."""
         number = self.number(group)
         if definite:
             number = f"the {number}" if group.count > 1 else "the"
@@ -177,19 +176,19 @@ class Voice:
         return article(f"{number} {color} {noun}")
 
     def where(self) -> str:
-        """Return the background as a place, such as "on the beach"."""
+        """Return the place of the scene, such as "on the beach"."""
         return self.pick(*PLACES[self.scene.background])
 
     def setting(self) -> str:
-        """Return the background as a thing, such as "a beach"."""
+        """Return a noun for the background, such as "a beach"."""
         return self.pick(*SETTINGS[self.scene.background])
 
     def verb(self, group: Group) -> str:
-        """Return a verb for a group that agrees with its number, such as "stand" or "floats"."""
+        """Return a verb that agrees with the number of things in a group, such as "stand" or "floats"."""
         return agree(self._doing(group)[0], group.count)
 
     def doing(self, group: Group) -> str:
-        """Return a verb for a group as a participle, such as "standing" or "parked"."""
+        """Return a participle for what a group does, such as "standing" or "parked"."""
         is_parked = parked(self.scene.background, group.object) and not self._in_the_air(group)
         return "parked" if is_parked and self.chance(0.3) else self._doing(group)[1]
 
@@ -203,18 +202,18 @@ class Voice:
         return self.scene.relation == ("above" if group is self.target else "below")
 
     def relation(self, name: str, leading: bool = False) -> str:
-        """Return a relation in words, such as "to the left of"; with `leading`, one that can begin a sentence."""
+        """Return a phrase for a relation, such as "to the left of"; with `leading`, one that can begin a sentence."""
         return self.pick(*RELATIONS[name][: 2 if leading else None])
 
     def pair(self) -> tuple[Group, str, Group]:
-        """Return subject, relation and object, in the scene's order or, equally often, reversed."""
+        """Return the subject, relation and object of the caption. Half of the time, their order is reversed."""
         if self.chance(0.5):
             return self.target, self.scene.relation, self.landmark
         return self.landmark, OPPOSITE[self.scene.relation], self.target
 
 
 def captions(scene: Scene, n: int = 5, purpose: str = "captions") -> tuple[str, ...]:
-    """Return n captions, each with a capital and a period. No form is used twice before all have been used."""
+    """Write n captions for a scene, each with a capital and a period. No form repeats until all have been used."""
     rng = stream(scene.seed, scene.specification, purpose)
     forms = [form for form in (_PAIRED if scene.relation else _ALONE) if _fits(form, scene)]
     texts: list[str] = []
@@ -423,7 +422,7 @@ _FRONTAL = ("person", "cat")  # drawn from the front: they do not face left or r
 
 
 def _fits(form: Callable[[Voice], str], scene: Scene) -> bool:
-    """Return whether a caption with this form can be true of the scene."""
+    """Return whether a form can make a true caption for the scene."""
     sideways = scene.relation in ("left", "right")
     if form is _pair_passive:
         return scene.relation not in ("above", "below")

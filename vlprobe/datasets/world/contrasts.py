@@ -1,12 +1,11 @@
-"""Minimal pairs as in EqBen: two scenes in the demo world that differ in one thing, with a caption each.
+"""Minimal pairs as in EqBen: two scenes in the demo world that differ in one thing, and a caption for each.
 
-Both scenes belong to one split, so that a held-out pair has nothing in common with training
-scenes. They have the same seed and room, so all pixels outside of the change are the same in both
-pictures.
+Both scenes belong to the same split, so that a held-out pair has nothing in common with training scenes. They have the
+same seed and room, so all pixels outside of the change are the same in both pictures.
 
-Both captions have the same form, so that they differ only in the words for the change.
-The grammar follows EqBen's figures 14 and 15 in our own words. Numbers are always words ("one",
-never "a"), so that articles need not change; verbs and nouns still agree with the number.
+Both captions have the same form, so that they differ only in the words for the change. The grammar follows EqBen's
+figures 14 and 15 in our own words. Numbers are always words ("one", never "a"), so that articles need not change;
+verbs and nouns still agree with the number.
 """
 
 import random
@@ -65,7 +64,7 @@ WEARS = ("in", "wearing", "dressed in")
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """All choices that a caption needs in addition to the scene."""
+    """The choices that turn a scene into a caption, such as its sentence form."""
 
     forms: tuple[
         str, ...
@@ -78,7 +77,7 @@ class Wording:
     synonyms: bool = False
 
     def caption_of(self, scene: Scene) -> str:
-        """Write the caption for a scene, with a capital and a period."""
+        """Write the caption for a scene."""
         target, landmark = scene.groups[0], scene.groups[-1]
         relation = PHRASES[scene.relation][self.phrase] if scene.relation else ""
         text = self.form.format(
@@ -126,8 +125,8 @@ def wording(scene: Scene, rng: random.Random, counted: bool) -> Wording:
 
 
 def reworded(wording: Wording, scene: Scene, rng: random.Random) -> str:
-    """Write a caption with the same meaning in a different word order and, if possible, other words. Numbers, colors
-    and places stay the same.
+    """Write another caption with the same meaning, in a different word order and, if possible, with other words.
+    Numbers, colors and places stay the same.
     """
     form = pick(rng, AGAIN[wording.forms])
     wears = pick(rng, [way for way in WEARS if way != wording.wears])
@@ -144,7 +143,7 @@ def reworded(wording: Wording, scene: Scene, rng: random.Random) -> str:
 
 
 def converse(wording: Wording, scene: Scene, rng: random.Random) -> str:
-    """Write the caption from the other group's view: "a cat right of a dog" for "a dog left of a cat"."""
+    """Rewrite the caption from the other group's view: "a dog left of a cat" becomes "a cat right of a dog"."""
     other_side = replace(scene, groups=scene.groups[::-1], relation=OPPOSITE[scene.relation])
     form = pick(rng, [form for form in wording.forms if form != wording.form])
     return replace(
@@ -161,7 +160,7 @@ _FIELDS = {"object": "object", "color": "color", "number": "count"}
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A scene, the same scene with one change, and the wording for both captions."""
+    """A scene, a copy of it with one change, and the wording of both captions."""
 
     kind: str
     scene: Scene
@@ -170,18 +169,18 @@ class Contrast:
 
     @property
     def captions(self) -> tuple[str, str]:
-        """Return the captions for the scene and for the changed scene; each is wrong for the other scene."""
+        """The captions for the two scenes. Each caption is wrong for the other scene."""
         return self.wording.caption_of(self.scene), self.wording.caption_of(self.changed)
 
 
 def contrasts(kind: str, split: str, n: int) -> list[Contrast]:
-    """Return the first n contrasts in a split; no two have the same pair of specifications.
+    """Return the first n contrasts in a split. No two of them have the same two specifications.
 
     Args:
         kind: object, color and number change one group; location swaps the places of both
             groups; swap exchanges the colors of two groups of different objects.
-        split: Split that owns both scenes.
-        n: Number of contrasts; a longer list begins with the shorter one.
+        split: Split that both scenes belong to.
+        n: Number of contrasts. A larger n adds contrasts at the end of the list.
     """
     by_specifications: dict[frozenset[str], Contrast] = {}
     index = 0
@@ -217,7 +216,7 @@ def _contrast(kind: str, split: str, rng: random.Random) -> Contrast:
 
 
 def _structure(kind: str, rng: random.Random) -> tuple[str, int]:
-    """Choose the relation ("" for one group) and the room of every group.
+    """Choose the relation ("" for a single group) and the number of slots in every group.
 
     Fewer than half of the contrasts have one group, because a split owns only about 70 different pairs with one group
     for the kind `number`.
@@ -232,7 +231,7 @@ def _structure(kind: str, rng: random.Random) -> tuple[str, int]:
 
 
 def _scene(relation: str, room: int, rng: random.Random) -> Scene:
-    """Draw a scene without a background. Groups have equal room, so that they can swap places."""
+    """Draw a random scene without a background. Groups have the same number of slots, so that they can swap places."""
     groups = [
         Group(pick(rng, OBJECTS), pick(rng, COLORS), 1 + int(rng.random() * room), room)
         for _ in range(2 if relation else 1)
@@ -241,7 +240,7 @@ def _scene(relation: str, room: int, rng: random.Random) -> Scene:
 
 
 def _is_clear(kind: str, scene: Scene) -> bool:
-    """Return whether a caption can distinguish the groups."""
+    """Return whether a caption can tell the two groups in a scene apart."""
     if len(scene.groups) == 1:
         return True
     target, landmark = scene.groups
@@ -270,7 +269,7 @@ def _changes(kind: str, scene: Scene) -> Iterator[Scene]:
 
 
 def _values(kind: str, group: Group) -> list:
-    """Return the values that can replace the group's object, color or count."""
+    """Return the other values that a group's object, color or count can have."""
     if kind == "color":
         return [color for color in COLORS if color != group.color]
     if kind == "number":

@@ -1,4 +1,4 @@
-"""Draw a scene: a background, then every thing in its place, the farthest first.
+"""Draw a scene: first the background, then everything in it, starting with the farthest.
 
 Each of the six backgrounds has several variants. None of them shows an object that a scene can contain.
 """
@@ -18,7 +18,7 @@ _WHITE = (255, 255, 255)
 
 
 class _Canvas:
-    """Canvas that takes coordinates in pixels of the finished picture and draws `larger` times as large."""
+    """Canvas that is `larger` times as large as the finished picture, but takes coordinates in its pixels."""
 
     def __init__(self, larger: int) -> None:
         self._larger = larger
@@ -66,13 +66,13 @@ class _Canvas:
 
 @functools.lru_cache(maxsize=6 * VARIANTS)
 def background(name: str, variant: int) -> Image.Image:
-    """Return a variant (0 to VARIANTS - 1) of a background as RGB, SIZE pixels per side. Copy it to draw on it."""
+    """Return a background in one variant (0 to VARIANTS - 1) as RGB, SIZE pixels per side. Copy it to draw on it."""
     return _drawn(name, variant, _LARGER).reduce(_LARGER)
 
 
 @functools.lru_cache(maxsize=8)  # at most 4 MB each
 def large_background(name: str, variant: int, scale: int) -> Image.Image:
-    """Return `background` as RGB, SIZE * scale pixels per side. Copy it to draw on it."""
+    """Return `background` at SIZE * scale pixels per side, as RGB. Copy it to draw on it."""
     return _drawn(name, variant, 2 * scale).reduce(2)
 
 
@@ -343,7 +343,7 @@ def _variant(scene: Scene) -> int:
 
 
 def _ground(scene: Scene, placement: Placement) -> str:
-    """Return the kind of mark under a thing: a shadow on the ground, a ripple on water, "" in the air."""
+    """Return the kind of mark under an object: a shadow on the ground, a ripple on water, "" in the air."""
     if placement.y + placement.size <= HORIZON[scene.background] + 4 or scene.background == "sky":
         return ""
     return "ripple" if scene.background == "sea" else "shadow"
@@ -355,7 +355,7 @@ def _ground_mark(size: int, kind: str) -> Image.Image:
 
 
 def _drawn_ground_mark(size: int, kind: str, scale: int) -> Image.Image:
-    """Draw the mark below a thing that is `size` pixels large in a picture of 224 pixels, `scale` times as large."""
+    """Draw the mark under an object that is `size` pixels large in a picture of 224 pixels, enlarged by `scale`."""
     line = scale * max(1, size // 50)
     size *= scale
     mark = Image.new(

@@ -1,10 +1,10 @@
-"""Scenes in the demo world: a scene is a short specification that determines the picture and its captions.
+"""Scenes in the demo world. A scene is a short specification that determines the picture and its captions.
 
-A split owns specifications, not pictures. The hash of the canonical text decides whether a scene
-may be used for training, so that no held-out scene (or pair of scenes made from one) can be in the
-training split, however many scenes are drawn.
+A split owns specifications, not pictures. The hash of the specification's text decides whether a scene may be used
+for training, so that no held-out scene (or pair of scenes made from one) can be in the training split, however many
+scenes are drawn.
 
-A scene places its things in square boxes that never touch, except for a thing in front of another.
+The things in a scene are placed in square boxes that never touch, except for a thing in front of another.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Things of one kind and color. `room` is the number of slots, at least `count`."""
+    """Equal things in a scene, such as three red dogs. `room` is the minimum number of slots for them."""
 
     object: str
     color: str
@@ -45,20 +45,19 @@ class Group:
 
     @property
     def slots(self) -> int:
-        """Number of slots. Scenes that differ only in the count and have equal room show their common things at the
-        same places.
+        """Number of slots. If two scenes differ only in the count and have the same room, the things in both scenes are
+        in the same places.
         """
         return max(self.count, self.room)
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One or two groups in front of a background. `relation` is the position of the first group relative to
-    the second.
+    """One or two groups in front of a background. `relation` is the position of the first group relative to the second.
 
-    The seed determines everything that captions do not mention: exact places, sizes, facing, clouds. These depend
-    on places and never on objects or colors, so that all other pixels stay the same when one thing in a
-    scene changes.
+    The seed determines everything that captions do not mention: exact places, sizes, directions and clouds. These
+    depend on places and never on objects or colors, so that all other pixels stay the same when one thing in a scene
+    changes.
     """
 
     background: str
@@ -68,7 +67,7 @@ class Scene:
 
     @property
     def specification(self) -> str:
-        """Return the canonical text for the content; "a left of b" equals "b right of a"."""
+        """Canonical text for the content of the scene; "b right of a" is written as "a left of b"."""
         names = [f"{group.count} {group.color} {group.object}" for group in self.groups]
         relation = self.relation
         if relation in ("right", "below", "behind"):
@@ -77,7 +76,7 @@ class Scene:
 
 
 def stream(*key: object) -> random.Random:
-    """Return a random stream that depends only on the key. Use `.random()`, which Python keeps stable."""
+    """Return a random stream that depends only on the key. Use `.random()`, which is stable across Python versions."""
     return random.Random("/".join(map(str, key)))
 
 
@@ -87,14 +86,14 @@ def pick(rng: random.Random, options: Sequence[T]) -> T:
 
 
 def split_of(scene: Scene) -> str:
-    """Return the split that owns the scene's specification: train, val or test."""
+    """Return the split that a scene belongs to: train, val or test. It depends only on the scene's specification."""
     digest = hashlib.blake2b(scene.specification.encode(), digest_size=4).digest()
     percent = int.from_bytes(digest, "big") % 100
     return next(name for name, owned in SPLITS.items() if percent in owned)
 
 
 def draw(split: str, index: int) -> Scene:
-    """Return the scene with a given index in a split. Two indices may share a specification, but not a seed."""
+    """Return the scene at an index in a split. Scenes at two indices may share a specification, but not a seed."""
     for attempt in range(1000):
         scene = _draw(stream("demo", split, index, attempt))
         if split_of(scene) == split:
@@ -104,7 +103,7 @@ def draw(split: str, index: int) -> Scene:
 
 
 def distinct(split: str, n: int) -> list[Scene]:
-    """Return the first n scenes in a split that have different specifications."""
+    """Return the first n scenes in a split that all have different specifications."""
     by_specification: dict[str, Scene] = {}
     index = 0
     while len(by_specification) < n:
@@ -154,7 +153,7 @@ _LARGEST = 108
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The square of one thing in pixels, and its direction. `slot` is the thing's number within its group."""
+    """Position, size and direction of a thing in a picture, in pixels. `slot` is its number within the group."""
 
     group: int
     slot: int
@@ -170,12 +169,12 @@ class Placement:
 
 
 def facing(scene: Scene) -> str:
-    """Return the direction in which all things face: left, right, or mixed."""
+    """Return the direction that the things in a scene face: left, right, or mixed."""
     return pick(stream(scene.seed, "facing"), ("left", "right", "mixed"))
 
 
 def placements(scene: Scene) -> list[Placement]:
-    """Return the place of every thing in drawing order, farthest first."""
+    """Return the placement of everything in a scene in drawing order, farthest first."""
     if scene.relation in ("front", "behind"):
         return _overlapping_placements(scene)
     placements = [
@@ -192,7 +191,7 @@ def _faces_left(scene: Scene, rng: random.Random) -> bool:
 
 
 def _region(scene: Scene, index: int) -> tuple[str, int, int, int, int]:
-    """Return the kind, left, top, right and bottom of the region for a group in the picture."""
+    """Return the region of the picture that a group occupies: its kind, left, top, right and bottom."""
     low, high, middle = 6, SIZE - 6, SIZE // 2
     top = _TOP.get(scene.background, 62)
     is_left_or_top = (scene.relation in ("left", "above")) == (index == 0)

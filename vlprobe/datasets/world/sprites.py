@@ -1,8 +1,8 @@
-"""Draw single things for the demo world: smooth, outlined shapes on a transparent square, supersampled for soft edges.
+"""Draw single objects for the demo world as smooth, outlined shapes on a transparent square.
 
 Six vehicles and five living things face right in a square of 100 x 100, with their lowest point at y = 95. Each of
-the eleven colors has a shade, a light and an ink for outlines. Pictures are cached by object, color, size and
-direction.
+the eleven colors has a shade, a light and an ink for outlines. Shapes are supersampled for soft edges. Pictures are
+cached by object, color, size and direction.
 """
 
 import functools
@@ -23,9 +23,7 @@ _MARGIN = 2.5  # units around the 100 x 100, for outlines
 
 @dataclass(frozen=True)
 class Shape:
-    """A filled outline (width 0) or an open line with the given width and round ends, in units of a 100 x
-    100 square.
-    """
+    """A filled outline (if the width is 0) or an open line with round ends. Units are those of a 100 x 100 square."""
 
     points: tuple[Point, ...]
     width: float = 0.0
@@ -39,7 +37,7 @@ def _parse_points(points: Points) -> tuple[Point, ...]:
 
 
 def poly(points: Points) -> Shape:
-    """Return a polygon."""
+    """Return a polygon with the given corners."""
     return Shape(_parse_points(points))
 
 
@@ -121,7 +119,7 @@ def mix(color: Color, toward: Color, share: float) -> Color:
 
 
 class Pen:
-    """Pen for shapes in units of a 100 x 100 square; `image` is the drawing, `size` pixels per side."""
+    """Draws shapes in units of a 100 x 100 square; `image` is the drawing, `size` pixels per side."""
 
     def __init__(self, size: int, line: float = 2.4, larger: int = LARGER) -> None:
         self.size = size
@@ -137,7 +135,7 @@ class Pen:
             self._put(shape, color, 0)
 
     def body(self, color: Color, edge: Color, *shapes: Shape) -> None:
-        """Draw shapes that form one body, with a common outline around all of them."""
+        """Draw shapes that form one body, with one outline around all of them."""
         for shape in shapes:
             self._put(shape, edge, self.line)
         self.fill(color, *shapes)
@@ -158,7 +156,7 @@ class Pen:
 
     @cached_property
     def image(self) -> Image.Image:
-        """Return the drawing at its final size, RGBA."""
+        """Return the drawing as RGBA at its final size."""
         return self._canvas.reduce(self._larger)
 
 
@@ -200,7 +198,7 @@ class Tones:
 
 
 def tones(name: str) -> Tones:
-    """Return the tones of a color. Black and white have special ones, so that parts stay visible."""
+    """Return the tones of a color. Black and white have special tones, so that all parts of an object stay visible."""
     base = _BASE[name]
     if name == "black":
         return Tones(name, base, (26, 26, 32), (88, 90, 100), (10, 10, 14))
@@ -312,7 +310,7 @@ def train(pen: Pen, c: Tones) -> None:
 
 
 def boat(pen: Pen, c: Tones) -> None:
-    """Draw a sailboat whose hull and two sails have its color."""
+    """Draw a sailboat whose hull and two sails have the color."""
     pen.body(WOOD, mix(c.ink, DARK, 0.5), box(47.5, 6, 51.5, 74))
     pen.body(c.base, c.ink, poly("51,6 68,11 51,16"))
     pen.body(
@@ -330,7 +328,7 @@ def boat(pen: Pen, c: Tones) -> None:
 
 
 def bicycle(pen: Pen, c: Tones) -> None:
-    """Draw a bicycle with the frame and rims in its color, and dark tires and saddle."""
+    """Draw a bicycle whose frame and rims have the color, with dark tires and saddle."""
     dark = mix(c.ink, TYRE, 0.6)
     for x in (22, 78):
         pen.fill(dark, limb(5, _circle(x, 74, 19.5)))
@@ -467,7 +465,7 @@ def bird(pen: Pen, c: Tones) -> None:
 
 
 def person(pen: Pen, c: Tones) -> None:
-    """Draw a standing person from the front, with clothes in the given color."""
+    """Draw a standing person from the front. The color is that of the clothes."""
     edge = mix(c.ink, DARK, 0.3)
     for side in (-1, 1):
         pen.body(
@@ -523,7 +521,7 @@ _DRAW = {
 
 @functools.lru_cache(maxsize=6000)
 def sprite(name: str, color: str, size: int, faces_left: bool) -> Image.Image:
-    """Draw a thing in a square of `size` pixels, with a thin pale rim for contrast with any background."""
+    """Draw an object in a square of `size` pixels, with a thin pale rim for contrast with any background."""
     if faces_left:
         return ImageOps.mirror(sprite(name, color, size, False))
     return _drawn(name, color, Pen(size), 1)
@@ -533,13 +531,13 @@ def sprite(name: str, color: str, size: int, faces_left: bool) -> Image.Image:
     maxsize=32
 )  # a scene shows a thing up to five times; large sprites take much memory
 def large_sprite(name: str, color: str, size: int, faces_left: bool, scale: int) -> Image.Image:
-    """Draw a thing like `sprite`, in a square of `size * scale` pixels."""
+    """Draw an object like `sprite`, in a square of `size * scale` pixels."""
     image = _drawn(name, color, Pen(size * scale, larger=_LARGER), scale)
     return ImageOps.mirror(image) if faces_left else image
 
 
 def _drawn(name: str, color: str, pen: Pen, rim: int) -> Image.Image:
-    """Draw a thing with the pen, facing right, with a rim of `rim` pixels."""
+    """Draw an object with the pen, facing right, and surround it with a rim that is `rim` pixels wide."""
     _DRAW[name](pen, tones(color))
     drawn = pen.image
     widened = _widened(drawn.getchannel("A"), rim)
@@ -550,8 +548,8 @@ def _drawn(name: str, color: str, pen: Pen, rim: int) -> Image.Image:
 
 
 def _widened(alpha: Image.Image, rim: int) -> Image.Image:
-    """Return the maximum within `rim` pixels in each direction: Pillow's MaxFilter, computed for wide rims by rows
-    and then by columns, which takes a tenth of the time.
+    """Return the maximum within `rim` pixels in each direction. The result equals that of Pillow's MaxFilter, but for
+    wide rims it is computed by rows and then by columns, which takes a tenth of the time.
     """
     if rim == 1:
         return alpha.filter(ImageFilter.MaxFilter(3))
