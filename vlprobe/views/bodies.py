@@ -18,19 +18,19 @@ Texts = Callable[[CaseRow, str], tuple[str, str]]
 
 
 def _labeled_texts(row: CaseRow, top: str) -> tuple[str, str]:
-    """Return the first text and the first text labeled "different", or else the second text."""
+    """Return the first text of a case and the first text labeled "different", or the second text if none is labeled."""
     texts, roles = list(row.texts), list(row.roles)
     wrong = roles.index("different") if "different" in roles else min(1, len(texts) - 1)
     return texts[0], texts[wrong] if wrong else ""
 
 
 def _query(row: CaseRow, top: str) -> tuple[str, str]:
-    """Return the query and no second text, because a picture should lose."""
+    """Return the query of a picture search and "", because the side that should lose is a picture, not a text."""
     return row.texts[0], ""
 
 
 def _first_caption(row: CaseRow, top: str) -> tuple[str, str]:
-    """Return the most similar true caption and the altered caption that the model ranks first."""
+    """Return the true caption worded most like the altered caption that the model ranks first, and the altered one."""
     if top not in row.texts:
         return row.texts[0], top
     words = top.split()
@@ -44,7 +44,7 @@ def _first_caption(row: CaseRow, top: str) -> tuple[str, str]:
 
 
 def _farthest_wording(row: CaseRow, top: str) -> tuple[str, str]:
-    """Return the query and the wording whose first pictures overlap least with the query's."""
+    """Return the query and the rewording whose top pictures overlap least with the query's top pictures."""
     ranked: list[list[str]] = json.loads(top)
     overlaps = [len(set(ranked[0]) & set(names)) for names in ranked]
     return row.texts[0], row.texts[overlaps.index(min(overlaps[1:]), 1)]

@@ -51,7 +51,7 @@ _COLUMNS = ("run", "case", "item", "kind", "subtype", "rule", "strength_bin")  #
 
 
 def names() -> dict[str, str]:
-    """Return the label of every caption bin, by the name of the bin in filters."""
+    """Return the labels of all caption bins. The keys are NAME=VALUE, as in filters."""
     return {
         f"{binned_by}={value}": value for binned_by, values in VALUES.items() for value in values
     }
@@ -65,7 +65,7 @@ def members(table: CaseTable, binned_by: str, values: Sequence[str]) -> np.ndarr
 
 @remembered
 def bin_codes(table: CaseTable, binned_by: str) -> np.ndarray:
-    """Return the index in VALUES of each case's bin: int8 of shape (n_cases,), by case number; -1 for no bin."""
+    """Return each case's bin as an index into VALUES: int8 of shape (n_cases,), -1 if a case has no bin."""
     if binned_by == TEXT_ALONE:
         return _text_alone_codes(table)
     codes, captions = table.first_texts()
@@ -105,7 +105,7 @@ def caption_pairs(table: CaseTable) -> pd.DataFrame:
 
 
 def has_pairs(table: CaseTable) -> bool:
-    """Return whether enough pictures have `caption_pairs` to guess the true caption without the picture."""
+    """Return whether `caption_pairs` covers enough pictures for guessing the true caption from the texts alone."""
     with readable(), table.store.cursor() as cursor:
         counted = cursor.execute(
             f"SELECT count(DISTINCT {table.unit}) FROM read_parquet(?) WHERE {IS_PAIR}",
@@ -115,10 +115,10 @@ def has_pairs(table: CaseTable) -> bool:
 
 
 def estimates(store: Store, question_set: QuestionSet, binned_by: str) -> pd.DataFrame:
-    """Compute every run's estimates in each bin of `binned_by`, with the columns of stored estimates.
+    """Compute the estimates for every run in each bin of `binned_by`, with the columns of stored estimates.
 
     Returns:
-        `key` (of the run), `metric`, `averaging`, `slice`, `value`, `low`, `high`, `n_items`,
+        `key` (the run's key), `metric`, `averaging`, `slice`, `value`, `low`, `high`, `n_items`,
         `n_cases`, `ties`.
     """
     tables = []
@@ -141,7 +141,7 @@ def judge_run(
     binned_by: str = "",
     numbers: np.ndarray | None = None,
 ) -> Judge:
-    """Judge the stored answers of a run, either in caption bins or only on the cases with the given numbers."""
+    """Compute metrics from a run's stored answers, either in caption bins or only for the given case numbers."""
     probe = registry.load_probe(question_set.probe)
     cases = CaseTable(store, question_set.key)
     answers = AnswerTable(store, run.key)
@@ -168,7 +168,7 @@ def judge_run(
 
 
 def _rows(table: pa.Table, units: np.ndarray) -> pd.DataFrame:
-    """Return the input for the metrics, one row per case; see `Judge.add`."""
+    """Convert a table of stored answers to the input of `Judge.add`, with one row per case."""
     rows = pd.DataFrame({name: table[name].to_pandas() for name in ("kind", "subtype", "rule")})
     rows["item_code"] = units[table["case"].to_numpy()]
     rows["group_code"] = pd.factorize(table["group"].to_pandas())[0]

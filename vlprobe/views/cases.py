@@ -1,4 +1,4 @@
-"""Cases that pass a filter, their order, and one page of them as a table."""
+"""Select the cases that pass a filter, sort them, and return one page of them as a table."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -39,8 +39,8 @@ class Matches(NamedTuple):
 
     Attributes:
         numbers: Numbers of the cases, int32, ascending.
-        margins: Margins of the filter's model, float32.
-        second_margins: Margins of the filter's second model, float32; None unless the filter is `paired`.
+        margins: Margins by the filter's model, float32.
+        second_margins: Margins by the filter's second model, float32; None unless the filter is `paired`.
         sort_keys: Sort keys for the filter's order, smallest first; see `SORTS`.
     """
 
@@ -50,11 +50,11 @@ class Matches(NamedTuple):
     sort_keys: np.ndarray
 
     def order(self, start: int, stop: int, positions: np.ndarray | None = None) -> np.ndarray:
-        """Return the indices of cases `start` to `stop` (exclusive) in the filter's order; cases with
-        equal keys stay in case order.
+        """Sort the cases and return the indices of positions `start` to `stop` (exclusive) in the filter's order. Cases
+        with equal keys stay in case order.
 
         Args:
-            positions: The cases to include, which the returned indices refer to; None: all.
+            positions: Indices of the cases to include; None: all cases.
         """
         keys = self.sort_keys if positions is None else self.sort_keys[positions]
         stop = min(stop, len(keys))
@@ -79,12 +79,12 @@ def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Ma
 def passing(
     store: Store, question_set: QuestionSet, case_filter: Filter
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return the cases that pass a filter, without sort keys, because checking for picture files takes
-    0.3 s for SugarCrepe.
+    """Return the cases that pass a filter, without sort keys. Sorting may check for picture files, which takes 0.3 s
+    for SugarCrepe.
 
     Returns:
-        Numbers of the cases, int32, ascending; margins of the filter's model; and margins of the
-        filter's second model, None unless the filter is `paired`. All have shape (n,).
+        The case numbers, int32, ascending; the margins for the filter's model; and the margins for the filter's second
+        model, or None unless the filter is `paired`. All have shape (n,).
     """
     cases = CaseTable(store, question_set.key)
     models = filter(None, (case_filter.model, case_filter.other))
@@ -134,8 +134,8 @@ def passing(
 
 
 def _inside(corners: tuple[tuple[float, float], ...], x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return whether points are inside a polygon, which is the case if a ray from the point crosses the polygon's
-    sides an odd number of times.
+    """Return whether each point is inside a polygon. A point is inside if a ray from it crosses the polygon's sides an
+    odd number of times.
     """
     sides = list(zip(corners, (*corners[1:], corners[0]), strict=True))
     xs, ys = zip(*corners, strict=True)
@@ -156,7 +156,7 @@ def failures(
     """Return one page of the cases that pass a filter, and their total number; ties count as failures.
 
     Returns:
-        A table with the columns of `FailureRow`; and the total.
+        A table with the columns of `FailureRow`, and the total number of cases.
     """
     matches = matching(store, question_set, case_filter)
     start = max(page - 1, 0) * size
@@ -170,7 +170,7 @@ def failures(
 
 
 def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
-    """Count the cases of a filter by outcome, ignoring the filter's own outcome; ties also count as fooled."""
+    """Count a filter's cases by outcome, ignoring the outcome that the filter selects. Ties also count as fooled."""
     _, of_model, _ = passing(store, question_set, replace(case_filter, outcome="all"))
     return {
         name: int(np.count_nonzero(has_outcome(of_model))) for name, has_outcome in OUTCOMES.items()
@@ -180,13 +180,13 @@ def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> di
 def failure_table(
     store: Store, question_set: QuestionSet, case_filter: Filter, page: int = 1, size: int = 20
 ) -> tuple[pd.DataFrame, int]:
-    """Return one page of the cases that pass a filter, with the texts to compare, and the total number.
+    """Return one page of the cases that pass a filter, with the two texts of each case, and the total number of cases.
 
     Returns:
         A table with COLUMNS, where `original` is the true text and `edited` the wrong one ("" if the
         wrong side is a picture). For a picture search, the table also has FIRST_COLUMNS: the item
-        ranked first, "A + B" if it is a mixture, and the paths to A and B; "" if the run did not
-        store it. Also the total.
+        ranked first, "A + B" if it is a mixture, and the paths to A and B. These are "" if the run did not store them.
+        The second value is the total number of cases.
 
     Raises:
         NotFound: The filter names a subtype, rule or tag that no case of its kind has.

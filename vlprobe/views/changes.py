@@ -13,7 +13,8 @@ COMPARED = 400  # words compared per caption; the comparison is quadratic, and n
 
 
 def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
-    """Align two captions in runs of words, and yield each run's text in both captions and whether it differs.
+    """Align two captions word by word. Yield stretches of text, each as (text in `before`, text in `after`, whether
+    they differ).
 
     Letter case is ignored. Punctuation counts only if no word differs, because SugarCrepe's wrong
     captions often add a period.
@@ -41,7 +42,7 @@ def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
 
 
 def word_runs(before: str, after: str, is_after: bool) -> list[tuple[str, bool]]:
-    """Split one of two captions into runs of words, and mark the runs that differ from the other caption.
+    """Split one of two captions into stretches of words, each marked as equal to or different from the other caption.
 
     Spaces before differing words form a separate run.
 
@@ -60,7 +61,7 @@ def word_runs(before: str, after: str, is_after: bool) -> list[tuple[str, bool]]
 
 
 def changed_words(before: str, after: str) -> tuple[str, str]:
-    """Return the words removed from a caption and the words inserted; several runs are joined by commas.
+    """Return the words removed from a caption and the words inserted, each as a comma-separated string.
 
     A switch between "a" and "an" that only follows from the next word is not a change.
 
@@ -80,8 +81,8 @@ def changed_words(before: str, after: str) -> tuple[str, str]:
 
 
 def single_change(before: str, after: str, longest: int = 3) -> tuple[str, str] | None:
-    """Return the old and the new words of a single replaced run, in lowercase; None if nothing or more
-    than `longest` words differ.
+    """Return the old and the new words, in lowercase, if exactly one stretch of words was replaced. Return None if the
+    captions are equal or if more than `longest` words differ.
 
     >>> single_change("A dog by two trees.", "An owl by two trees.")
     ('dog', 'owl')

@@ -1,4 +1,4 @@
-"""Estimates from stored runs, overall and in slices."""
+"""Read metric estimates for stored runs, overall and in slices."""
 
 import numpy as np
 import pandas as pd
@@ -52,19 +52,19 @@ def estimates(
     averaging: str = POOLED,
     unit: str = "cosine",
 ) -> pd.DataFrame:
-    """Return the mean and interval for each metric and model on one question set, overall or in
+    """Return the mean and 95% interval for each metric and model on one question set, overall or in
     slices.
 
     Args:
         breakdown: "all", "subtype", "rule", "strength_bin", "comparison", "slice",
             "caption_length", "word_frequency", "text_alone" or "tag:NAME".
-        averaging: "micro" (all cases pooled) or "macro" (mean of each caption's mean, as the papers
-            average); a metric that has only one kind of average is returned with that one.
+        averaging: "micro" (all cases pooled) or "macro" (mean of each caption's mean, as in the
+            papers). A metric that has only one kind of average is returned with that average.
         unit: "cosine", or "spread": cosines divided by the model's similarity spread, comparable
             between models.
 
     Returns:
-        The columns of `EstimateRow`; intervals at 95 %.
+        A table with the columns of `EstimateRow`.
     """
     metrics = question_set.metrics
     if breakdown != "all" and breakdown not in (breakdowns := slices(store, question_set)):
@@ -129,7 +129,7 @@ def _stored(store: Store, question_set: QuestionSet, breakdown: str) -> pd.DataF
 
 
 def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
-    """Return whether macro and micro means differ; they are equal if each group has only one case."""
+    """Return whether macro and micro means differ on a question set. They are equal if each group has only one case."""
     of_both = [name for name, metric in question_set.metrics.items() if len(metric.averaging) > 1]
     table = _stored(store, question_set, "all")
     table = table.loc[table["metric"].isin(of_both)]
@@ -160,7 +160,7 @@ def slices(store: Store, question_set: QuestionSet) -> list[str]:
 
 
 def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Return the kinds, subtypes and rules in a question set, with the number of cases for each combination."""
+    """Count the cases in a question set for each combination of kind, subtype and rule."""
     with store.cursor() as cursor:
         return cursor.execute(
             "SELECT kind, subtype, rule, count(*) AS n_cases FROM read_parquet(?) GROUP BY ALL ORDER BY ALL",
@@ -175,13 +175,13 @@ def count_values(store: Store, question_set: QuestionSet, kind: str, column: str
 
 
 def mixed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
-    """Return the kinds that include edits that the LGIP paper does not have, so that its totals do not apply."""
+    """Return the kinds of cases that include edits from outside the LGIP paper, whose totals then do not apply."""
     asked = choices(store, question_set)
     return frozenset(asked.loc[asked["subtype"].isin(list(kind_edits.NAMES)), "kind"])
 
 
 def tag_values_by_name(store: Store, question_set: QuestionSet, kind: str) -> dict[str, list[str]]:
-    """Return all values of each tag on the cases of one kind, sorted."""
+    """Return the sorted values of each tag on cases of one kind, by tag name."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT entry.key, list(DISTINCT entry.value ORDER BY entry.value) "
@@ -210,7 +210,7 @@ def has_comparisons(store: Store, question_set: QuestionSet) -> bool:
 
 
 def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.DataFrame:
-    """Compute the mean and interval for every comparison of query versions in the question set, for each model.
+    """Compute the mean and interval for each comparison between query versions, for each model on a question set.
 
     Each query counts once, regardless of its number of versions. Queries that belong to the same
     resampling unit are resampled together.
@@ -219,8 +219,8 @@ def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.Da
         tag: "", or NAME=VALUE to use only queries whose item has this tag.
 
     Returns:
-        The columns of `views.estimates.estimates`, where `slice` is the comparison; a run that did
-        not store comparisons has no row.
+        A table with the columns of `views.estimates.estimates`, where `slice` names the comparison. Runs that did not
+        store comparisons have no rows.
     """
     units = CaseTable(store, question_set.key).unit_codes
     counted = np.ones(len(units), dtype=bool)
@@ -238,7 +238,7 @@ def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.Da
 def _of_run(
     store: Store, key: str, model: str, units: np.ndarray, counted: np.ndarray
 ) -> list[tuple]:
-    """Return the rows for one run; `units` are codes by case number, `counted` marks the cases that count."""
+    """Return one run's comparison estimates, from the cases in `counted`. `units` are resampling units by case."""
     columns = ["case", "comparison", *(f"comparison_{measure}" for measure in MEASURES)]
     lists = pq.read_table(store.files([key], TABLE)[0], columns=columns).to_pandas()
     flat = lists.dropna(subset=["comparison"]).explode(columns[1:]).dropna(subset=["comparison"])
@@ -261,13 +261,13 @@ def _of_run(
 
 
 def grouped_by(store: Store, question_set: QuestionSet) -> str:
-    """Return the tag that limits each query to pictures of its group; "" if queries rank all pictures."""
+    """Return the tag that splits the gallery into groups that are searched separately; "" for a single gallery."""
     run = store.run(question_set.runs[0].key).manifest()["run"]
     return str(run["options"].get("group", ""))
 
 
 def best_guess(store: Store, question_set: QuestionSet, kind: str) -> BlindAccuracy | None:
-    """Compute the accuracy of the best method in `metrics.blind`, which guesses from the stored texts only.
+    """Compute the accuracy that can be reached without pictures: the best text-only method in `metrics.blind`.
 
     Returns:
         None if the cases do not have one picture with a true and a wrong caption, or if there are too

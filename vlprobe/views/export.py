@@ -37,10 +37,10 @@ BATCH_ROWS = 20_000  # rows of a CSV file that are in memory at a time
 
 
 def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool = True) -> int:
-    """Write all stored results to a new file or folder and return the number of scores written.
+    """Write all stored results to a new file or folder, and return the number of scores written.
 
-    A separate connection writes the files, because the store's connection can only read the cache
-    folder. Nothing appears at `output` until the export is complete.
+    The files are written through a separate DuckDB connection, because the store's own connection
+    can only read the cache folder. Nothing appears at `output` until the export is complete.
 
     Args:
         output: A file (duckdb) or a folder (parquet, csv) that does not exist yet.
@@ -91,7 +91,7 @@ def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool
 
 
 def exported_runs(store: Store, with_bundled: bool = True) -> "pd.DataFrame":
-    """Return the table `runs`. Raises InvalidInput if it would be empty."""
+    """Return the table `runs` for an export. Raises InvalidInput if the table would be empty."""
     stored = runs(store).assign(bundled=[row.shipped for row in run_rows(store)])
     if not with_bundled:
         stored = stored.loc[~stored["bundled"]]
@@ -105,7 +105,7 @@ def exported_runs(store: Store, with_bundled: bool = True) -> "pd.DataFrame":
 
 
 def table_files(store: Store, stored: "pd.DataFrame") -> dict[str, dict[str, list[str]]]:
-    """Return the Parquet files of each table, by table name and question set key ("" for tables of runs)."""
+    """Return the Parquet files to export, by table name and then by question set key ("" for tables about runs)."""
     keys = stored["key"].tolist()
     side_tables = {
         name for probe in stored["probe"].unique() for name in load_probe(probe).side_tables
@@ -122,7 +122,7 @@ def table_files(store: Store, stored: "pd.DataFrame") -> dict[str, dict[str, lis
 
 
 def annotation_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
-    """Return the tags and notes on the question sets of the given runs, one row per case."""
+    """Return people's tags and notes for an export, one row per case in the question sets of the given runs."""
     import pyarrow as pa
 
     rows = [
@@ -138,7 +138,7 @@ def annotation_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
 
 
 def slice_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
-    """Return the cases in the named slices of the given runs, one row per slice and case."""
+    """Return the saved slices for an export, one row per slice and case in the question sets of the given runs."""
     import pyarrow as pa
 
     text = pa.string()
@@ -148,7 +148,7 @@ def slice_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
 
 
 def select(name: str, files: dict[str, list[str]]) -> str:
-    """Return the SQL query that reads a table; columns that an earlier version did not write are NULL."""
+    """Build the SQL query that reads one export table. Columns that an earlier version did not write become NULL."""
     return " UNION ALL BY NAME ".join(
         f"SELECT {f'{_quoted(key)} AS case_key, ' if name == 'cases' else ''}* "
         f"FROM read_parquet([{', '.join(map(_quoted, paths))}], union_by_name=true)"
@@ -161,7 +161,7 @@ def _quoted(text: str) -> str:
 
 
 def _require_space(output: Path, files: dict[str, dict[str, list[str]]]) -> None:
-    """Raise InvalidInput if the disk has less free space than the results need, OSError if the folder is missing."""
+    """Raise InvalidInput if the disk has too little free space for the export, OSError if the folder is missing."""
     size = sum(
         Path(path).stat().st_size
         for by_key in files.values()
@@ -183,7 +183,7 @@ def _write(
     form: Form,
     probes: str,
 ) -> None:
-    """Write the result of each query as a table, and describe the columns of all tables."""
+    """Write each query's result as a table of the export, and add descriptions of all columns."""
     columns = []
     for table, query in queries.items():
         described = connection.execute(f"DESCRIBE {query}").fetchall()
@@ -214,7 +214,7 @@ def _write(
 def _write_csv(
     connection: "duckdb.DuckDBPyConnection", query: str, path: Path, described: list[tuple]
 ) -> None:
-    """Write a table as CSV: lists and maps as JSON, unknown values empty, and no text that a spreadsheet would run."""
+    """Write a query's result as CSV: lists and maps as JSON, unknown values empty, and spreadsheet formulas escaped."""
     cells = [
         f'CAST(to_json("{name}") AS VARCHAR) AS "{name}"' if kind[-1] in "])" else f'"{name}"'
         for name, kind, *_ in described
@@ -228,5 +228,5 @@ def _write_csv(
 
 
 def _cells(row: tuple) -> Iterator[object]:
-    """Yield the cells of a row; NaN means unknown and becomes an empty cell, as NULL does."""
+    """Yield the CSV cells for a row. NULL and NaN both mean unknown and become empty cells."""
     return ("" if value is None or value != value else defused(value) for value in row)

@@ -1,4 +1,4 @@
-"""Schema of an export: the layout version and the meaning of each column."""
+"""The schema of an export: its layout version and a description of each column."""
 
 SCHEMA_VERSION = (
     1  # raised when a table or column goes, moves or changes its meaning; not when one is added

@@ -1,4 +1,4 @@
-"""Facets of the cases that pass a filter: for each value of a property, the number of cases and of failures."""
+"""Facets for filtering cases: for each value of a property, the number of cases and how many of them fool the model."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -19,14 +19,14 @@ UNLISTED_TAGS = ("subset", "picture")  # same as the subtype, and the resampling
 
 @dataclass(frozen=True, slots=True)
 class FacetRow:
-    """One value of a facet, with its number of cases and of failures.
+    """One value in a facet, with the number of cases and the number of failures.
 
     Attributes:
         value: The value, as in the filter's field.
         n_asked: Number of cases with the value that the model answered, regardless of the outcomes
             in the filter.
         n_fooled: Number of cases that pass the outcomes in the filter; if the filter has no outcome,
-            the number that fool the model, or for rewordings, which fool no model, all cases.
+            the number of cases that fool the model. Rewordings cannot fool a model, so all their cases are counted.
     """
 
     value: str
@@ -36,8 +36,8 @@ class FacetRow:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """The values of one property, highest failure rate first. Values that the filter already selects
-    in the same facet do not restrict the counts.
+    """The values of one property, sorted by failure rate (highest first). Values that the filter already selects in
+    this facet do not restrict the counts.
 
     Attributes:
         name: "subtype", "rule", "pair", or the name of a kind of slice: "tag:NAME",
@@ -50,8 +50,8 @@ class Facet:
 
 
 def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
-    """Return the facets for a kind of cases; see `Facet`. A facet is omitted if all its values have a
-    failure rate of 100 %, unless the filter already selects one of the values.
+    """Return the facets for the filter's kind of cases. A facet is omitted if every value has a failure rate of 100%,
+    unless the filter already selects one of the values.
     """
     is_movement = question_set.presentation.kind(case_filter.kind).is_movement
     selections: dict[Filter, tuple[np.ndarray, np.ndarray]] = {}
@@ -77,10 +77,11 @@ def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
 
 
 def model_rates(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, float]:
-    """Compute the share of the filter's cases that fool each model, ignoring the filter's outcomes.
+    """Compute the share of a filter's cases that fool each model, ignoring the outcomes that the
+    filter selects.
 
-    The share is NaN if the model answered none of them. Ties count as fooled; a case that fools the
-    model in one of two orders of the captions counts half, as on every page.
+    The share is NaN if the model answered none of the cases. Ties count as fooled; a case that
+    fools the model in one of two orders of the captions counts half, as on every page.
     """
     numbers, _, _ = cases.passing(store, question_set, case_filter.any_outcome())
     of_models = rows.margins(store, question_set, question_set.models, numbers)
@@ -94,7 +95,7 @@ def model_rates(store: Store, question_set: QuestionSet, case_filter: Filter) ->
 
 
 def without(case_filter: Filter, name: str) -> tuple[tuple[str, ...], Filter]:
-    """Return the values that a filter selects in a facet, and the filter without these values."""
+    """Return the values that a filter selects in the named facet, and a copy of the filter without these values."""
     if name in ("subtype", "rule", "pair"):
         return getattr(case_filter, name), replace(case_filter, **{name: ()})
     field, slice_name = field_of(name)
@@ -105,7 +106,7 @@ def without(case_filter: Filter, name: str) -> tuple[tuple[str, ...], Filter]:
 
 
 def choose(case_filter: Filter, name: str, values: Sequence[str]) -> Filter:
-    """Return a copy of the filter that selects the given values in a facet."""
+    """Return a copy of the filter that selects the given values in the named facet."""
     _, others = without(case_filter, name)
     if name in ("subtype", "rule", "pair"):
         return replace(others, **{name: tuple(values)})
@@ -115,7 +116,7 @@ def choose(case_filter: Filter, name: str, values: Sequence[str]) -> Filter:
 
 
 def field_of(name: str) -> tuple[str, str]:
-    """Return the filter field and the slice name that belong to a facet name.
+    """Return the filter field and the slice name that correspond to a facet name.
 
     >>> field_of("tag:scene"), field_of("caption_length")
     (('tag', 'scene'), ('caption', 'caption_length'))
@@ -167,7 +168,7 @@ def _facet_members(
 def _tags(
     store: Store, question_set: QuestionSet, cases_table: CaseTable
 ) -> dict[str, PatternGroups]:
-    """Return the dataset's tags that have at most 60 values, by facet name."""
+    """Return the groups of cases for each dataset tag with at most 60 values, by facet name."""
     names = {text.partition("=")[0] for text in estimates.tag_values(store, question_set)}
     found = {}
     for name in sorted(names.difference(UNLISTED_TAGS)):

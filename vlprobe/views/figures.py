@@ -52,7 +52,7 @@ _ESTIMATE_COLUMNS = ["model", "slice", "value", "low", "high", "n_items", "n_cas
 
 
 def severity_steps(edit: str) -> dict[str, str]:
-    """Return the slices for a RoCOCO edit from weak to strong, each with a label for its strength.
+    """Return a label for each strength of a RoCOCO edit, weakest first. The keys are slice names.
 
     >>> severity_steps("danger")["danger:2"], severity_steps("mix")["mix:0.9"]
     ('2', '10 %')
@@ -77,8 +77,8 @@ def request_fields(store: Store, question_set: QuestionSet) -> dict:
 
 
 def severity(store: Store, question_set: QuestionSet, metric: str) -> pd.DataFrame:
-    """Return the estimates of a RoCOCO metric by alteration, from all question sets that differ only
-    in the alteration.
+    """Return the estimates of a RoCOCO metric at each strength of the alteration. Question sets that differ only in the
+    alteration are combined.
 
     Returns:
         model, slice, value, low, high, n_items, n_cases, for the models in the question set. Each
@@ -104,12 +104,12 @@ def severity(store: Store, question_set: QuestionSet, metric: str) -> pd.DataFra
 
 
 def _run_description(store: Store, question_set: QuestionSet) -> dict:
-    """Return the `run` entry from the manifest of the newest run."""
+    """Return the `run` entry from the manifest of a question set's newest run."""
     return store.run(question_set.runs[0].key).manifest()["run"]
 
 
 def _fixed_conditions(run: Mapping) -> tuple:
-    """Return everything that defines a question set except the alteration, and the versions of the metrics."""
+    """Return the settings that question sets in one curve share: all but the alteration, and the metric versions."""
     options = {name: value for name, value in run["options"].items() if name not in EDIT_OPTIONS}
     names = ("dataset_digest", "probe", "probe_version", "seed", "limit")
     selected = sorted(run.get("selection", {}).items(), key=str)
@@ -118,7 +118,7 @@ def _fixed_conditions(run: Mapping) -> tuple:
 
 
 def published_severity(edit: str, metric: str) -> pd.DataFrame:
-    """Return RoCOCO's values for an edit (tables 3, 4, 6, 7; a loss is positive): model, slice, value."""
+    """Return RoCOCO's values for an edit (tables 3, 4, 6, 7; losses are positive): model, slice, value."""
     if edit in ("mix", "patch"):
         numbers, slices = (4, 7), {f"{edit}_{lam}": f"{edit}:{lam}" for lam in LAMBDAS}
     else:
@@ -139,7 +139,7 @@ def published_severity(edit: str, metric: str) -> pd.DataFrame:
 
 
 def published_depths(setting: str) -> pd.DataFrame:
-    """Return PRSM's values for CLIP over all versions of a query: model, slice (depth), value."""
+    """Return the overlap that PRSM reports for CLIP over all versions of a query: model, slice (depth), value."""
     splits = {name: f"{name.lower()}/{versions}" for name, versions in PRSM_VERSIONS.items()}
     names = (
         {f"{group}/{splits[setting]}": words for group, words in GROUPS.items()}
@@ -158,8 +158,8 @@ def published_depths(setting: str) -> pd.DataFrame:
 
 
 def published_comparisons(metric: str) -> pd.DataFrame:
-    """Return the values in PRSM's table 1 for CLIP and one overlap metric: model, slice (a comparison,
-    or P1, P2, P3 for all versions), value; empty for other metrics.
+    """Return the values that PRSM's table 1 reports for CLIP and one overlap metric: model, slice (a comparison, or P1,
+    P2, P3 for all versions), value. The table is empty for other metrics.
     """
     measure = metric.removeprefix("prsm_")
     if measure not in [f"local_{depth}" for depth in DEPTHS[1:]]:
@@ -176,9 +176,9 @@ def published_comparisons(metric: str) -> pd.DataFrame:
 
 
 def depths(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Return PRSM's overlap by depth: setting, model, slice (depth), value and interval.
+    """Return PRSM's overlap at each depth: setting, model, slice (depth), value and interval.
 
-    Depths that reach the gallery size have no row.
+    Depths equal to or above the gallery size have no row.
     """
     table = estimates.estimates(store, question_set, "subtype").dropna(subset=["value"])
     names = {f"prsm_local_{depth}": depth for depth in DEPTHS}
@@ -188,7 +188,7 @@ def depths(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def published_boundaries() -> pd.DataFrame:
-    """Return the values in EqBen's table 12: model, slice (threshold in seconds), value."""
+    """Return the values that EqBen reports in table 12: model, slice (threshold in seconds), value."""
     cells = tradeoff.published_values("eqben", 12, "boundary_accuracy")
     slices = [f"{float(split.removesuffix('s')):g}" for split in cells["slice"]]
     columns = {"model": cells["model"].tolist(), "slice": slices, "value": cells["value"].tolist()}
@@ -196,7 +196,7 @@ def published_boundaries() -> pd.DataFrame:
 
 
 def boundaries(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Return the share of boundaries found within each tolerance: model, slice (seconds), value and interval."""
+    """Return the share of changes in videos found within each tolerance: model, slice (seconds), value, interval."""
     table = estimates.estimates(store, question_set, "all").dropna(subset=["value"])
     names = {f"boundary_within_{seconds:g}": f"{seconds:g}" for seconds in BOUNDARY_THRESHOLDS}
     table = table.loc[table["metric"].isin(list(names))]
@@ -205,8 +205,8 @@ def boundaries(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def edited_orders(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Compute how much an edit changes the order of candidates: model, moved (mean share, 0 to 1), people
-    (the same for orders by people; NaN if unknown), n_cases.
+    """Compute how much an edit changes the order in which each model ranks the candidates. Returns model, moved (mean
+    share, 0 to 1), people (the same for orders chosen by people; NaN if unknown), n_cases.
     """
     table = estimates.estimates(store, question_set, "all")
     rows = []
@@ -221,7 +221,7 @@ def edited_orders(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 def captions(
     store: Store, question_set: QuestionSet, page: int, size: int
 ) -> tuple[list[str], int]:
-    """Return one page of the distinct first texts in a question set, in case order, and their total number."""
+    """Return one page of the distinct captions (first texts) in a question set, in case order, and the total number."""
     with store.cursor() as cursor:
         distinct = cursor.execute(
             'SELECT texts[1] AS caption FROM read_parquet(?) GROUP BY caption ORDER BY min("case")',
@@ -252,7 +252,7 @@ def item_captions(
 
 
 def _triplets(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Return the text triplets in a VISLA question set: case, unit (of resampling), subtype, texts."""
+    """Return the text triplets in a VISLA question set: case, unit (the resampling unit), subtype, texts."""
     with store.cursor() as cursor:
         return cursor.execute(
             f'SELECT "case", {CaseTable(store, question_set.key).unit} AS unit, subtype, texts '
@@ -264,10 +264,11 @@ def _triplets(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 def edit_distances(
     store: Store, question_set: QuestionSet, subset: str = "", bins: int = 30
 ) -> pd.DataFrame:
-    """Compute the distribution of edit distances between the captions in a triplet.
+    """Compute histograms of the edit distances between the captions in each VISLA triplet.
 
     Returns:
-        model (the pair of captions), left, right, share; the last bin includes all larger values.
+        model (which two captions are compared), left, right, share; the last bin includes all
+        larger values.
         Source: VISLA, figure 8.
     """
     table = _triplets(store, question_set)
@@ -287,10 +288,12 @@ def edit_distances(
 
 
 def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Compute the text-to-text accuracy by lure, which is the excess word overlap of the wrong caption.
+    """Compute the text-to-text accuracy by lure, which measures how much more the wrong caption overlaps in words than
+    the true captions do.
 
-    The lure is the larger Jaccard index of N with a true caption minus the Jaccard index of the two
-    true captions, -1 to 1. If it is 0 or more, counting shared words gives the wrong answer.
+    The lure is the larger Jaccard index between N (the wrong caption) and a true caption, minus the Jaccard index
+    between the two true captions. It ranges from -1 to 1. If it is 0 or more, counting shared words gives the wrong
+    answer.
 
     Returns:
         model, slice (a bin of `lure_bins`, including its lower edge), value, low, high, n_items,
@@ -326,8 +329,8 @@ def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> pd.DataFrame:
-    """Return one accuracy on one subset, for the runs on a question set and for the models that the
-    VISLA paper reports.
+    """Return one accuracy on one subset, both for the runs on a question set and for the models in
+    the VISLA paper.
 
     Args:
         metric: One of ACCURACIES.
@@ -358,7 +361,7 @@ def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> 
 
 
 def all_sizes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Return the results of `sizes` for every accuracy and subset, with the columns metric and slice added."""
+    """Return the results of `sizes` for every accuracy and subset in one table, with extra columns metric and slice."""
     tables = [
         sizes(store, question_set, metric, subset).assign(metric=metric, slice=subset)
         for metric in ACCURACIES
@@ -368,7 +371,7 @@ def all_sizes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def _published_sizes(metric: str, subset: str) -> list[tuple]:
-    """Return the printed cells for an accuracy, with the size and data of each model from the same tables."""
+    """Return the values that VISLA prints for an accuracy, with the model and data sizes from the same tables."""
     cells = published.load("visla")
     rows = []
     for number in SIZE_TABLES[subset]:
@@ -390,7 +393,7 @@ def _published_sizes(metric: str, subset: str) -> list[tuple]:
 
 
 def _fact(of_model: pd.DataFrame, name: str) -> float:
-    """Return a printed fact about a model in millions; NaN if the tables do not have it."""
+    """Return a number that the paper prints about a model, in millions; NaN if its tables do not have the number."""
     cells = of_model.loc[(of_model["metric"] == name) & (of_model["split"] == "all")]
     for cell in cells.to_dict("records"):
         return cell["value"] * papers.MILLIONS.get(cell["unit"], math.nan)
@@ -398,7 +401,7 @@ def _fact(of_model: pd.DataFrame, name: str) -> float:
 
 
 def _samples(model: str) -> float:
-    """Return how many million pre-training pairs VISLA prints for a model with the same weights; NaN if none."""
+    """Return how many million pre-training pairs VISLA reports for a model with the same weights; NaN if none."""
     names = papers.printed_names("visla", model)
     cells = published.load("visla")
     facts = cells.loc[[papers.plain(name) in names for name in cells["model"]]]
@@ -407,8 +410,8 @@ def _samples(model: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class FirstLists:
-    """A caption and the first five pictures that two models retrieve for it, for example before and after
-    fine-tuning (EqBen, figure 9). The gallery has no altered pictures.
+    """A caption and the first five pictures that each of two models retrieves for it, for example before and after
+    fine-tuning (EqBen, figure 9). The gallery contains no altered pictures.
     """
 
     caption: str
@@ -422,14 +425,14 @@ class FirstLists:
 def first_lists(
     store: Store, question_set: QuestionSet, before: str, after: str, count: int
 ) -> list[FirstLists]:
-    """Return captions whose first five pictures differ between two models. Captions whose own picture
-    gains the most ranks come first.
+    """Find captions for which two models retrieve different first five pictures. The captions whose own picture gains
+    the most ranks come first.
 
     Args:
         question_set: A `rococo` question set that both models answered.
 
     Returns:
-        An empty list if a run did not store its first candidates.
+        The captions; an empty list if a run did not store its first candidates.
     """
     runs = [question_set.run(model).key for model in (before, after)]
     if not all(store.run(key).has_table(rococo_galleries.TABLE) for key in runs):
@@ -458,7 +461,7 @@ def first_lists(
 
 
 def gallery_pictures(store: Store, question_set: QuestionSet) -> dict[str, str]:
-    """Return the names of the pictures in the gallery, by item."""
+    """Return the picture names in a gallery, by item."""
     return {item: entry.name for item, entry in item_pictures(store, question_set).items()}
 
 
@@ -466,7 +469,7 @@ def gallery_pictures(store: Store, question_set: QuestionSet) -> dict[str, str]:
 
 
 class Crossing(NamedTuple):
-    """Case numbers of the text side and the picture side of the same triplets: int64 of shape (n,) each."""
+    """The case numbers of triplets that have both a text side and a picture side: int64 of shape (n,) for each side."""
 
     texts: np.ndarray
     pictures: np.ndarray
@@ -474,7 +477,7 @@ class Crossing(NamedTuple):
 
 
 def crossing(store: Store, question_set: QuestionSet) -> Crossing:
-    """Return the triplets in a question set that have both sides, in case order."""
+    """Find the triplets in a question set that have both a text side and a picture side, in case order."""
     with store.cursor() as cursor:
         table = cursor.execute(
             'SELECT left_."case" AS texts, right_."case" AS pictures, left_.subtype AS subtype '
@@ -488,13 +491,14 @@ def crossing(store: Store, question_set: QuestionSet) -> Crossing:
 
 
 def crossed_outcomes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Count how many triplets each model gets right on both sides, on one side and on neither side.
+    """Count how many triplets each model gets right on both the text and the picture side, on one
+    side, and on neither.
 
     Returns:
-        model, slice (a subset; "": all), texts and pictures ("held" or "fooled", a tie is a
-        failure), n_cases, share (of the triplets of the slice with two known answers), low and high
-        (95 % over resampled items, as for every rate), n_items; models that answered only one side
-        have no row.
+        model, slice (a subset; "": all), texts and pictures ("held" or "fooled", where a tie counts
+        as fooled), n_cases, share (among the triplets in the slice with two known answers), low and
+        high (95% interval, by resampling items), n_items. Models that answered only one side have
+        no rows.
     """
     both = crossing(store, question_set)
     subtypes = np.array(both.subtypes, dtype=object)

@@ -1,4 +1,4 @@
-"""Filters for cases: an SQL condition on the questions, and conditions on the margins in memory."""
+"""Filters for cases. A filter consists of an SQL condition on the questions and conditions on margins in memory."""
 
 import itertools
 import math
@@ -43,7 +43,7 @@ MOST_PAIRS = 100
 
 
 def lure_bins() -> dict[str, str]:
-    """Return the names of the lure bins from left to right, with their labels; a bin includes its lower edge."""
+    """Return the labels of the lure bins by name, from left to right; a bin includes its lower edge."""
     return {
         f"{low:.2f} to {high:.2f}": f"{low:g} to {high:g}"
         for low, high in itertools.pairwise(LURE_EDGES)
@@ -51,7 +51,7 @@ def lure_bins() -> dict[str, str]:
 
 
 class Slice(NamedTuple):
-    """The cases that have one value of a property, written NAME=VALUE in links and options."""
+    """A property and one of its values, written NAME=VALUE in links and options. It selects cases with that value."""
 
     name: str
     value: str
@@ -74,7 +74,8 @@ AGREEMENTS = ("", "one", "split")
 
 @dataclass(frozen=True)
 class Filter:
-    """A filter for cases by one model's answers, valid by construction. An empty field allows any value.
+    """A filter that selects cases by their properties and by models' answers. An empty field allows any value, and an
+    invalid filter cannot be created.
 
     If a field has several values, a case passes if it has one of them. If the values are slices with
     several names, the case needs one value for each name.
@@ -87,10 +88,10 @@ class Filter:
     Attributes:
         model: Model whose answers the filter uses.
         kind: Kind of the cases.
-        subtype: Types of the edit.
-        rule: Rules of the edit.
-        tag: Tags from the dataset, as slices NAME=VALUE.
-        contains: Words in a text of the case.
+        subtype: Types of edit.
+        rule: Rules that made the edit.
+        tag: Tags from the dataset, written NAME=VALUE.
+        contains: Words that a text of the case must contain.
         outcome: One of OUTCOMES.
         sort: One of SORTS.
         other: A second model that answered the same questions.
@@ -98,12 +99,12 @@ class Filter:
         within: Corners of a polygon, each with the model's margin and the second model's margin.
         tagged: A tag that people gave the case.
         pair: Keys of patterns (`views.pattern_groups`); the case is a member of at least one pattern.
-        lost_to: Whether to keep only picture searches that succeed without mixtures but are lost to
-            the picture's own mixture.
+        lost_to: Whether to keep only picture searches that find the right picture among the originals but rank a
+            mixture of that picture first once mixtures are added.
         bin: Bins of the model's answer: STRENGTH or LURE.
         caption: Bins of the caption (`views.caption_bins`).
         pictured: Whether to keep only cases whose pictures are all on this machine.
-        crossed: Kind and outcome of the model's answer to the other side of the same triplet.
+        crossed: The kind of the other side of the same triplet, and the outcome of the model's answer to it.
         fooled: Names of other models that must be fooled.
         held: Names of other models that must not be fooled.
         agreement: "one": exactly one model is fooled; "split": some models are fooled and some are
@@ -166,7 +167,7 @@ class Filter:
             )
 
     def _slices(self) -> Iterator[tuple[str, Slice]]:
-        """Yield each slice with the name of its field."""
+        """Yield each slice in the filter, together with the name of the field that contains it."""
         for name in SLICES:
             value = getattr(self, name)
             chosen = value if name in SEVERAL else filter(None, [value])
@@ -174,7 +175,7 @@ class Filter:
 
     @classmethod
     def parse(cls, model: str, kind: str = "flip", **words: Any) -> "Filter":
-        """Create a filter from the text values used in links and options.
+        """Create a filter from the string values used in links and options.
 
         Args:
             words: The other fields by name: slices as NAME=VALUE, switches as "own" or "here", and ""
@@ -198,7 +199,7 @@ class Filter:
         return cls(model, kind, **values)
 
     def words(self) -> dict[str, Any]:
-        """Return the fields in the form that `parse` accepts, in order; several values are returned as a list."""
+        """Return the filter's fields in the form that `parse` accepts. A field with several values becomes a list."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name in (*SEVERAL, *SLICES):
             texts = [str(slice_) for field, slice_ in self._slices() if field == name]
@@ -214,20 +215,21 @@ class Filter:
         return bool(self.other_outcome or self.within or self.sort == "difference")
 
     def any_outcome(self) -> "Filter":
-        """Return a copy of the filter without conditions on answers."""
+        """Return a copy of the filter that allows any answers."""
         return replace(
             self, outcome="all", other_outcome="", within=(), fooled=(), held=(), agreement=""
         )
 
     def where(self, tagged_cases: Sequence[int], answer_columns: Collection[str]) -> "Where":
-        """Build the SQL condition on the tables `cases` and, for `bin` and `crossed`, `scores`.
+        """Build the filter's SQL condition on the table `cases` and, for `bin` and `crossed`, the
+        table `scores`.
 
         It covers all fields except those computed from texts and files: `pair`, `lost_to`,
         `caption`, `pictured` and `named_slice`.
 
         Args:
-            tagged_cases: Numbers of the cases with the tag `tagged`.
-            answer_columns: Columns that the model's run stores per answer.
+            tagged_cases: Numbers of the cases to which people gave the tag `tagged`.
+            answer_columns: Names of the columns that the model's run stores for each answer.
         """
         terms: list[tuple[str, list[object]]] = []
         if self.kind:
@@ -257,7 +259,7 @@ class Filter:
 
 
 def values_by_name(slices: Iterable[Slice]) -> dict[str, tuple[str, ...]]:
-    """Group the values of slices by slice name."""
+    """Group slices by name, and return the values for each name."""
     by_name: dict[str, tuple[str, ...]] = {}
     for name, value in slices:
         by_name[name] = (*by_name.get(name, ()), value)
@@ -291,7 +293,7 @@ class Where(NamedTuple):
 
 
 def _in_lure_bin(name: str) -> tuple[str, list[object]]:
-    """Build the condition that a triplet is in the given lure bin. The first and last bins are open-ended."""
+    """Build the SQL condition for triplets in a lure bin. The first and the last bin are open-ended."""
     position = list(lure_bins()).index(name)
     terms, edges = [f"NOT isnan({LURE_VALUE})"], []  # DuckDB sorts NaN above all numbers
     if position:
@@ -304,7 +306,7 @@ def _in_lure_bin(name: str) -> tuple[str, list[object]]:
 
 
 def _answered_on_other_side(side: Slice) -> tuple[str, list[object]]:
-    """Build the condition on the other side of a triplet, whose case id differs only in the kind at its end."""
+    """Build the SQL condition on the other side of a triplet. The two sides' ids differ only in the kind at the end."""
     passes = "margin <= 0" if side.value == "fooled" else "margin > 0"
     kind = PICTURES if side.name == TEXTS else TEXTS
     return (
@@ -316,7 +318,8 @@ def _answered_on_other_side(side: Slice) -> tuple[str, list[object]]:
 
 
 def parse_corners(text: str) -> tuple[tuple[float, float], ...]:
-    """Parse the corners of a polygon from a link, x,y;x,y;...; empty if the text is invalid.
+    """Parse polygon corners from a link in the form x,y;x,y;... Return an empty tuple if the text
+    is invalid.
 
     >>> parse_corners("0,0;1,0;1,1"), parse_corners("0,0;nan,1;1,1")
     (((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)), ())

@@ -1,4 +1,4 @@
-"""Reliability of models: the model checks that they failed, by dataset."""
+"""Reliability of models: which model checks each model failed, by dataset."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Outcome = Literal["passed", "failed", "unjudged"]
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """The outcome of one check for one model over all datasets."""
+    """The combined outcome of one model check for one model on all datasets."""
 
     outcome: Outcome  # "failed" if it failed on any dataset, "unjudged" if it was judged on none
     failed_on: tuple[str, ...]  # names of the datasets
@@ -24,7 +24,7 @@ class CheckOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ModelFitness:
-    """A row in the matrix of models by checks."""
+    """One model's row in the table of models and checks."""
 
     model: str
     is_control: bool
@@ -44,7 +44,7 @@ class ModelFitness:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """The note and the failed checks that affect a model's numbers on one question set."""
+    """A model with a warning on one question set: its note, and the failed checks that affect its numbers there."""
 
     model: str
     is_control: bool
@@ -53,7 +53,7 @@ class Warned:
 
 
 def examinations(store: Store) -> list[Examination]:
-    """Return the examinations of models that have results or at least one applicable check, latest first."""
+    """Return the model checks of models that have results or at least one applicable check, latest first."""
     models = runs.models(store)
     return [
         examination
@@ -64,7 +64,7 @@ def examinations(store: Store) -> list[Examination]:
 
 
 def matrix(store: Store) -> tuple[ModelFitness, ...]:
-    """Return one row per model in `examinations`, using the latest examination on each dataset; controls come last."""
+    """Return a row for each checked model, using the latest checks on each dataset. Controls come last."""
     latest: dict[str, dict[str, Examination]] = {}
     for examination in examinations(store):
         latest.setdefault(examination.model, {}).setdefault(examination.dataset, examination)
@@ -95,7 +95,7 @@ def _outcome(judged: Iterable[tuple[str, bool | None]]) -> CheckOutcome:
 
 
 def warned(store: Store, question_set: QuestionSet) -> tuple[Warned, ...]:
-    """Return the models that have a note or a failed check on this question set's dataset, controls last."""
+    """Return the models with a note or a failed check on the dataset of a question set, controls last."""
     failed: dict[tuple[str, str], tuple[str, ...]] = {}
     for examination in examine.load(store):
         names = tuple(check.name for check in examination.checks if check.passed is False)

@@ -17,7 +17,7 @@ from vlprobe.views.runs import QuestionSet
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A limit on the regression of a metric, and the result of checking it; unknown numbers are NaN."""
+    """A limit on how much a metric may get worse, and the result of checking it. Unknown numbers are NaN."""
 
     metric: str
     max_drop: float  # in the metric's unit
@@ -31,7 +31,7 @@ class Promise:
 
     @property
     def outcome(self) -> str:
-        """The outcome: "kept", "broken", "unknown", or "open" if the interval includes the limit."""
+        """Outcome of the check: "kept", "broken", "unknown", or "open" if the interval includes the limit."""
         if math.isnan(self.drop) or math.isnan(self.low) or math.isnan(self.high):
             return "unknown"
         if self.low > self.max_drop:
@@ -40,12 +40,12 @@ class Promise:
 
     @property
     def is_broken(self) -> bool:
-        """Return whether the limit counts as broken; an unknown outcome counts as broken."""
+        """Return whether the limit counts as broken. Unknown counts as broken; open only if `is_strict` is set."""
         return self.outcome in ("broken", "unknown") or (self.is_strict and self.outcome == "open")
 
     @property
     def sentence(self) -> str:
-        """The result in one line of text."""
+        """The result of the check in one line of text."""
         if self.outcome == "unknown":
             reason = "" if math.isnan(self.drop) else f" on fewer than {FEWEST_ITEMS} pictures"
             return (
@@ -67,11 +67,11 @@ def promises(
     is_strict: bool = False,
     named_slice: str = "",
 ) -> list[Promise]:
-    """Check a run against a baseline: evaluate each limit, in the given order.
+    """Compare a run with a baseline run, and check each limit in the given order.
 
     Args:
-        question_set: Two runs: the baseline, then the run to check.
-        max_drops: Maximum regression by metric, 0 or more.
+        question_set: A question set with two runs: the baseline, then the run to check.
+        max_drops: How much each metric may get worse, 0 or more, by metric name.
         is_strict: Whether a limit with an inconclusive result counts as broken.
         named_slice: Name of a slice whose cases are used; "": all cases.
 
@@ -109,7 +109,7 @@ def promises(
 
 
 def _promise(row: DifferenceRow, up_is_better: bool, limit: float, is_strict: bool) -> Promise:
-    """Build a Promise from a difference, which is the run's value minus the baseline's."""
+    """Check one limit against the difference between the run and the baseline."""
     drop, low, high = (
         (-row.difference, -row.high, -row.low)
         if up_is_better
@@ -119,8 +119,8 @@ def _promise(row: DifferenceRow, up_is_better: bool, limit: float, is_strict: bo
 
 
 def probes_with(names: Collection[str]) -> list[str]:
-    """Return the probes that have all of the given metrics. Raises NotFound for an unknown metric, and
-    InvalidInput if no probe has all of them.
+    """Return the probes that measure all of the given metrics. Raises NotFound for an unknown metric, and InvalidInput
+    if no probe measures all of them.
     """
     by_probe = {probe: runs.metrics(probe) for probe in registry.names("probes")}
     for name in names:

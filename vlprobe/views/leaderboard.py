@@ -1,4 +1,4 @@
-"""Leaderboard: all models on several question sets, ranked by the headline metric of each set."""
+"""Leaderboard of models on several question sets, with the headline metric of each set."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -27,7 +27,7 @@ class LeaderboardCell:
     Attributes:
         estimate: Value and 95 % interval; None if the model has no value.
         group: Letters of the groups of tied models; models that share a letter are tied.
-        note: Reason why the value or the group is missing; "" if neither is.
+        note: Why the value or the group is missing; "" if both are present.
     """
 
     estimate: EstimateRow | None = None
@@ -37,7 +37,7 @@ class LeaderboardCell:
 
 @dataclass(frozen=True)
 class LeaderboardColumn:
-    """A question set with the metric that ranks its models."""
+    """A column of the leaderboard: a question set, and the metric that ranks its models."""
 
     question_set: QuestionSet
     metric: Metric
@@ -56,7 +56,8 @@ def leaderboard(
     models: Collection[str] = (),
     averaging: str = POOLED,
 ) -> list[LeaderboardColumn]:
-    """Return a column per question set. Each column has a cell for every model that answered any of the question sets.
+    """Return one leaderboard column per question set, with a cell for every model that answered any of the question
+    sets.
 
     The metric of a question set is the first headline metric of its probe that has a value for some model. Ties are
     computed among all models on the question set, even if only some models are listed.
@@ -64,7 +65,7 @@ def leaderboard(
     Args:
         store: The store with the results.
         question_sets: The question sets, in the order of the columns.
-        models: Only these models; empty: all.
+        models: Models to include; empty: all.
         averaging: As in `estimates.estimates`.
 
     Raises:
@@ -110,13 +111,13 @@ def _headline_metric(question_set: QuestionSet, rows: Sequence[EstimateRow]) -> 
 
 
 def ranked_models(columns: Sequence[LeaderboardColumn]) -> list[str]:
-    """Return the models, best first on the first question set; ties and missing values are ranked by the next set."""
+    """Sort models, best first, by the first question set. The next sets decide between ties and missing values."""
     models = list(columns[0].cells) if columns else []
     return sorted(models, key=lambda model: [column.rank(model) for column in columns])
 
 
 def table(columns: Sequence[LeaderboardColumn]) -> pd.DataFrame:
-    """Return a table with one row per model and question set; unknown numbers are NaN, with the reason in `note`."""
+    """Return one row per model and question set. Unknown numbers are NaN, and `note` has the reason."""
     rows = []
     for model in ranked_models(columns):
         for column in columns:

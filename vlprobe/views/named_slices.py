@@ -1,8 +1,8 @@
-"""Named slices: cases that people saved under a name, and the models' metrics on these cases.
+"""Named slices: cases that people saved under a name, and models' metrics on them.
 
 A slice stores the id of each case and a digest of the case's texts. It applies to every question set
-that has all of these cases, whatever the probe's version, the limit or the other questions. If some
-cases are missing or have other texts, the slice is refused.
+that has all of these cases, whatever the probe's version, the limit or the other questions. If some cases are missing
+or their texts differ, the slice is rejected.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ MOST_CASES = 100_000
 
 @dataclass(frozen=True)
 class NamedSlice:
-    """Cases that were saved under a name.
+    """A set of cases that someone saved under a name.
 
     Attributes:
         name: Name of the slice.
@@ -56,7 +56,7 @@ def save(
     words: Mapping[str, Any],
     numbers: np.ndarray,
 ) -> None:
-    """Save the cases with the given numbers under a name, replacing an earlier slice with that name.
+    """Save the cases with the given numbers under a name. An earlier slice with the same name is replaced.
 
     Args:
         words: The filter that selected the cases, as `Filter.words`.
@@ -81,7 +81,7 @@ def save(
 
 
 def read(store: Store) -> dict[str, NamedSlice]:
-    """Return all slices by name. Raises InvalidInput if a slice is damaged."""
+    """Return all saved slices, by name. Raises InvalidInput if a slice is damaged."""
     slices = {}
     for name, text in SLICES.read(store).items():
         try:
@@ -96,7 +96,7 @@ def read(store: Store) -> dict[str, NamedSlice]:
 
 
 def members(store: Store, case_key: str, name: str) -> np.ndarray:
-    """Return the numbers of the cases in a slice: int32 of shape (n,), ascending.
+    """Return the case numbers in a saved slice: int32 of shape (n,), ascending.
 
     Raises:
         NotFound: There is no slice with this name.
@@ -124,9 +124,10 @@ def members(store: Store, case_key: str, name: str) -> np.ndarray:
 
 
 def applicable(store: Store, case_key: str) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
-    """Return the cases in each slice that applies to a question set, by name, and why other slices are refused.
+    """Return the case numbers for each slice that applies to a question set, by slice name, and the reasons why other
+    slices do not apply.
 
-    A slice that has no case in the question set is about other questions and is left out.
+    A slice without any case in the question set is omitted from both.
     """
     by_name: dict[str, np.ndarray] = {}
     refusals = []
@@ -140,7 +141,7 @@ def applicable(store: Store, case_key: str) -> tuple[dict[str, np.ndarray], tupl
 
 
 def estimates(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Compute the estimates for every run in every slice, in the form of `caption_bins.estimates`."""
+    """Compute estimates for every run in every saved slice, with the columns of `caption_bins.estimates`."""
     tables = []
     for name, numbers in applicable(store, question_set.key)[0].items():
         for run in question_set.runs:
@@ -157,7 +158,7 @@ def measures(
     name: str,
     wanted: Collection[tuple[str, str]],
 ) -> dict[tuple[str, str], Measure]:
-    """Compute a run's measures in a slice, one row per item, by metric and averaging."""
+    """Compute a run's measures in a saved slice, with one row per item, by (metric, averaging)."""
     numbers = members(store, question_set.key, name)
     sums = caption_bins.judge_run(store, question_set, run, numbers=numbers).sums()
     by_pair = {}
@@ -171,7 +172,7 @@ def measures(
 
 
 def rows(store: Store, case_keys: Collection[str]) -> list[dict[str, object]]:
-    """Return the rows for the table `slices` in an export: one per slice and case."""
+    """Return the rows of the export table `slices`, one per slice and case."""
     slices = read(store)
     return [
         {
@@ -188,7 +189,7 @@ def rows(store: Store, case_keys: Collection[str]) -> list[dict[str, object]]:
 
 
 def _questions(store: Store, case_key: str, column: str, values: list[Any]) -> pd.DataFrame:
-    """Return the columns case, id, kind and texts for the cases that have one of the values in a column."""
+    """Return case, id, kind and texts for the cases whose `column` is one of `values`."""
     with store.cursor() as cursor:
         return cursor.execute(
             f'SELECT "case", id, kind, texts FROM read_parquet(?) '
@@ -198,6 +199,6 @@ def _questions(store: Store, case_key: str, column: str, values: list[Any]) -> p
 
 
 def _digest(kind: str, texts: Collection[str]) -> str:
-    """Return a digest of a question's kind and texts, 12 hexadecimal digits."""
+    """Return a digest of a question's kind and texts: 12 hexadecimal digits."""
     text = json.dumps([kind, *texts], ensure_ascii=False)
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=6).hexdigest()

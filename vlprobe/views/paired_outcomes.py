@@ -1,4 +1,4 @@
-"""Cases that fool both, one or neither of two models, with both margins."""
+"""Compare two models case by case: how many cases fool both, one or neither model, and both margins for each case."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ POINTS = 3000  # in a scatter plot: more take long to send and cover each other
 
 
 def bucket(case_filter: Filter, name: str) -> Filter:
-    """Return the filter for one of BUCKETS or for "all"; if only one model is fooled, it becomes the first model."""
+    """Return the filter for one of BUCKETS or for "all". A model that is fooled alone is listed first."""
     if name == "all":
         return replace(case_filter, outcome="all", other_outcome="")
     if name not in BUCKETS:
@@ -35,7 +35,7 @@ def bucket(case_filter: Filter, name: str) -> Filter:
 
 
 def buckets(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
-    """Count a filter's cases in each of BUCKETS and in "all", ignoring the filter's outcomes."""
+    """Count a filter's cases in each of BUCKETS and in "all", ignoring the outcomes that the filter selects."""
     counts = {
         second_outcome: outcomes(
             store, question_set, replace(case_filter, other_outcome=second_outcome)
@@ -56,14 +56,15 @@ def scatter(
     kind: str,
     limit: int = POINTS,
 ) -> tuple[pd.DataFrame, int]:
-    """Return the margins of two models on the cases of one kind, and the number of cases with both
-    margins.
+    """Return the margins of two models for cases of one kind, and the number of cases that have
+    both margins.
 
-    If there are more cases than `limit`, a reproducible uniform sample (smallest hash of the case
-    number) is returned.
+    If there are more than `limit` cases, a reproducible uniform sample is returned: the cases whose
+    numbers have the smallest hashes.
 
     Returns:
-        case, margin, other_margin, subtype, source, target, sorted by case; and the total.
+        A table of case, margin, other_margin, subtype, source and target, sorted by case; and the
+        total number of cases.
     """
     files = [
         store.files([run.key], "scores")

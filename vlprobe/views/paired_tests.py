@@ -1,7 +1,7 @@
-"""Paired tests of models on the items that both models answered: which model is better, by how much,
-and which models are tied.
+"""Paired tests on the items that two models both answered. They decide which model is better, by how much, and which
+models are tied.
 
-Every claim that one model is better than another comes from this file. Two kinds of numbers are
+Every claim by vlprobe that one model is better than another comes from this file. Two kinds of numbers are
 tested in the same way: the share of wrong captions that a model prefers (or its mean movement),
 from the margins of each case, and metrics, from the sums that a run stores for each item. A wrong
 caption is preferred if it scores at least as high as the true one, so ties count as preferred;
@@ -60,7 +60,7 @@ AtChance = Collection[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class ModelShare:
-    """A model's result on all cases of a kind that it answered; unknown numbers are NaN."""
+    """One model's result on all cases of a kind that the model answered. Unknown numbers are NaN."""
 
     model: str
     n_lies: int  # number of answers: two per case if the model ran in both orders
@@ -80,13 +80,13 @@ class ModelShare:
 
     @property
     def may_win(self) -> bool:
-        """Return whether the model passed its checks and does better than guessing, if that is known."""
+        """Return whether the model may be called best: it is fit, and it is not known to be as bad as guessing."""
         return self.is_fit and self.standing in ("above", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """Paired test of a model against a baseline on the cases of one type; unknown numbers are NaN."""
+    """A paired test of a model against a baseline on the cases of one subtype. Unknown numbers are NaN."""
 
     subtype: str  # "": all cases
     model: str
@@ -114,7 +114,7 @@ class PairedTest:
 
 @dataclass(frozen=True, slots=True)
 class SubtypeShare:
-    """The result for one type of edit over all models that passed their checks; unknown numbers are NaN."""
+    """The combined result of all models that passed their checks on one type of edit. Unknown numbers are NaN."""
 
     subtype: str
     n_answers: int
@@ -126,7 +126,7 @@ class SubtypeShare:
 
 @dataclass(frozen=True)
 class PairedTests:
-    """Each model's share on the cases of one kind, and the tests between models, corrected together."""
+    """Each model's share on the cases of one kind, and the paired tests between models, corrected together."""
 
     kind: str
     unit: str  # unit of shares and differences: "rate", or for movements "cosine" or "spread"
@@ -141,7 +141,7 @@ class PairedTests:
 
     @property
     def baseline(self) -> ModelShare:
-        """The first model, with which the others are compared."""
+        """The first model, with which all others are compared."""
         return self.contestants[0]
 
     @property
@@ -156,7 +156,7 @@ class PairedTests:
 
     @property
     def fit(self) -> tuple[ModelShare, ...]:
-        """Models that are not controls and passed their checks, lowest share first, unknown shares last."""
+        """Models that are not controls and passed their checks, sorted by share (lowest first, unknown last)."""
         return tuple(
             sorted(
                 (each for each in self.contestants if each.is_fit),
@@ -165,19 +165,19 @@ class PairedTests:
         )
 
     def row(self, model: str, subtype: str = "") -> PairedTest:
-        """Return the first row for a model and a subtype. Raises KeyError if there is none."""
+        """Return the first row for a model and subtype. Raises KeyError if there is no such row."""
         for row in self.rows:
             if (row.model, row.subtype) == (model, subtype):
                 return row
         raise KeyError(model, subtype)
 
     def verdict(self, model: str, baseline: str) -> RowVerdict:
-        """Return the verdict on a model compared with another; "unknown" if the pair was not tested."""
+        """Return the verdict on a model compared with a baseline; "unknown" if this pair was not tested."""
         return self._verdicts.get((model, baseline), "unknown")
 
     @functools.cached_property
     def _verdicts(self) -> dict[tuple[str, str], RowVerdict]:
-        """Verdicts on all cases by (model, other model), cached because 200 models have 19,900 rows."""
+        """Verdicts on all cases, keyed by (model, other model). They are cached because 200 models have 19,900 rows."""
         verdicts: dict[tuple[str, str], RowVerdict] = {}
         for row in self.rows:
             if not row.subtype:
@@ -187,16 +187,15 @@ class PairedTests:
 
     @property
     def tie_groups(self) -> list[tuple[str, ...]]:
-        """Groups of models in `fit` that are all tied with each other, lowest share first; see
-        `metrics.tie_groups`. Two models that could not be tested against each other are never in the
-        same group.
+        """Groups of models that are all tied with each other, lowest share first (see `metrics.tie_groups`). Only
+        models in `fit` are grouped. Two models that could not be tested against each other are never in the same group.
         """
         models = [each.model for each in self.fit if not math.isnan(each.share)]
         tied = {frozenset(pair) for pair, word in self._verdicts.items() if word == "tied"}
         return tie_groups(models, tied)
 
     def _among_all(self, models: Iterable[str], verdict: RowVerdict) -> str:
-        """Return the first given model that has this verdict against every other model in `fit`, or ""."""
+        """Return the first given model that has the verdict against every other model in `fit`, or ""."""
         fit = [each.model for each in self.fit]
         for model in models if len(fit) > 1 else ():
             if all(self.verdict(model, rival) == verdict for rival in fit if rival != model):
@@ -205,17 +204,17 @@ class PairedTests:
 
     @property
     def best(self) -> str:
-        """The model with a significantly lower share than all other models that passed their checks, or ""."""
+        """Name of the fit model with a significantly lower share than every other fit model, or ""."""
         return self._among_all((each.model for each in self.fit if each.may_win), "fewer")
 
     @property
     def worst(self) -> str:
-        """The model with a significantly higher share than all other models that passed their checks, or ""."""
+        """Name of the fit model with a significantly higher share than every other fit model, or ""."""
         return self._among_all((each.model for each in self.fit), "more")
 
     @property
     def unbeaten(self) -> list[str]:
-        """Names of the models that may win and that no other model in `fit` significantly beats."""
+        """Names of the models that may win and that no other model in `fit` beats significantly."""
         return [
             each.model
             for each in self.fit
@@ -224,12 +223,12 @@ class PairedTests:
         ]
 
     def table(self) -> pd.DataFrame:
-        """Return the rows as a table, without the column `baseline`."""
+        """Return the test results as a table, without the column `baseline`."""
         return pd.DataFrame([asdict(row) for row in self.rows]).drop(columns="baseline")
 
 
 def select_runs(question_set: QuestionSet, models: tuple[str, ...]) -> list[RunRow]:
-    """Return the distinct runs of the given models, in order. Raises NotFound, or InvalidInput for fewer than two."""
+    """Return the given models' runs without repeats. Raises NotFound, or InvalidInput for fewer than two models."""
     runs = [question_set.run(name) for name in dict.fromkeys(models)]
     if len(runs) < 2:
         raise InvalidInput(f"A comparison needs two models. Given: {', '.join(models) or 'none'}.")
@@ -252,7 +251,7 @@ def fit_models(store: Store, question_set: QuestionSet) -> set[str]:
 
 
 def row_verdict(difference: float, p: float) -> RowVerdict:
-    """Return the verdict on a difference from the baseline, given the adjusted p."""
+    """Return the verdict on a difference from the baseline, based on the adjusted p-value."""
     if np.isnan(p) or np.isnan(difference):
         return "unknown"
     if p >= SIGNIFICANCE:
@@ -261,7 +260,7 @@ def row_verdict(difference: float, p: float) -> RowVerdict:
 
 
 def verdict(metric: Metric, difference: float, p: float) -> str:
-    """Return the verdict on a difference in a metric.
+    """Return the verdict on a model's difference from the baseline in a metric.
 
     Returns:
         "better", "worse", "differs" (if the metric has no better direction), "tied", or "" if unknown.
@@ -271,7 +270,7 @@ def verdict(metric: Metric, difference: float, p: float) -> str:
 
 
 def standing(share: Estimate, guess: float) -> Standing:
-    """Compare the interval for the share of wrong captions preferred with the share that guessing would give."""
+    """Compare the interval for the share of wrong captions that a model prefers with the share for guessing."""
     if np.isnan([share.low, share.high, guess]).any():
         return "unknown"
     if share.high < guess:
@@ -286,14 +285,14 @@ def compare_models(
     kind: str,
     unit: str = "cosine",
 ) -> PairedTests:
-    """Test the share of wrong captions that the first model prefers against each other model's share,
-    overall, by type, and in each named slice.
+    """Test the first model against each other model on the share of wrong captions that a model prefers: overall, by
+    type, and in each named slice.
 
-    Rows for slices have the subtype "slice:NAME", and their p is corrected only over rows for slices.
+    Rows for slices have the subtype "slice:NAME", and their p-values are corrected only over rows for slices.
 
     Args:
         models: The baseline, then one or more others.
-        unit: Unit of movements that are cosines: "cosine", or "spread" to divide by each model's own spread.
+        unit: Unit for movements: "cosine", or "spread" to divide each model's cosines by the model's spread.
 
     Raises:
         NotFound: a model is not in the question set.
@@ -336,10 +335,8 @@ def from_counts(
     """Compute the result of `compare_models` from counts per subtype and resampling unit.
 
     Args:
-        presented: Presentation of the kind, which says whether it measures movements and what guessing
-            gives.
-        at_chance: Digests of models, each with the digest of a dataset on which it failed a chance
-            check.
+        presented: Presentation of the kind. It defines whether the kind measures movements, and the result of guessing.
+        at_chance: Pairs of a model digest and the digest of a dataset on which the model failed a chance check.
     """
     cells = PairedCells(counts, runs, presented, unit)
     subtypes, n_more_subtypes = cells.subtypes()
@@ -348,7 +345,7 @@ def from_counts(
 
 
 def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTests:
-    """Test every pair of models that passed their checks; the result lists all models by name, controls last."""
+    """Test every pair of models that passed their checks. The result lists all models by name, controls last."""
     runs = [question_set.run(model) for model in question_set.ordered_models]
     presented = question_set.presentation.kind(kind)
     at_chance = examine.models_at_chance(store)
@@ -362,8 +359,8 @@ def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTes
     fit = [run for run in runs if _is_fit(run, at_chance)]
 
     def keys() -> Iterable[Sequence[TestKey]]:
-        """Yield the tests of each model against the models after it, with the counts of only one
-        model in memory at a time.
+        """Yield the tests of each model against the models after it. Only one model's counts are in
+        memory at a time.
         """
         for start in range(len(fit) - 1):
             against = cells if fit[start:] == runs else count(fit[start:])
@@ -375,11 +372,11 @@ def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTes
 
 
 class PairedCells:
-    """Counts of answers as arrays over resampling units, per subtype.
+    """Answer counts for each subtype, as arrays over resampling units.
 
     Args:
-        presented: Presentation of the kind, which says whether its values are movements instead of shares
-            of wrong captions preferred.
+        presented: Presentation of the kind. It defines whether values are movements or shares of wrong captions
+            preferred.
         unit: "spread" divides movements by each model's own spread.
     """
 
@@ -403,7 +400,7 @@ class PairedCells:
         self.n_units = len(units)
 
     def subtypes(self) -> tuple[list[str], int]:
-        """Return the subtypes that get a row, "" first, and the number of other subtypes."""
+        """Return the subtypes that get a row ("" comes first), and the number of subtypes that do not."""
         listable = [code for code, name in enumerate(self._subtypes) if name]
         if len(self._subtypes) < 2:
             return [""], 0
@@ -417,16 +414,16 @@ class PairedCells:
         return ["", *(str(self._subtypes[code]) for code in ordered)], len(listable) - len(listed)
 
     def total(self, name: str, subtype: str = "") -> int:
-        """Return the sum of a column over all units."""
+        """Return the sum of a column over all resampling units."""
         return int(self._columns[name][self._rows[subtype]].sum())
 
     def by_unit(self, subtype: str, values: np.ndarray) -> np.ndarray:
-        """Sum a column by unit, shape (n_units,)."""
+        """Sum a column for each resampling unit, shape (n_units,)."""
         rows = self._rows[subtype]
         return np.bincount(self._unit_codes[rows], values[rows], self.n_units)
 
     def mean(self, side: int, subtype: str, count: str, answered: str) -> Measure:
-        """Return the mean of a count over a model's answers, with one row per unit that has answers."""
+        """Return the mean of a count per answer of a model, with one row per resampling unit that has answers."""
         scale = (self.runs[side].spread or np.nan) if self.unit == "spread" else 1.0
         counted = self.by_unit(subtype, self._columns[count])
         n_answers = self.by_unit(subtype, self._columns[answered])
@@ -434,7 +431,7 @@ class PairedCells:
         return Measure(counted[units] / n_answers[units] / scale, n_answers[units], units)
 
     def share(self, side: int) -> Measure:
-        """Return a model's values on all cases that the model answered."""
+        """Return a model's values on all cases that it answered."""
         count = "moved" if self.is_movement else "fooled"
         return self.mean(side, "", f"{count}_{side}", f"answered_{side}")
 
@@ -445,7 +442,7 @@ class PairedCells:
         return model, self.mean(0, subtype, f"base_{count}_{side}", f"both_{side}")
 
     def subtype_shares(self, sides: Sequence[int]) -> tuple[SubtypeShare, ...]:
-        """Compute the share for each subtype over all the given models, with units resampled."""
+        """Compute the share for each subtype over all given models together, with an interval by resampling units."""
         if not sides:
             return ()
         answered, fooled = (
@@ -480,7 +477,7 @@ TestKey = tuple[PairedCells, str, int]  # counts, subtype, and the index of the 
 def _tested(
     cells: PairedCells, kind: str, chunks: Iterable[Sequence[TestKey]], at_chance: AtChance
 ) -> PairedTests:
-    """Compute the shares of all models, and test models against the first one in their counts, corrected together.
+    """Compute the shares of all models, and run tests against the first model. All tests are corrected together.
 
     Args:
         chunks: The tests, in chunks that fit in memory.
@@ -530,7 +527,7 @@ def _tested(
 
 
 def _test_rows(keys: Sequence[TestKey]) -> list[PairedTest]:
-    """Run the tests and return their rows, without correction and verdict."""
+    """Run the given tests and return one row for each, before correction and without a verdict."""
     if not keys:
         return []
     n_units, is_rate = keys[0][0].n_units, keys[0][0].unit == "rate"
@@ -582,7 +579,7 @@ def _test_rows(keys: Sequence[TestKey]) -> list[PairedTest]:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceRow:
-    """A model's difference from the baseline in one metric, in the form that `compare_metrics` returns."""
+    """The difference between a model and the baseline in one metric: a row of the table from `compare_metrics`."""
 
     metric: str
     averaging: str
@@ -615,10 +612,10 @@ def compare_metrics(
     only: tuple[str, ...] = (),
     named_slice: str = "",
 ) -> pd.DataFrame:
-    """Test every metric for each model against the baseline, on the items for which both answered
-    the same cases.
+    """Test every metric for each model against the baseline. Only items for which both models answered the same cases
+    are used.
 
-    Both values use the same items. An item is left out if the two models answered different numbers
+    An item is left out if the two models answered different numbers
     of its cases, if only one of them could answer it, or if it counts for only one of them (a drop
     rate counts the items that a model finds in the clean gallery). Otherwise, a model could look
     better by not answering the harder cases. If both answered the same number of an item's cases,
@@ -628,19 +625,18 @@ def compare_metrics(
         models: The baseline, then the models to compare with it.
         averaging: One of AVERAGINGS; a metric that has only one kind of average is returned with
             that one.
-        unit: "cosine", or "spread" to divide each model's cosines by its own spread, which is treated
-            as known exactly; if a spread is 0, values are unknown.
+        unit: "cosine", or "spread" to divide each model's cosines by the model's spread, which is treated as exact; if
+            a spread is 0, values are unknown.
         only: Names of the metrics to compare; if empty, all.
         named_slice: Name of a slice whose cases are used; "": all cases.
 
     Returns:
         The columns of `DifferenceRow`, one row per metric and model: base (the baseline's value on
-        these items), value (the model's), difference (value minus base), low, high (95 %), p
-        (two-sided), p_holm (adjusted for all rows), verdict (on the model, as in `verdict`),
-        n_items (items that count for both), left_out (items that one of them answered but that are
-        not used), base_alone and base_items (the baseline's value and items, regardless of the
-        model's answers), detectable (the smallest difference that can be detected with 80 % power
-        at that correction).
+        these items), value (the model's value), difference (value minus base), low, high (95%), p
+        (two-sided), p_holm (adjusted for all rows), verdict (see `verdict`),
+        n_items (items used), left_out (items that one of the models answered but that are not used), base_alone and
+        base_items (the baseline's value and number of items, regardless of the model's answers), detectable (the
+        smallest difference that can be detected with 80% power after the same correction).
     """
     baseline, *others = runs = select_runs(question_set, models)
     sums_of_runs = _MetricSums(store, question_set, runs, averaging, unit, only, named_slice)
@@ -675,10 +671,9 @@ def compare_metrics(
 def read_measures(
     store: Store, run_key: str, wanted: Collection[Averaged]
 ) -> dict[Averaged, Measure]:
-    """Read the measures of one run, with one row per item; a measure is empty if the run lacks the metric.
+    """Read the stored measures of one run, with one row per item. A measure is empty if the run lacks the metric.
 
-    Row groups are read one by one and filtered, because DuckDB takes five times as long for files
-    of this size.
+    Row groups are read and filtered one by one, because DuckDB takes five times as long for files of this size.
     """
     pieces: dict[Averaged, list[tuple[np.ndarray, ...]]] = {pair: [] for pair in wanted}
     with pq.ParquetFile(store.files([run_key], "sums")[0], read_dictionary=WORDS) as file:
@@ -696,7 +691,7 @@ def read_measures(
 
 
 def _codes(texts: pa.ChunkedArray) -> tuple[np.ndarray, dict[str, int]]:
-    """Return a text column as codes, and the code for each text."""
+    """Encode a text column as integers. Return the code of each row, and the code for each distinct text."""
     encoded = texts.unify_dictionaries().combine_chunks()
     names = encoded.dictionary.to_pylist()
     return encoded.indices.to_numpy(), {name: code for code, name in enumerate(names)}
@@ -710,7 +705,7 @@ def _measure(pieces: list[tuple[np.ndarray, ...]]) -> Measure:
 
 
 class _MetricSums:
-    """The sums of runs by metric and item, used to select the items on which two runs are compared."""
+    """Stored sums by metric and item for several runs. They determine the items on which two runs can be compared."""
 
     def __init__(
         self,
@@ -756,20 +751,21 @@ class _MetricSums:
         }
 
     def measure(self, name: str, run: RunRow) -> Measure:
-        """Return a run's measure for a metric."""
+        """Return the measure for one metric in one run."""
         return self._measures[run.key][name, self.averagings[name]]
 
     def _answers(self, run: RunRow, name: str, averaged: str) -> np.ndarray:
-        """Count how many cases of each item a run answered, shape (n_items,)."""
+        """Count how many of each item's cases a run answered, shape (n_items,)."""
         measure = self._measures[run.key][name, averaged]
         return np.bincount(measure.item, measure.weight, self.n_items)
 
     def pair(
         self, name: str, run: RunRow, baseline: RunRow
     ) -> tuple[Measure, Measure, tuple[int, float, int]]:
-        """Return the values of a run and of the baseline on the items for which both answered the same cases.
+        """Return the values of a run and of the baseline for one metric, on the items for which both answered the same
+        cases.
 
-        Also returns the number of items left out, and the baseline's value and items regardless of the
+        The third value has the number of items left out, and the baseline's value and number of items regardless of the
         run's answers.
         """
         is_scaled = self._unit == "spread" and self.metrics[name].unit == "cosine"
@@ -799,15 +795,15 @@ def metric_tie_groups(
     unit: str = "cosine",
     only: Collection[str] = (),
 ) -> dict[str, list[tuple[str, ...]]]:
-    """Group the models that are tied on each metric, or on each metric in `only`; see `metrics.tie_groups`.
+    """Group the models that are tied on each metric (see `metrics.tie_groups`).
 
     Every pair of `fit_models` is tested on the items for which both answered the same cases, as in
-    `compare_metrics`; p is adjusted for all pairs tested on a metric (Holm). Two models with fewer
+    `compare_metrics`; p-values are adjusted for all pairs tested on a metric (Holm). Two models with fewer
     than two items in common are never in the same group.
 
     Returns:
-        The groups, best first, by metric name, for metrics that have a better direction and values for
-        at least two models.
+        The groups, best first, by metric name. Metrics without a better direction, and metrics with values for fewer
+        than two models, are omitted.
     """
     fit = fit_models(store, question_set)
     runs = [question_set.run(model) for model in question_set.ordered_models if model in fit]
@@ -842,7 +838,7 @@ def metric_tie_groups(
 
 
 def _select_items(measure: Measure, selected: np.ndarray, scale: float) -> Measure:
-    """Return one row per item in `selected`, shape (n_items,), divided by `scale`; no rows if `scale` is NaN."""
+    """Return a measure for the selected items, divided by `scale`. It has no rows if `scale` is NaN."""
     items = np.flatnonzero(selected & ~np.isnan(scale))
     value, weight = np.zeros((2, len(selected)))
     value[measure.item], weight[measure.item] = measure.value / scale, measure.weight
@@ -859,12 +855,12 @@ def _mean(measure: Measure) -> float:
 
 @dataclass(frozen=True)
 class Leader:
-    """The best model on one metric, if the paired tests find one.
+    """The best model on one metric, or the reason why there is no single best model.
 
     Possible values of `state`:
 
-    - "leads": `models` is one model that is better than every other fit model in paired tests.
-    - "tied": `models` are the best model and the models that may be as good.
+    - "leads": `models` is one model, which is better than every other fit model in paired tests.
+    - "tied": `models` are the model with the best value and the models that may be as good.
     - "chance": no value is above the result of guessing; `models` is the best model.
     - "alone": only one model can be compared.
     - "unknown": no value is known, or no interval that could be compared with guessing.
@@ -874,7 +870,7 @@ class Leader:
     models: tuple[str, ...] = ()
 
     def after(self, beaten: Collection[str]) -> "Leader":
-        """Return the leader after the paired tests have shown which rivals a tied best model beats."""
+        """Return the leader after paired tests. `beaten` has the rivals that the tied best model turned out to beat."""
         if self.state != "tied":
             return self
         rivals = [rival for rival in self.models[1:] if rival not in beaten]
@@ -882,10 +878,11 @@ class Leader:
 
 
 def leader(values: Sequence[EstimateRow], direction: str, chance: float) -> Leader:
-    """Find the best of the given models before any test; all others count as tied with it.
+    """Find the model with the best value, before any paired test. All other models count as tied
+    with it.
 
     Args:
-        values: Model, value and interval of each model that passed its checks.
+        values: The estimates of all models that passed their checks.
         chance: The value of a model that guesses; NaN if not defined. A model can lead only if its
             whole interval is better than this value.
     """
@@ -911,10 +908,10 @@ def _is_above(chance: float, sign: float, low: float, high: float) -> bool:
 def leaders(
     store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
 ) -> dict[str, Leader]:
-    """Find the leader on each metric in a question set, by metric name.
+    """Find the best model on each metric in a question set (see `Leader`), by metric name.
 
-    The leader is decided by paired tests of the best model against every other model in `fit_models`
-    on the same items (Holm's p over all tests of the same best model).
+    The model with the best value is tested against every other model in `fit_models` on the same items. p-values are
+    adjusted over all tests of the same best model (Holm).
     """
     metrics, levels = question_set.metrics, chances(store, question_set)
     fit = fit_models(store, question_set)
@@ -952,11 +949,12 @@ def wins(
     unit: str,
     metrics: tuple[str, ...],
 ) -> set[tuple[str, str, str]]:
-    """Find the metrics on which a model is better than a rival in the paired test on the same
+    """Find the metrics on which a model beats a rival significantly in the paired test on the same
     items.
 
     Returns:
-        The metric, model and rival for each significant test (Holm's p over all tests in the call).
+        (metric, model, rival) for each significant test. p-values are adjusted over all tests in
+        the call (Holm).
     """
     if not rivals:
         return set()
@@ -975,7 +973,8 @@ def pareto_front(
     lower: Callable[[str, str], bool],
     higher: Callable[[str, str], bool],
 ) -> pd.Series:
-    """Find the models whose trade-off is not significantly beaten by any other model.
+    """Find the models on the Pareto front: those that no other model significantly beats on the
+    trade-off between x and y.
 
     A model on the front passes the checks, is above chance on y, and is better than every other fit
     model on x or on y in the paired test, so no other model beats it on both.
@@ -983,11 +982,11 @@ def pareto_front(
     Args:
         points: The columns of `PointRow`; lower is better on x, higher on y.
         chance: The value of a model that guesses on y; NaN if not defined.
-        lower: The paired test of two models on x; returns whether the first model is better.
-        higher: The paired test of two models on y; returns whether the first model is better.
+        lower: Function that tests two models on x and returns whether the first one is better.
+        higher: Function that tests two models on y and returns whether the first one is better.
 
     Returns:
-        bool, with the index of `points`.
+        Whether each model is on the front: bool, with the index of `points`.
     """
     rows = records(PointRow, points)
     rivals = [row for row in rows if row.model in fit and not math.isnan(row.x + row.y)]

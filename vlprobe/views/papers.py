@@ -1,5 +1,5 @@
-"""The papers' tables filled with results from a user's runs, and published numbers next to the
-corresponding numbers from a run.
+"""Reproduce the papers' tables with results from a user's runs, and compare published numbers with
+the corresponding numbers from a run.
 
 `published.TABLES` defines which number of a run belongs in which column. A cell is filled only if
 the run's number means the same as the published one: the same metric on the same kind of question.
@@ -55,7 +55,7 @@ _Place = tuple[int, str, str, str]  # table, dataset, split and metric of a prin
 
 
 def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame:
-    """Fill a paper's table with results from the runs on one question set, above the published rows.
+    """Reproduce a paper's table: results from the runs on one question set, above the published rows.
 
     Returns:
         source ("run" or "published"), model, column (index in `columns`), value, low, high,
@@ -82,7 +82,7 @@ def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame
 def run_cells(
     store: Store, question_set: QuestionSet, table: PaperTable
 ) -> Iterator[tuple[str, int, Numbers, str]]:
-    """Yield the model, column index, numbers and note for each cell filled by a stored run; controls come last."""
+    """Yield the model, column index, numbers and note for each cell that a stored run fills. Controls come last."""
     sliced = {"all", *estimates.slices(store, question_set)}
     by_breakdown = {
         breakdown: estimates.estimates(store, question_set, breakdown, AS_PAPER)
@@ -121,7 +121,7 @@ def run_cells(
 
 
 def _whole(rows: pd.DataFrame) -> Numbers:
-    """Return the numbers of the only estimate in `rows`; unknown if there are several or none."""
+    """Return the numbers of the only estimate in `rows`. They are unknown if there are several estimates or none."""
     if len(rows) != 1:
         return _UNKNOWN
     row = records(EstimateRow, rows)[0]
@@ -129,7 +129,7 @@ def _whole(rows: pd.DataFrame) -> Numbers:
 
 
 def belongs(name: str, slices: tuple[str, ...]) -> bool:
-    """Return whether a slice name is in `slices`, or contains one of them as a word, as in `eqkubric_counting`."""
+    """Return whether a slice name is in `slices`, or contains one of `slices` as a word, as in `eqkubric_counting`."""
     return (
         not slices
         or name in slices
@@ -140,7 +140,7 @@ def belongs(name: str, slices: tuple[str, ...]) -> bool:
 def _increase(
     store: Store, question_set: QuestionSet, rows: pd.DataFrame, column: Column
 ) -> Numbers:
-    """Compute the value of a column that is relative to another slice, from the estimates of one model and metric.
+    """Compute the value of a column that reports the change from one slice to another, for one model and metric.
 
     The value is unknown if either slice is. The interval comes from the stored answers; it is omitted if they do not
     reproduce the value of the estimates, because a run of an older version may have counted the answers differently.
@@ -173,7 +173,7 @@ def _increase(
 def _margin_measure(
     store: Store, question_set: QuestionSet, run: RunRow, metric: str, subtypes: Sequence[str]
 ) -> Measure:
-    """Return a metric's mean within each group of the cases of the given subtypes, computed only from margins."""
+    """Compute a metric's mean within each group of cases from margins only, for cases of the given subtypes."""
     judged = question_set.metrics[metric]
     numbers = CaseTable(store, question_set.key).numbers(
         "list_contains(?, kind) AND list_contains(?, subtype)",
@@ -189,15 +189,14 @@ def _margin_measure(
 def _by_released_file(
     store: Store, question_set: QuestionSet, by_subtype: pd.DataFrame
 ) -> pd.DataFrame | None:
-    """Return RoCOCO's estimates by released caption file; None if the captions were altered by vlprobe.
+    """Return RoCOCO's estimates for each caption file that the authors released; None if vlprobe altered the captions.
 
-    RoCOCO's four files are four question sets but one table. So the estimates for this question set are joined by those
-    for the other files that the same models answered about the same pictures with the same options. If several question
-    sets cover a file, the most complete one is used.
+    RoCOCO's four files are four question sets but one table. So the estimates for the other files are added if the same
+    models answered them about the same pictures with the same options. If several question sets cover a file, the most
+    complete one is used.
 
     Returns:
-        The columns of `estimates`, and `file`: the name of the released file in the paper's column, "" for any
-        other file.
+        The columns of `estimates`, and `file`: the name of the released file, or "" for any other file.
     """
 
     def by_file(questions: QuestionSet, by_subtype: pd.DataFrame) -> pd.DataFrame | None:
@@ -236,7 +235,7 @@ def _by_released_file(
 
 
 def _shared_identity(store: Store, question_set: QuestionSet) -> tuple[object, ...]:
-    """Return the versions, options and pictures that question sets must share to appear in one table."""
+    """Return the versions, options and pictures that two question sets must share to appear in one table."""
     run = store.run(question_set.runs[0].key).manifest()["run"]
     with store.cursor() as cursor:
         items = cursor.execute(
@@ -248,8 +247,8 @@ def _shared_identity(store: Store, question_set: QuestionSet) -> tuple[object, .
 
 
 def released_file(stem: str, names: Collection[str]) -> str:
-    """Return the name of the released file that a file name without extension refers to; "" if there
-    is none or the name is ambiguous.
+    """Return the name of the released RoCOCO file that a file name without extension refers to; "" if there is none or
+    the name is ambiguous.
 
     >>> names = ["rand_voca", "danger"]
     >>> [released_file(stem, names) for stem in ("danger", "RoCOCO-Rand-Voca", "danger_rand_voca", "endangered")]
@@ -263,8 +262,8 @@ def released_file(stem: str, names: Collection[str]) -> str:
 def spread(
     store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
-    """Compute the mean and spread over seeds for each number that was drawn with more than one seed
-    (RoCOCO, tables 4, 6 and 7: means over three).
+    """Compute the mean and standard deviation over seeds, for each number that was drawn with more
+    than one seed (RoCOCO, tables 4, 6 and 7: means over three seeds).
 
     Args:
         averaging: As in `estimates`; applied to the numbers of each seed.
@@ -296,7 +295,7 @@ def rescaled(cells: pd.DataFrame) -> pd.Series:
 # Takes 43 ms for a table of LGIP, and published values do not change.
 @functools.cache
 def _published_cells(probe: str, number: int) -> list[tuple[str, int, float, str]]:
-    """Return the row name, column index, value and note of each printed cell; the value is NaN if a cell is missing."""
+    """Return the row name, column index, value and note for each printed cell. The value of a missing cell is NaN."""
     table = next(table for table in TABLES[probe] if table.number == number)
     cells = published.load(table.paper)
     cells = cells.loc[cells["table"] == number]
@@ -323,13 +322,13 @@ def _published_cells(probe: str, number: int) -> list[tuple[str, int, float, str
 
 
 def _places(table: PaperTable, column: Column, start: str) -> list[_Place]:
-    """Return the printed positions of a column's cells in the rows whose split begins with `start`."""
+    """Return the positions of a column's printed cells, for the rows whose split begins with `start`."""
     split = f"{start}/{column.split}" if start else column.split
     return [(table.number, dataset, split, column.printed_metric) for dataset in column.datasets]
 
 
 def mark(note: str) -> str:
-    """Classify a note on a published cell as one of MARKS; "" for an empty note.
+    """Classify the note on a published cell as one of MARKS. Returns "" for an empty note.
 
     >>> mark("suspect: too low"), mark("table 3 prints 0.009"), mark("gallery not stated"), mark("")
     ('doubted', 'differs', 'remark', '')
@@ -342,10 +341,11 @@ def mark(note: str) -> str:
 
 
 def cells(paper: str = "") -> pd.DataFrame:
-    """Return the published cells of one paper, or of all papers, in order and without results from runs.
+    """Return the published cells from one paper or from all papers, without results from runs.
 
     Returns:
-        PRINTED_COLUMNS: `printed` is the text as printed; `run`, `low`, `high` (in the printed unit) are NaN.
+        A table with PRINTED_COLUMNS. `printed` is the text as printed; `run`, `low`, `high` (in the printed unit) are
+        NaN.
     """
     table = published.load(paper)
     unknown = dict.fromkeys(("run", "low", "high"), math.nan)
@@ -355,28 +355,28 @@ def cells(paper: str = "") -> pd.DataFrame:
 
 
 def papers_of(probe: str) -> tuple[str, ...]:
-    """Return the papers with cells that runs of the probe can fill, the probe's own paper first."""
+    """Return the papers whose tables can be filled by runs of a probe, starting with the probe's own paper."""
     names = dict.fromkeys(table.paper for table in TABLES.get(probe, ()))
     return tuple(sorted(names, key=lambda name: name != probe))
 
 
 def probes_of(paper: str) -> tuple[str, ...]:
-    """Return the probes whose runs can fill cells of the paper, the paper's own probe first."""
+    """Return the probes whose runs can fill a paper's tables, starting with the paper's own probe."""
     probes = (probe for probe in TABLES if paper in papers_of(probe))
     return tuple(sorted(probes, key=lambda name: name != paper))
 
 
 def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "") -> pd.DataFrame:
-    """Return the published cells of a paper next to the numbers from one model's run.
+    """Compare a paper's published cells with the numbers from one model's run.
 
     Args:
-        paper: One of `papers_of` the question set's probe; "": the probe's own.
+        paper: One of the papers that `papers_of` returns for the question set's probe; "": the probe's own paper.
 
     Returns:
         The columns of `cells`, where `run`, `low`, `high` are the run's estimate and interval in the
-        published unit and sign, NaN if the run has no number with the same meaning. For facts about
-        a model, `run` is the fact about the run's model. `same_weights` is true if the run's model is
-        the model of the cell.
+        published unit and sign, NaN if the run has no number with the same meaning. For facts about a model, such as
+        its size, `run` is the fact about the run's model. `same_weights` is true if the run's model is the model of the
+        cell.
     """
     facts = passport_facts(store, model, question_set.run(model).model_digest)
     paper = paper or question_set.probe
@@ -402,11 +402,11 @@ def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "")
 def _by_cell(
     store: Store, question_set: QuestionSet, table: PaperTable, model: str
 ) -> dict[_Place, tuple[float, float, float]]:
-    """Return a run's value and interval for each printed cell that it corresponds to, by the cell's position.
+    """Return a run's value and interval for each corresponding printed cell, by the cell's position.
 
-    Columns that average several datasets are omitted, because they have no cell of their own in print. If a table has
-    several groups of rows, the run belongs to the first group (all items), unless its questions were limited to the
-    pictures of each group; then it belongs to the others.
+    Columns that average several datasets are omitted, because the average has no printed cell of its own. If a
+    table has several groups of rows, the run belongs to the first group (all items), unless its questions were limited
+    to the pictures of each group; then it belongs to the others.
     """
     grouped = estimates.grouped_by(store, question_set) if table.groups else ""
     by_cell = {}
@@ -429,7 +429,7 @@ def _by_cell(
 def _of_group(
     store: Store, question_set: QuestionSet, table: PaperTable, model: str, tag: str
 ) -> Iterator[tuple[Column, EstimateRow]]:
-    """Yield the estimates for the items with a tag NAME=VALUE, with the columns that they belong in.
+    """Yield the estimates for items with the tag NAME=VALUE, each with the table column that it belongs in.
 
     A whole question set has an estimate only if all its questions are of one kind, because slices of slices are not
     stored.
@@ -450,7 +450,7 @@ def _of_group(
 
 
 def printed_names(paper: str, model: str) -> set[str]:
-    """Return the names of a model in a paper's tables, taken from its presets and spelled uniformly."""
+    """Return the names that a paper's tables may use for a model, from its presets, normalized with `plain`."""
     from vlprobe.models import presets  # imports torch
 
     names = {
@@ -465,7 +465,7 @@ def printed_names(paper: str, model: str) -> set[str]:
 
 
 def plain(name: str) -> str:
-    """Normalize a model name, because the tables of a paper spell names differently."""
+    """Normalize a model name, because a paper may spell the same name differently in different tables."""
     return name.lower().replace("/", "-")
 
 
@@ -492,12 +492,12 @@ def passport_facts(store: Store, model: str, digest: str) -> Mapping[str, float]
 def deviations(
     store: Store, question_set: QuestionSet, unit: str = "cosine", subset: str = "", bins: int = 40
 ) -> pd.DataFrame:
-    """Compute histograms of EqBen's equivariance deviation over all pairs or the pairs of a subset, with the same
-    bins for all models.
+    """Compute histograms of EqBen's equivariance deviation for each model, over all pairs or the pairs in one subset.
+    All models have the same bins.
 
     Returns:
         model, left, right, share (of the model's pairs; the last bin includes all larger values);
-        empty if cases do not have two pictures.
+        The table is empty if cases do not have two pictures.
     """
     by_model = {}
     for run in question_set.runs:
@@ -536,7 +536,7 @@ def histograms(values_by_name: Mapping[str, np.ndarray], edges: np.ndarray) -> p
 
 
 def gallery_size(store: Store, question_set: QuestionSet) -> float:
-    """Return the number of pictures in the gallery of PRSM's queries; NaN if galleries differ in size."""
+    """Return the number of pictures in the gallery that PRSM's queries search; NaN if galleries differ in size."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT min(gallery_size), max(gallery_size) FROM read_parquet(?)",

@@ -30,7 +30,7 @@ MOST_COUNTED = 1 << 24  # above this number of possible word pairs, sorting is f
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PatternGroups:
-    """Members of patterns, one row per case and pattern; a case can be in several patterns or in none."""
+    """Cases and their patterns, with one row per case and pattern. A case can have several patterns or none."""
 
     cases: np.ndarray  # case numbers, int32, ascending
     codes: np.ndarray  # index of each row's pattern in `keys`, int32
@@ -40,7 +40,7 @@ class PatternGroups:
 
     @property
     def nbytes(self) -> int:
-        """Size of the arrays and approximate size of the keys (bytes)."""
+        """Size of the arrays plus the approximate size of the keys, in bytes."""
         return self.cases.nbytes + self.codes.nbytes + 100 * len(self.keys)
 
 
@@ -48,14 +48,14 @@ NONE = PatternGroups(np.empty(0, np.int32), np.empty(0, np.int32), ())
 
 
 def answers(groups: PatternGroups, table: AnswerTable) -> tuple[np.ndarray, np.ndarray]:
-    """Return a model's answers to the members of patterns, one row per member.
+    """Return whether a model answered each row of `groups`, and whether the row fooled the model.
 
-    If a caption search is lost to a different altered caption, it says nothing about the caption of
-    the row, so the row does not count.
+    A row does not count if a caption search is lost to a different altered caption, because this
+    says nothing about the row's caption.
 
     Returns:
-        Whether each row counts (the model answered it), bool of shape (n_rows,); and whether the
-        model was fooled, including ties.
+        Whether each row counts as answered, and whether the model was fooled by it (including
+        ties): bool of shape (n_rows,) each.
     """
     margins = table.margins[groups.cases]
     is_fooled = margins <= 0
@@ -69,7 +69,7 @@ def answers(groups: PatternGroups, table: AnswerTable) -> tuple[np.ndarray, np.n
 
 @remembered
 def _rank_first(table: AnswerTable, groups: PatternGroups) -> np.ndarray:
-    """Return whether the model ranks each row's altered caption first among the captions of its case."""
+    """Return whether the model ranks each row's altered caption above all other captions in the case."""
     numbers = np.unique(groups.cases)
     with table.store.cursor() as cursor:
         ranked = cursor.execute(
@@ -82,7 +82,7 @@ def _rank_first(table: AnswerTable, groups: PatternGroups) -> np.ndarray:
 
 
 def members(groups: PatternGroups, table: AnswerTable, keys: Sequence[str]) -> np.ndarray:
-    """Return the cases that count as members of any of the given patterns for a model, in ascending order."""
+    """Return the case numbers that belong to any of the given patterns for a model, in ascending order."""
     is_chosen = np.isin(np.array(groups.keys, dtype=object), list(keys))
     is_member = is_chosen[groups.codes] if len(groups.keys) else np.empty(0, dtype=bool)
     if groups.captions is not None:
@@ -97,7 +97,7 @@ def keys_of(groups: PatternGroups, case: int) -> tuple[str, ...]:
 
 
 def words_of(key: str) -> tuple[str, str]:
-    """Return the removed and the inserted words from the key of a word pattern; ("", "") for other patterns.
+    """Split the key of a word pattern into removed and inserted words. Returns ("", "") for other patterns.
 
     >>> words_of("four>five"), words_of("type:color")
     (('four', 'five'), ('', ''))
@@ -109,7 +109,7 @@ def words_of(key: str) -> tuple[str, str]:
 
 
 def pattern_groups(table: CaseTable, probe: str, kind: str) -> PatternGroups:
-    """Return the patterns in one kind of cases; NONE if this kind cannot fool a model.
+    """Return the patterns in one kind of cases, or NONE if the kind cannot fool a model.
 
     Args:
         table: The cases of the question set.
@@ -146,7 +146,7 @@ def _stored_words(table: CaseTable) -> PatternGroups:
 
 
 def _distinct(codes: np.ndarray, n_possible: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct codes in ascending order, and the index of each row's code among them."""
+    """Return the distinct codes in ascending order, and for each row the index of its code in that list."""
     if n_possible > MOST_COUNTED:
         return np.unique(codes, return_inverse=True)
     is_present = np.bincount(codes, minlength=n_possible) > 0
@@ -154,7 +154,7 @@ def _distinct(codes: np.ndarray, n_possible: int) -> tuple[np.ndarray, np.ndarra
 
 
 def _gathered(cases: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> PatternGroups:
-    """Build groups from rows whose pattern names may repeat; rows with the name "" are left out."""
+    """Build pattern groups from rows of cases and pattern names. Equal names are merged; "" is omitted."""
     distinct = [name for name in dict.fromkeys(names) if name]
     index_of = {name: index for index, name in enumerate(distinct)} | {"": -1}
     indices = np.array([index_of[name] for name in names], dtype=np.int32)
@@ -199,7 +199,7 @@ def _types_tags_and_words(cases_table: CaseTable, kind: str) -> PatternGroups:
 
 @remembered
 def _altered_captions(cases_table: CaseTable, kind: str) -> PatternGroups:
-    """Return one row per altered caption and pattern: the words exchanged, and only the words inserted."""
+    """Build two patterns for each altered caption: one for the words exchanged, and one for only the words inserted."""
     with cases_table.store.cursor() as cursor:
         table = cursor.execute(
             'SELECT "case", texts, roles FROM read_parquet(?) WHERE kind = ? ORDER BY "case"',
@@ -223,9 +223,10 @@ def _altered_captions(cases_table: CaseTable, kind: str) -> PatternGroups:
 
 
 def _exchanges(texts: Sequence[str], roles: Sequence[str]) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield the words that were exchanged in each altered caption, and the caption.
+    """Yield each altered caption with the words that were removed and inserted.
 
-    Altered captions are stored in the order of their originals, but some originals may have none.
+    Altered captions are stored in the same order as the originals, but some originals may have
+    none.
     """
     true_texts = [text for text, role in zip(texts, roles, strict=True) if role != "different"]
     start = 0

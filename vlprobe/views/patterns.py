@@ -5,9 +5,9 @@ edit of the same type does; a type is compared with the average edit of its kind
 pattern must also be significant: its q-value is at most Q in a one-sided test that is corrected over
 all patterns with at least ASKED answers (Benjamini and Hochberg). The test clusters cases by picture
 (`metrics.clustered`), because several wrong captions for one picture are not independent
-observations: a model often gives them the same outcome. This agreement is
-estimated from the data instead of relying on a normal approximation, so the test is valid even if a
-pattern has only three pictures. `views.pattern_groups` defines the possible patterns.
+observations: a model often gives them the same outcome. This agreement is estimated from the data, without a normal
+approximation, so the test is valid even if a pattern has only three pictures. `views.pattern_groups` defines the
+possible patterns.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ Q = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern and how often it fools one model. Ties count as fooled; cases without an answer are not counted."""
+    """A pattern and how often it fools one model. Ties count as fooled, and unanswered cases are not counted."""
 
     key: str  # in the form of `Filter.pair` and of links
     source: str  # removed words; "" for a type or a tag, and if the removed words can be any
@@ -50,7 +50,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """The patterns found for a model, with the population that they were found in."""
+    """The patterns found for a model, and the cases in which they were searched for."""
 
     patterns: tuple[Pattern, ...]  # largest excess first; () if there are none
     n_groups: int  # number of groups with at least ASKED answers
@@ -63,14 +63,14 @@ NOTHING = Patterns((), 0, float("nan"), 0, 0)
 
 
 def patterns(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:
-    """Find the patterns that fool a filter's model among the cases that the filter selects.
+    """Find the patterns that fool the filter's model significantly often, among the cases that pass the filter.
 
-    The filter's outcome, order, second model and patterns are ignored. The average edit of a type is
-    computed over all questions of the kind.
+    The filter's outcome, order, second model and patterns are ignored. The average rate for a type is computed over all
+    questions of the kind.
 
     If the filter selects searches lost to the picture's own mixture, these searches count as fooled,
-    and the searches that are not lost count as answered but not fooled. A pattern that all selected
-    cases have, such as the type in the filter, is omitted.
+    and the searches that are not lost count as answered but not fooled. A pattern shared by all selected cases, such as
+    the type in the filter, is omitted.
     """
     everything = candidates(store, question_set, case_filter)
     return replace(
@@ -97,7 +97,7 @@ def _is_clear(pattern: Pattern) -> bool:
 
 
 def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:
-    """Return the result of `patterns` with every pattern of at least ASKED answers, significant or not."""
+    """Return all patterns with at least ASKED answers, like `patterns` but also if they are not significant."""
     cases = CaseTable(store, question_set.key)
     groups = views_groups.pattern_groups(cases, question_set.probe, case_filter.kind)
     if not case_filter.kind or not len(groups.keys):
@@ -160,7 +160,7 @@ def _mask(
 def _tested(
     keys: Sequence[str], groups: clustered.GroupRates, bases: np.ndarray
 ) -> tuple[Pattern, ...]:
-    """Test each group against its base rate and return the groups as patterns, largest excess first."""
+    """Test each group of cases against its base rate. Return the groups as patterns, largest excess first."""
     p = clustered.chance_of_more(groups, bases)
     q = clustered.benjamini_hochberg(p)
     lift = np.divide(groups.rates, bases, out=np.full(len(keys), np.nan), where=bases > 0)

@@ -1,5 +1,5 @@
-"""Power of comparisons: the smallest difference that a question set can detect, and the number of
-pictures needed to detect another difference.
+"""Power of comparisons: the smallest difference that a question set can detect, and how many
+pictures would be needed to detect a given difference.
 """
 
 import math
@@ -26,11 +26,11 @@ def plan(
     n_tests: int = 0,
     averaging: str = POOLED,
 ) -> pd.DataFrame:
-    """Compute, for each metric, the power of comparing the first model with each of the others.
+    """Compute the power of comparing the first model with each other model, for each metric.
 
-    The standard error is computed from the paired differences by picture. For a single model, a
-    second model with the same variance and independent errors is assumed, which gives an upper bound
-    for models that find the same pictures hard.
+    The standard error is computed from paired differences by picture. If only one model is given, a second model with
+    the same variance and independent errors is assumed. This overestimates the error for models that find the same
+    pictures hard.
 
     Args:
         models: The baseline, then the models to compare with it, if any.
@@ -38,8 +38,8 @@ def plan(
         n_tests: Number of tests to correct for; 0: the number of rows of the table.
 
     Returns:
-        The columns COLUMNS, one row per metric and model with a known error; `pictures` is present
-        only if `detect` is given.
+        A table with COLUMNS, one row per metric and model with a known error. The column `pictures` is present only if
+        `detect` is given.
     """
     metrics = question_set.metrics
     if len(models) > 1:

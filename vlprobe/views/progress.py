@@ -1,4 +1,4 @@
-"""Expected duration of a run, and partial results of an unfinished run from the parts that are done."""
+"""Estimate how long a run will take, and read partial results from the finished parts of an unfinished run."""
 
 import math
 import re
@@ -20,7 +20,7 @@ PART = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")  # number of the first case, a
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """The expected duration of a task in seconds; NaN if nothing similar was done before."""
+    """The expected duration of a task in seconds, from `low` to `high`; NaN if no similar task was done before."""
 
     low: float
     high: float
@@ -30,7 +30,7 @@ class Duration:
 
     @property
     def is_known(self) -> bool:
-        """Return whether anything similar was done before."""
+        """Return whether a similar task was done before, so that the duration is known."""
         return not math.isnan(self.high)
 
 
@@ -51,8 +51,8 @@ def expected(
         limit: Number of items to evaluate; 0: all.
 
     Returns:
-        Total seconds for all models in sequence; UNKNOWN if no stored run has the same questions, or
-        if such runs cover only part of them.
+        Total seconds for all models, one after the other; UNKNOWN if no stored run has the same questions, or if stored
+        runs cover only part of the questions.
     """
     alike = [
         run
@@ -71,7 +71,7 @@ def expected(
 
 
 def _scaled(run: RunRow, limit: int) -> float:
-    """Return the duration of a run in seconds, scaled to `limit` items; 0: not scaled."""
+    """Return a run's duration in seconds, scaled to `limit` items. If `limit` is 0, the duration is not scaled."""
     items = max(run.n_items, 1)
     if not (run.limit or run.selection):  # the run covered all items
         limit = min(limit, items)
@@ -79,7 +79,7 @@ def _scaled(run: RunRow, limit: int) -> float:
 
 
 def in_words(duration: Duration) -> str:
-    """Format a duration in words; a range if its ends differ.
+    """Format a duration in words, as a range if its two ends differ.
 
     >>> in_words(Duration(155, 155)), in_words(Duration(100, 400)), in_words(Duration(8, 20))
     ('About 3 minutes', 'About 2 to 7 minutes', 'Less than a minute')
@@ -113,8 +113,7 @@ class SoFar(NamedTuple):
 def so_far(store: Store, run_key: str, case_key: str, kind: str) -> SoFar:
     """Count how many cases of one kind fool a model in an unfinished run.
 
-    Only parts on this machine are read. Cases in parts that are incomplete, removed or damaged count as
-    not answered.
+    Only parts stored on this machine are read. Cases in incomplete, removed or damaged parts count as not answered.
     """
     numbers = CaseTable(store, case_key).numbers("kind = ?", [kind])
     n_fooled = n_answered = 0
@@ -134,7 +133,7 @@ def so_far(store: Store, run_key: str, case_key: str, kind: str) -> SoFar:
 
 
 def _part_margins(path: Path) -> np.ndarray | None:
-    """Return the margins of the cases in a part, shape (n,); None if the part cannot be read."""
+    """Return the margins in one stored part of a run, shape (n,); None if the part cannot be read."""
     try:
         status = path.stat()
         version = str(path), status.st_size, status.st_mtime_ns

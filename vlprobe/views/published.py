@@ -1,4 +1,5 @@
-"""Numbers from the result tables in the five papers, and the tables that a user's run can fill.
+"""Published numbers from the result tables in the five papers, and a description of the tables that a user's run can
+fill.
 
 `published.csv` has one row per printed cell, except for cells printed as a dash and columns of
 words.
@@ -54,7 +55,7 @@ PRSM_VERSIONS = {"P1": "o-c1-c2", "P2": "p1-p2-p3-np", "P3": "o-a1-a2-a12"}  # o
 
 @dataclass(frozen=True, slots=True)
 class PrintedSource:
-    """The source of a paper's numbers."""
+    """The paper that published numbers come from."""
 
     title: str
     authors: str
@@ -64,7 +65,7 @@ class PrintedSource:
 
 @dataclass(frozen=True)
 class Column:
-    """A column in a paper's table, with the corresponding metric in runs."""
+    """A column in a paper's table, with the metric that corresponds to it in runs."""
 
     group: str  # heading that the column shares with its neighbors
     title: str
@@ -83,7 +84,7 @@ class Column:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table in a paper."""
+    """A result table in a paper, with its columns."""
 
     number: int
     title: str  # title in pickers
@@ -97,7 +98,7 @@ class PaperTable:
 
 
 def _tables(described: list[dict]) -> dict[str, tuple[PaperTable, ...]]:
-    """Return the paper tables, grouped by the probe whose runs fill them."""
+    """Group the described paper tables by the probe whose runs fill them."""
     columns: dict[tuple[str, int], list[Column]] = {}
     with (FOLDER / "paper_columns.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):

@@ -1,7 +1,8 @@
-"""Quiz questions (a picture, a true caption and a wrong one), and the results of people and models.
+"""Quiz questions (a picture with a true and a wrong caption), and the results of people and models.
 
-People answer the same question as the models: whether the picture's first caption or the wrong one
-is true. Kinds in which a model ranks a whole gallery have no such question.
+People answer the same question as the models: which of the picture's first caption and the wrong
+caption is true? Kinds in which a model ranks a whole gallery cannot be asked this way and are not
+in the quiz.
 """
 
 import math
@@ -54,13 +55,13 @@ class QuizQuestion:
 
     @property
     def n_fooled(self) -> int:
-        """Count the models that score the wrong caption at least as high as the true one; ties count as fooled."""
+        """Count the models that score the wrong caption at least as high as the true one. Ties count as fooled."""
         return sum(verdict.verdict in ("fooled", "tied") for verdict in self.verdicts)
 
 
 @dataclass(frozen=True, slots=True)
 class QuizRound:
-    """The questions of one quiz round, with the draw and the population that they were drawn from."""
+    """The questions in one quiz round, how they were drawn, and the cases that they were drawn from."""
 
     set_key: str
     kind: str
@@ -74,7 +75,7 @@ class QuizRound:
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """One person's first answer to one question of a fair draw."""
+    """One person's first answer to one quiz question from a fair draw."""
 
     person: int
     case: int
@@ -84,7 +85,7 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class ModelBesidePeople:
-    """A model's result on the questions that people answered, weighted by the number of people's answers."""
+    """One model's result on the questions that people answered, weighted by the number of people's answers."""
 
     model: str
     rate: float  # share of right answers
@@ -95,7 +96,7 @@ class ModelBesidePeople:
 
 @dataclass(frozen=True, slots=True)
 class HumanBaseline:
-    """The share of correct answers given by people, compared with each model's."""
+    """The share of quiz questions that people answer correctly, compared with the share for each model."""
 
     n_people: int
     n_votes: int
@@ -106,12 +107,12 @@ class HumanBaseline:
 
     @property
     def says_something(self) -> bool:
-        """Return whether people answered enough cases to report a result."""
+        """Return whether people answered enough cases to report the result."""
         return self.n_cases >= MIN_CASES
 
 
 def quiz_kinds(probe: str) -> tuple[str, ...]:
-    """Return the kinds of cases in a probe that people can also answer."""
+    """Return the kinds of cases in a probe that can be used in the quiz."""
     presentation = registry.load_probe(probe).presentation
     return tuple(
         name
@@ -128,11 +129,10 @@ def quiz_round(
     seed: int = 0,
     count: int = N_QUESTIONS,
 ) -> QuizRound:
-    """Draw quiz questions of one kind; the same seed gives the same questions.
+    """Draw a round of quiz questions from one kind of cases. The same seed gives the same questions.
 
     A fair draw samples cases uniformly at random. A hard draw uses only cases that fooled two thirds
-    of the models, one per picture and of varied types; if there are too few, it adds cases that
-    fooled fewer models.
+    of the models, one per picture, with varied types. If there are too few, it adds cases that fooled fewer models.
 
     Args:
         kind: One of `quiz_kinds`.
@@ -184,11 +184,11 @@ def quiz_round(
 def quiz_margins(
     store: Store, question_set: QuestionSet, kind: str, models: Sequence[str], numbers: np.ndarray
 ) -> np.ndarray:
-    """Return the score of the first caption minus the score of the wrong caption, for the first picture:
-    float64 of shape (n_models, n_cases).
+    """Return the first caption's score minus the wrong caption's score for the case's first picture: float64 of shape
+    (n_models, n_cases).
 
-    The stored margin of a case with several comparisons is the smallest one, so for these kinds the
-    margin is computed from the scores instead.
+    If a case has several comparisons, its stored margin is the smallest one, so the margin for the quiz is computed
+    from the scores.
     """
     presentation = question_set.presentation
     margins = np.full((len(models), len(numbers)), np.nan)
@@ -218,7 +218,7 @@ def _drawn(
     generator: np.random.Generator,
     count: int,
 ) -> tuple[np.ndarray, int]:
-    """Return the positions of the drawn cases, and the minimum number of models that each case fooled."""
+    """Draw cases. Return their positions in `numbers`, and the minimum number of models that each case fools."""
     order = generator.permutation(len(numbers))
     if draw == "fair":
         return _readable(store, question_set, numbers, order, count), 0
@@ -236,7 +236,7 @@ def _drawn(
 def _readable(
     store: Store, question_set: QuestionSet, numbers: np.ndarray, positions: np.ndarray, count: int
 ) -> np.ndarray:
-    """Return the first `count` positions whose picture can be shown on this machine."""
+    """Return the first `count` positions of cases whose picture can be shown on this machine."""
     readable: list[int] = []
     for start in range(0, len(positions), CANDIDATES):
         block = positions[start : start + CANDIDATES]
@@ -286,7 +286,7 @@ def _question(
 
 
 def _varied(questions: Sequence[QuizQuestion], count: int) -> list[QuizQuestion]:
-    """Select up to `count` questions so that types and words repeat as little as possible; earlier ones go first."""
+    """Select up to `count` questions, early ones first, so that types and words repeat as little as possible."""
     left, taken = list(questions), []
     while left and len(taken) < count:
         uses = [question.subtype for question in taken]
@@ -304,7 +304,8 @@ def human_baseline(
     ballots: Sequence[Ballot],
     models: Sequence[str],
 ) -> HumanBaseline:
-    """Compute how often people are right, and how much each model differs on the same questions.
+    """Compute how often people answer correctly, and how each model differs from people on the same
+    questions.
 
     Args:
         ballots: Votes on questions from fair draws; only a person's first vote on a case counts.

@@ -1,4 +1,4 @@
-"""Typed rows of the tables that views return: `records(EstimateRow, table)`.
+"""Typed rows for the tables that views return, as in `records(EstimateRow, table)`.
 
 Code that filters, joins or prints a table uses a DataFrame; code that reads each row by name uses a
 list of row objects.
@@ -16,7 +16,7 @@ from vlprobe.types import Publication
 
 
 class DataclassRow(Protocol):
-    """Protocol for any dataclass."""
+    """Protocol that any dataclass satisfies."""
 
     __dataclass_fields__: ClassVar[dict[str, Field]]
 
@@ -26,7 +26,7 @@ Record = TypeVar("Record", bound=DataclassRow)
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A stored run; `older` and `note` are "" if they do not apply."""
+    """A stored run. `older` and `note` are "" if they do not apply."""
 
     key: str
     case_key: str  # key of its question set
@@ -62,7 +62,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSetRow:
-    """A question set in the list returned by `views.runs.question_set_rows`."""
+    """An entry in the list of question sets that `views.runs.question_set_rows` returns."""
 
     case_key: str
     label: str
@@ -94,7 +94,7 @@ class CaseRow:
 
 @dataclass(frozen=True, slots=True)
 class FailureRow(CaseRow):
-    """A case that passes a filter, with the answer of the filter's model."""
+    """A case that passes a filter, with the answer by the filter's model."""
 
     margin: float  # NaN: unknown
     scores: Sequence[float]
@@ -113,18 +113,18 @@ class AnswerRow:
     is_scored: bool = True  # False: right or wrong only, the margin has no magnitude
 
     def number(self, name: str) -> float:
-        """Return the value of a numeric column; NaN if it is unknown or if the probe does not have the column."""
+        """Return the value in a numeric column; NaN if the value is unknown or the probe does not have the column."""
         value = self.columns.get(name)
         return float(value) if isinstance(value, Real) else math.nan
 
     def text(self, name: str) -> str:
-        """Return the value of a text column; "" if the probe does not have the column."""
+        """Return the value in a text column; "" if the probe does not have the column."""
         return str(self.columns.get(name, ""))
 
 
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
-    """The mean of one metric for one model in one slice, with its 95 % interval; unknown numbers are NaN."""
+    """One model's mean of one metric in one slice, with a 95% interval. Unknown numbers are NaN."""
 
     model: str
     key: str  # key of the run
@@ -141,7 +141,7 @@ class EstimateRow:
 
 @dataclass(frozen=True, slots=True)
 class SliceRow:
-    """The mean of one model in one slice, with its 95 % interval; unknown numbers are NaN."""
+    """One model's mean in one slice, with a 95% interval. Unknown numbers are NaN."""
 
     model: str
     slice: str
@@ -154,7 +154,7 @@ class SliceRow:
 
 @dataclass(frozen=True, slots=True)
 class PrintedSliceRow:
-    """The published value of one model in one slice."""
+    """A paper's value for one model in one slice."""
 
     model: str
     slice: str
@@ -163,7 +163,7 @@ class PrintedSliceRow:
 
 @dataclass(frozen=True, slots=True)
 class BinRow:
-    """One bin of the distribution of a model's values."""
+    """One bin in the histogram of a model's values."""
 
     model: str
     left: float
@@ -173,7 +173,7 @@ class BinRow:
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
-    """A row of `views.repair.repair_levels`: the mean of one metric for one model, with its 95 % interval."""
+    """A row of `views.repair.repair_levels`: one model's mean of one metric, with a 95% interval."""
 
     probe: str
     metric: str
@@ -186,7 +186,7 @@ class LevelRow:
 
 @dataclass(frozen=True, slots=True)
 class MoveRow:
-    """A row of `views.repair.repair_moves`: the difference between two models in a fine-tuning experiment."""
+    """A row of `views.repair.repair_moves`: a metric's difference between two models in a fine-tuning experiment."""
 
     probe: str
     metric: str
@@ -203,7 +203,7 @@ class MoveRow:
 
 @dataclass(frozen=True, slots=True)
 class SeedsRow:
-    """A row of `views.repair.repair_seeds`: the differences in one metric, one per training seed."""
+    """A row of `views.repair.repair_seeds`: the differences in one metric, with one difference per training seed."""
 
     probe: str
     metric: str
@@ -214,7 +214,7 @@ class SeedsRow:
 
 @dataclass(frozen=True, slots=True)
 class PointRow:
-    """One model in a plot of the trade-off between two metrics; unknown numbers are NaN."""
+    """One model as a point in a plot of two metrics against each other. Unknown numbers are NaN."""
 
     model: str
     x: float
@@ -229,7 +229,7 @@ class PointRow:
 
 @dataclass(frozen=True, slots=True)
 class PrintedRow:
-    """The published values of one model in a trade-off; unknown numbers are NaN."""
+    """A paper's values for one model in a trade-off plot. Unknown numbers are NaN."""
 
     model: str
     x: float
@@ -239,7 +239,7 @@ class PrintedRow:
 
 @dataclass(frozen=True, slots=True)
 class ScatterRow:
-    """A case in the scatter plot of two models' margins; texts are "" if nothing was edited."""
+    """A case in the scatter plot of two models' margins. The texts are "" if nothing was edited."""
 
     case: int
     subtype: str
@@ -249,7 +249,7 @@ class ScatterRow:
 
 @dataclass(frozen=True, slots=True)
 class CellRow:
-    """A cell in a reproduced table of a paper; unknown numbers are NaN."""
+    """A cell in a reproduced table from a paper. Unknown numbers are NaN."""
 
     source: str  # "run" or "published"
     model: str
@@ -265,7 +265,7 @@ class CellRow:
 
 @dataclass(frozen=True, slots=True)
 class SizeRow:
-    """A model's accuracy, number of parameters and number of pre-training pairs; unknown numbers are NaN."""
+    """One model's accuracy, number of parameters and number of pre-training pairs. Unknown numbers are NaN."""
 
     source: str  # "run" or "published"
     model: str
@@ -278,7 +278,7 @@ class SizeRow:
 
 @dataclass(frozen=True, slots=True)
 class PrintedCell:
-    """A published cell next to the corresponding number from a run, in the published unit; unknown numbers are NaN."""
+    """A published cell with the corresponding number from a run in the same unit. Unknown numbers are NaN."""
 
     paper: str
     table: int
@@ -297,7 +297,7 @@ class PrintedCell:
 
 
 def records(row_type: type[Record], table: pd.DataFrame) -> list[Record]:
-    """Convert the rows of a table to `row_type` objects, read from the columns that its fields name."""
+    """Convert the rows of a table to `row_type` objects. Each field is read from the column with the field's name."""
     names = [column.name for column in fields(row_type) if column.name != "columns"]
     return [
         row_type(*values) for values in zip(*(table[name].tolist() for name in names), strict=True)

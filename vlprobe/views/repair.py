@@ -1,5 +1,5 @@
-"""Effects of fine-tuning on all probes, comparing the original model, a control trained without the
-loss, and the repaired model; also the logged losses.
+"""Effects of fine-tuning on all probes. The original model is compared with a repaired model and
+with a control that was trained without the loss. Also reads the logged losses.
 
 Training changes a model even without the loss, so the effect of the loss is measured against the
 control.
@@ -42,7 +42,7 @@ MOVES = [
 
 
 def repair_sets(store: Store, models: tuple[str, ...]) -> dict[str, str]:
-    """Return the key of the most complete question set that all the given models answered, by probe."""
+    """Return the key of the most complete question set that all given models answered, for each probe."""
     keys: dict[str, str] = {}
     for row in question_set_rows(store):
         if set(models) <= set(row.models):
@@ -53,12 +53,12 @@ def repair_sets(store: Store, models: tuple[str, ...]) -> dict[str, str]:
 def repair_levels(
     store: Store, models: tuple[str, ...], numbers: Numbers, unit: str = "spread"
 ) -> pd.DataFrame:
-    """Return the means of the given metrics for each model, with 95 % intervals.
+    """Return each model's means of the given metrics, with 95% intervals.
 
     Args:
         models: The models; only questions that all of them answered are used.
-        unit: "cosine" or "spread": fine-tuning changes the range of a model's cosines, so they are
-            best given in multiples of its own spread.
+        unit: "cosine", or "spread" for multiples of each model's own spread. Fine-tuning changes
+            the range of a model's cosines, so "spread" is usually better.
 
     Returns:
         One row per metric and model: probe, metric, model, value, low, high, n_items.
@@ -89,7 +89,7 @@ def repair_moves(
 
     Returns:
         One row per metric and step: probe, metric, step ("loss": after minus control; "training":
-        control minus before), base, value, difference (value minus base), low, high (95 %), p
+        control minus before), base, value, difference (value minus base), low, high (95%), p
         (two-sided), p_holm (adjusted for all rows), verdict, n_items and left_out (as in
         `compare_metrics`).
 
@@ -128,7 +128,7 @@ def repair_moves(
 
 
 def _swapped(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the same differences with the baseline and the model swapped."""
+    """Return the table of differences with the baseline and the model swapped."""
     sides = {"base": table["value"], "value": table["base"], "difference": -table["difference"]}
     return table.assign(**sides, low=-table["high"], high=-table["low"])
 
@@ -153,8 +153,8 @@ def _in_order(
 
 
 def training_differences(before: str, control: str, after: str) -> list[str]:
-    """Compare how the control and the repaired model were trained, according to their model cards, and
-    return the differences in settings other than the loss.
+    """Compare the training settings of the control and the repaired model, according to their model cards. Return the
+    differences other than the loss.
 
     Returns:
         Lines such as "steps: 240 in the control, 200 after"; empty if there is no difference or a
@@ -189,11 +189,12 @@ def _training_card(model: str) -> dict:
 
 
 def loss_curves(path: Path) -> pd.DataFrame:
-    """Return the unweighted loss terms logged so far; empty before the first step.
+    """Return the unweighted loss terms that a training run has logged so far. The table is empty
+    before the first step.
 
     Returns:
-        step, side ("training": measured on the batch of the step; "held out": measured after the
-        step), part, value.
+        step, side ("training": measured on the step's batch; "held out": measured on held-out data
+        after the step), part (the loss term), value.
     """
     rows = []
     for line in outputs.read_log(path):
@@ -209,7 +210,7 @@ def loss_curves(path: Path) -> pd.DataFrame:
 
 
 def seconds_per_step(path: Path) -> float:
-    """Return the average seconds per training step so far; NaN before the first step."""
+    """Return the average time per training step so far, in seconds; NaN before the first step."""
     newest = next((line for line in reversed(outputs.read_log(path)) if "seconds" in line), None)
     return newest["seconds"] / newest["step"] if newest else math.nan
 
@@ -217,16 +218,16 @@ def seconds_per_step(path: Path) -> float:
 def repair_seeds(
     store: Store, pairs: tuple[tuple[str, str], ...], numbers: Numbers, unit: str = "spread"
 ) -> pd.DataFrame:
-    """Compute the mean effect of the loss over training seeds, and its spread.
+    """Compute the effect of the loss for each training seed, with the mean and the standard
+    deviation over seeds.
 
     Args:
-        pairs: For each seed, the control and the repaired model; only questions that all of them
-            answered are used.
+        pairs: For each seed, the control and the repaired model. Only questions that all of these
+            models answered are used.
 
     Returns:
         One row per metric: probe, metric, differences (a tuple, after minus control, in the order
-        of the pairs), mean, sd (of a single training, over the seeds; NaN with fewer than
-        two).
+        of the pairs), mean, sd (the standard deviation over seeds; NaN with fewer than two seeds).
     """
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair))
     levels = repair_levels(store, models, numbers, unit)

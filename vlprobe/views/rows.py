@@ -1,5 +1,5 @@
-"""Cases and answers in a question set, and their pictures. A few rows, or one column with millions
-of values, are read once and then kept decoded in memory while there is room.
+"""Read cases, answers and pictures in a question set. Decoded rows and columns are kept in memory
+while there is room.
 
 A case's number is its row in every table of the question set, so only the row groups with the rows
 of a page are read.
@@ -62,18 +62,18 @@ FileVersion = tuple[str, int, int]
 
 
 def remember(key: tuple[Hashable, ...], compute: Callable[[], Value]) -> Value:
-    """Return the result of `compute`, kept in memory while there is room; callers must not change the
-    result.
+    """Return the result of `compute` from memory, or call it and keep the result while there is room. Callers must not
+    change the result.
 
     Args:
-        key: A name for the kind of value, and everything that the value depends on: file versions
-            and arguments.
+        key: A name for the kind of value, followed by everything that the value depends on, such as file versions and
+            arguments.
     """
     return _cache.get(key, compute)
 
 
 def remembered(compute: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
-    """Cache the results of a function whose arguments are tables and hashable values, as `remember` does."""
+    """Decorate a function of tables and hashable values so that `remember` caches its results."""
 
     @functools.wraps(compute)
     def recall(*arguments: Arguments.args, **options: Arguments.kwargs) -> Value:
@@ -86,7 +86,7 @@ def remembered(compute: Callable[Arguments, Value]) -> Callable[Arguments, Value
 
 @contextlib.contextmanager
 def readable() -> Iterator[None]:
-    """Raise StoredDamage if a file disappears or is replaced while it is read."""
+    """Context manager that raises StoredDamage if a file disappears or is replaced while it is read."""
     try:
         yield
     except (OSError, pa.ArrowInvalid) as error:
@@ -94,14 +94,14 @@ def readable() -> Iterator[None]:
 
 
 class TableFile:
-    """A table in a complete cache entry; the file is located and checked once.
+    """A table in a complete cache entry. The file is located and checked once.
 
     Args:
         name: Name of the table, as in `Store.files`.
 
     Attributes:
         path: Path to the file.
-        version: A value that changes with the file.
+        version: A value that changes whenever the file changes.
 
     Raises:
         InvalidInput: The checksum differs, or the file cannot be read; all methods raise it too.
@@ -122,7 +122,7 @@ class TableFile:
 
     @readable()
     def codes(self, column: str) -> tuple[np.ndarray, list[str]]:
-        """Return a text column as integer codes, int32 of shape (n,), and the text for each code."""
+        """Return a text column as integer codes, int32 of shape (n,), and the list of texts that the codes refer to."""
         with pq.ParquetFile(self.path, read_dictionary=[column]) as file:
             texts = file.read([column], use_threads=False).unify_dictionaries()[column]
         codes = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in texts.iterchunks()]
@@ -131,11 +131,11 @@ class TableFile:
 
     @readable()
     def rows(self, numbers: Sequence[int], excluded: tuple[str, ...]) -> pd.DataFrame:
-        """Return the rows with the given numbers, in that order; numbers that are not in the table are omitted.
+        """Return the rows with the given numbers, in that order. Numbers that are not in the table are skipped.
 
         Args:
             numbers: Row numbers, which are also case numbers.
-            excluded: Names of columns to omit; they need not exist.
+            excluded: Names of columns to omit. Unknown names are ignored.
         """
         footer, group_starts, text_columns = _footer(self.version)
         row_numbers = np.asarray(numbers, dtype=np.int64)
@@ -179,7 +179,7 @@ class AnswerTable(TableFile):
     @remembered
     @readable()
     def margins(self) -> np.ndarray:
-        """Return the margin of every case: float32 of shape (n_cases,), by case number.
+        """Return the margin of every case, indexed by case number: float32 of shape (n_cases,).
 
         Raises StoredDamage if the file has its cases in a different order.
         """
@@ -211,11 +211,10 @@ class CaseTable(TableFile):
     def numbers(
         self, condition: str, values: Sequence[object], answers: AnswerTable | None = None
     ) -> np.ndarray:
-        """Return the numbers of the cases that meet an SQL condition: int32 of shape (n,), in ascending
-        order.
+        """Return the numbers of the cases that meet an SQL condition: int32 of shape (n,), ascending.
 
         Args:
-            condition: A condition on the table `cases` and, with answers, on the table `scores`.
+            condition: An SQL condition on the table `cases` and, if `answers` is given, on the table `scores`.
             values: Values for the question marks in the condition; hashable.
         """
         tables: Mapping[str, TableFile] = (
@@ -240,9 +239,9 @@ class CaseTable(TableFile):
     @remembered
     @readable()
     def picture_codes(self) -> np.ndarray:
-        """Return the picture number of each case: int32 of shape (n_cases,), by case number.
+        """Return an integer code for the picture in each case: int32 of shape (n_cases,).
 
-        Cases with one picture are grouped by that picture, all other cases by their item.
+        Cases with exactly one picture are coded by picture, all other cases by item.
         """
         codes: list[np.ndarray] = []
         code_of: dict[tuple[str, str], int] = {}
@@ -254,7 +253,7 @@ class CaseTable(TableFile):
     def unit(self) -> str:
         """Return an SQL expression for the resampling unit of each case in the table.
 
-        Older versions wrote no column `cluster`. In their question sets, only triplets have units that
+        Older versions wrote no column `cluster`. In question sets from these versions, only triplets have units that
         span several items, given by the tag `picture`.
         """
         return "cluster" if "cluster" in self.columns else "coalesce(tags['picture'], item)"
@@ -262,19 +261,19 @@ class CaseTable(TableFile):
     @property
     @remembered
     def unit_codes(self) -> np.ndarray:
-        """Return the code of each case's resampling unit, such as its picture: int32 of shape (n_cases,)."""
+        """Return an integer code for each case's resampling unit, such as its picture: int32 of shape (n_cases,)."""
         return self._unit_names(self.unit)[0]
 
     @remembered
     def unit_ranks(self, by_item: bool) -> np.ndarray:
-        """Return the rank of each case's unit or item among the sorted names: int32 of shape (n_cases,)."""
+        """Return the alphabetical rank of each case's resampling unit (or item): int32 of shape (n_cases,)."""
         codes, names = self._unit_names("item" if by_item else self.unit)
         _, place = np.unique(np.array(names, dtype=object), return_inverse=True)
         return place.astype(np.int32)[codes]
 
     @readable()
     def _unit_names(self, unit: str) -> tuple[np.ndarray, Sequence[str]]:
-        """Return the code of each case's unit, int32 of shape (n_cases,), and the unit name for each code."""
+        """Return the code of each case's resampling unit, int32 of shape (n_cases,), and the name for each code."""
         if unit in ("item", "cluster"):
             return self.codes(unit)
         with self.store.cursor() as cursor:
@@ -284,8 +283,8 @@ class CaseTable(TableFile):
 
     @readable()
     def first_texts(self) -> tuple[np.ndarray, list[str]]:
-        """Return the code of each case's first text, int32 of shape (n_cases,), by case number, and the
-        text for each code; a case without texts has "".
+        """Return the code of each case's first text, int32 of shape (n_cases,), and the texts that the codes refer to.
+        The text of a case without texts is "".
         """
         codes, code_of = [np.empty(0, np.int32)], {"": 0}
         with pq.ParquetFile(self.path) as file:
@@ -304,7 +303,7 @@ class CaseTable(TableFile):
 
     @readable()
     def judged_blocks(self, answers: AnswerTable, block_cases: int) -> Iterator[pa.Table]:
-        """Yield a run's answers with the `group` of each case, in case order. Each block consists of
+        """Yield a run's answers in blocks, in case order, with the `group` of each case. Each block consists of
         complete groups and has at least `block_cases` cases, except for the last block.
         """
         with self.store.cursor() as cursor:
@@ -325,7 +324,7 @@ class CaseTable(TableFile):
 
 
 def _image_batches(path: str, footer: pq.FileMetaData) -> Iterator[pa.RecordBatch]:
-    """Yield the columns `images` and `item`, dictionary-encoded if Arrow can: that takes a third of the time."""
+    """Yield the columns `images` and `item`, dictionary-encoded if Arrow can, because that is three times as fast."""
     columns = ["images", "item"]
     coded = pq.ParquetFile(path, metadata=footer, read_dictionary=["images.list.element", "item"])
     with coded, pq.ParquetFile(path, metadata=footer) as plain:
@@ -340,7 +339,7 @@ def _image_batches(path: str, footer: pq.FileMetaData) -> Iterator[pa.RecordBatc
 def _picture_codes(
     images: pa.ListArray, items: pa.Array, code_of: dict[tuple[str, str], int]
 ) -> np.ndarray:
-    """Encode each row by its picture if it has exactly one, else by its item; new codes are added to `code_of`."""
+    """Encode each row by its picture if it has exactly one, else by its item. New codes are added to `code_of`."""
     offsets = images.offsets.to_numpy()
     is_single = np.diff(offsets) == 1
     codes = np.empty(len(items), dtype=np.int32)
@@ -357,7 +356,7 @@ def _picture_codes(
 
 
 def _footer(version: FileVersion) -> tuple[pq.FileMetaData, np.ndarray, list[str]]:
-    """Return the footer of a Parquet file, the first row of each row group, and the names of the text columns."""
+    """Return a Parquet file's footer, the first row of each row group, and the names of the text columns."""
     footer = pq.read_metadata(version[0])
     sizes = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
     columns = [footer.schema.column(index) for index in range(len(footer.schema))]
@@ -370,7 +369,7 @@ def _footer(version: FileVersion) -> tuple[pq.FileMetaData, np.ndarray, list[str
 
 
 def questions(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> pd.DataFrame:
-    """Return the cases with the given numbers, in that order, with the columns of `CaseRow`."""
+    """Return the cases with the given numbers as a table with the columns of `CaseRow`, in the given order."""
     table = CaseTable(store, question_set.key).rows(numbers, excluded=INTERNAL_COLUMNS)
     table["images"] = [_located(store, names) for names in table["images"]]
     return table
@@ -379,8 +378,8 @@ def questions(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -
 def answers(
     store: Store, question_set: QuestionSet, numbers: Sequence[int], models: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Return the stored answers of models to the given cases: case, margin, scores, the other columns
-    of the probe, the model, and whether the model's answers have scores.
+    """Return the stored answers to the given cases, one row per case and model: case, margin, scores, other columns
+    that the probe stores, the model, and whether the model's answers have scores.
 
     Args:
         models: Names of the models to read; empty: all.
@@ -397,7 +396,7 @@ def answers(
 def answer_rows(
     store: Store, question_set: QuestionSet, numbers: Sequence[int], models: Sequence[str] = ()
 ) -> dict[int, dict[str, AnswerRow]]:
-    """Return the result of `answers` by case and model; empty if no cases are given."""
+    """Return the answers to the given cases as objects, by case number and then by model."""
     by_case: dict[int, dict[str, AnswerRow]] = {}
     table = answers(store, question_set, numbers, models) if len(numbers) else pd.DataFrame()
     for columns in table.to_dict("records"):
@@ -412,14 +411,14 @@ def answer_rows(
 def margins(
     store: Store, question_set: QuestionSet, models: Sequence[str], numbers: np.ndarray
 ) -> np.ndarray:
-    """Return the margins of models on the given cases: float32 of shape (n_models, n_cases)."""
+    """Return the margins of the given models for the given cases: float32 of shape (n_models, n_cases)."""
     tables = [AnswerTable(store, question_set.run(model).key) for model in models]
     of_models = [table.margins_of(numbers) for table in tables]
     return np.array(of_models, dtype=np.float32).reshape(len(models), len(numbers))
 
 
 def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
-    """Convert margins to the correctness of each answer: float64 from 0 to 1, shape (n,).
+    """Convert margins to how right each answer is: float64 from 0 (wrong) to 1 (right), shape (n,).
 
     A tie counts as wrong. For a model tested with both orders of the captions, a margin of 0 means
     that the answer changes with the order, which counts as half right.
@@ -429,7 +428,7 @@ def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
 
 
 def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | None:
-    """Return the number of the case with this id; None if there is none."""
+    """Return the number of the case with the given id, or None if there is no such case."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             'SELECT "case" FROM read_parquet(?) WHERE id = ? LIMIT 1',
@@ -439,7 +438,7 @@ def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | 
 
 
 def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[int, int]:
-    """Count the cases of one kind whose pictures are all on this machine, and all cases of that kind.
+    """Count the cases of one kind whose pictures are all on this machine, and all cases of the kind.
 
     Both counts are 0 if the cases have more than MOST_FILES pictures, which are not checked.
     """
@@ -459,13 +458,13 @@ def count_pictures(store: Store, question_set: QuestionSet) -> tuple[int, int]:
 
 
 def keeps_unpictured(question_set: QuestionSet) -> bool:
-    """Return whether the question set's dataset can have questions whose pictures are missing."""
+    """Return whether a question set may have questions without pictures, judging by the name of its dataset."""
     dataset = question_set.runs[0].dataset
     return f"+{UNPICTURED}" in dataset or dataset.startswith(f"{bundled.PREFIX}:")
 
 
 def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
-    """Return the numbers of the cases of one kind whose pictures are all on this machine, in ascending order."""
+    """Return the numbers of the cases of one kind whose pictures are all on this machine, ascending."""
 
     def find() -> np.ndarray:
         rows = _cases_of_pictures(store, question_set, kind)
@@ -478,7 +477,7 @@ def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
 def are_pictured(
     store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
 ) -> np.ndarray | None:
-    """Return whether each case has its pictures on this machine, shape (n,); None if all cases do or none does."""
+    """Return whether each case's pictures are on this machine, shape (n,), or None if this is equal for all cases."""
     if not keeps_unpictured(question_set):
         return None
     is_pictured = np.isin(numbers, pictured(store, question_set, kind))
@@ -488,7 +487,7 @@ def are_pictured(
 def pictured_first(
     store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray, keys: np.ndarray
 ) -> np.ndarray:
-    """Return sort keys, shape (n,), that put cases with pictures first and otherwise keep the order of `keys`."""
+    """Return sort keys, shape (n,), that put cases with available pictures first and otherwise follow `keys`."""
     is_pictured = are_pictured(store, question_set, kind, numbers)
     if is_pictured is None:
         return keys
@@ -499,7 +498,7 @@ def pictured_first(
 def _cases_of_pictures(
     store: Store, question_set: QuestionSet, kind: str
 ) -> list[tuple[tuple[str, ...], list[int]]]:
-    """Return each distinct list of pictures with its cases; an empty list if there are more than MOST_FILES."""
+    """Return each distinct list of pictures with its case numbers, or [] if there are more than MOST_FILES pictures."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             'SELECT images, list("case") FROM read_parquet(?) WHERE kind = ? GROUP BY images LIMIT ?',
@@ -511,12 +510,12 @@ def _cases_of_pictures(
 
 
 def _located(store: Store, names: Sequence[str]) -> tuple[str, ...]:
-    """Replace the names of pictures that were downloaded into the cache with the paths to their files."""
+    """Replace the names of downloaded pictures with the paths to the files in the cache."""
     return tuple(bundled.located(name, store.root) for name in names)
 
 
 def are_here(names: Sequence[str]) -> bool:
-    """Return whether all given pictures can be shown: the file exists, or the picture is bundled or drawn."""
+    """Return whether all given pictures can be shown here: each is bundled with vlprobe, drawn, or an existing file."""
     paths = [Picture.from_name(name).path for name in names]
     return bool(paths) and all(
         bundled.is_bundled(path) or containers.is_file(path) or drawn.scene_of(path)

@@ -1,4 +1,4 @@
-"""Stored runs and question sets, including the QuestionSet object that all other views use."""
+"""Stored runs and question sets. Defines the QuestionSet object that all other views use."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -28,9 +28,9 @@ KEY_LETTERS = 8  # letters of a run's key that distinguish it from other runs of
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """A question set with one run per model; all runs have the same version of the probe and the metrics.
+    """A question set with one run per model. All runs have the same version of the probe and the metrics.
 
-    Created once by `question_set` and passed on, so that all views use the same runs.
+    It is created once by `question_set` and passed to all views, so that they use the same runs.
     """
 
     key: str
@@ -40,23 +40,23 @@ class QuestionSet:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Names of the models, newest run first."""
+        """Names of the models, the one with the newest run first."""
         return tuple(run.model for run in self.runs)
 
     @property
     def ordered_models(self) -> tuple[str, ...]:
-        """Names of the models in the order of the pages: bundled models, then others by name, controls last."""
+        """Names of the models in page order: bundled models first, then others by name, controls last."""
         return tuple(sorted(self.models, key=registry.model_order))
 
     @property
     def rated_models(self) -> tuple[str, ...]:
-        """Names of the models that are not controls, in page order; all models if there are only controls."""
+        """Names of the models that are not controls, in page order. If there are only controls, they are returned."""
         models = self.ordered_models
         return tuple(name for name in models if not registry.is_control(name)) or models
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The probe's metrics by name, including option-dependent metrics that the runs have."""
+        """The probe's metrics by name. Metrics that depend on options are included only if the runs have them."""
         optional = {metric.name for metric in registry.load_probe(self.probe).optional_metrics}
         stored = {name for run in self.runs for name in run.metrics}
         return {
@@ -77,12 +77,12 @@ class QuestionSet:
 
     @property
     def is_scored(self) -> bool:
-        """Return whether any model has scores, not only right or wrong answers."""
+        """Return whether any model's answers have scores, instead of being only right or wrong."""
         return any(run.is_scored for run in self.runs)
 
     @property
     def label(self) -> str:
-        """Label for pickers: dataset, probe, size and options."""
+        """Label for pickers, with the dataset, probe, size and options."""
         newest = self.runs[0]
         size = extent(newest.n_items, newest.n_units)
         label = f"{newest.dataset} · {newest.probe} · {size}{newest.options}"
@@ -90,7 +90,7 @@ class QuestionSet:
         return f"{SHIPPED} · {label}" if self.shipped else label
 
     def run(self, model: str) -> RunRow:
-        """Return the run of the given model. Raises NotFound if the question set has none."""
+        """Return the run of the given model. Raises NotFound if the model is not in the question set."""
         for run in self.runs:
             if run.model == model:
                 return run
@@ -98,21 +98,21 @@ class QuestionSet:
 
 
 def metrics(probe: str) -> dict[str, Metric]:
-    """Return a probe's metrics by name, including metrics that only some options add."""
+    """Return a probe's metrics by name, including metrics that exist only with some options."""
     loaded = registry.load_probe(probe)
     return {metric.name: metric for metric in (*loaded.metrics, *loaded.optional_metrics)}
 
 
 def kinds(probe: str) -> dict[str, str]:
-    """Return the labels for a probe's kinds of cases, by kind in display order."""
+    """Return the display labels for a probe's kinds of cases, by kind, in display order."""
     return dict(registry.load_probe(probe).kinds)
 
 
 def known_manifests(store: Store) -> list[dict]:
-    """Return the manifests of stored runs with a known probe, oldest first.
+    """Return the manifests of all stored runs whose probe is known, oldest first.
 
     Reading stored runs never imports a plug-in. Runs that need a plug-in that is not allowed are
-    reported by `unread`.
+    omitted here and reported by `unread`.
     """
 
     def find() -> list[dict]:
@@ -125,7 +125,7 @@ def known_manifests(store: Store) -> list[dict]:
 
 
 def _manifests_by_case_key(store: Store) -> dict[str, list[dict]]:
-    """Return the manifests by question set key, oldest first."""
+    """Group run manifests by question set key, oldest first."""
     manifests_by_key: dict[str, list[dict]] = {}
     for manifest in known_manifests(store):
         manifests_by_key.setdefault(manifest["case_key"], []).append(manifest)
@@ -133,7 +133,7 @@ def _manifests_by_case_key(store: Store) -> dict[str, list[dict]]:
 
 
 def _of_unknown_probes(store: Store) -> dict[str, VlprobeError]:
-    """Return the errors that explain why runs are left out of all views, by the name of their probe."""
+    """Return the errors for probes that are not known, by probe name. All views leave out the runs of these probes."""
     errors: dict[str, VlprobeError] = {}
     for probe in dict.fromkeys(str(manifest["run"]["probe"]) for manifest in store.runs()):
         if not registry.has_probe(probe):
@@ -145,12 +145,12 @@ def _of_unknown_probes(store: Store) -> dict[str, VlprobeError]:
 
 
 def run_rows(store: Store) -> list[RunRow]:
-    """Return all stored runs as rows, newest first."""
+    """Return all stored runs, newest first."""
     return _run_rows(store, known_manifests(store))
 
 
 def runs(store: Store) -> pd.DataFrame:
-    """Return the stored runs, newest first, as a table with the columns RUN_COLUMNS."""
+    """Return all stored runs as a table with the columns RUN_COLUMNS, newest first."""
     rows = run_rows(store)
     return pd.DataFrame(
         [[getattr(row, name) for name in RUN_COLUMNS] for row in rows],
@@ -159,7 +159,7 @@ def runs(store: Store) -> pd.DataFrame:
 
 
 def n_cases_by_model(store: Store) -> dict[str, int]:
-    """Count the cases that each model answered over all question sets, using its newest run on each set."""
+    """Count the cases that each model has answered in total, using the model's newest run on each question set."""
     counts: dict[str, int] = {}
     newest = {(run["case_key"], run["run"]["model"]): run for run in known_manifests(store)}
     for (_, model), manifest in newest.items():
@@ -168,7 +168,7 @@ def n_cases_by_model(store: Store) -> dict[str, int]:
 
 
 def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
-    """Convert manifests, given oldest first, to rows, newest first."""
+    """Convert manifests (oldest first) to rows (newest first)."""
     warnings = store.listing_fact("warnings", lambda: examine.warnings(store))
     rows = []
     for manifest in reversed(manifests):
@@ -203,13 +203,13 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
 
 
 def unread(store: Store) -> list[VlprobeError]:
-    """Return the errors for unreadable runs, examinations and probes, which other views omit."""
+    """Return the errors for runs, model checks and probes that cannot be read and that other views therefore omit."""
     unknown = _of_unknown_probes(store).values()
     return [*store.read_runs()[1].values(), *examine.read_errors(store), *unknown]
 
 
 def models(store: Store) -> dict[str, str]:
-    """Return the digests of all models that have results, by model name, oldest first."""
+    """Return the digest of each model that has results, by model name, oldest first."""
     digests: dict[str, str] = {}
     for manifest in known_manifests(store):
         digests.setdefault(manifest["run"]["model"], manifest["run"]["model_digest"])
@@ -217,13 +217,13 @@ def models(store: Store) -> dict[str, str]:
 
 
 def question_set_rows(store: Store) -> list[QuestionSetRow]:
-    """Return the question sets, most complete comparison first; the first one is the default everywhere.
+    """Return all question sets, the most complete comparison first. The first one is the default on all pages.
 
     Question sets are ranked by the number of pictures times the number of models, not counting
     controls and models that failed a check on these pictures; ties are sorted newest first. Bundled
     sets follow: published answers of real models, then drawn scenes, both in the order of the probes.
-    Sets with only controls are last. The models are the same as in `question_set`, and the label
-    marks answers from an older version.
+    Sets with only controls are last. Each row counts the same models as `question_set`, and the label marks answers
+    from an older version.
     """
 
     def find() -> list[QuestionSetRow]:
@@ -263,14 +263,15 @@ def question_set_rows(store: Store) -> list[QuestionSetRow]:
 
 
 def question_sets(store: Store) -> pd.DataFrame:
-    """Return `question_set_rows` as a table."""
+    """Return all question sets as a table, in the order of `question_set_rows`."""
     columns = pd.Index([column.name for column in fields(QuestionSetRow)])
     rows = [[getattr(row, name) for name in columns] for row in question_set_rows(store)]
     return pd.DataFrame(rows, columns=columns)
 
 
 def extent(n_items: int, n_units: int) -> str:
-    """Describe the size of a question set: pictures, or questions if several share a picture.
+    """Describe the size of a question set in pictures, or in questions if several questions share a
+    picture.
 
     >>> extent(500, 500), extent(7512, 1561)
     ('500 pictures', '7,512 questions')
@@ -279,7 +280,7 @@ def extent(n_items: int, n_units: int) -> str:
 
 
 def _describe_options(run: dict) -> str:
-    """Return the options and the seed that differ from the defaults, as " · name value"."""
+    """Return the options and the seed that differ from the defaults, in the form " · name value"."""
     defaults = registry.load_probe(run["probe"]).defaults
     changed = [
         f"{name} {value}"
@@ -293,13 +294,13 @@ def _describe_options(run: dict) -> str:
 
 
 def question_set(store: Store, key: str, version_of: str = "", model: str = "") -> QuestionSet:
-    """Return a question set with the newest run of each model; all runs have the same version (see
+    """Return a question set with the newest run of each model. All runs have the same version (see
     `same_version`).
 
     Args:
         version_of: Key of a run whose version to use.
-        model: A model that must be included; if it has no run of that version, the newest version
-            for which it has one is used.
+        model: A model that must be included. If the model has no run of the selected version, the
+            newest version that it has is used.
 
     Raises:
         NotFound: no run has this key.
@@ -320,7 +321,7 @@ def _question_set(store: Store, key: str, manifests: Sequence[dict]) -> Question
 
 
 def _manifests(store: Store, key: str) -> list[dict]:
-    """Return the manifests of all runs on one question set, oldest first. Raises NotFound."""
+    """Return the manifests of all runs on one question set, oldest first. Raises NotFound if there are none."""
     store.cases(key)  # rejects a text that is not a key
     by_key = store.listing_fact("manifests_by_case_key", lambda: _manifests_by_case_key(store))
     manifests = by_key.get(key, [])
@@ -334,14 +335,14 @@ def _manifests(store: Store, key: str) -> list[dict]:
 
 
 def older_runs(store: Store, question_set: QuestionSet) -> list[RunRow]:
-    """Return the runs on the same questions that have a different version, newest first."""
+    """Return the runs on the same question set that have a different version, newest first."""
     manifests = _manifests(store, question_set.key)
     current = same_version(manifests, question_set.runs[0].key)
     return _run_rows(store, [manifest for manifest in manifests if manifest not in current])
 
 
 def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
-    """Return notes about versions: which of the shown runs are older, and which runs are hidden."""
+    """Return notes about versions for the user: which displayed runs are older than the code, and which are hidden."""
     notes = [
         f"{run.model} was asked by an {run.older}. Run it again for current numbers."
         for run in question_set.runs
@@ -359,7 +360,7 @@ def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
 
 
 class Defect(TypedDict):
-    """A defect found in a dataset, and how often it occurs."""
+    """A type of defect found in a dataset, and how often it occurs."""
 
     meaning: str
     count: int
@@ -377,7 +378,7 @@ class QuestionFacts(TypedDict):
 
 
 def facts(store: Store, question_set: QuestionSet) -> QuestionFacts:
-    """Return the sizes, dropped items with reasons, data defects and notes for a question set."""
+    """Return the facts about a question set: sizes, dropped items with reasons, data defects and notes."""
     return cast(QuestionFacts, store.cases(question_set.key).manifest())
 
 
@@ -386,7 +387,8 @@ def facts(store: Store, question_set: QuestionSet) -> QuestionFacts:
 
 
 def version(run: Mapping) -> tuple[int, frozenset[str]]:
-    """Return the versions of a run's probe and metrics; runs with equal versions can be compared.
+    """Return the versions of a run's probe and metrics. Only runs with equal versions can be
+    compared.
 
     Metrics on caption order are ignored, so a model that ran in both orders can be compared with
     one that ran once.
@@ -399,7 +401,7 @@ def version(run: Mapping) -> tuple[int, frozenset[str]]:
 
 
 def _current(run: Mapping) -> tuple[int, frozenset[str]]:
-    """Return the version that the current code would give a run with the same options."""
+    """Return the version that the current code would give to a run with the same options."""
     probe = registry.load_probe(run["probe"])
     return probe.version, _named(probe.metrics_of(run.get("options", {})))
 
@@ -409,7 +411,7 @@ def _named(metrics: Sequence[Metric]) -> frozenset[str]:
 
 
 def describe_older(run: Mapping) -> str:
-    """Describe how a run's versions differ from those of the current code; "" if they do not."""
+    """Describe how a run's versions differ from those in the current code, or return "" if they are equal."""
     probe_version, metrics = _current(run)
     changed = sorted(version(run)[1] - metrics)
     words = (
@@ -426,7 +428,7 @@ def describe_older(run: Mapping) -> str:
 
 
 def same_version(manifests: Sequence[dict], version_of: str = "") -> list[dict]:
-    """Select the runs on one question set that have the same version, in the given order.
+    """Select the runs on one question set that share one version, keeping their order.
 
     Args:
         manifests: Manifests of the runs, oldest first.
@@ -449,15 +451,15 @@ def same_version(manifests: Sequence[dict], version_of: str = "") -> list[dict]:
 def select(
     store: Store, names: Sequence[str], probes: Collection[str] | None = None
 ) -> QuestionSet:
-    """Combine the given runs into one question set, in the given order.
+    """Combine the runs that the user names into one question set, in the given order.
 
-    If two runs are of one model, such as two training states, a key prefix is added to the model
+    If two runs have the same model name, such as two training states, a key prefix is added to the
     name.
 
     Args:
-        names: Run keys, key prefixes or model names. A model name selects its newest run on the
-            questions of the first key or, without a key, on the newest question set that all of
-            the named models answered.
+        names: Run keys, key prefixes or model names. A model name selects the model's newest run on
+            the question set of the first key or, without a key, on the newest question set that all
+            named models answered.
         probes: Probes to search for models; None: all.
 
     Raises:
@@ -521,7 +523,7 @@ def _run_key(store: Store, name: str, by_key: dict[str, RunRow]) -> str:
 def _common_questions(
     rows: Sequence[RunRow], of_version: dict, names: Sequence[str], keyed: dict[str, RunRow]
 ) -> list[RunRow]:
-    """Return the runs on the question set and version in which all named models are looked up, newest first."""
+    """Return the runs on the question set and version that is used to look up all named models, newest first."""
     models = {name for name in names if name not in keyed}
     if not models:
         return []
@@ -547,7 +549,7 @@ def _common_questions(
 
 
 def stored_kinds(store: Store, case_key: str, probe: str) -> list[str]:
-    """Return the kinds that have cases in a question set, in the probe's order."""
+    """Return the kinds of cases that a question set contains, in the probe's order."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT kind FROM read_parquet(?)", [store.files([case_key], "cases")]
@@ -557,8 +559,8 @@ def stored_kinds(store: Store, case_key: str, probe: str) -> list[str]:
 
 
 def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] = ()) -> str:
-    """Return the first kind with a case that every model answered; if there is none, the first kind that
-    has cases.
+    """Return the first kind that has a case answered by every model. If there is none, return the first kind that has
+    cases.
 
     Args:
         models: Models that must have answers; by default, all.
@@ -590,7 +592,7 @@ def choose_kind(
 
 
 def _is_answered(store: Store, run_keys: Sequence[str], kind: str) -> bool:
-    """Return whether every run has a known margin for some case of the given kind."""
+    """Return whether every run has a known margin for at least one case of the given kind."""
     with store.cursor() as cursor:  # isfinite, not isnan: see `showcase.lie_counts`
         return all(
             cursor.execute(

@@ -28,7 +28,7 @@ _WITH_PICTURES = "kind = ? AND len(images) > 0"
 
 @dataclass(frozen=True, slots=True)
 class Showcase:
-    """A case and the number of models that it fools, not counting controls."""
+    """A case and the number of models that it fools. Controls are not counted."""
 
     card: WallCard
     n_fooled: int  # including ties
@@ -37,7 +37,7 @@ class Showcase:
 
 @dataclass(frozen=True, slots=True)
 class LieCount:
-    """How often wrong captions of one type fool one model; if a kind only measures movement, none do."""
+    """How often wrong captions of one type fool one model, or the mean movement if a kind only measures movement."""
 
     model: str
     subtype: str
@@ -53,7 +53,7 @@ class LieCount:
 
 
 def headline_models(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
-    """Return the rated models that passed the chance checks on this dataset, or all rated models if none did."""
+    """Return the rated models that passed the chance checks on the dataset, or all rated models if none did."""
     rated, fit = question_set.rated_models, fit_models(store, question_set)
     return tuple(name for name in rated if name in fit) or rated
 
@@ -92,7 +92,7 @@ def showcases(
     seed: int = 0,
     count: int = COUNT,
 ) -> tuple[Showcase, ...]:
-    """Return cases of a kind that fool models, one per picture, most fooled models first.
+    """Return cases of one kind for the Home page: cases that fool models, one per picture, most fooled models first.
 
     Neighboring cases differ in type if possible. In kinds that only measure movement, the cases with
     the largest movement come first. If any cases have pictures, the others are not used, and cases
@@ -139,7 +139,7 @@ def _one_a_picture(
     is_shown: np.ndarray,
     seed: int,
 ) -> np.ndarray:
-    """Return the position of the strongest case for each picture, strongest first; ties are in random order."""
+    """Return the position of the strongest case for each picture, strongest first. Ties are in random order."""
     candidates = np.flatnonzero(is_shown)
     if not len(candidates):
         return candidates
@@ -151,7 +151,7 @@ def _one_a_picture(
 
 
 def _varied(showcases: Sequence[Showcase]) -> tuple[Showcase, ...]:
-    """Reorder the cases so that neighbors that fool equally many models differ in type if possible."""
+    """Reorder cases that fool equally many models so that neighbors differ in type if possible."""
     waiting, ordered = list(showcases), []
     while waiting:
         alike = [case for case in waiting if case.n_fooled == waiting[0].n_fooled]
@@ -163,7 +163,7 @@ def _varied(showcases: Sequence[Showcase]) -> tuple[Showcase, ...]:
 
 
 def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieCount, ...]:
-    """Compute how often each model is fooled by each type of wrong caption in a kind, in no particular order."""
+    """Count how often each type of wrong caption fools each model in one kind of cases. The order is arbitrary."""
     is_movement = question_set.presentation.kind(kind).is_movement
     runs = {run.key: run for run in question_set.runs}
     # isfinite, not isnan: DuckDB 2.0.0 evaluates isnan() on a Parquet column to false if the
@@ -192,7 +192,7 @@ def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieC
 def furthest_models(
     store: Store, question_set: QuestionSet, kind: str, model: str
 ) -> tuple[str, ...]:
-    """Return the other models in the question set, the one that differs most from the given model first.
+    """Return the other models in a question set, sorted by how much they differ from the given model (most first).
 
     Models are compared by the share of wrong captions of each type that fool them, or by their mean
     movement, weighted by the given model's number of answers. Controls and models that failed a chance
@@ -215,7 +215,7 @@ def furthest_models(
 
 
 def n_fooling_pictures(store: Store, question_set: QuestionSet, kind: str, model: str) -> int:
-    """Count the pictures that have a wrong caption of the given kind that fools the model."""
+    """Count the pictures with at least one wrong caption of the given kind that fools the model."""
     cases = CaseTable(store, question_set.key)
     numbers = cases.numbers("kind = ?", [kind])
     (margins,) = views_rows.margins(store, question_set, [model], numbers)

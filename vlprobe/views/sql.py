@@ -65,7 +65,7 @@ def query(store: Store, statement: str) -> "pd.DataFrame":
 
 
 def _plain(value: object) -> object:
-    """Convert a DuckDB value to a date or a value that JSON can hold; bytes and intervals become strings."""
+    """Convert a DuckDB value to a date or a value that JSON can represent. Bytes and intervals become strings."""
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     if isinstance(value, dict):
@@ -77,7 +77,8 @@ def _plain(value: object) -> object:
 
 
 def init_script(store: Store) -> Path:
-    """Write an SQL script that creates one view per table to the cache, for `duckdb -init`, and return its path.
+    """Write an SQL script for `duckdb -init` to the cache. It creates one view per table. Return the path to the
+    script.
 
     Raises:
         InvalidInput: Nothing is stored, or the cache cannot be written.
@@ -108,7 +109,7 @@ def init_script(store: Store) -> Path:
 
 
 def _dataset(paths: dict[str, list[str]]) -> "ds.Dataset":
-    """Open a table's files as one dataset with the rows of `export.select`; columns that a file lacks are NULL."""
+    """Open a table's files as one dataset with the rows of `export.select`. Columns that a file lacks become NULL."""
     import pyarrow as pa
     import pyarrow.dataset as ds
     from pyarrow.fs import LocalFileSystem

@@ -1,4 +1,4 @@
-"""Content for a talk about stored results: an opening case, the better model, and a mixed picture."""
+"""Content for a talk about stored results: an opening case, the better model, and a mixed-picture search."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ MOST_OPENERS = 200
 
 @dataclass(frozen=True, slots=True)
 class Opener:
-    """The first case in the slides and its rank among the candidates."""
+    """The case that opens the slides, and its position among the candidates."""
 
     card: WallCard
     place: int  # from 1; 0: the case was chosen by id and is not a candidate
@@ -39,7 +39,7 @@ class Opener:
 
 @dataclass(frozen=True, slots=True)
 class MixedStory:
-    """A search that was lost to a mixture of the right picture."""
+    """A picture search that a model loses to a mixture of the right picture."""
 
     case: MixedCase
     dataset: str  # dataset of the pictures
@@ -52,7 +52,7 @@ class MixedStory:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The content of the slides for one kind of cases."""
+    """The content of the slides about one kind of cases."""
 
     probe: str
     dataset: str
@@ -88,13 +88,13 @@ def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "")
 
 
 def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarray, int]:
-    """Return candidates for the first case in the slides, most fooled headline models first.
+    """Return the candidates for the opening case of the slides, sorted by the number of fooled headline models (most
+    first).
 
-    Among equals, each pair of replaced words appears once before any repeats, and the clearest
-    failures (lowest mean margin) come first; no picture appears twice. If some pictures are not on this
-    machine, only cases with pictures are used, if there are any. Margins are divided by each model's
-    standard deviation over the kind. For published questions, cases with suspect labels are excluded,
-    and cases that fool the first model come first.
+    Among equals, each pair of replaced words appears once before any repeats, and the clearest failures (lowest mean
+    margin) come first. No picture appears twice. If some pictures are not on this machine, only cases with pictures are
+    used, if there are any. Margins are divided by each model's standard deviation over the kind. For published
+    questions, cases with suspect labels are excluded, and cases that fool the first model come first.
 
     Returns:
         Case numbers, and the number of cases that fool every headline model.
@@ -159,9 +159,10 @@ def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = ""
 
 
 def _lost_to_own(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:
-    """Replace the candidates with searches lost to a mixture of the right picture, which are easiest to understand.
+    """Return searches that are lost to a mixture of the right picture instead of the given candidates, because they are
+    the easiest to understand.
 
-    If there are none, the candidates are returned unchanged.
+    If there are no such searches, the candidates are returned unchanged.
     """
     best = _best_search(store, question_set)
     if best is None:
@@ -172,17 +173,18 @@ def _lost_to_own(store: Store, question_set: QuestionSet, numbers: np.ndarray) -
 
 
 def _fooled_model(store: Store, question_set: QuestionSet, number: int) -> str:
-    """Return the first headline model that the case fools; if it fools none, the first headline model."""
+    """Return the first headline model that a case fools. If the case fools none, return the first headline model."""
     models = headline_models(store, question_set)
     margins = views_rows.margins(store, question_set, models, np.array([number]))[:, 0]
     return models[int(np.argmax(margins <= 0))]
 
 
 def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory | None:
-    """Find a search in a gallery with mixed pictures that fools as many models as possible.
+    """Find a picture search for the slides that is lost to a mixture and that as many models as
+    possible lose.
 
     Returns:
-        None if no such search is stored or no model loses one.
+        The search; None if no search with mixtures is stored or no model loses one.
     """
     for row in question_set_rows(store):
         kinds = registry.load_probe(row.probe).presentation.kinds.values()
@@ -197,10 +199,10 @@ def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory |
 
 
 def _best_search(store: Store, searched: QuestionSet) -> tuple[str, int, str] | None:
-    """Find the weakest mixture that makes a model lose a search.
+    """Find the weakest mixture that makes a headline model lose a search, and the search that most models lose.
 
     Returns:
-        The subtype of the mixture, the number of models that lose the search, and the first such model.
+        The subtype of the mixture, the number of models that lose the search, and the first of these models.
     """
     models = headline_models(store, searched)
     for subtype in mixed_searches.strengths(store, searched):
@@ -217,7 +219,7 @@ def _best_search(store: Store, searched: QuestionSet) -> tuple[str, int, str] | 
 def _lost_search(
     store: Store, searched: QuestionSet, subtype: str, n_fooled: int, model: str
 ) -> MixedStory | None:
-    """Describe the search that most models lose; the ranks are those of the given model."""
+    """Describe the search that most models lose. The ranks are from the given model."""
     models = headline_models(store, searched)
     number = int(mixed_searches.order(store, searched, model, subtype, models)[0][0])
     case = mixed_case(store, searched, number, model)

@@ -1,5 +1,5 @@
-"""Suspect labels: cases that strong models reject, reviewers' verdicts, and their effect on
-accuracy.
+"""Suspect labels: cases that strong models get wrong, reviewers' verdicts on their labels, and the
+effect on accuracy.
 
 A case that every strong model gets wrong is more often mislabeled than hard. Leaving out cases that
 models get wrong always makes them look better, so only cases that a reviewer rejected are left out.
@@ -28,13 +28,13 @@ VERDICT_OF_TAG: dict[str, Verdict] = {tag: verdict for verdict, tag in errata.TA
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Share of cases that a model gets right. A tie counts as wrong, and an answer that changes with
-    the order of the captions counts as half right.
+    """One model's share of correctly answered cases. A tie counts as wrong, and an answer that changes with the order
+    of the captions counts as half right.
 
     Attributes:
         model: Name of the model.
         all_cases: Accuracy on the cases that the model answered, NaN if there are none.
-        without: Accuracy without the cases that reviewers reject.
+        without: Accuracy without the cases that reviewers rejected.
     """
 
     model: str
@@ -44,7 +44,8 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A case whose label is rejected by strong models.
+    """A case that may be mislabeled, because strong models do not prefer the caption that is
+    labeled as true.
 
     Attributes:
         case: Number of the case in the question set.
@@ -52,7 +53,7 @@ class Suspect:
         true_text: The caption labeled as true.
         wrong_text: The caption labeled as wrong.
         n_rejecting: Number of strong models that do not score the true caption higher.
-        verdict: Verdict of the reviewers; "" without one.
+        verdict: The reviewers' verdict; "" if there is none.
     """
 
     case: int
@@ -65,13 +66,13 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """Suspect cases of one kind, with the models that were used to find them.
+    """Suspect cases of one kind, with the models that were used to find the suspects.
 
     Attributes:
         strong: The models used to find suspects, best first.
         suspects: Cases rejected by at least two strong models and by two thirds of the strong
-            models, most rejections first; for equal numbers, cases with a picture first, then
-            by case number.
+            models, most rejections first. Among equals, cases with a picture come first, then the
+            order is by case number.
         accuracies: Accuracies of every model that is not a control, best first.
     """
 
@@ -83,7 +84,8 @@ class Suspects:
 def suspects(
     store: Store, question_set: QuestionSet, kind: str, least_accuracy: float = LEAST_ACCURACY
 ) -> Suspects:
-    """Find the suspect cases of one kind, ranked by how many strong models reject them.
+    """Find the cases of one kind that may be mislabeled, sorted by how many strong models reject
+    the label.
 
     Args:
         least_accuracy: Minimum accuracy of a strong model on the cases that it answered.
@@ -124,10 +126,10 @@ def suspects(
 def are_suspect(
     store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
 ) -> np.ndarray:
-    """Return whether each of the given cases is a suspect of its kind: bool of shape (n,).
+    """Return whether each of the given cases may be mislabeled (see `suspects`): bool of shape (n,).
 
-    Only published questions have suspects, because their labels were written by people. Drawn scenes
-    and rules have no wrong labels, and readers look for the cases that fool every model.
+    Only published questions have suspects, because their labels were written by people. Drawn scenes and rule-based
+    edits have no wrong labels, and cases that fool every model are what readers look for.
     """
     runs = [question_set.run(model) for model in question_set.rated_models]
     if not any(run.publication for run in runs):
@@ -139,10 +141,11 @@ def are_suspect(
 
 
 def clear_failures(is_suspect: np.ndarray, margins: np.ndarray) -> np.ndarray:
-    """Rank cases by how clearly they fool a model, for slides and Home.
+    """Rank cases by how clearly they fool a model, to choose cases for the slides and the Home
+    page.
 
-    Only published questions have labels that strong models reject. In other questions, every case
-    gets the same rank.
+    The rank is used only for published questions, whose labels may be wrong. For other questions,
+    all cases get rank 0.
 
     Args:
         is_suspect: bool of shape (n,), as `are_suspect` returns it.
@@ -158,7 +161,7 @@ def clear_failures(is_suspect: np.ndarray, margins: np.ndarray) -> np.ndarray:
 def _rejections(
     margins: np.ndarray, runs: Sequence[RunRow], least_accuracy: float
 ) -> tuple[np.ndarray, int]:
-    """Return how many strong models reject each case, shape (n_cases,), and the minimum for a suspect."""
+    """Count the strong models that reject each case, shape (n_cases,), and return the minimum count for a suspect."""
     is_strong = [
         _accuracy(row, run) >= least_accuracy for run, row in zip(runs, margins, strict=True)
     ]
@@ -176,7 +179,7 @@ def _rows(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> li
 
 
 def _verdicts(store: Store, question_set: QuestionSet) -> dict[int, Verdict]:
-    """Return the verdict on each case that has one. If a case has several verdict tags, the first counts."""
+    """Return the reviewers' verdicts by case number. If a case has several verdict tags, the first one counts."""
     return {
         annotation.case: VERDICT_OF_TAG[tag]
         for annotation in annotations.read(store, question_set.key).current
@@ -188,7 +191,7 @@ def _verdicts(store: Store, question_set: QuestionSet) -> dict[int, Verdict]:
 def judge(
     store: Store, question_set: QuestionSet, case: int, case_id: str, verdict: Verdict | Literal[""]
 ) -> None:
-    """Store a verdict as a tag of the case, replacing an earlier verdict; "" removes the verdict.
+    """Store a reviewer's verdict on a case as a tag. An earlier verdict is replaced; "" removes it.
 
     Raises:
         InvalidInput: the case has too many tags, or the cache is read-only.
@@ -203,7 +206,7 @@ def judge(
 
 
 def export(store: Store, question_set: QuestionSet, reviewer: str) -> list[Erratum]:
-    """Return the verdicts on the cases of a question set as errata of one reviewer."""
+    """Return all verdicts on cases in a question set as a list of errata, signed with the reviewer's name."""
     verdicts = _verdicts(store, question_set)
     notes = {each.case: each.note for each in annotations.read(store, question_set.key).current}
     rows = _rows(store, question_set, sorted(verdicts))
@@ -223,7 +226,7 @@ def export(store: Store, question_set: QuestionSet, reviewer: str) -> list[Errat
 def matching_cases(
     store: Store, question_set: QuestionSet, digests: Collection[str]
 ) -> dict[str, list[tuple[int, str]]]:
-    """Return the cases of a question set that have one of the given digests, as (number, id) by digest."""
+    """Find the cases in a question set that have one of the given digests. Return (number, id) pairs by digest."""
     cases: dict[str, list[tuple[int, str]]] = {}
     numbers = CaseTable(store, question_set.key).numbers("TRUE", [])
     for start in range(0, len(numbers), 10_000):
@@ -238,9 +241,10 @@ def matching_cases(
 
 
 def apply(store: Store, question_set: QuestionSet, errata_of_file: Sequence[Erratum]) -> int:
-    """Store errata as tags of their cases and return the number of tagged cases.
+    """Tag each case in a question set with the verdict from the errata, and return the number of
+    tagged cases.
 
-    If reviewers disagree, a label that any reviewer accepts is kept.
+    If reviewers disagree on a label, it is kept if any of them accepts it.
     """
     verdict_of: dict[str, Verdict] = {}
     for erratum in errata_of_file:

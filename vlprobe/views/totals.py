@@ -1,4 +1,4 @@
-"""Published totals of known checkpoints on Winoground, SugarCrepe and ARO, compared with runs.
+"""Published results of known checkpoints on Winoground, SugarCrepe and ARO, to compare with a user's runs.
 
 `totals.csv` contains the results that mteb publishes for 49 models (embeddings-benchmark/results at
 f4cc6c8, CC0): model, revision, task, metric, value as a share, mteb_version. `text_acc` is the share
@@ -32,13 +32,13 @@ with _CSV.with_name("openclip_names.csv").open(encoding="utf-8", newline="") as 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark with published totals.
+    """A benchmark for which totals are published.
 
     Attributes:
         task: Name in mteb's results.
         label: Display name.
-        sizes: Number of questions of the full benchmark, as released and without duplicates; runs
-            on a part are not compared.
+        sizes: Number of questions in the full benchmark, as released and without duplicates. Runs
+            on only a part of the benchmark are not compared.
         metrics: For each probe that supports the benchmark, the mapping from the probe's metrics to
             mteb's metrics. The last one is the share of cases in which a model is not fooled.
     """
@@ -49,7 +49,7 @@ class Benchmark:
     metrics: Mapping[str, Mapping[str, str]]
 
     def matches(self, dataset: str) -> bool:
-        """Return whether the name of a dataset contains the name of the benchmark."""
+        """Return whether a dataset's name contains the name of the benchmark."""
         return self.label.split()[0].lower() in dataset.lower()
 
 
@@ -75,14 +75,14 @@ def benchmarks_of(probe: str, dataset: str) -> list[Benchmark]:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A run's results next to the published totals of its checkpoint.
+    """A run's results and the published totals for the same checkpoint.
 
     Attributes:
         benchmark: The benchmark whose totals are compared.
         published: The published values, shares from 0 to 1, in the order of the benchmark's metrics.
         measured: The run's values.
-        agrees: Whether each published value is in the run's 95 % interval.
-        authors: Publisher of the run's answers, "" if vlprobe computed them.
+        agrees: Whether each published value is within the run's 95% interval.
+        authors: Who published the run's answers; "" if vlprobe computed them.
     """
 
     benchmark: Benchmark
@@ -107,19 +107,19 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """The published share of cases in which a model is fooled, 0 to 1."""
+    """A published result for one model: the share of cases in which the model is fooled, 0 to 1."""
 
     model: str
     fooled: float
 
 
 def load() -> pd.DataFrame:
-    """Return the published totals, one row per model, task and metric."""
+    """Load the published totals, one row per model, task and metric."""
     return pd.read_csv(_CSV, dtype={"mteb_version": "str"}, encoding="utf-8")
 
 
 def published_name(model: str) -> str:
-    """Return the name under which a model's totals are published, "" if no totals are.
+    """Return the name under which totals for a model are published, or "" if there are none.
 
     Args:
         model: A name on the Hugging Face hub, or a vlprobe model name: `hf:NAME`,
@@ -147,7 +147,7 @@ def published_name(model: str) -> str:
 
 
 def of_model(model: str) -> pd.DataFrame:
-    """Return the published totals for a model: columns model, task, metric, value in percent, mteb_version.
+    """Return the published totals for a model: model, task, metric, value (in percent), mteb_version.
 
     Raises:
         NotFound: No totals are published for this model.
@@ -165,7 +165,8 @@ def of_model(model: str) -> pd.DataFrame:
 
 
 def compare(store: Store, model: str, case_key: str = "") -> list[Comparison]:
-    """Compare a model's stored runs on whole benchmarks with its published totals.
+    """Compare a model's stored runs on complete benchmarks with the totals published for the same
+    checkpoint.
 
     Args:
         case_key: Compare only the question set with this key; "": all.
@@ -207,7 +208,7 @@ def _compared(
     measured: pd.DataFrame,
     authors: str,
 ) -> Comparison | None:
-    """Compare a run's estimates; None if the run does not cover the benchmark or no total is published."""
+    """Compare one run's estimates with published totals; None if the run is incomplete or no total exists."""
     names = [(benchmark.task, metric) for metric in metrics.values()]
     if not set(metrics) <= set(measured.index) or not set(names) <= set(values.index):
         return None
@@ -224,12 +225,11 @@ def _compared(
 def of_questions(
     store: Store, question_set: runs.QuestionSet, kind: str, model: str
 ) -> tuple[Total, ...]:
-    """Return published totals to compare with the share of cases of a kind in which a model is fooled.
+    """Return the published totals that are comparable to the share of cases of a kind in which a model is fooled.
 
     Returns:
-        Every model with a published total on the same questions, least fooled first; () if the
-        question set is not a benchmark with totals, or the model did not answer all of its
-        questions.
+        The published totals of all models on the same questions, least fooled first. Empty if the question set is not a
+        benchmark with totals, or if the model did not answer all questions.
     """
     for benchmark in benchmarks_of(question_set.probe, question_set.runs[0].dataset):
         name, published_metric = list(benchmark.metrics[question_set.probe].items())[-1]

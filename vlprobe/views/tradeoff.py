@@ -1,5 +1,5 @@
-"""Data for LGIP's figures: invariance error against positive rate, overall, by type and by strength
-of the flip.
+"""Data for LGIP's figures: invariance error against positive rate, overall, by type of wrong
+caption and by strength.
 """
 
 import math
@@ -28,7 +28,8 @@ PUBLISHED_COMBINED = 3  # table of the paper
 def trade_off(
     store: Store, question_set: QuestionSet, up: str, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
-    """Return each model's invariance error and its positive rate or sensitivity gap.
+    """Return the two metrics of the trade-off for each model: x is the invariance error, y the
+    positive rate or sensitivity gap.
 
     Args:
         question_set: A question set of a probe that has a trade-off.
@@ -59,7 +60,7 @@ def trade_off(
 
 
 def trade_off_sides(probe: str) -> TradeOff:
-    """Return the two metrics in the probe's trade-off. Raises NotFound if the probe has none."""
+    """Return the two metrics that form the probe's trade-off. Raises NotFound if the probe has none."""
     sides = registry.load_probe(probe).presentation.trade_off
     if sides is None:
         offering = [
@@ -72,7 +73,7 @@ def trade_off_sides(probe: str) -> TradeOff:
 
 
 def published_trade_off(up: str) -> pd.DataFrame:
-    """Return the values in LGIP's table 2: model, x (invariance error), y (metric `up`), note; cosines and shares."""
+    """Return LGIP's table 2: model, x (invariance error), y (metric `up`), note. Values are cosines and shares."""
     cells = published.load("lgip")
     cells = cells.loc[cells["table"] == 2]
     values = cells.pivot(index="model", columns="metric", values="value")
@@ -91,8 +92,8 @@ def trade_off_by_type(
 ) -> pd.DataFrame:
     """Estimate the trade-off for each type of wrong caption or changed picture.
 
-    LGIP's invariance error does not depend on the type of flip; for changed pictures, it is
-    measured for the same change.
+    LGIP's invariance error is the same for all types of wrong captions. For changed pictures, it is
+    measured for each type of change.
 
     Returns:
         type, model, x, x_low, x_high, x_n, y, y_low, y_high, y_n; types without questions are
@@ -120,7 +121,7 @@ def trade_off_by_type(
 
 
 def published_values(probe: str, number: int, metric: str) -> pd.DataFrame:
-    """Return the values of one metric in a paper's table: model, slice (the split), value, note; cosines and shares."""
+    """Return one metric from a paper's table: model, slice (the split), value (a cosine or share), note."""
     cells = published.load(probe)
     cells = cells.loc[(cells["table"] == number) & (cells["metric"] == metric)]
     table = cells.assign(slice=cells["split"], value=rescaled(cells))
@@ -128,7 +129,7 @@ def published_values(probe: str, number: int, metric: str) -> pd.DataFrame:
 
 
 def published_by_type(up: str) -> pd.DataFrame:
-    """Return LGIP's published values by type of flip (tables 3, 6, 7): type, model, x, y, note."""
+    """Return the values that LGIP reports by type of wrong caption (tables 3, 6, 7): type, model, x, y, note."""
     trade_offs = published_trade_off(up)
     invariance_errors = dict(zip(trade_offs["model"], trade_offs["x"], strict=True))
     tables = [
@@ -141,7 +142,7 @@ def published_by_type(up: str) -> pd.DataFrame:
 
 
 def _points(down: pd.DataFrame, up: pd.DataFrame) -> pd.DataFrame:
-    """Join two metrics into points: model, x and y, and for each of them the columns _low, _high and _n."""
+    """Join two metrics into points: model, x and y, and the columns _low, _high and _n for both x and y."""
     suffixes = {"value": "", "low": "_low", "high": "_high", "n_items": "_n"}
     x, y = (
         table.set_index("model")

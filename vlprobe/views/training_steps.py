@@ -1,4 +1,5 @@
-"""Runs of one model at several training steps: metrics by step, and when each case is learned or forgotten.
+"""Results for one model at several training steps: metrics by step, and the step at which each case is learned or
+forgotten.
 
 The steps of a training run are the models named NAME@STEP in a question set, as `vlprobe.Callback`
 names them. The model is right about a case at a step if the margin is above 0; a tie is wrong.
@@ -24,7 +25,7 @@ _STEP = re.compile(r"(.+)@([0-9]{1,12})")
 
 
 def trainings(question_set: QuestionSet) -> dict[str, dict[int, str]]:
-    """Return the models of each training run that has at least two steps, by its name and then by step, ascending."""
+    """Find training runs with at least two steps. Return the model names by training run and step, ascending."""
     found: dict[str, dict[int, str]] = {}
     for model in question_set.models:
         if matched := _STEP.fullmatch(model):
@@ -33,7 +34,7 @@ def trainings(question_set: QuestionSet) -> dict[str, dict[int, str]]:
 
 
 def find_training(store: Store, name: str, probe: str = "") -> tuple[QuestionSet, dict[int, str]]:
-    """Return the question set that has the most steps of a training run, and the models by step.
+    """Return the question set with the most steps of a training run, and the models by step.
 
     Raises:
         NotFound: No question set has at least two steps of a training run with this name.
@@ -62,7 +63,7 @@ def curves(
     averaging: str = POOLED,
     unit: str = "cosine",
 ) -> pd.DataFrame:
-    """Return each metric by step, overall or in slices, with 95 % intervals.
+    """Return each metric at each training step, overall or in slices, with 95% intervals.
 
     Returns:
         metric, slice, step, value, low, high, n_items, n_cases; one row per step.
@@ -82,13 +83,13 @@ def curves(
 def cases_by_step(
     store: Store, question_set: QuestionSet, steps: Mapping[int, str], kind: str
 ) -> pd.DataFrame:
-    """Return at which training step each case of a kind is learned or forgotten, if it is.
+    """Return for each case of a kind the training step at which the model learns or forgets it, if any.
 
-    A case is learned at the first step from which on the model is right until the last step. It is
-    forgotten at the first step from which on the model is wrong, after a step at which it was right.
+    A case is learned at the step from which the model is right until the end. It is forgotten at the step from which
+    the model is wrong until the end, if the model was right before.
 
     Returns:
-        CASE_COLUMNS, one row per case. `outcome` is one of OUTCOMES; it is "unknown" if the margin is
+        A table with CASE_COLUMNS, one row per case. `outcome` is one of OUTCOMES; it is "unknown" if the margin is
         unknown at any step. `step` is the step at which the case was learned or forgotten, NaN for
         other outcomes.
     """

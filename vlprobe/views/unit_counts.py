@@ -1,4 +1,5 @@
-"""How many cases each model answered, was fooled by, tied or moved on, by type and resampling unit.
+"""Count how many cases each model answered, got wrong, tied or moved on, by type of edit and
+resampling unit.
 
 Margins are kept in memory (`views.rows`), so choosing other models does not read files again.
 
@@ -30,7 +31,7 @@ STATES = {"fooled": [1, 2], "held": [3], "answered": [1, 2, 3]}
 
 @dataclass(frozen=True)
 class UnitCells:
-    """The cases of one kind, assigned to cells by subtype and resampling unit."""
+    """The cases of one kind, assigned to cells. A cell is a combination of subtype and resampling unit."""
 
     cases: np.ndarray  # case numbers, int32 of shape (n,)
     cell: np.ndarray  # int32 of shape (n,): row of each case in the returned table
@@ -40,7 +41,7 @@ class UnitCells:
 
     @property
     def nbytes(self) -> int:
-        """Size of the arrays with one entry per case (bytes)."""
+        """Size in memory of the arrays that have one entry per case, in bytes."""
         return self.cases.nbytes + self.cell.nbytes
 
 
@@ -50,7 +51,7 @@ Counts = Mapping[str, np.ndarray | pd.Categorical]  # return type of `unit_count
 
 @dataclass(frozen=True)
 class KindAnswers:
-    """A model's answers to the cases of one kind, in the same order as the cases."""
+    """A model's answers to the cases of one kind, in case order."""
 
     states: np.ndarray  # int8 of shape (n,)
     movements: np.ndarray | None  # float64 of shape (n,); None if not requested
@@ -58,7 +59,7 @@ class KindAnswers:
 
     @property
     def believed(self) -> np.ndarray:
-        """How many answers to a case are wrong in each of the N_STATES states."""
+        """Number of wrong answers to a case in each of the N_STATES states."""
         return np.array([0, 2, 1, 0] if self.n_orders == 2 else [0, 1, 1, 0])
 
 
@@ -71,7 +72,7 @@ def unit_counts(
     with_movements: bool = False,
     numbers: np.ndarray | None = None,
 ) -> Counts:
-    """Count the answers of each model, and compare each model with the first one, per subtype and
+    """Count each model's answers, and compare each model with the first one, for each subtype and
     resampling unit.
 
     Args:
@@ -108,7 +109,7 @@ def unit_counts(
 
 
 def _of_model(cells: UnitCells, answers: KindAnswers) -> Columns:
-    """Count a model's answered, wrong and tied answers in each cell, and sum the movements if there are any."""
+    """Count one model's answered, wrong and tied answers in each cell. Sum its movements if there are any."""
     counts = _counted(cells, [answers.states])
     columns = {
         "answered": answers.n_orders * counts[STATES["answered"]].sum(axis=0),
@@ -121,7 +122,7 @@ def _of_model(cells: UnitCells, answers: KindAnswers) -> Columns:
 
 
 def _of_pair(cells: UnitCells, base: KindAnswers, model: KindAnswers) -> Columns:
-    """Count the cases of two models in each of BUCKETS, and their wrong answers and movements where both answered."""
+    """Count two models' cases in each of BUCKETS, and their wrong answers and movements where both answered."""
     counts = _counted(cells, [base.states, model.states]).reshape(N_STATES, N_STATES, -1)
     columns = {
         name: counts[np.ix_(STATES[of_base], STATES[of_model])].sum(axis=(0, 1))
@@ -138,7 +139,8 @@ def _of_pair(cells: UnitCells, base: KindAnswers, model: KindAnswers) -> Columns
 
 
 def _believed(answers: KindAnswers, counts: np.ndarray) -> np.ndarray:
-    """Count the cases in each cell that fool a model; if a case has two answers, each counts as half a case.
+    """Count the cases in each cell that fool a model. If the model gave two answers per case, each answer counts as
+    half a case.
 
     Args:
         counts: Number of cases in each state except 0, shape (N_STATES - 1, n_cells).
@@ -148,14 +150,14 @@ def _believed(answers: KindAnswers, counts: np.ndarray) -> np.ndarray:
 
 
 def _states(margin: np.ndarray) -> np.ndarray:
-    """Return the state for each margin: int8, one of N_STATES."""
+    """Return the state of the answer for each margin: int8, below N_STATES."""
     state = np.zeros(len(margin), dtype=np.int8)
     state[margin < 0], state[margin == 0], state[margin > 0] = 1, 2, 3
     return state
 
 
 def _counted(cells: UnitCells, states: Sequence[np.ndarray]) -> np.ndarray:
-    """Count the cases in each cell by state or pair of states: shape (N_STATES or its square, n_cells)."""
+    """Count the cases in each cell by state, or by pair of states: shape (N_STATES or its square, n_cells)."""
     state, n_cells = np.zeros(len(cells.cell), dtype=np.int64), len(cells.units)
     for of_model in states:
         state = state * N_STATES + of_model
@@ -165,14 +167,14 @@ def _counted(cells: UnitCells, states: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _summed(cells: UnitCells, movement: np.ndarray, is_counted: np.ndarray) -> np.ndarray:
-    """Sum the movements in each cell; cases are added in their stored order."""
+    """Sum the movements in each cell, adding the cases in stored order."""
     rows = cells.cell[is_counted]
     return np.bincount(rows, movement[is_counted], len(cells.units))
 
 
 @remembered
 def _cells(table: CaseTable, kind: str, by_item: bool) -> UnitCells:
-    """Return the cells for one kind of cases, cached because all models share them."""
+    """Return the cells for one kind of cases. They are cached, because all models share them."""
     return _cells_of(table, table.numbers("kind = ?", [kind]), by_item)
 
 

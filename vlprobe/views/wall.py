@@ -1,4 +1,4 @@
-"""Cards for Explore: cases that pass a filter, one card per picture, with every model's verdict.
+"""Cards for the Explore page: cases that pass a filter, one card per picture, with every model's verdict.
 
 A question set's margins are kept in memory, so a changed filter needs only a few passes over arrays.
 Texts are read only for the cards on one page.
@@ -28,7 +28,7 @@ SAME_PICTURE = 24  # other cases about a picture that the drawer lists
 
 @dataclass(frozen=True, slots=True)
 class ModelVerdict:
-    """The verdict on one model's answer to one case."""
+    """Whether one model's answer to one case is right, wrong, tied or unknown."""
 
     model: str
     margin: float  # NaN: unknown
@@ -39,7 +39,7 @@ class ModelVerdict:
 
 @dataclass(frozen=True, slots=True)
 class WallCard(CaseRow):
-    """A case as a card on Explore; `source` and `target` are words in its texts, `images` are its own pictures."""
+    """A case as a card on Explore. `source` and `target` are the replaced words, `images` the case's own pictures."""
 
     true_text: str
     wrong_text: str  # the text that should lose, or a rewording; "" if a picture should lose
@@ -60,7 +60,7 @@ class WallCard(CaseRow):
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The position of a case on Explore, with the ids of the neighboring cards, "" if there is none."""
+    """The position of a case on the Explore page, and the ids of the neighboring cards, or "" if there is none."""
 
     place: int  # position of the picture, from 1; 0: the case does not pass the filter
     total_pictures: int
@@ -73,7 +73,7 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class Disagreements:
-    """Cases that fool one of two models but not the other, largest difference first."""
+    """Cases that fool one of two models but not the other, with the largest difference first."""
 
     only_base: tuple[WallCard, ...]
     only_other: tuple[WallCard, ...]
@@ -83,7 +83,7 @@ class Disagreements:
 
 
 def verdict_of(margin: float) -> Verdict:
-    """Return the verdict for a margin; a tie is a verdict of its own here."""
+    """Return the verdict for a margin. A tie has its own verdict instead of counting as fooled."""
     if math.isnan(margin):
         return "unknown"
     return "tied" if margin == 0 else "fooled" if margin < 0 else "held"
@@ -92,13 +92,13 @@ def verdict_of(margin: float) -> Verdict:
 def model_verdict(
     model: str, margin: float, is_scored: bool = True, spread: float = math.nan
 ) -> ModelVerdict:
-    """Return the verdict on a model's answer to a case, from the margin."""
+    """Create the verdict on a model's answer to a case from the margin."""
     return ModelVerdict(model, margin, verdict_of(margin), is_scored, spread)
 
 
 @dataclass(frozen=True, slots=True)
 class _Passing:
-    """The cases that pass a filter, grouped by picture, and the first case of each picture in the filter's order."""
+    """The cases that pass a filter, grouped by picture. The first case in the filter's order represents its picture."""
 
     matches: Matches
     groups: np.ndarray  # for each case, the position of its picture in `heads`, shape (n,)
@@ -122,8 +122,8 @@ def wall(
             instead of one per case.
 
     Returns:
-        The cards; the number of pictures that pass, which is the number of cards on all pages if
-        `grouped`; and the number of cases that pass.
+        The cards on the page; the number of pictures that pass the filter, which is the total
+        number of cards if `grouped`; and the number of cases that pass.
     """
     passing = _passing(store, question_set, case_filter, grouped)
     start = max(page - 1, 0) * size
@@ -142,7 +142,7 @@ def neighbors(
     grouped: bool = True,
     n_same: int = SAME_PICTURE,
 ) -> Neighbours:
-    """Return the neighbors of a case's card, and the other cases about the same picture.
+    """Return the cards before and after a case's card, and other cases about the same picture.
 
     Args:
         case: Number of any case; a case that does not pass the filter has no position.
@@ -170,7 +170,7 @@ def neighbors(
 def disagreements(
     store: Store, question_set: QuestionSet, base: str, other: str, case_filter: Filter, n: int = 24
 ) -> Disagreements:
-    """Return the cases that fool only `base` and those that fool only `other`; the filter's models are ignored."""
+    """Return the cases that fool only `base` and those that fool only `other`. The filter's models are ignored."""
     any_outcome = replace(
         case_filter, model=base, other=other, outcome="all", other_outcome="", sort="difference"
     )
@@ -276,7 +276,7 @@ def _passing(
 def first_of_each(
     codes: np.ndarray, sort_keys: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Find the row with the smallest key for each code, the earliest one if keys are equal.
+    """Find the row with the smallest sort key for each code. If keys are equal, the earliest row is used.
 
     Args:
         codes: Integers from 0, shape (n,).

@@ -1,4 +1,4 @@
-"""Picture searches in galleries with mixed pictures: searches lost to a mixture, and single searches."""
+"""Picture searches in galleries that contain mixed pictures: outcomes of all searches, and details of one."""
 
 from vlprobe.views.mixed import case, searches, shares
 

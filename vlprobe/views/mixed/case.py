@@ -1,4 +1,4 @@
-"""A picture search, the picture mixed into its right picture, and the top candidates in both galleries."""
+"""Details of one picture search: the picture that is mixed into the right one, and the top candidates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Fronts:
-    """One model's top candidates in the galleries without and with mixtures, best first: at most SHOWN + 1."""
+    """One model's top candidates, best first, in the galleries without and with mixtures; at most SHOWN + 1 each."""
 
     clean: tuple[Candidate, ...]
     whole: tuple[Candidate, ...]
@@ -50,7 +50,7 @@ class Fronts:
 
 @dataclass(frozen=True, slots=True)
 class ModelRanks:
-    """The ranks of the right picture for one model; 0: beyond the stored candidates."""
+    """The ranks that one model gives the right picture; 0 if it is not among the stored candidates."""
 
     model: str
     clean: int
@@ -60,7 +60,7 @@ class ModelRanks:
 
 @dataclass(frozen=True, slots=True)
 class MixedCase:
-    """A search for a picture, with the picture that is mixed into the right one."""
+    """A picture search, with the right picture and the picture that is mixed into it."""
 
     case: int  # case number
     id: str
@@ -86,12 +86,12 @@ class MixedCase:
         return round(100 * strength(self.subtype)[1])
 
     def ranks_of(self, model: str) -> ModelRanks:
-        """Return the ranks for one model."""
+        """Return the ranks that the given model gives the right picture."""
         return next(ranks for ranks in self.ranks if ranks.model == model)
 
 
 class ItemPicture(NamedTuple):
-    """The picture of an item, with its first caption."""
+    """An item's picture and first caption."""
 
     name: str
     caption: str  # caption of the first case of the item
@@ -103,7 +103,7 @@ NO_CANDIDATE = Candidate("", "", "", "", "", "", float("nan"))
 
 @dataclass(frozen=True, slots=True)
 class _Gallery:
-    """The pictures in a question set, by item."""
+    """All pictures in a question set, by item."""
 
     pictures: dict[str, ItemPicture]  # by item, in item order
     n_mixtures: dict[str, int]  # by rule
@@ -111,12 +111,12 @@ class _Gallery:
 
     @property
     def nbytes(self) -> int:
-        """Approximate size in memory (bytes), assuming two strings per picture."""
+        """Approximate size in memory, in bytes, assuming two strings per picture."""
         return 400 * len(self.pictures)
 
 
 def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -> MixedCase:
-    """Return a search with its mixture, the ranks for every model, and the top candidates for one model.
+    """Return a picture search with its mixture, every model's ranks, and the top candidates for one model.
 
     Raises InvalidInput if the case is not a search for a picture.
     """
@@ -170,7 +170,7 @@ def _rank(value: float) -> int:
 
 
 def _front_row(store: Store, run_key: str, case: int) -> Mapping[str, Any] | None:
-    """Return the stored top candidates for a search; None if the run stores none."""
+    """Return the stored top candidates for a search, or None if the run stores none."""
     if not store.run(run_key).has_table(rococo_galleries.TABLE):
         return None
     table = TableFile(store, run_key, rococo_galleries.TABLE).rows([case], excluded=("run",))
@@ -181,11 +181,10 @@ def _front_row(store: Store, run_key: str, case: int) -> Mapping[str, Any] | Non
 def first_candidates(
     store: Store, question_set: QuestionSet, model: str, numbers: Sequence[int]
 ) -> list[Candidate]:
-    """Return the picture that a model ranks first in each of the given picture searches, mixed pictures
-    included.
+    """Return the picture, original or mixed, that a model ranks first in each of the given picture searches.
 
-    If a mixture ranks first, it is known from the scores. If an unmixed picture does, it is known only
-    if the run stored its top candidates; otherwise, the result is NO_CANDIDATE.
+    A mixture that ranks first is known from the scores. An original picture that ranks first is known only if the run
+    stored its top candidates; otherwise, the result is NO_CANDIDATE.
     """
     key = question_set.run(model).key
     pictures = _gallery(CaseTable(store, question_set.key)).pictures
@@ -208,10 +207,10 @@ def first_candidates(
 
 
 def fronts_from(row: Mapping[str, Any], pictures: Mapping[str, ItemPicture], rule: str) -> Fronts:
-    """Build the top candidates in both galleries from a row of `rococo_fronts.SCHEMA`.
+    """Convert a row of `rococo_fronts.SCHEMA` to the top candidates in both galleries.
 
     Args:
-        rule: Rule that made the mixtures: KIND:LAM:seedN.
+        rule: The rule that made the mixtures, in the form KIND:LAM:seedN.
     """
 
     def candidate(item: str, partner: str, score: float) -> Candidate:
@@ -246,7 +245,7 @@ def _edit(rule: str, item: str, partner: str) -> PictureEdit:
 
 
 def item_pictures(store: Store, question_set: QuestionSet) -> dict[str, ItemPicture]:
-    """Return the picture of each item that has a case, in item order."""
+    """Return the picture for each item that has a case, in item order."""
     return _gallery(CaseTable(store, question_set.key)).pictures
 
 
@@ -271,14 +270,16 @@ def _gallery(table: CaseTable) -> _Gallery:
 def stored_wins(
     store: Store, question_set: QuestionSet, case: MixedCase, models: Sequence[str]
 ) -> dict[str, dict[int, bool]]:
-    """Return whether the right picture scores higher than its own mixture at each evaluated share.
+    """Return whether the right picture scores higher than its own mixture at each mixing share that
+    was evaluated.
 
     Args:
-        case: The search; results for other strengths of the same kind and draw are included.
+        case: The search. Results for other strengths of the same kind of mixture and the same
+            random draw are included.
 
     Returns:
-        For each model, the results by the percentage of the right picture that remains; percentages
-        without a stored result are omitted.
+        For each model, the results by the percentage of the right picture in the mixture.
+        Percentages without a stored result are omitted.
     """
     kind, _ = strength(case.subtype)
     stem = case.id.removesuffix(case.rule)

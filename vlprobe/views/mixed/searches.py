@@ -1,4 +1,4 @@
-"""Picture searches in galleries with mixed pictures: outcomes, counts and order.
+"""Outcomes, counts and order of picture searches in galleries that contain mixed pictures.
 
 A search succeeds if the right picture ranks first among the unmixed pictures. It is lost to its own
 mixture if a mixture of the right picture ranks first once mixtures are added.
@@ -48,16 +48,17 @@ def strength(subtype: str) -> tuple[Literal["mix", "patch"], float]:
 
 
 def outcomes(store: Store, question_set: QuestionSet, model: str) -> Outcomes:
-    """Return the outcomes of all picture searches by one model."""
+    """Return the outcomes of all picture searches in a model's run."""
     run_key = question_set.run(model).key
     return outcomes_of(CaseTable(store, question_set.key), AnswerTable(store, run_key))
 
 
 @remembered
 def outcomes_of(cases: CaseTable, answers: AnswerTable) -> Outcomes:
-    """Return the outcomes of one model's searches, decided by the first stored candidate.
+    """Compute the outcomes of picture searches from a model's stored answers, using the first
+    stored candidate.
 
-    If the run stored no candidates, the path of the best mixture decides.
+    If the run stored no candidates, the path of the best mixture is used instead.
     """
     if "rank_clean" not in answers.columns:  # the run's probe has no searches
         return Outcomes(*(np.empty(0, dtype) for dtype in (np.int32, bool, bool, bool, np.int32)))
@@ -100,7 +101,7 @@ def outcomes_of(cases: CaseTable, answers: AnswerTable) -> Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class SearchCounts:
-    """How many searches of one strength a model finds and loses."""
+    """How many picture searches a model finds and loses at one mixing strength."""
 
     n_searches: int
     n_found: int
@@ -110,8 +111,8 @@ class SearchCounts:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The position of a search among the searches lost to their own mixture, most fooled models first.
-    Neighbors are case ids, "" if there is none.
+    """The position of a search in the list of searches lost to their own mixture, sorted by the number of fooled
+    models. The neighbors are case ids, or "" if there is none.
     """
 
     place: int  # from 1; 0: the search is not among them
@@ -123,7 +124,7 @@ class Place:
 
 
 def strengths(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
-    """Return the subtypes of the mixtures in the question set: blends before patches, weakest first."""
+    """Return the subtypes of mixtures in the question set, blends before patches and weakest first."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT subtype FROM read_parquet(?) WHERE kind = ?",
@@ -136,7 +137,7 @@ def strengths(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
 
 
 def counts(store: Store, question_set: QuestionSet, model: str, subtype: str) -> SearchCounts:
-    """Count how many searches of one strength a model finds and loses."""
+    """Count how many picture searches a model finds and loses at one mixing strength."""
     of_model = outcomes(store, question_set, model)
     asked = np.isin(of_model.numbers, _numbers(store, question_set, subtype))
     columns = (asked, of_model.is_found, of_model.is_lost, of_model.is_own)
@@ -151,11 +152,11 @@ def _numbers(store: Store, question_set: QuestionSet, subtype: str) -> np.ndarra
 def order(
     store: Store, question_set: QuestionSet, model: str, subtype: str, counted: Collection[str] = ()
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the searches that a model loses to their own mixture, most fooled models first. Among
-    equals, each picture appears once before any picture repeats.
+    """Return the searches that a model loses to their own mixture, sorted by the number of fooled
+    models (highest first). Among equals, each picture appears once before any picture repeats.
 
     Args:
-        counted: Models to count; empty: all except controls.
+        counted: Models that count as fooled; empty: all except controls.
 
     Returns:
         Case numbers, and the number of counted models that lose each search.
@@ -186,7 +187,7 @@ def order(
 def place(
     store: Store, question_set: QuestionSet, model: str, subtype: str, case: int | None
 ) -> Place:
-    """Return the position of a search and its neighbors; if `case` is None, the first search is the next one."""
+    """Return the position and the neighbors of a search. If `case` is None, the next search is the first one."""
     numbers, n_fooled = order(store, question_set, model, subtype)
     n_models = len(question_set.rated_models)
     at = int(np.flatnonzero(numbers == case)[0]) if case in numbers else -1

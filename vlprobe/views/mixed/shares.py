@@ -1,4 +1,4 @@
-"""A picture search at every share of its mixture: which picture wins, and the top candidates.
+"""A picture search at every mixing share: which picture wins, and the top candidates.
 
 Only the mixture of the right picture changes; all other candidates stay at the strength of the run.
 """
@@ -15,7 +15,7 @@ OWN = -1  # in an order of candidates, stands for the right picture's own mixtur
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One model's result in a search if the mixture of the right picture has a given share."""
+    """One model's result in a picture search when the right picture is mixed at a given share."""
 
     share: int  # percentage of the right picture that remains
     is_won: bool | None  # whether the right picture scores higher than its mixture; None: unknown
@@ -26,7 +26,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
-    """The share from which on one model prefers the right picture to its mixture."""
+    """The mixing share from which a model starts to prefer the right picture to its mixture."""
 
     model: str
     wins: tuple[bool | None, ...]  # by share, in the order of SHARES; None: not evaluated
@@ -34,7 +34,7 @@ class ModelTurn:
 
 
 def others(fronts: Fronts, item: str) -> tuple[Candidate, ...]:
-    """Return the top candidates in the gallery with mixtures, best first, without the item's own mixture."""
+    """Return the top candidates in the gallery with mixtures, best first, without the mixture of the given item."""
     return tuple(
         candidate
         for candidate in fronts.whole
@@ -45,7 +45,7 @@ def others(fronts: Fronts, item: str) -> tuple[Candidate, ...]:
 def standings(
     case: MixedCase, model: str, fronts: Fronts | None, scores: ShareScores | None
 ) -> tuple[Standing, ...]:
-    """Compute one model's result at each share.
+    """Compute one model's result in a picture search at each mixing share.
 
     Args:
         fronts: The model's top candidates at the run's strength; None: unknown.
@@ -68,7 +68,7 @@ def standings(
 
 
 def _shifted(scores: ShareScores, right: float) -> dict[int, float]:
-    """Return the mixture's score by share, shifted so that the right picture has its stored score."""
+    """Return the mixture's score at each share, shifted so that the right picture's score equals its stored score."""
     return {
         share: right + (mixture - scores.right)
         for share, mixture in zip(SHARES, scores.mixtures, strict=True)
@@ -103,7 +103,7 @@ def _standing(
 
 
 def _place(fronts: Fronts, case: MixedCase, own: float, is_stored: bool) -> int:
-    """Count how many of the top candidates rank before the right picture's mixture, as stored or by score."""
+    """Count the top candidates that rank before the mixture of the right picture, by stored order or by score."""
     if is_stored:
         for place, candidate in enumerate(fronts.whole):
             if candidate.item == case.item and candidate.is_mixture:
@@ -119,7 +119,7 @@ def _place(fronts: Fronts, case: MixedCase, own: float, is_stored: bool) -> int:
 def model_turn(
     model: str, scores: ShareScores | None, stored: Mapping[int, bool], share: int
 ) -> ModelTurn:
-    """Find the share from which on a model prefers the right picture to its mixture.
+    """Find the mixing share from which a model prefers the right picture to its mixture.
 
     Args:
         scores: The model's similarities at every share; None: they were not computed again.
