@@ -1,7 +1,6 @@
-"""Advanced paraphrases: captions with another construction or word, and the same meaning.
+"""Advanced paraphrases: captions that use another construction or word but keep the meaning.
 
-Source: LGIP, appendix A.1 (ii). The rules are our own; each skips captions that it does
-not fully understand.
+Source: LGIP, appendix A.1 (ii). The rules are our own. Each rule skips captions that it does not fully understand.
 """
 
 from vlprobe.perturb.clauses import restatements, subject_phrases, without_there
@@ -17,7 +16,7 @@ _MARKERS = (
 
 
 def paraphrases(sentence: Sentence) -> list[Paraphrase]:
-    """Return all advanced paraphrases of a caption, except those with discourse markers."""
+    """Return all advanced paraphrases of a caption, except those made with discourse markers (see `markers`)."""
     reading = sentence.reading
     if not reading.words or reading.text.isupper():
         return []
@@ -34,7 +33,7 @@ def paraphrases(sentence: Sentence) -> list[Paraphrase]:
 
 
 def markers(caption: str) -> list[Paraphrase]:
-    """Return a caption after each discourse marker. The paper counts these as advanced paraphrases."""
+    """Return paraphrases that put a discourse marker before the caption. The paper counts them as advanced."""
     caption = caption.strip()
     return [
         Paraphrase(

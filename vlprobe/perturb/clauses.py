@@ -1,4 +1,4 @@
-"""Paraphrases that keep the word order: copula, "there is", relative clause, tense, "has" and "with"."""
+"""Paraphrases that keep the word order but change the clause, for example with "there is" or a relative clause."""
 
 from vlprobe.perturb.grammar import (
     LOCATIVE,
@@ -35,7 +35,11 @@ _NEVER = words("be have get do go come see say")
 
 
 def subject_phrases(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
-    """Return the first noun phrase, and the whole subject: that phrase and any phrase joined to it by "and"."""
+    """Parse the subject of a caption. Return None if it is not understood.
+
+    Returns:
+        The first noun phrase, and the whole subject: the first noun phrase with the one joined to it by "and", if any.
+    """
     first_phrase = noun_phrase(sentence, 0)
     if first_phrase is None or (
         first_phrase.head in _PARTS and "of" in sentence.lower[: first_phrase.end]
@@ -58,13 +62,19 @@ def subject_phrases(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
 
 
 def _may_end_in_verb(sentence: Sentence, phrase: Phrase) -> bool:
-    """Return whether a phrase may end in the verb of both subjects, as in "A zebra and a giraffe stand in a field"."""
+    """Return whether the last word of a phrase may be a verb, as in "A zebra and a giraffe stand in a field"."""
     final = phrase.end - 1
     return bool(sentence.bits[final] & BASE and sentence.bits[final - 1] & NOUN)
 
 
 def restatements(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list[Paraphrase]:
-    """Return paraphrases that introduce or link the subject in another way; see `subject_phrases`."""
+    """Return paraphrases that introduce the subject, or link it to the rest, in another way.
+
+    Args:
+        sentence: The caption.
+        first_phrase: First noun phrase from `subject_phrases`.
+        subject: Whole subject from `subject_phrases`.
+    """
     return [paraphrase for paraphrase in _restated(sentence, first_phrase, subject) if paraphrase]
 
 
@@ -91,14 +101,14 @@ def _restated(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list
 
 
 def be(phrase: Phrase) -> str:
-    """Return the form of "be" that agrees with a phrase as its subject."""
+    """Return "is" or "are", whichever agrees with a noun phrase as the subject."""
     return (
         "are" if phrase.plural or (phrase.members and phrase.head in ("bunch", "number")) else "is"
     )
 
 
 def _is_state(sentence: Sentence, subject: Phrase, i: int) -> bool:
-    """Return whether a verb describes a state, so that it has no progressive, as in "a plate holds food"."""
+    """Return whether a verb describes a state and so cannot take "is ...ing", as in "a plate holds food"."""
     verb = VERBS[sentence.lower[i]].base
     return verb in STATES or (
         not subject.animate and verb in ("hold", "carry", "make", "use", "wear")
@@ -106,7 +116,7 @@ def _is_state(sentence: Sentence, subject: Phrase, i: int) -> bool:
 
 
 def _goes_on(sentence: Sentence, i: int) -> bool:
-    """Return whether a second participle depends on the first, as in "standing in the water and drinking"."""
+    """Return whether the subject has another participle later, as in "standing in the water and drinking"."""
     return any(
         sentence.bits[index] & ING
         and ("and" in sentence.lower[index - 2 : index] or sentence.lower[index - 1] == ",")
@@ -321,7 +331,7 @@ def _after_preposition(
 
 
 def _can_have(sentence: Sentence, subject: Phrase) -> bool:
-    """Return whether "with" introduces a part of the thing, and not a second thing next to it."""
+    """Return whether "with" introduces a part of the subject rather than a separate thing next to it."""
     return subject.head in _WHOLES and not {"of", "and"}.intersection(sentence.lower[: subject.end])
 
 
@@ -330,7 +340,7 @@ def _after_location(
     subject: Phrase,
     location: tuple[int, Phrase] | None,
 ) -> list[Paraphrase | None]:
-    """Return paraphrases with a finite verb for a person or an animal in a place: "A man in a suit riding a bus"."""
+    """Return paraphrases that add "is" after a person or animal in a place, as in "A man in a suit riding a bus"."""
     if location is None or not subject.animate or location[1].animate or location[1].bare:
         return []
     i = location[1].end
@@ -340,7 +350,7 @@ def _after_location(
 
 
 def without_there(sentence: Sentence) -> list[Paraphrase]:
-    """Return the caption without "There is" at its beginning."""
+    """Return the paraphrase that drops "There is" at the beginning of the caption; empty if the rule does not fit."""
     if sentence.lower[1] not in ("is", "are") or "there" in sentence.lower[1:]:
         return []
     phrase = noun_phrase(sentence, 2)

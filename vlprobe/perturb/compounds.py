@@ -1,12 +1,10 @@
-"""Nouns written as two or more words, which are exchanged or deleted as a whole or not at all.
+"""Compound nouns such as "tennis match". A compound is exchanged or deleted as a whole, or left unchanged.
 
-If "oven" replaced the head of "tennis match", the result would be "tennis oven"; if it replaced the modifier,
-"oven match". So a noun is extended to the left over its modifiers ("a dining area" is one noun, with
-the number and the groups of its head), and a modifier whose head is not in concepts.txt ("ski
-gear") stays unchanged.
+If "oven" replaced only the head in "tennis match", the result would be "tennis oven"; if it replaced only the
+modifier, "oven match". So a noun is extended to the left to include its modifiers ("a dining area" is one noun, with
+the number and the groups of its head), and a modifier whose head is not in concepts.txt ("ski gear") stays unchanged.
 
-Adjectives, colors and numbers are not modifiers in this sense: "a black dog" becomes "a black
-oven".
+Adjectives, colors and numbers are not modifiers in this sense: "a black dog" becomes "a black oven".
 """
 
 from collections.abc import Sequence
@@ -37,10 +35,10 @@ _NOT_A_HEAD = ("ing", "ed", "ly", "ble", "en")  # endings of words after a noun,
 
 
 def whole(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
-    """Return the nouns in a caption that can be exchanged, each with its modifiers.
+    """Find the nouns in a caption that can be exchanged, and extend each of them to include its modifiers.
 
     Args:
-        caption: Any text.
+        caption: The text of the caption.
         nouns: The nouns that `concepts.find` returns for the caption.
 
     Returns:
@@ -103,7 +101,7 @@ def _modifier(lower: Sequence[str], index: int, noun_by_end: dict[int, Noun]) ->
 
 
 def _modifies(lower: Sequence[str], following: int, noun: Noun) -> bool:
-    """Return whether a noun modifies a head that is not in concepts.txt, or that has another sense here."""
+    """Return whether a noun modifies the next word, and concepts.txt lacks that word or has another sense of it."""
     if following == len(lower):
         return False
     word, tag = lower[following], _tag(lower[following])
@@ -124,7 +122,7 @@ def _modifies(lower: Sequence[str], following: int, noun: Noun) -> bool:
 
 
 def _tag(word: str) -> int:
-    """Return a word's parts of speech, according to lexicon.txt and concepts.txt."""
+    """Return the parts of speech that lexicon.txt and concepts.txt give for a word."""
     tag = lexicon.TAGS.get(word, 0)
     if tag & lexicon.NOUN and word not in _ADJECTIVES:
         # Lexicon.txt calls a noun an adjective where it often modifies another.

@@ -1,9 +1,8 @@
-"""The things that a caption names, with their position, number and kind.
+"""Find the things that a caption names, with their position, number and kind.
 
-The words are our own, in concepts.txt, based on public facts (COCO's 80 names, the names of GRIT's
-and RoCOCO's groups). No tagger is needed: a word that could also be a verb or a color
-counts as a thing only if its neighbors leave no doubt, and is skipped otherwise. Source:
-RoCOCO, section 3.2.2 and table 1.
+The words are our own, in concepts.txt, based on public facts (COCO's 80 names, the names of GRIT's and RoCOCO's
+groups). No tagger is needed: a word that could also be a verb or a color counts as a thing only if its neighbors leave
+no doubt, and is skipped otherwise. Source: RoCOCO, section 3.2.2 and table 1.
 """
 
 from typing import Literal, NamedTuple, get_args
@@ -17,7 +16,7 @@ Form = Literal["singular", "plural", "mass", "plural-only", "quality"]
 
 
 class Concept(NamedTuple):
-    """A thing that can be inserted into a caption, or found in one."""
+    """A thing, such as "dog", that can be found in a caption or inserted into one."""
 
     lemma: str
     plural: str  # of countable things; else the lemma
@@ -27,19 +26,19 @@ class Concept(NamedTuple):
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """Return the forms that the concept has."""
+        """Grammatical forms that the concept has."""
         return {"count": ("singular", "plural"), "plural": ("plural-only",)}.get(
             self.kind,
             (self.kind,),
         )
 
     def write(self, form: Form) -> str:
-        """Return the word in a form. The form plural-only, for words without a singular, gives the plural."""
+        """Return the word for the concept in a grammatical form. For plural-only words, this is the plural."""
         return self.plural if form in ("plural", "plural-only") else self.lemma
 
 
 class Noun(NamedTuple):
-    """A lexicon word that occurs in a caption."""
+    """A lexicon word that was found in a caption, with its position and form."""
 
     start: int  # characters
     end: int
@@ -125,12 +124,12 @@ CONCEPTS = _read()
 
 
 def named(word: str) -> list[Concept]:
-    """Return the concepts that a lowercase word names in any of its forms; empty for an unknown word."""
+    """Return the concepts that a lowercase word can name, in any of its forms; empty for an unknown word."""
     return [concept for concept, _ in _READINGS.get(word, ())]
 
 
 def mentions(text: str) -> set[str]:
-    """Return the lowercase words in a text, and the lemma of every concept that the text could name."""
+    """Return the lowercase words in a caption, plus the base form of every concept that the caption may name."""
     words = [match.group().lower() for match in TOKEN.finditer(text)]
     mentioned = set(words)
     for size in range(1, _LONGEST + 1):
@@ -143,8 +142,7 @@ def mentions(text: str) -> set[str]:
 
 
 def find(caption: str) -> list[Noun]:
-    """Return the lexicon words that occur in a caption, from left to right, without overlap. The longest entry
-    wins.
+    """Find the lexicon words that occur in a caption, from left to right. If two matches overlap, the longer one wins.
 
     Skipped are idioms ("in bed", "side by side"), parts of names, words that may be a verb or a
     color in their position, and words whose number is in doubt ("the sheep").
@@ -188,7 +186,7 @@ _COLORS = frozenset(concept.lemma for concept in CONCEPTS if "color" in concept.
 
 
 class _Sentence:
-    """The tokens of a caption, with methods that infer the properties of a word from its neighbors."""
+    """A tokenized caption, with methods that infer the properties of a word from its neighbors."""
 
     def __init__(self, words: list[str]) -> None:
         self.raw = words
@@ -197,11 +195,11 @@ class _Sentence:
         self.is_title = capitals * 2 > len(words) - 1
 
     def word(self, i: int) -> str:
-        """Return the word at a position in lowercase; empty outside the caption."""
+        """Return the lowercase word at a position; empty outside of the caption."""
         return self.words[i] if 0 <= i < len(self.words) else ""
 
     def tag(self, i: int) -> int:
-        """Return a word's parts of speech; a thing in the lexicon can also be a noun."""
+        """Return a word's parts of speech from the lexicon, including noun forms from concepts.txt."""
         word = self.word(i)
         tag = lexicon.TAGS.get(word, 0)
         for _, form in _READINGS.get(word, ()):
@@ -215,11 +213,11 @@ class _Sentence:
         return tag
 
     def text(self, i: int, size: int) -> str:
-        """Return `size` words from a position, in lowercase, separated by spaces."""
+        """Return `size` lowercase words, starting at a position and separated by spaces."""
         return " ".join(self.words[i : i + size])
 
     def entry(self, i: int) -> int:
-        """Count how many tokens from a position form an entry; negative for an idiom, 0 for neither."""
+        """Return the number of tokens in the longest entry that starts here: negative for an idiom, 0 for no entry."""
         for size in range(min(_LONGEST, len(self.words) - i), 0, -1):
             text = self.text(i, size)
             if text in IDIOMS:
@@ -229,7 +227,7 @@ class _Sentence:
         return 0
 
     def readings(self, i: int, size: int) -> list[tuple[Concept, Form]]:
-        """Return the readings of an entry with `size` tokens; empty if it may be something else here."""
+        """Return the possible meanings of the entry with `size` tokens; empty if it may not name a thing here."""
         if self._is_name(i, size) or not self._is_thing(i, size):
             return []
         readings = _READINGS[self.text(i, size)]
@@ -285,14 +283,14 @@ class _Sentence:
         return bool(tag & (lexicon.ADJECTIVE | lexicon.PREPOSITION | lexicon.VERB))
 
     def _is_modifier(self, i: int, size: int) -> bool:
-        """Return whether an entry stands before a noun, an adjective, or "and" with a color, as in "and white"."""
+        """Return whether an entry modifies what follows: a noun, an adjective, or "and" with a color ("and white")."""
         tag = self.tag(i + size)
         if self.word(i + size) in ("and", ","):
             return self.word(i + size + 1) in _COLORS
         return bool(tag & (lexicon.NOUN | lexicon.ADJECTIVE)) and not tag & lexicon.PREPOSITION
 
     def _determiner(self, i: int) -> str:
-        """Return the word that opens the noun phrase around a position; empty if there is no such word."""
+        """Return the determiner or number that opens the noun phrase around a position; empty if there is none."""
         for back in range(i - 1, max(i - 6, -1), -1):
             word, tag = self.words[back], self.tag(back)
             if (
@@ -312,7 +310,7 @@ class _Sentence:
         size: int,
         readings: list[tuple[Concept, Form]],
     ) -> list[tuple[Concept, Form]]:
-        """Return the readings in the form that the neighboring words require; empty if they do not decide."""
+        """Return the readings whose form agrees with the neighboring words; empty if these do not decide the form."""
         forms = {form for _, form in readings}
         opener = self._determiner(i)
         following = self.word(i + size)

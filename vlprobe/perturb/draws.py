@@ -1,4 +1,4 @@
-"""Random draws that depend only on the seed, the item, the caption's index and the purpose."""
+"""Random draws that depend only on a seed, an item, a caption's index and a purpose, not on the order of calls."""
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def draw(seed: int, item_id: str, index: int, purpose: str) -> int:
-    """Return a whole number in [0, 2**64), uniform over purposes, captions, items and seeds."""
+    """Return a pseudorandom whole number in [0, 2**64) that depends only on the arguments."""
     key = f"{seed}\0{item_id}\0{index}\0{purpose}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(key, digest_size=8).digest(), "little")
 
@@ -30,5 +30,5 @@ def shuffled(pool: Sequence[T], number: int) -> Iterator[T]:
 
 
 def sample(pool: Sequence[T], count: int, number: int) -> list[T]:
-    """Return up to `count` members of a pool in random order, with all subsets equally likely; see `shuffled`."""
+    """Return up to `count` members of a pool in random order. All subsets are equally likely; see `shuffled`."""
     return list(islice(shuffled(pool, number), count))

@@ -1,17 +1,17 @@
-"""Custom caption edits as JSON lines, with one original caption and its edit per line.
+"""Custom caption edits as JSON lines. Each line has one original caption and one edit of it.
 
 Fields in a line:
 
     caption    the original, as in the dataset (`original` is read as well)
-    text       its edit (`edit` is read as well)
+    text       the edited caption (`edit` is read as well)
     meaning    same or different
     subtype    such as color, number, advanced, P1; this and all fields below are optional
-    maker      who made it: a person, a program, a model
-    made       when, such as 2026-11-22
+    maker      who made the edit: a person, a program, a model
+    made       when it was made, such as 2026-11-22
     item       id of the only item that the edit applies to; without it, the edit applies to all with that caption
     rule, source, target, via    as `vlprobe perturb` writes them: `via` is the paraphrase of a combined edit
 
-Other fields are not read. Every line is checked before any is used.
+Other fields are not read. All lines are checked before the first is used.
 """
 
 import json
@@ -32,7 +32,7 @@ OPTIONAL = ("subtype", "maker", "made", "item", "rule", "source", "target", "via
 
 
 class WrittenEdit(NamedTuple):
-    """One line in a file of edits."""
+    """One line in a file with custom edits."""
 
     row: int  # from 1
     caption: str
@@ -48,13 +48,13 @@ class WrittenEdit(NamedTuple):
     via: str
 
     def edit(self, kind: str, subtype: str = "") -> Edit:
-        """Build the edit for a case of the given kind. If the line has no rule, its maker is used as the rule."""
+        """Build the edit for a case with the given kind. If the line has no rule, the maker is used as the rule."""
         rule = self.rule or self.maker or "file"
         return Edit(kind, subtype or self.subtype, rule, self.source, self.target)
 
 
 class EditsFile:
-    """The edits in a file, by caption.
+    """The edits in a file, which can be looked up by caption.
 
     Args:
         name: Name of the file, for errors.
@@ -68,7 +68,7 @@ class EditsFile:
             self._by_caption.setdefault(row.caption, []).append(row)
 
     def of(self, item: Item, caption: str, meaning: str = "") -> list[WrittenEdit]:
-        """Return the edits for a caption of an item, in the order of the file; with `meaning`, only those with it."""
+        """Return the edits for an item's caption in file order; if `meaning` is given, only those with that meaning."""
         return [
             row
             for row in self._by_caption.get(caption, ())
@@ -76,11 +76,11 @@ class EditsFile:
         ]
 
     def pairs(self, item: Item, caption: str) -> Iterator[tuple[WrittenEdit, WrittenEdit]]:
-        """Pair the n-th edit of a caption that keeps the meaning with the n-th edit that changes it."""
+        """Pair the edits for a caption: the n-th that keeps the meaning with the n-th that changes it."""
         return zip(*(self.of(item, caption, meaning) for meaning in MEANINGS), strict=False)
 
     def check(self, items: Sequence[Item]) -> None:
-        """Raise InvalidInput for the first edit whose caption does not occur in any item of a dataset."""
+        """Raise InvalidInput if an edit's caption does not occur in the dataset, or in the item that the edit names."""
         ids_by_caption: dict[str, set[str]] = {}
         for item in items:
             for caption in item.captions:
@@ -108,7 +108,7 @@ def _wrong(name: str, row: int, column: str, defect: str) -> InvalidInput:
 
 
 def line(item_id: str, caption: str, text: str, edit: Edit, maker: str, made: str) -> str:
-    """Format an edit made by `vlprobe perturb` as a line of JSON, without the line break."""
+    """Format an edit as a line of JSON, as `vlprobe perturb` writes it, without the line break."""
     row = {"item": item_id, "caption": caption, "text": text, "meaning": KIND_MEANINGS[edit.kind]}
     words = {name: getattr(edit, name) for name in ("kind", "subtype", "rule", "source", "target")}
     return json.dumps(
@@ -117,7 +117,7 @@ def line(item_id: str, caption: str, text: str, edit: Edit, maker: str, made: st
 
 
 def is_lgip_form(content: bytes) -> bool:
-    """Return whether a file has LGIP's format, one picture per line, judging by its first line that is not blank."""
+    """Return whether a file is in LGIP's format (one picture per line), judging by its first nonblank line."""
     opening = content.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0]
     return b'"orig_captions"' in opening or b'"image_path"' in opening
 
@@ -183,7 +183,7 @@ def _row(number: int, text: str, name: str) -> WrittenEdit:
 
 
 def _text(record: Mapping[str, object], field: str, number: int, name: str) -> str:
-    """Return a caption or its edit, which a line can have under either of two names."""
+    """Return a caption or its edit from a line, in which the field can have either of two names."""
     value = record.get(field, record.get(SYNONYMS[field]))
     if value is None:
         raise _wrong(name, number, field, f"missing (accepted names: '{SYNONYMS[field]}')")

@@ -1,5 +1,4 @@
-"""Flips as in the paper: one word in a small vocabulary is exchanged for another, and found only
-by its spelling.
+"""Flips as in the paper: one word from a small vocabulary is exchanged for another. Words are matched only by spelling.
 
 Source: LGIP, section 3.2 and appendix A.2. The careful rule set is in strict.py.
 """
@@ -47,7 +46,7 @@ _PATTERNS = {kind: re.compile(rf"\b(?:{'|'.join(words)})\b") for kind, words in 
 
 
 class Flip(NamedTuple):
-    """An exchange of one word for another, and the resulting caption."""
+    """A caption in which one word was exchanged for another, and the two words."""
 
     type: str  # color, number or object
     text: str
@@ -58,8 +57,8 @@ class Flip(NamedTuple):
 
 
 def literal(caption: str, item_id: str, index: int, seed: int) -> list[Flip]:
-    """Return at most one flip per type: the leftmost vocabulary word, case-sensitive, is replaced by another,
-    drawn uniformly.
+    """Make at most one flip per type: replace the leftmost vocabulary word (case-sensitive) with another word, drawn
+    uniformly.
 
     Nothing else changes: articles, plurals and idioms are ignored. Unlike the paper's single
     random.Random(42), the draw depends only on the caption, so the order of a dataset does not
@@ -83,13 +82,13 @@ def literal(caption: str, item_id: str, index: int, seed: int) -> list[Flip]:
 
 
 def literal_again(paraphrase: str, flip: Flip) -> str | None:
-    """Apply a flip to a paraphrase by exchanging the first occurrence of its source word. Return None if the word does
-    not occur.
+    """Apply a flip to a paraphrase by replacing the first occurrence of the flip's source word. Return None if the
+    paraphrase does not contain the word.
     """
     match = re.search(rf"\b{re.escape(flip.source)}\b", paraphrase)
     return substituted(paraphrase, match.start(), flip.source, flip.target) if match else None
 
 
 def substituted(text: str, i: int, source: str, target: str) -> str:
-    """Return a text with the source word at a position replaced."""
+    """Return the text with the source word at index `i` replaced by the target."""
     return text[:i] + target + text[i + len(source) :]

@@ -1,8 +1,7 @@
-"""Grammar for rewriting captions: noun phrases, prepositional phrases, and whether a
-finite verb follows.
+"""Grammar for rewriting captions: find noun phrases, prepositional phrases and main verbs.
 
-Every function returns None or False unless it understands all words involved; the rules then leave
-the caption unchanged.
+Every function returns None or False unless it understands all words involved. The rules then leave the caption
+unchanged.
 """
 
 import re
@@ -62,7 +61,7 @@ LOCATIVE = word_list("grammar.locative")
 
 
 class Phrase(NamedTuple):
-    """A noun phrase with the tokens start to end (exclusive)."""
+    """A noun phrase: the tokens from `start` up to, but not including, `end`."""
 
     start: int
     end: int
@@ -75,10 +74,10 @@ class Phrase(NamedTuple):
 
 
 class Sentence:
-    """A caption with the parts of speech of its words, cut before the final full stop.
+    """A caption and the parts of speech of its words, without the final full stop.
 
-    `lower` and `bits` end in blanks, so that no check is needed to look a few words ahead, or one back from the
-    first.
+    `lower` and `bits` end in blanks, so that rules can look a few words ahead, or one word back from the first, without
+    a check.
     """
 
     def __init__(self, reading: Reading) -> None:
@@ -92,13 +91,13 @@ class Sentence:
 
 
 def noun_phrase(sentence: Sentence, i: int, of: bool = True) -> Phrase | None:
-    """Return the noun phrase that starts at a token, with its "of" phrase; None unless all of it is
+    """Parse the noun phrase that starts at a token, including any "of" phrase. Return None unless every word of it is
     understood.
 
     Args:
         sentence: The caption.
         i: The index of the first token.
-        of: Whether an "of" phrase may belong to it; if not, a noun followed by "of" gives None.
+        of: Whether an "of" phrase is allowed. If not, the result is None if "of" follows the noun.
     """
     kinds, nominal, lower = 0, i, sentence.lower
     if lower[i] in _OPENING or sentence.bits[i] & NUMBER or lower[i].isdigit():
@@ -121,11 +120,10 @@ def noun_phrase(sentence: Sentence, i: int, of: bool = True) -> Phrase | None:
 
 
 def _determiner(sentence: Sentence, i: int) -> tuple[int, int] | None:
-    """Return the kinds (bits) of the article, quantifier and number that start at a token, and the index of the token
-    after them.
+    """Parse the article, quantifier and number that start at a token. Return their kinds (bits), and the index of the
+    token after them.
 
-    None if they do not open a noun phrase that is understood: "a lot" without "of", "all the", "both
-    of".
+    Return None if they do not open a noun phrase that is understood: "a lot" without "of", "all the", "both of".
     """
     lower = sentence.lower
     kinds, following = _DETERMINERS.get(lower[i], 0), lower[i + 1]
@@ -151,7 +149,7 @@ def _determiner(sentence: Sentence, i: int) -> tuple[int, int] | None:
 
 
 def _up_to_head(sentence: Sentence, start: int, head: int, kinds: int) -> Phrase | None:
-    """Return the phrase from its determiner, which has the given kinds, to its head; None if they disagree."""
+    """Build the phrase from its determiner, whose kinds are given, to its head; None if they do not agree."""
     noun, bits = sentence.lower[head], sentence.bits[head]
     if noun in _META or (kinds & INDEFINITE and not bits & SINGULAR):
         return None
@@ -167,7 +165,7 @@ def _up_to_head(sentence: Sentence, start: int, head: int, kinds: int) -> Phrase
 
 
 def _possessed(sentence: Sentence, possessor: Phrase) -> Phrase | None:
-    """Return the phrase after a possessive ("a man's hat"), with the possessor's determiner."""
+    """Return the phrase that includes a possessive, such as "a man's hat". It takes the determiner of the possessor."""
     phrase = noun_phrase(sentence, possessor.end + 1)
     if phrase is None or (not phrase.bare and phrase.definite):
         return None
@@ -175,7 +173,7 @@ def _possessed(sentence: Sentence, possessor: Phrase) -> Phrase | None:
 
 
 def _with_of_phrase(sentence: Sentence, phrase: Phrase) -> Phrase | None:
-    """Return a phrase with its "of" phrase. The members of "a group of men" are the men."""
+    """Extend a phrase to include its "of" phrase; None if that is not understood. "A group of men" counts as men."""
     complement = noun_phrase(sentence, phrase.end + 1)
     if complement is None or (complement.bare and phrase.head not in ("slice", "piece")):
         return None
@@ -189,7 +187,7 @@ def _with_of_phrase(sentence: Sentence, phrase: Phrase) -> Phrase | None:
 
 
 def _nouns(sentence: Sentence, i: int) -> int | None:
-    """Return the index of the head in the adjectives and nouns that start at a token; None if there is no noun."""
+    """Return the index of the head among the adjectives and nouns that start at a token; None if there is no noun."""
     head, previous, tags = None, 0, sentence.bits
     stop = i + 7
     while i < stop:  # the blanks after the caption end the phrase
@@ -208,7 +206,7 @@ def _nouns(sentence: Sentence, i: int) -> int | None:
 
 
 def _ends_at(bits: int, previous: int, following: int) -> bool:
-    """Return whether a noun phrase ends before a word: after a noun, a word that can be a verb is one."""
+    """Return whether a noun phrase ends before the next word, given the parts of speech of the surrounding words."""
     if previous & PLURAL and not previous & SINGULAR:
         return True
     if bits & ING:
@@ -221,8 +219,8 @@ def _ends_at(bits: int, previous: int, following: int) -> bool:
 
 
 def _is_modifier(sentence: Sentence, i: int, previous: int, headless: bool) -> bool:
-    """Return whether a word that is not an adjective can modify a noun; `headless` means that no noun
-    precedes it in the phrase.
+    """Return whether a word that is not an adjective can modify a noun. `headless` means that the phrase has no noun
+    before the word.
     """
     bits, following = sentence.bits[i], sentence.bits[i + 1]
     if headless and bits & (ING | PARTICIPLE) and following & NOUN:
@@ -243,7 +241,11 @@ def _is_adjective(bits: int) -> bool:
 
 
 def prepositional_phrase(sentence: Sentence, i: int) -> tuple[int, Phrase] | None:
-    """Return the end of the preposition(s) that start at a token, and the noun phrase after them."""
+    """Parse the prepositional phrase that starts at a token; None if there is none.
+
+    Returns:
+        The index of the token after the preposition, and the noun phrase.
+    """
     lower = sentence.lower
     if lower[i] == "next" and lower[i + 1] == "to":
         end = i + 2
@@ -258,7 +260,7 @@ def prepositional_phrase(sentence: Sentence, i: int) -> tuple[int, Phrase] | Non
 
 
 def no_finite_verb(sentence: Sentence, i: int) -> bool:
-    """Return whether a caption has no main verb from a token on; a subordinate clause may have one."""
+    """Return whether a caption has no main verb from a token on. Verbs in subordinate clauses do not count."""
     clauses = 0
     previous = sentence.bits[i - 1]
     for index in range(i, sentence.size):
@@ -276,7 +278,7 @@ def no_finite_verb(sentence: Sentence, i: int) -> bool:
 
 
 def _is_finite(sentence: Sentence, i: int, left: int) -> bool:
-    """Return whether a word is, or may be, a main verb; `left` has the parts of speech of the previous word."""
+    """Return whether a word is or may be a main verb, given the parts of speech (`left`) of the previous word."""
     word, bits, previous = sentence.lower[i], sentence.bits[i], sentence.lower[i - 1]
     if word in _FINITE:
         return True
@@ -297,12 +299,12 @@ def _is_finite(sentence: Sentence, i: int, left: int) -> bool:
 
 
 def can_lower(sentence: Sentence) -> bool:
-    """Return whether a caption's first word may lose its capital inside a sentence."""
+    """Return whether the first word of a caption can be written in lowercase, because it is not a name."""
     return bool(sentence.bits[0]) and not sentence.bits[0] & NAME
 
 
 def is_verb_ing(sentence: Sentence, i: int) -> bool:
-    """Return whether a token is a participle that describes the action of the noun before it."""
+    """Return whether a token is an -ing form that says what the noun before it does, as in "a man riding a horse"."""
     bits = sentence.bits[i]
     if not bits & ING or sentence.lower[i] in ("including", "being") or bits & PREPOSITION:
         return False
@@ -315,7 +317,7 @@ def is_verb_ing(sentence: Sentence, i: int) -> bool:
 
 
 def has_verb(sentence: Sentence, i: int) -> bool:
-    """Return whether any word from a token on is a verb form that is not also a noun."""
+    """Return whether any word from a token on is a verb form that cannot also be a noun."""
     return any(
         bits & AUXILIARY
         or (bits & (ING | VERB) and not bits & NOUN and not bits & ADVERB)

@@ -1,6 +1,6 @@
-"""Half-truths: a short true caption, and the same caption with one additional detail that is wrong.
+"""Half-truths: pairs of a short true caption and a longer caption that adds one wrong detail.
 
-The rules take a caption with a detail, make the detail wrong, and cut it off for the short caption:
+The rules take a caption with a detail. They make the detail wrong for the long caption, and drop it for the short one:
 
     object     "A dog on a bench."        short "A dog."            wrong "A dog on a horse."
     attribute  "A red bus on a street."   short "A bus on a street." wrong "A blue bus on a street."
@@ -31,7 +31,7 @@ _INCOMPLETE = word_list("half_truths.incomplete")
 
 
 class HalfTruth(NamedTuple):
-    """A short true caption, the longer wrong caption, and the edit that made the detail wrong."""
+    """A short true caption, a longer wrong caption, and the edit that made the detail wrong."""
 
     short: str
     text: str
@@ -45,7 +45,7 @@ def half_truths(
 
     Args:
         captions: All captions of the image.
-        item_id: Id of the image; with the seed and the caption's index it decides what is drawn.
+        item_id: Id of the image. With the seed and the caption's index, it determines the random draws.
         seed: Seed of the run.
 
     Returns:
@@ -78,7 +78,7 @@ def half_truths(
 
 
 def _attribute(sentence: Sentence, flips: Sequence[tuple[str, Edit]]) -> HalfTruth | None:
-    """Make a half-truth from the caption without its color, and the caption with a wrong color."""
+    """Make a half-truth about a color: the short caption omits the color, and the wrong caption has another color."""
     for text, edit in flips:
         if edit.subtype != "color":
             continue
@@ -95,7 +95,7 @@ def _attribute(sentence: Sentence, flips: Sequence[tuple[str, Edit]]) -> HalfTru
 
 
 def _object(sentence: Sentence, text: str, edit: Edit) -> HalfTruth | None:
-    """Make a half-truth that ends before the preposition in front of an exchanged thing."""
+    """Make a half-truth about a thing: the short caption ends before the preposition in front of the thing."""
     i = _first_difference(sentence, text, edit.source)
     if i is None:
         return None
@@ -113,7 +113,7 @@ def _object(sentence: Sentence, text: str, edit: Edit) -> HalfTruth | None:
 def _relation(
     sentence: Sentence, text: str, rule: str, source: str, target: str
 ) -> HalfTruth | None:
-    """Make a half-truth that ends before an exchanged relation."""
+    """Make a half-truth about a relation: the short caption ends before the relation that was exchanged."""
     i = _first_difference(sentence, text, source)
     short = None if i is None or sentence.size - i > MOST_WORDS else _start(sentence, i)
     return HalfTruth(short, text, _edit("relation", source, target)) if short else None
@@ -124,7 +124,7 @@ def _edit(subtype: str, source: str, target: str) -> Edit:
 
 
 def _first_difference(sentence: Sentence, text: str, source: str) -> int | None:
-    """Return the index of the first token in `source` if the caption and the text diverge there, otherwise None."""
+    """Return the index of the token where the caption and the text diverge; None unless that token begins `source`."""
     first = source.lower().split(" ")[0]
     others = Reading(text).lower
     for i, word in enumerate(sentence.lower[: sentence.size]):
@@ -147,7 +147,7 @@ def _start(sentence: Sentence, end: int) -> str | None:
 
 
 def _written(sentence: Sentence, tokens: Sequence[str]) -> str:
-    """Join the tokens to a sentence, with the capital and the full stop of the caption."""
+    """Join tokens to a sentence, with a capital and a full stop if the caption has them."""
     text = " ".join(tokens).replace(" ,", ",").replace(" 's", "'s").replace(" ’s", "’s")
     if sentence.reading.text[:1].isupper():
         text = text[:1].upper() + text[1:]

@@ -1,5 +1,5 @@
-"""Color, number and object words that must not be flipped, because they belong to names, idioms or compounds, or name
-a fruit.
+"""Rules for color, number and object words that must not be flipped, because they are part of a name, idiom or
+compound, or name a fruit.
 """
 
 from vlprobe.perturb.flips import VOCABULARY
@@ -32,7 +32,7 @@ _NOT_ORANGE = word_list("idioms.not-orange")
 
 
 def bad_color(lower: list[str], i: int, source: str) -> str:
-    """Return the reason why a color word must stay unchanged; empty if it is the color of a thing."""
+    """Return the reason why a color word must not be changed; empty if it is the color of a thing."""
     previous = lower[i - 1] if i else ""
     following = lower[i + 1] if i + 1 < len(lower) else ""
     is_name = following in _AFTER_COLOR.get(source, ()) or "-" in (previous, following)
@@ -87,7 +87,7 @@ _BEFORE_ONE = word_list("idioms.before-one") | {""}
 
 
 def bad_number(lower: list[str], i: int) -> str:
-    """Return the reason why a number must stay unchanged; empty if it counts what follows."""
+    """Return the reason why a number must not be changed; empty if it counts the things that follow."""
     previous = lower[i - 1] if i else ""
     following = lower[i + 1] if i + 1 < len(lower) else ""
     if lower[i] == "one":
@@ -108,7 +108,7 @@ def bad_number(lower: list[str], i: int) -> str:
 
 
 def _is_shared_out(later: list[str]) -> bool:
-    """Return whether the counted things are named one by one later, as in "one black and the other white"."""
+    """Return whether the counted things are described one by one later, as in "one black and the other white"."""
     for index, word in enumerate(later):
         previous = later[index - 1] if index else ""
         following = later[index + 1] if index + 1 < len(later) else ""
@@ -146,12 +146,12 @@ _OBJECTS = words("dog cat horse car bus train bird boat bicycle truck")
 
 
 def same_class_only(lower: list[str], i: int) -> bool:
-    """Return whether the previous word names a kind of animal or vehicle, so that only the same class fits."""
+    """Return whether the word before a noun, such as "passenger" or "stray", only suits nouns of the same class."""
     return i > 0 and lower[i - 1] in _MODIFIERS
 
 
 def fits(lower: list[str], i: int, word: str) -> bool:
-    """Return whether a word fits after the previous one: "light black" and "black person" (a race) do not."""
+    """Return whether a new word fits after the previous one. "Light black" and "black person" (a race) do not."""
     previous = lower[i - 1] if i else ""
     if word in ("black", "white"):
         return previous not in ("light", "dark", "pale", "bright", "deep")
@@ -159,7 +159,7 @@ def fits(lower: list[str], i: int, word: str) -> bool:
 
 
 def bad_object(lower: list[str], i: int, source: str, plural: bool) -> str:
-    """Return the reason why a noun must stay unchanged; empty if it names the thing itself."""
+    """Return the reason why a noun must not be changed; empty if it names the thing itself."""
     previous = lower[i - 1] if i else ""
     following = lower[i + 1] if i + 1 < len(lower) else ""
     if previous == "to" and not plural:

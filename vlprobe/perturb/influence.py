@@ -1,7 +1,7 @@
-"""The influence of each word in a caption, and of each part of a picture, on the embedding.
+"""Measure how much each word in a caption, and each part of a picture, influences the embedding.
 
-Source: RoCOCO, equation 1 (words), figure 8 (parts of a picture), appendix A and figure 11
-(agreement between encoders).
+Source: RoCOCO, equation 1 (words), figure 8 (parts of a picture), appendix A and figure 11 (agreement between
+encoders).
 """
 
 import math
@@ -25,12 +25,12 @@ Scores = Mapping[int, Sequence[float]]
 
 
 def word_spans(caption: str) -> list[Span]:
-    """Return the start and end of every word in a caption, without punctuation (figure 7 colors them all)."""
+    """Return the start and end of every word in a caption, without punctuation. Figure 7 colors every word."""
     return [token.span() for token in TOKEN.finditer(caption) if token.group()[0].isalnum()]
 
 
 def without(caption: str, start: int, end: int) -> str:
-    """Return a caption without the characters from start to end. Blanks are closed, and the first capital is kept."""
+    """Delete the characters from start to end in a caption. The gap is closed, and an initial capital is kept."""
     left, right = caption[:start], caption[end:]
     if right[:2] in ("'s", "’s"):
         right = right[2:]
@@ -118,10 +118,11 @@ def _votes(scores: Scores, highest: bool) -> Counter[int]:
 
 
 def elected(scores: Scores, highest: bool = False) -> list[int]:
-    """Return the words that most encoders find the least influential (or the most influential); several if there is a
-    tie.
+    """Return the words that the most encoders find least influential or, with `highest`, most influential. There are
+    several if votes are tied.
 
-    An encoder with equal scores votes for each of them; one with no finite score does not vote.
+    If several words have the same score, the encoder votes for each of them. An encoder without a finite score does not
+    vote.
 
     Returns:
         Start positions of the words; empty if no encoder voted.
@@ -132,10 +133,10 @@ def elected(scores: Scores, highest: bool = False) -> list[int]:
 
 
 def agreement(scores: Iterable[Scores]) -> dict[int, int]:
-    """Count the captions by the number of encoders that name the same word as least influential (figure
-    11a): encoders -> captions.
+    """Count captions by the number of encoders that agree on the least influential word (figure 11a).
 
-    A caption without a vote is left out.
+    Returns:
+        Number of captions, by number of encoders. Captions without a vote are left out.
     """
     captions_by_votes = Counter(
         max(_votes(caption, highest=False).values(), default=0) for caption in scores
@@ -144,8 +145,7 @@ def agreement(scores: Iterable[Scores]) -> dict[int, int]:
 
 
 def agreement_by_chance(n_words: int, n_encoders: int) -> dict[int, float]:
-    """Compute the distribution of the highest number of votes if each encoder selects a word at random: votes ->
-    probability.
+    """Compute the probability of each number of votes for the winning word, if every encoder votes at random.
 
     Args:
         n_words: Number of words to choose from, 1 or more.
@@ -177,14 +177,14 @@ def agreement_by_chance(n_words: int, n_encoders: int) -> dict[int, float]:
 
 
 def source_words(edits: Iterable[Edit]) -> dict[str, int]:
-    """Count how often each word was removed from a caption, most frequent first (figure 11b)."""
+    """Count how often each word was removed from a caption; the most frequent word comes first (figure 11b)."""
     return dict(
         Counter(word for edit in edits for word in edit.source.lower().split(", ")).most_common(),
     )
 
 
 def grid_cells(size: tuple[int, int], grid: int = 4) -> list[Box]:
-    """Return the cells of a grid over a picture with the given width and height, row by row.
+    """Divide a picture of the given width and height into grid * grid cells, and return the cells row by row.
 
     Raises:
         InvalidInput: the picture has fewer pixels per side than cells.
@@ -212,11 +212,11 @@ def without_cell(image: Image.Image, cell: Box) -> Image.Image:
 
 
 def occlusion_map(image: Image.Image, encode_images: EncodeImages, grid: int = 4) -> np.ndarray:
-    """Compute the cosine similarity between a picture's embedding and its embedding with one grid cell blacked out. A
-    low value marks a part that the model uses.
+    """For each grid cell, compute the cosine similarity between a picture's embedding and its embedding with the cell
+    blacked out. A low value marks a part that the model uses.
 
-    The paper masks each part "to zeros"; here the zeros are pixels, so the cell is black, before
-    any normalization.
+    The paper masks each part "to zeros"; here the pixels are set to zero before any
+    normalization, so the cell is black.
 
     Args:
         image: RGB.

@@ -32,7 +32,7 @@ _PROMPTS = tomllib.loads(read_resource("instructions.toml"))
 
 
 class EditKind(NamedTuple):
-    """One kind of edit that a language model can be asked to write."""
+    """A kind of edit that a language model can be asked to write, with its instructions."""
 
     name: str  # the name that users choose
     meaning: str  # same or different
@@ -63,9 +63,9 @@ CHOICES = (*GROUPS, NEGATIVE, *KINDS)
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the kinds of edit for a list of names, without duplicates.
+    """Expand a list of names and groups into kinds of edit, without duplicates.
 
-    NEGATIVE is kept, because each caption draws its own kind. Raises NotFound for an unknown name.
+    NEGATIVE is not expanded, because a kind is drawn for each caption. Raises NotFound for an unknown name.
     """
     kinds: dict[str, None] = {}
     for name in names:
@@ -79,7 +79,7 @@ def chosen(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def kind_of(name: str, caption: str, seed: int, number: int) -> EditKind:
-    """Look up a kind of edit by name. For NEGATIVE, draw a kind that depends on the caption and the number."""
+    """Look up a kind of edit by name. For NEGATIVE, the kind is drawn from the caption, the seed and the number."""
     if name == NEGATIVE:
         start = draw(seed, caption, 0, NEGATIVE)
         return NEGATIVES[(start + number) % len(NEGATIVES)]
@@ -87,7 +87,7 @@ def kind_of(name: str, caption: str, seed: int, number: int) -> EditKind:
 
 
 def request(kind: EditKind, caption: str) -> list[Message]:
-    """Build the messages that request an edit of a caption."""
+    """Build the chat messages that ask a language model for an edit of a caption."""
     rules = (
         *kind.rules,
         *_PROMPTS["every"],
@@ -103,7 +103,7 @@ def request(kind: EditKind, caption: str) -> list[Message]:
 
 
 def again(messages: Sequence[Message], reply: str, defect: str) -> list[Message]:
-    """Extend the messages with a rejected reply and the reason for rejecting it."""
+    """Append a rejected reply, and the reason why it was rejected, to the chat messages, to ask for another edit."""
     return [
         *messages,
         {"role": "assistant", "content": reply},
@@ -115,8 +115,8 @@ def again(messages: Sequence[Message], reply: str, defect: str) -> list[Message]
 
 
 def question(caption: str, edit: str) -> list[Message]:
-    """Build the messages that ask whether an edit has the same meaning as its caption, without revealing the intent of
-    the edit.
+    """Build the chat messages that ask whether a caption and an edit have the same meaning. They do not reveal which
+    answer is intended.
 
     Source: VISLA, section 3.2 and figure 5, has a model judge a caption in a separate question.
     """
@@ -172,7 +172,7 @@ NO_VERDICT = "whether it means the same was not answered with one word"
 
 
 def text_of(reply: str) -> str:
-    """Extract the caption from a reply: without thoughts, blanks and quotation marks around it.
+    """Extract the caption from a reply. Thoughts, blanks and quotation marks around it are removed.
 
     >>> text_of(' "A red bus." '), text_of("<think>a bus?</think>A red bus.")
     ('A red bus.', 'A red bus.')
@@ -187,7 +187,7 @@ def text_of(reply: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return only the words of a text, in lowercase. Texts with equal words count as equal."""
+    """Reduce text to its lowercase words. Two edits with the same words count as equal."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
@@ -200,15 +200,15 @@ def defect(
     earlier: Collection[str] = (),
     true_captions: Collection[str] = (),
 ) -> str:
-    """Return the reason why a text cannot be used as an edit of a caption, or "" if no rule forbids it.
+    """Return the reason why a reply cannot be used as an edit of a caption, or "" if no rule forbids it.
 
     Args:
-        text: The text, as returned by `text_of`.
+        text: The reply's text, as returned by `text_of`.
         caption: The original caption.
         kind: The requested kind of edit.
         is_cut: Whether the model was stopped before it finished.
-        earlier: Edits that the caption already has, as returned by `plain`.
-        true_captions: All captions of the pictures that have this caption, as returned by `plain`.
+        earlier: Existing edits of the caption, each normalized by `plain`.
+        true_captions: All captions of the pictures that have this caption, each normalized by `plain`.
     """
     words = plain(text)
     problems = (
@@ -233,7 +233,7 @@ def defect(
 
 
 def judged_defect(reply: str, kind: EditKind) -> str:
-    """Return the reason why the model's judgment of the meaning rejects an edit, or "" if the judgment agrees.
+    """Return the reason why the model's judgment of the meaning rejects an edit, or "" if it accepts the edit.
 
     >>> from vlprobe.perturb.instructions import KINDS
     >>> judged_defect("Same.", KINDS["P1"]), judged_defect("same or different?", KINDS["P1"]) == NO_VERDICT

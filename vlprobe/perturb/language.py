@@ -1,13 +1,13 @@
-"""Detection of captions that are not in English, because all edits here follow English grammar and English templates.
+"""Detect captions that are not in English, because all edits follow English grammar and use English templates.
 
-A caption is not English if most of its letters belong to another script than Latin, or if a
-naive Bayes model over character n-grams (py3langid; 97 languages, its weights are in the package)
-finds another language at least `TIMES` as likely as English. Latin captions with fewer than
-`FEWEST_WORDS` words are too short to judge. They are edited as English, and those that
-the model classifies as foreign and that have no English word known to the edits are reported (`is_doubtful`).
+A caption counts as foreign if most of its letters belong to another script than Latin, or if a naive Bayes model over
+character n-grams (py3langid; 97 languages, its weights are in the package) finds another language at least `TIMES` as
+likely as English. Latin captions with fewer than `FEWEST_WORDS` words are too short to judge and are edited as
+English. They are reported as doubtful (`is_doubtful`) if the model classifies them as foreign and they have no
+English word known to the edits.
 
-Measured: of 26,426 COCO captions, 1 is mistaken for another language; of 82 captions in 14 languages,
-all are detected. Of 4,000 beginnings of COCO's and SugarCrepe's captions, two or three words each, none is doubtful;
+Measured: of 26,426 COCO captions, 1 is mistaken for another language; of 82 captions in 14 languages, all are
+detected. Of 4,000 beginnings of COCO's and SugarCrepe's captions, two or three words each, none is doubtful;
 of 23 short captions in six languages, 19 are.
 """
 
@@ -39,8 +39,8 @@ _KEEP_BELOW = 20_000  # captions of a check after which the model's 75 MiB stay 
 
 
 def foreign_captions(captions: Collection[str]) -> set[str]:
-    """Return the captions for which `is_foreign` is true. The model is loaded once per process,
-    when a caption first needs it. After many captions it is released, since the run that follows needs the memory.
+    """Return the captions for which `is_foreign` is true. The model is loaded when a caption first needs it. After many
+    captions it is released, because the run that follows needs the memory.
     """
     foreign = set(filter(is_foreign, captions))
     if len(captions) >= _KEEP_BELOW:

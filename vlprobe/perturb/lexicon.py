@@ -1,8 +1,6 @@
-"""The words that caption edits understand, read once from lexicon.txt, with their parts of speech,
-plural and verb forms.
+"""The words that caption edits understand, with their parts of speech, plurals and verb forms, from lexicon.txt.
 
-A word can have several parts of speech ("walk" is a noun and a verb), so they are stored as a
-set of bits.
+A word can have several parts of speech ("walk" is a noun and a verb), so they are stored as a set of bits.
 """
 
 from typing import NamedTuple
@@ -33,7 +31,7 @@ NUMBERS = (
 
 
 class Verb(NamedTuple):
-    """The five forms of a verb."""
+    """A verb in its five forms."""
 
     base: str
     present: str
@@ -43,7 +41,7 @@ class Verb(NamedTuple):
 
 
 def plural_of(noun: str) -> str:
-    """Return the regular plural of an English noun, based only on its spelling."""
+    """Form the regular plural of an English noun, judging only by its spelling."""
     if noun.endswith(("s", "x", "z", "ch", "sh")):
         return noun + "es"
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
@@ -52,7 +50,7 @@ def plural_of(noun: str) -> str:
 
 
 def regular(base: str) -> Verb:
-    """Return the forms of a regular verb, based only on its spelling. The last consonant is never doubled."""
+    """Form all forms of a regular verb, judging only by its spelling. The last consonant is never doubled."""
     stem = base[:-1] if base.endswith("e") else base
     past = base[:-1] + "ied" if base.endswith("y") and base[-2] not in "aeiou" else stem + "ed"
     ing = base + "ing" if base.endswith(("ee", "ye", "oe")) else stem + "ing"

@@ -1,5 +1,4 @@
-"""LGIP's edits for the captions of one image: paraphrases that keep the meaning, flips that break
-it, and both combined.
+"""LGIP's edits for the captions of an image: paraphrases that keep the meaning, flips that change it, and combinations.
 
 Source: LGIP, section 3.2 and appendix A. The kinds in `perturb.kinds` are not part of LGIP; a run has them only if
 you select them.
@@ -33,7 +32,7 @@ PARAPHRASES_PER_FLIP = 3  # number of paraphrases of a caption combined with eac
 
 @dataclass(frozen=True, slots=True)
 class CaptionEdits:
-    """Edits for the captions of one image."""
+    """Edits for all captions of one image, and counts of the edits that were left out."""
 
     edits: tuple[tuple[tuple[str, Edit], ...], ...]  # per caption: text and edit
     dropped: Mapping[str, int]  # counts of omitted edits by reason
@@ -42,7 +41,7 @@ class CaptionEdits:
 def in_english(
     captions: Sequence[str], caption_edits: CaptionEdits, foreign: Collection[str]
 ) -> CaptionEdits:
-    """Remove the edits of captions that are not in English, and count these captions as dropped."""
+    """Remove the edits for captions that are not in English, and count these captions as dropped."""
     of_english = tuple(
         () if caption in foreign else edits
         for caption, edits in zip(captions, caption_edits.edits, strict=True)
@@ -64,18 +63,18 @@ def edits(
     tag: str = "rule",
     words: substitution.Vocabulary | None = None,
 ) -> CaptionEdits:
-    """Edit the captions of one image, and use all of them to reject flips that stay true of the image.
+    """Edit all captions of one image. Flips that are still true of the image, judging by its captions, are rejected.
 
     The rule set `strict` keeps every edit grammatical and every flip false as far as the image's captions
-    tell. Up to half of the `k_same` paraphrases are advanced ones, so that they are not crowded out by the templates,
-    which every caption has. The rule set `paper` flips literally, wraps the raw caption,
+    tell. Up to half of the `k_same` paraphrases are advanced ones, so that the templates, which fit every
+    caption, do not crowd them out. The rule set `paper` flips literally, wraps the raw caption,
     adds discourse markers to the advanced paraphrases, and draws uniformly over all unique
-    paraphrases. A combined edit is a paraphrase that is flipped in the same way as the caption itself: up to three
-    paraphrases, drawn from the kept ones, for each kept flip. In `strict` the flip is applied to the word
+    paraphrases. A combined edit applies a kept flip to a kept paraphrase. Each flip is combined with up to three
+    paraphrases, drawn at random. In `strict` the flip is applied to the word
     that was flipped in the caption; in `paper`, to its first occurrence in the paraphrase.
 
-    The draws depend only on (seed, item id, caption index, purpose) in both rule sets, because the
-    paper's single sequential random.Random(42) makes every draw depend on the order of the dataset.
+    The draws depend only on (seed, item id, caption index, purpose) in both rule sets. The
+    paper instead uses a single sequential random.Random(42), with which every draw depends on the order of the dataset.
 
     Args:
         captions: All captions of the image.
@@ -179,7 +178,7 @@ def _checked(
 
 
 def capped(pool: list, cap: int, number: int, dropped: Counter[str], kind: str) -> list:
-    """Return the whole pool or, if it has more than `cap` members, a random sample, and count the omitted members."""
+    """Limit a pool to `cap` members by drawing a random sample, and count the members that are left out."""
     if len(pool) <= cap:
         return pool
     dropped[f"{kind}, over the cap"] += len(pool) - cap
@@ -231,8 +230,8 @@ def _flip_things(
     seed: int,
     dropped: Counter[str],
 ) -> list[Flip | None]:
-    """Exchange one noun in each caption for a vocabulary word. A caption with a negation gets no exchange, because the
-    new word could be true.
+    """Exchange one noun in each caption for a vocabulary word. A caption with a negation is left unchanged, because it
+    could be true with the new word, too.
     """
     captions = [reading.text for reading in readings]
     altered, reasons = substitution.alter(captions, item_id, "rand-voca", seed=seed, words=words)

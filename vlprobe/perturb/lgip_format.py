@@ -1,9 +1,9 @@
-"""LGIP's JSON lines format, with one image per line: written for other tools, and read from any source.
+"""Read and write LGIP's JSON lines format, which has one image per line.
 
-Fields: image_path, orig_captions, same_caps, diff_caps, diff_caps_color, diff_caps_number,
-diff_caps_object and combined_caps. All but the first two map the index of a caption, as a string,
-to a list whose items are strings or objects with "text" and "flip_type". Wrong captions of the kinds in
-`perturb.kinds` are only in diff_caps, with their kind as flip_type.
+Fields: image_path, orig_captions, same_caps, diff_caps, diff_caps_color, diff_caps_number, diff_caps_object and
+combined_caps. All but the first two map the index of a caption, as a string, to a list whose items are strings or
+objects with "text" and "flip_type". Wrong captions of the kinds in `perturb.kinds` are only in diff_caps, with their
+kind as flip_type.
 
 Source: LGIP, appendix A.2, output fields.
 """
@@ -23,7 +23,7 @@ FLIP_TYPES = (*TYPES, *LIES)
 
 
 class ImageEdits(NamedTuple):
-    """One line: an image, its captions, and the edits for each caption."""
+    """One line in LGIP's format: an image, its captions, and the edits for each caption."""
 
     image_path: str
     captions: tuple[str, ...]
@@ -31,7 +31,7 @@ class ImageEdits(NamedTuple):
 
 
 def line(image_path: str, captions: Sequence[str], edits: CaptionEdits) -> str:
-    """Format one image as a line of JSON, without the line break."""
+    """Format an image, its captions and their edits as a line of JSON, without the line break."""
     record: dict[str, object] = {"image_path": image_path, "orig_captions": list(captions)}
     fields = ("same_caps", "diff_caps", *(f"diff_caps_{kind}" for kind in TYPES), "combined_caps")
     lists: dict[str, dict[str, list]] = {
@@ -53,9 +53,9 @@ def line(image_path: str, captions: Sequence[str], edits: CaptionEdits) -> str:
 
 
 def read(lines: Iterable[str], name: str) -> Iterator[ImageEdits]:
-    """Read the images in a file with LGIP's format; blank lines are skipped.
+    """Read a file in LGIP's format, and yield one entry per image. Blank lines are skipped.
 
-    Paraphrases are tagged by the paper's marker test, since the format does not name the
+    Paraphrases are tagged as simple or advanced by the paper's marker test, since the format does not contain the
     rule. A flip without a flip_type takes the type of the diff_caps_* list that contains it.
 
     Args:
@@ -131,7 +131,7 @@ def _items(record: dict, field: str, n_captions: int, where: str) -> Iterator[tu
 
 
 def _text_and_type(item: object) -> tuple[str, str] | None:
-    """Return the text and flip type of an entry, which is a string or an object; None if it is neither."""
+    """Return the text and flip type of a list entry, which is a string or an object; None if it is neither."""
     if isinstance(item, str):
         return item, ""
     if not isinstance(item, dict):

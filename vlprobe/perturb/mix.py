@@ -1,9 +1,8 @@
-"""Pictures that keep part of their content and take the rest from another picture: blended with it, or
-with a patch from it.
+"""Picture edits that take part of the content from another picture, by blending the two or by inserting a patch.
 
-Our boxes lie fully inside the picture and are drawn separately for each picture, as the paper says.
-RoCOCO's released code squashes pictures to 384 x 384, draws one box for 64 pictures, allows it to be clipped and
-leaves some pictures unmixed; vlprobe does not reproduce these steps. Source: RoCOCO, section 3.3.
+Our boxes lie fully inside the picture and are drawn separately for each picture, as the paper says. RoCOCO's released
+code squashes pictures to 384 x 384, draws one box for 64 pictures, allows it to be clipped and leaves some pictures
+unmixed; vlprobe does not reproduce these steps. Source: RoCOCO, section 3.3.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +23,8 @@ _ASPECT = 2.0  # a patch is at most this many times wider or taller than the pic
 
 
 def partners(ids: Sequence[str], seed: int) -> dict[str, str]:
-    """Draw a partner for each picture in one random cycle, so that no picture is mixed with itself and every
-    picture is used once. The result depends only on the seed and the set of ids.
+    """Assign a partner to each picture. The pictures form one random cycle, so that no picture is its own partner and
+    every picture is used once. The result depends only on the seed and the set of ids.
 
     Raises:
         InvalidInput: fewer than two ids, or an id that occurs twice.
@@ -45,14 +44,13 @@ def picture_edits(
     lam: float,
     seed: int,
 ) -> dict[str, PictureEdit]:
-    """Return one edit for each picture, with a partner that is never the picture itself.
+    """Build one edit for each picture, which mixes it with another picture.
 
     Args:
         paths: Image file of each item, by item id.
         kind: mix or patch.
-        lam: Share of the picture that stays, above 0 and below 1.
-        seed: Seed for partners and boxes; the same for every kind and lam, so that strengths can be
-            compared.
+        lam: Share of the original picture that is kept, above 0 and below 1.
+        seed: Seed for partners and boxes. They do not depend on kind and lam, so strengths can be compared.
 
     Raises:
         InvalidInput: fewer than two pictures, or a lam that is not between 0 and 1.
@@ -72,15 +70,15 @@ def picture_edit(
     lam: float,
     seed: int,
 ) -> PictureEdit:
-    """Return the edit for one item's picture with the partner that `partners` draws with the same seed."""
+    """Build the edit for one item's picture, given its partner from `partners` with the same seed."""
     return PictureEdit(kind, partner, lam, draw(seed, item_id, 0, "box") % 2**31)
 
 
 def box(width: int, height: int, lam: float, seed: int) -> tuple[int, int, int, int]:
-    """Return the box of the patch: left, top, right, bottom in pixels, fully inside the picture.
+    """Draw the box of a patch, fully inside the picture. Return left, top, right and bottom in pixels.
 
-    Its shape is drawn first, from half to twice as wide as the picture's own shape. Of the whole widths
-    within a tenth of that, the one whose area is nearest to (1 - lam) * width * height is used.
+    Its shape is drawn first, from half to twice as wide as the picture's own shape. Among the whole widths within a
+    tenth of the drawn one, the one whose area is nearest to (1 - lam) * width * height is used.
     """
     area = (1 - lam) * width * height
     # A patch of share s lies inside only if neither side is longer than the picture's: shape
@@ -106,15 +104,15 @@ def _fraction(seed: int, purpose: str) -> float:
 
 
 def apply(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -> Image.Image:
-    """Return the edited picture, with the same size: lam * x + (1 - lam) * x_f, or x with a rectangle from x_f
-    in the same place.
+    """Mix picture x with its partner x_f. The result is lam * x + (1 - lam) * x_f, or x with a rectangle from x_f in
+    the same place.
 
     The partner is resized to the picture's size (bicubic), whatever its shape.
 
     Args:
         image: RGB.
         partner_image: RGB.
-        edit: mix or patch; its partner is the picture passed here.
+        edit: A mix or patch edit; `partner_image` must be the picture that it names.
 
     Returns:
         A new RGB image; values are rounded to the nearest whole number.
@@ -129,10 +127,9 @@ def apply(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -> 
 
 
 def changes(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -> bool:
-    """Return whether `apply`, called with the same arguments, would return a picture that differs from `image` in any
-    pixel.
+    """Return whether `apply`, called with the same arguments, would change any pixel of `image`.
 
-    A mixture is computed strip by strip, until the first pixel that differs.
+    A mixture is computed strip by strip until a pixel differs.
     """
     resized = fitted(partner_image, image.size)
     if edit.kind == "patch":
@@ -147,12 +144,12 @@ def changes(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -
 
 
 def fitted(partner_image: Image.Image, size: tuple[int, int]) -> Image.Image:
-    """Resize the partner to the size (width and height in pixels) of the picture that it is mixed into."""
+    """Resize the partner picture to the size (width, height) in pixels of the picture that it is mixed into."""
     return partner_image.resize(size, Image.Resampling.BICUBIC)
 
 
 def _blended(pixels: np.ndarray, partner_pixels: np.ndarray, lam: float) -> np.ndarray:
-    """Compute lam * pixels + (1 - lam) * partner_pixels as uint8, rounded to the nearest; shapes must be equal."""
+    """Compute lam * pixels + (1 - lam) * partner_pixels, rounded to the nearest uint8. Shapes must be equal."""
     return np.rint(
         lam * pixels.astype(np.float64) + (1 - lam) * partner_pixels.astype(np.float64),
     ).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Paraphrases that change the word order: passive, inversion, or a scene or "while" phrase at the beginning."""
+"""Paraphrases that change the word order: passive, inversion, or a place or "while" phrase moved to the beginning."""
 
 from vlprobe.perturb.clauses import STATES, be
 from vlprobe.perturb.grammar import (
@@ -35,7 +35,12 @@ _TOWARDS = word_list("moves.towards")
 
 
 def moves(sentence: Sentence, subject: Phrase) -> list[Paraphrase]:
-    """Return paraphrases of a caption with its phrases in another order, given its subject."""
+    """Return paraphrases that put the phrases of a caption into another order.
+
+    Args:
+        sentence: The caption.
+        subject: Its subject, from `clauses.subject_phrases`.
+    """
     if subject.bare or POSSESSIVE.intersection(sentence.lower) or "," in sentence.lower:
         return []
     i = subject.end
@@ -100,7 +105,7 @@ def _passive(sentence: Sentence, subject: Phrase, verb: int, linked: bool) -> Pa
 
 
 def _is_circumstance(sentence: Sentence, i: int) -> bool:
-    """Return whether the rest is one phrase that can follow the participle, whatever the phrase modifies."""
+    """Return whether the rest of a caption is one phrase, such as a place, that can also follow the participle."""
     location = prepositional_phrase(sentence, i)
     phrase = (
         location[1]
@@ -115,7 +120,7 @@ def _is_circumstance(sentence: Sentence, i: int) -> bool:
 
 
 def _is_scene(sentence: Sentence, i: int) -> bool:
-    """Return whether the rest of a caption is one phrase for the place of the whole scene."""
+    """Return whether the rest of a caption is one phrase that says where the whole scene is."""
     if sentence.lower[i] not in ("in", "on", "at") or sentence.lower[i + 1] not in (
         "a",
         "an",
@@ -179,7 +184,7 @@ def _if_located(sentence: Sentence, i: int, segments: list, source: str) -> Para
 
 
 def _finite(sentence: Sentence, subject: Phrase, verb: int) -> list[str | tuple[int, int]]:
-    """Return the segments up to the verb that make a full sentence: the subject, and a form of "be" if needed."""
+    """Return the segments that begin a full sentence: the subject, and "is" or "are" if the verb is an -ing form."""
     if verb > subject.end or not is_verb_ing(sentence, verb):
         return [(0, verb)]
     return [(0, subject.end), be(subject)]

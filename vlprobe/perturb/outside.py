@@ -1,4 +1,4 @@
-"""Caption edits made by the rules of plug-ins: validation and limits."""
+"""Validate and limit the caption edits that plug-ins make."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -20,21 +20,23 @@ def kept(
     k_same: int = 6,
     k_diff: int = 6,
 ) -> CaptionEdits:
-    """Select the edits with the requested kinds, without duplicate texts or copies of the caption.
-    If a limit is exceeded, a random draw that depends only on (seed, item id, caption index, kind) selects the edits.
+    """Select the edits with the requested kinds, without duplicate texts and copies of the caption.
+
+    If a limit is exceeded, the edits are drawn at random. The draw depends only on (seed, item id, caption index,
+    kind).
 
     Args:
         captions: Captions of one image.
         item_id: Id of the image.
-        edits: Texts and their edits, for each caption.
-        maker: Name of the rules, for errors.
+        edits: For each caption, pairs of an edited text and its edit.
+        maker: Name of the plug-in's rules, for errors.
         seed: Seed for the draws.
-        kinds: Which of paraphrase, flip, combined to keep.
+        kinds: Which of the kinds paraphrase, flip and combined to keep.
         k_same: Maximum number of paraphrases per caption.
-        k_diff: Maximum number of flips, and of combined edits.
+        k_diff: Maximum number of flips per caption, and of combined edits per caption.
 
     Raises:
-        InvalidInput: edits in an unexpected form.
+        InvalidInput: the edits do not have the expected form.
     """
     if len(edits) != len(captions):
         raise InvalidInput(

@@ -1,11 +1,11 @@
-"""Picture changes with a severity from 1 to 5: noise, blur, digital, weather, geometry, occlusion, and words
+"""Changes to pictures with a severity from 1 to 5: noise, blur, digital, weather, geometry, occlusion, and words
 written on the picture.
 
-The changes use Pillow and numpy, which are installed anyway, and whole numbers where sums are long: the
-floating-point versions in torchvision and kornia give pixels that depend on the processor. Lengths are in units of
-1/224 of the picture's shorter side, so that a severity means the same at every size. The amounts for noise, blur
-and digital changes are those in ImageNet-C. Source: Hendrycks and Dietterich 2019 (ImageNet-C); Qiu et al. 2022 (MMRB,
-arXiv 2212.08044); Goh et al. 2021 (typographic attacks).
+The changes use Pillow and numpy, which are installed anyway, and whole numbers where sums are long, because with the
+floating-point versions in torchvision and kornia the pixels depend on the processor. Lengths are in units of 1/224 of
+the picture's shorter side, so that a severity means the same at every size. The amounts for noise, blur and digital
+changes are those in ImageNet-C. Source: Hendrycks and Dietterich 2019 (ImageNet-C); Qiu et al. 2022 (MMRB, arXiv
+2212.08044); Goh et al. 2021 (typographic attacks).
 """
 
 import io
@@ -41,8 +41,14 @@ Function = Callable[[Image.Image, float, Generator], Image.Image]
 
 @dataclass(frozen=True, slots=True)
 class ChangeKind:
-    """A kind of change: its label, its family, the amount at each severity, and the caption words
-    that it may contradict.
+    """A kind of picture change.
+
+    Attributes:
+        label: Name shown to users.
+        family: Group of related kinds, such as blur.
+        amounts: Strength of the change at each severity.
+        function: Function that applies the change; None if the change writes a word.
+        contradicts: Caption words that the change may make wrong.
     """
 
     label: str
@@ -56,8 +62,8 @@ def apply(image: Image.Image, change: PictureChange) -> Image.Image:
     """Apply a change to a picture.
 
     Args:
-        image: RGB, any size.
-        change: The change, with its kind, severity, seed and word.
+        image: RGB image of any size.
+        change: The kind, severity, seed and word of the change.
 
     Returns:
         A new RGB image with the same size.
@@ -74,7 +80,7 @@ def apply(image: Image.Image, change: PictureChange) -> Image.Image:
 
 
 def check(change: PictureChange) -> None:
-    """Raise InvalidInput for an unknown kind, a severity that is not from 1 to 5, or an overlay without a word."""
+    """Raise InvalidInput for an unknown kind, a severity outside of 1 to 5, or an overlay without a word."""
     if change.kind not in KINDS:
         raise InvalidInput(
             f"'{change.kind}' is not a picture change. Expected one of: {', '.join(KINDS)}."
@@ -91,12 +97,12 @@ def check(change: PictureChange) -> None:
 
 
 def contradicted(kind: str, caption: str) -> bool:
-    """Return whether a kind of change may make a caption wrong, such as a gray picture for "a red dog"."""
+    """Return whether a change may make a caption wrong. For example, a gray picture no longer fits "a red dog"."""
     return bool(KINDS[kind].contradicts & set(_WORD.findall(caption.lower())))
 
 
 def _unit(image: Image.Image) -> float:
-    """Return the number of pixels in one unit of length."""
+    """Return the length of one unit in pixels; see the module's docstring."""
     return min(image.size) / UNIT_SIDE
 
 
@@ -109,7 +115,7 @@ def _noisy(image: Image.Image, noise: Callable[[np.ndarray], np.ndarray]) -> Ima
 
     Args:
         image: RGB.
-        noise: Function from values 0 to 1, of shape (rows, columns, 3), to the values to add.
+        noise: Function that takes pixel values from 0 to 1, of shape (rows, columns, 3), and returns the values to add.
     """
     cell = max(1, round(_unit(image)))
     size = (max(1, -(-image.width // cell)), max(1, -(-image.height // cell)))
@@ -136,7 +142,7 @@ def _impulse_noise(image: Image.Image, share: float, generator: Generator) -> Im
 
 
 def _shifted_mean(image: Image.Image, shifts: list[tuple[int, int]]) -> Image.Image:
-    """Return the mean of the picture shifted by each (rows, columns); the edge is repeated."""
+    """Average copies of the picture that are shifted by the given (rows, columns). Edge pixels are repeated."""
     reach = max(max(abs(row), abs(column)) for row, column in shifts)
     padded = np.pad(
         np.asarray(image).astype(np.int32), ((reach, reach), (reach, reach), (0, 0)), "edge"
@@ -150,7 +156,7 @@ def _shifted_mean(image: Image.Image, shifts: list[tuple[int, int]]) -> Image.Im
 
 
 def _defocus_blur(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
-    """Return the mean over a disk around each pixel, computed with running sums over rows."""
+    """Blur the picture: average a disk around each pixel, using running sums over rows."""
     radius = max(1, round(amount * _unit(image) * 0.5))
     padded = np.pad(
         np.asarray(image).astype(np.int32), ((radius, radius), (radius + 1, radius), (0, 0)), "edge"
@@ -247,7 +253,7 @@ def _crop(image: Image.Image, share: float, generator: Generator) -> Image.Image
 
 
 def _flip(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
-    """Mirror the picture; all severities are the same."""
+    """Mirror the picture. The severity has no effect."""
     return ImageOps.mirror(image)
 
 
@@ -269,7 +275,7 @@ def _perspective(image: Image.Image, reach: float, generator: Generator) -> Imag
 
 
 def _clouds(size: tuple[int, int], generator: Generator) -> np.ndarray:
-    """Return a random field from 0 to 1 with details at every scale, of shape (rows, columns)."""
+    """Return a random cloud pattern with details at every scale: values from 0 to 1, of shape (rows, columns)."""
     field = np.zeros((size[1], size[0]))
     for octave in range(6):
         n_cells = 2 ** (octave + 1)
@@ -304,7 +310,7 @@ def _occlusion(image: Image.Image, share: float, generator: Generator) -> Image.
 
 
 def _write(image: Image.Image, amount: float, generator: Generator, word: str) -> Image.Image:
-    """Write a word on the picture, white with a black edge, fully inside the picture if it fits."""
+    """Write a word on the picture in white with a black outline, fully inside the picture if it fits."""
     out = image.copy()
     height = amount * min(image.size)
     draw = ImageDraw.Draw(out)

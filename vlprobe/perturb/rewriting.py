@@ -1,6 +1,4 @@
-"""Rewritten captions: a paraphrase, a change of meaning, and how both are assembled from new words and kept spans
-of the caption.
-"""
+"""Build rewritten captions from new words and parts of the original: paraphrases, and changes of meaning."""
 
 from typing import NamedTuple
 
@@ -16,7 +14,7 @@ Segment = str | tuple[int, int]  # new words, or a span of the caption that is k
 
 
 class Paraphrase(NamedTuple):
-    """A caption rewritten in other words, with the rule that rewrote it."""
+    """A paraphrased caption, and the rule that made it."""
 
     text: str
     rule: str
@@ -27,7 +25,7 @@ class Paraphrase(NamedTuple):
     segments: tuple[Segment, ...] = ()
 
     def where(self, position: int) -> int | None:
-        """Return the index in the text for a character in the stripped caption; None if it was replaced."""
+        """Map an index in the stripped caption to the index in the paraphrase; None if the character was replaced."""
         i = 0
         for segment in self.segments:
             if isinstance(segment, str):
@@ -47,13 +45,13 @@ def rewritten(
     source: str = "",
     target: str = "",
 ) -> Paraphrase | None:
-    """Join the segments with blanks, with the caption's own full stop and capital. Return None if a name
-    would lose its capital.
+    """Build a paraphrase by joining segments with blanks. The caption's final full stop and initial capital are kept.
+    Return None if a name would lose its capital.
 
     Args:
         sentence: The caption.
         rule: Id of the rule.
-        segments: New words, or (first, last + 1) for kept tokens.
+        segments: New words, or (first, last + 1) for tokens kept from the caption.
         source: The removed words.
         target: The inserted words.
     """
@@ -89,7 +87,7 @@ def rewritten(
 
 
 class Change(NamedTuple):
-    """An edited caption, the rule that made the edit, and the words that it exchanged."""
+    """A caption whose meaning was changed, the rule that changed it, and the exchanged words."""
 
     text: str
     rule: str
@@ -104,13 +102,13 @@ def change(
     source: str,
     target: str,
 ) -> list[Change]:
-    """Build a changed caption from new words and kept tokens; empty if a name would lose its capital."""
+    """Build a changed caption from new words and kept tokens. The list is empty if a name would lose its capital."""
     rewording = rewritten(sentence, rule, segments, source, target)
     return [Change(rewording.text, rule, source, target)] if rewording else []
 
 
 def is_plain(sentence: Sentence) -> bool:
-    """Return whether a caption is one sentence in ordinary letters, which the grammar rules can read."""
+    """Return whether a caption is a single sentence in ordinary letters, which the grammar rules can parse."""
     text = sentence.reading.text
     return bool(
         sentence.size > 2

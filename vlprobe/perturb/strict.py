@@ -1,9 +1,8 @@
-"""Flips that stay grammatical and become false: the careful rule set.
+"""Flips that stay grammatical and become false. This is the careful rule set, called `strict`.
 
-A word is exchanged only if it is certainly a color, a count or a thing. The article before it and,
-for "one", the noun and verb after it are adapted. Counts only go up: "one
-dog" is still true of two dogs. Words after a negation stay unchanged: a street without cars is a street
-without boats, too.
+A word is exchanged only if it is certainly a color, a count or a thing. The article before the word is adapted; for
+"one", so are the noun and verb after it. Counts only go up, because "one dog" is still true of two dogs. Words after a
+negation stay unchanged, because a street without cars is a street without boats, too.
 """
 
 from collections import Counter
@@ -60,17 +59,17 @@ def flips(
     seed: int,
     dropped: Counter[str],
 ) -> list[Flip]:
-    """Return at most one flip per type: the leftmost word that can be flipped is replaced by the first drawn word
-    that is not true.
+    """Make at most one flip per type: replace the leftmost word that can be flipped with the first randomly drawn word
+    that is not true of the image.
 
     Args:
         reading: The caption.
-        image_truths: Facts from all captions of the image.
-        item_id: Id of the image; with the index and the seed it decides what is drawn.
+        image_truths: Facts from all captions of the image, from `truths.truths`.
+        item_id: Id of the image. With the index and the seed, it determines the random draws.
         index: Index of the caption.
         seed: Seed of the run.
-        dropped: Counter, by reason, for the words left unchanged and the draws rejected because they
-            stay true.
+        dropped: Counter, by reason, for words that are left unchanged and for drawn words that are rejected because
+            they are true.
     """
     flip_by_kind: dict[str, Flip] = {}
     for i, word in enumerate(reading.lower):
@@ -102,7 +101,7 @@ def _why_not(reading: Reading, i: int, kind: str, source: str, plural: bool) -> 
 
 
 def _is_negated(lower: Sequence[str], i: int) -> bool:
-    """Return whether a word follows a negation, with no word between them that certainly ends the negation.
+    """Return whether a word is in the scope of a negation, which ends at words such as "but".
 
     >>> _is_negated("a street empty of people".split(), 4)
     True
@@ -150,8 +149,8 @@ def _flip(
 
 
 def exchanged(reading: Reading, i: int, word: str) -> tuple[str, str] | None:
-    """Return the text with a token exchanged for a vocabulary word, and the word as written in the text;
-    None if the exchange is not safe.
+    """Exchange a token for a vocabulary word. Return the new text and the word as written in it, or None if the
+    exchange is not safe.
 
     The new word takes the number and case of the old one. An article directly before it, and the noun
     and verb that a former "one" governs, are adapted.
@@ -174,7 +173,7 @@ def exchanged(reading: Reading, i: int, word: str) -> tuple[str, str] | None:
 
 
 def _article(reading: Reading, i: int, previous: str) -> str:
-    """Return the indefinite article for a word, in the case of the article that it replaces."""
+    """Return "a" or "an", whichever precedes the new word, in the letter case of the old article."""
     if reading.text.isupper():
         return "AN" if takes_an(previous.lower()) else "A"
     article = "an" if takes_an(previous) else "a"
@@ -186,7 +185,7 @@ _SINGULAR_LATER = word_list("strict.singular-later")
 
 
 def _pluralised(reading: Reading, i: int) -> dict[int, str] | None:
-    """Return the other changes needed when "one" becomes several: the noun, and a verb directly after it."""
+    """Return the changes that follow if "one" becomes a larger number: the noun's, and those of a verb after it."""
     lower = reading.lower
     noun = i + 1
     while (

@@ -1,11 +1,9 @@
-"""Captions with a thing exchanged for another, or deleted, and nothing else changed, for
-RoCOCO's galleries.
+"""Captions in which a thing is exchanged for another or deleted, and nothing else is changed, for RoCOCO's galleries.
 
-The inserted word has the number and case of the removed word, and a directly preceding "a" or "an" is adapted,
-so that neither style nor grammar reveals the altered caption. The word is neither mentioned in
-the image's captions nor one that may be true in addition to them. The draw for a
-caption depends only on the seed, the item and the caption's index. Source: RoCOCO, sections 3.2, 4.3.2 and
-4.3.4.
+The inserted word has the number and case of the removed word, and a directly preceding "a" or "an" is adapted, so that
+neither style nor grammar reveals the altered caption. The word is neither mentioned in the image's captions nor one
+that may be true in addition to them. The draw for a caption depends only on the seed, the item and the caption's
+index. Source: RoCOCO, sections 3.2, 4.3.2 and 4.3.4.
 """
 
 import functools
@@ -43,15 +41,14 @@ _NO_WORD_LEFT = "no word left that is surely false"
 
 
 class Altered(NamedTuple):
-    """A caption that was altered so that it does not fit its image, and the edit that made it."""
+    """A caption that was altered so that it no longer fits its image, and the edit that altered it."""
 
     text: str
     edit: Edit
 
 
 def sources(caption: str) -> list[Noun]:
-    """Return the nouns in a caption that can be exchanged or deleted: its things, not its colors, numbers
-    and directions.
+    """Return the nouns in a caption that can be exchanged or deleted. Colors, numbers and directions are not included.
 
     A noun written as several words ("dining table", "tennis match") counts as one; see `compounds`.
     """
@@ -59,7 +56,7 @@ def sources(caption: str) -> list[Noun]:
 
 
 def vocabulary(words: Iterable[str]) -> Vocabulary:
-    """Convert a list of words to a vocabulary for rand-voca.
+    """Convert a list of words to a vocabulary for the policy rand-voca.
 
     As in the paper, only words with English letters are used. A word stands for its singular and its
     plural; a word known not to be a noun is skipped, and an unknown word is treated as
@@ -153,18 +150,18 @@ def alter(
     Args:
         captions: All captions of one image.
         item_id: The image's id.
-        policy: One of POLICIES, which decides the inserted word. same-concept uses a word from a group that the
-            noun is in, diff-concept a word that shares none of its groups, danger one of our dangers, danger-paper
-            one of the paper's three, rand-voca any word.
-        k: Number of words, 1 to 5.
+        policy: One of POLICIES, which determines the inserted word. same-concept: a word from one of the noun's groups;
+            diff-concept: a word that shares no group with the noun; danger: a word from our list of dangers;
+            danger-paper: one of the paper's three dangers; rand-voca: any word.
+        k: Number of words to exchange, 1 to 5.
         seed: Seed for the draws.
-        influence: For each caption, the EI scores of its `sources`, by their start.
+        influence: For each caption, the EI scores of its `sources`, by their start position.
         words: Vocabulary for rand-voca, from `vocabulary`; our lexicon and a list of ordinary words
             by default.
 
     Returns:
-        For each caption, in order, an altered one, or None if that is impossible; and the
-        number of dropped captions by reason.
+        For each caption, in order, the altered caption, or None if there is none; and the number of dropped captions
+        by reason.
 
     Raises:
         NotFound: unknown policy.
@@ -235,8 +232,7 @@ def delete(
     Args:
         captions: All captions of one image.
         item_id: The image's id.
-        which: The noun to delete: random, or the one with the lowest or the highest EI score by the vote of
-            the encoders.
+        which: The noun to delete: a random one, or the one that most encoders give the lowest or the highest EI score.
         seed: Seed for the draws.
         influence: For each caption, the EI scores of its `sources`; needed unless `which` is random.
 
@@ -296,7 +292,7 @@ def _ranked(
     key: tuple[int, str, int],
     highest: bool = False,
 ) -> list[Noun]:
-    """Return the nouns in the order in which they are chosen: by repeated votes, with ties in random order."""
+    """Return the nouns in the order of exchange, by repeated votes of the encoders. Ties are in random order."""
     left = sorted(nouns, key=lambda noun: draw(*key, f"source:{noun.start}"))
     if scores is None:
         return left
@@ -310,7 +306,7 @@ def _ranked(
 
 
 def _other_words(caption: str, nouns: Sequence[Noun], key: tuple[int, str, int]) -> list[Noun]:
-    """Return the words outside of the nouns in random order, to be exchanged for singular nouns; articles stay."""
+    """Return the words that are not part of the nouns, as singular nouns in random order. Articles are left out."""
     words = []
     for token in TOKEN.finditer(caption):
         word = token.group().lower()
@@ -331,7 +327,7 @@ def _may_be_true(concept: Concept, used: set[str], kinds: set[str]) -> bool:
 
 
 def _spliced(caption: str, taken: Sequence[tuple[Noun, Concept]]) -> tuple[str, list[str]]:
-    """Return the caption with each noun exchanged, and the inserted words."""
+    """Return the caption after exchanging the given nouns, and the inserted words."""
     pieces, put, done = [], [], 0
     for noun, concept in taken:
         previous = caption[done : noun.start]

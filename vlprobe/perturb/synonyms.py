@@ -1,4 +1,4 @@
-"""Paraphrases that use one synonym from the table synonyms.txt, never for a word that a flip exchanges."""
+"""Paraphrases that replace one word by a synonym from synonyms.txt, but never a word that a flip exchanges."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -30,7 +30,7 @@ _SEATS = words("on in at next beside near around behind under inside outside bet
 
 
 class Synonym(NamedTuple):
-    """Words, and the words that replace them if a condition holds."""
+    """A rule that replaces some words by others if a condition holds."""
 
     words: tuple[str, ...]
     new: str
@@ -49,7 +49,7 @@ def _noun(sentence: Sentence, start: int, end: int) -> bool:
 
 
 def _next_noun(sentence: Sentence, end: int) -> int:
-    """Return the parts of speech of the head in the nouns and adjectives that start at a token."""
+    """Return the parts of speech of the last noun in the phrase that starts at a token."""
     head = 0
     for index in range(end, min(end + 5, sentence.size)):
         bits = sentence.bits[index]
@@ -181,7 +181,7 @@ SYNONYMS = _read()
 
 
 def synonyms(sentence: Sentence) -> list[Paraphrase]:
-    """Return the caption with one word or phrase exchanged for a synonym, for each safe occurrence."""
+    """Return paraphrases that exchange one word or phrase for a synonym, one for each occurrence where that is safe."""
     out = []
     lower = sentence.lower
     for start, word in enumerate(lower):

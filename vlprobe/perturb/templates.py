@@ -1,5 +1,4 @@
-"""Simple paraphrases: the nine wrappers in LGIP's appendix A.1, around the raw caption or fitted to
-it.
+"""Simple paraphrases: the nine templates in LGIP's appendix A.1, such as "a photo of ...", put around a caption.
 
 Source: LGIP, appendix A.1 (i).
 """
@@ -13,7 +12,7 @@ from vlprobe.perturb.tokens import word_list, words
 
 
 class Template(NamedTuple):
-    """A wrapper: the text before and after a caption."""
+    """A template: the text before and the text after a caption."""
 
     rule: str
     beginning: str
@@ -48,15 +47,15 @@ _NO_NOUN = words("there it this these here in on at i we he she while as")
 
 
 def has_marker(text: str) -> bool:
-    """Return whether a text is a simple paraphrase by the paper's test: it contains one of six template phrases, in any
-    case.
+    """Return whether a caption is a simple paraphrase by the paper's test: it contains one of six template phrases,
+    regardless of letter case.
     """
     text = text.lower()
     return any(marker in text for marker in MARKERS)
 
 
 def raw(caption: str) -> list[Paraphrase]:
-    """Return the caption in each template that changes it, word for word as in the appendix, in its order."""
+    """Put the unchanged caption into each template, as in the appendix. Templates that change nothing are left out."""
     caption = caption.strip()
     whole = (0, len(caption))
     return [
@@ -66,7 +65,7 @@ def raw(caption: str) -> list[Paraphrase]:
 
 
 def fitted(sentence: Sentence) -> list[Paraphrase]:
-    """Return the caption in each template, fitted to its grammar; empty if the caption has no word.
+    """Put the caption into each template and adapt it to the grammar; empty if the caption has no word.
 
     Inside a sentence the caption's first letter becomes lowercase, unless it starts a name or the whole caption
     is in capitals. The caption's full stop moves to the end, and the result starts with a capital if the

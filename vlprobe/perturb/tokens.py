@@ -1,4 +1,4 @@
-"""Captions as words and punctuation marks, and the small spelling rules that all edits share."""
+"""Split captions into words and punctuation marks, and apply the spelling rules that all edits share."""
 
 import re
 from functools import cache, cached_property
@@ -14,12 +14,12 @@ _SILENT_H = re.compile(r"hour|hono|hones|heir|8|11\b|18\b")
 
 
 def words(text: str) -> frozenset[str]:
-    """Split a text at blanks, and return the set of its words."""
+    """Split text at blanks, and return its words as a set."""
     return frozenset(text.split())
 
 
 def read_resource(name: str) -> str:
-    """Return the content of a file that is stored next to this module."""
+    """Return the content of a text file that is stored next to this module."""
     return files("vlprobe.perturb").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -30,12 +30,12 @@ def _word_lists() -> dict[str, str]:
 
 
 def word_list(name: str) -> frozenset[str]:
-    """Return a word list from word_lists.txt as a set."""
+    """Return the words in one list in word_lists.txt."""
     return words(_word_lists()[name])
 
 
 def word_table(name: str) -> dict[str, frozenset[str]]:
-    """Return all word lists called NAME.KEY in word_lists.txt, by key."""
+    """Return all word lists whose name has the form NAME.KEY in word_lists.txt, by KEY."""
     start = f"{name}."
     return {
         key.removeprefix(start): words(text)
@@ -45,7 +45,7 @@ def word_table(name: str) -> dict[str, frozenset[str]]:
 
 
 class Reading:
-    """A stripped caption and its tokens."""
+    """A caption without surrounding blanks, and its tokens."""
 
     def __init__(self, caption: str) -> None:
         self.text = caption.strip()
@@ -54,7 +54,7 @@ class Reading:
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
-        """Start and end of each token in the caption."""
+        """Start and end index of each token in the caption."""
         out, end = [], 0
         for word in self.words:  # two tokens are separated only by blanks
             start = self.text.index(word, end)
@@ -64,7 +64,7 @@ class Reading:
 
 
 def takes_an(word: str) -> bool:
-    """Return whether "an" precedes a word, based on its spelling ("hour" and "umbrella", but not "unicorn")."""
+    """Return whether a word takes "an", judging by its spelling ("hour" and "umbrella" do, "unicorn" does not)."""
     if 1 < len(word) <= 3 and word.isupper():
         return word[0].lower() in _VOWEL_LETTER_NAMES  # an acronym is read letter by letter
     word = word.lower()
@@ -74,7 +74,7 @@ def takes_an(word: str) -> bool:
 
 
 def like(pattern: str, word: str) -> str:
-    """Return a word in the same case as a pattern: UPPER, Capitalized, or lower."""
+    """Return a word in the letter case of a pattern: UPPER, Capitalized, or lower."""
     if len(pattern) > 1 and pattern.isupper():
         return word.upper()
     return word[:1].upper() + word[1:] if pattern[:1].isupper() else word

@@ -1,8 +1,7 @@
-"""Facts that the captions of an image state, used to reject flips that are still true of the image.
+"""Facts stated by the captions of an image, used to reject flips that are still true of the image.
 
-A word states itself and everything that it implies: "puppy" implies dog, "man" person, "golden"
-yellow. A word that covers several others ("vehicle") states all of them, unless the flipped word is one
-of them and so explains it.
+A word states itself and everything that it implies: "puppy" implies dog, "man" person, "golden" yellow. A word that
+covers several others ("vehicle") states all of them, unless the flipped word is one of them and so explains the word.
 """
 
 from collections.abc import Iterable
@@ -69,14 +68,16 @@ _WATCHED = frozenset(_SAYS) | frozenset(_COVERS) | frozenset(_COUNTS)
 
 
 class Truths(NamedTuple):
-    """Facts about an image, taken from all its captions."""
+    """Facts that the captions of an image state."""
 
     mentioned: frozenset[str]  # vocabulary words that are named or implied
     covers: tuple[frozenset[str], ...]  # the vocabulary words under each covering word
     count: int  # the highest number named
 
     def allow(self, kind: str, source: str, target: str) -> bool:
-        """Return whether the target in place of the source is false of the image, according to its captions."""
+        """Return whether replacing the source word with the target makes the caption false, judging by the image's
+        captions.
+        """
         if kind == "number":
             return VOCABULARY["number"].index(target) >= self.count
         if target in self.mentioned or (kind == "color" and target in NEAR[source]):
@@ -85,7 +86,7 @@ class Truths(NamedTuple):
 
 
 def truths(captions: Iterable[Iterable[str]]) -> Truths:
-    """Collect the facts from the lowercase words in all captions of one image."""
+    """Collect the facts about one image from the lowercase words in all of its captions."""
     words = _WATCHED.intersection(set().union(*captions))
     mentioned: set[str] = set()
     for word in words:

@@ -1,1 +1,1 @@
-"""Caption edits beyond LGIP's: negation, relation, attributes, word order, letter case, punctuation, typos."""
+"""Kinds of caption edit that LGIP lacks: negation, relation, attributes, word order, case, punctuation, typos."""

@@ -1,9 +1,9 @@
 """Attribute swap: two things in a caption exchange their colors, sizes, ages, materials or counts.
 
-"A red car and a blue bus" becomes "A blue car and a red bus": the same words, attached to the other thing.
-The rules only swap two different attributes of one sort, before two different nouns, if the caption has
-no third attribute of that sort. Colors that people confuse (gray and white) stay unchanged. So does a pair if another
-caption of the image already describes a thing as the swap would.
+"A red car and a blue bus" becomes "A blue car and a red bus": the same words, attached to the other thing. The rules
+swap two attributes only if they are different, are of one sort (such as color), precede different nouns, and are the
+only two attributes of that sort in the caption. Colors that people confuse (gray and white) stay unchanged. So does a
+pair if another caption of the image already describes a thing as the swap would.
 
 Source of the idea: ARO (arXiv 2210.01936), attribution; Winoground (arXiv 2204.03162).
 """
@@ -31,11 +31,11 @@ _SHADE = words("- very light dark pale bright too so")
 
 
 def swaps(sentence: Sentence, siblings: Sequence[Reading] = ()) -> list[Change]:
-    """Return every exchange of two attributes that the rules can make.
+    """Return the caption with two attributes exchanged, once for each exchange that the rules allow.
 
     Args:
         sentence: The caption.
-        siblings: All captions of its image.
+        siblings: All captions of the same image.
     """
     if not is_plain(sentence):
         return []
@@ -79,9 +79,7 @@ def _can_swap(sentence: Sentence, sort: str, left: int, right: int) -> bool:
 
 
 def _head(sentence: Sentence, i: int) -> str:
-    """Return the last noun in the phrase after an attribute, possibly after further adjectives; "" if
-    there is none.
-    """
+    """Return the noun that an attribute describes (the last noun in the phrase after it); "" if there is none."""
     noun = ""
     for index in range(i + 1, min(i + 5, sentence.size)):
         bits = sentence.bits[index]
@@ -117,5 +115,5 @@ def _swapped(
 
 
 def _says(lower: Sequence[str], attribute: str, noun: str) -> bool:
-    """Return whether an attribute precedes a noun, with at most two words in between."""
+    """Return whether a caption has the attribute before the noun, with at most two words in between."""
     return any(word == attribute and noun in lower[i + 1 : i + 4] for i, word in enumerate(lower))

@@ -1,4 +1,4 @@
-"""The kinds of edit by name, and a function that makes one edit of each kind for a caption."""
+"""Kinds of edit by name, and a function that makes one edit of each kind for a caption."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -31,12 +31,12 @@ OFFERED = NAMES
 
 
 def changes(name: str, sentence: Sentence, siblings: Sequence[Reading] = ()) -> list[Change]:
-    """Return every change of one kind that the rules can make to a caption.
+    """Return every edit of one kind that the rules can make to a caption.
 
     Args:
-        name: Any of NAMES.
+        name: Name of the kind, one of NAMES.
         sentence: The caption.
-        siblings: All captions of its image.
+        siblings: All captions of the same image.
     """
     return _MAKERS[name](sentence, siblings)
 
@@ -49,16 +49,16 @@ def edits(
     seed: int,
     dropped: Counter[str],
 ) -> Iterator[tuple[str, Edit]]:
-    """Yield at most one edit of each kind for one caption of an image, with the edited text. If several are possible,
-    one is drawn at random.
+    """Yield the edited text and the edit of one caption, at most one per kind. If the rules for a kind allow several
+    edits, one of them is drawn at random.
 
     Args:
         readings: All captions of the image.
         item_id: Id of the image.
-        index: Index of the caption among them.
-        names: Names of the kinds; names that are not in NAMES are ignored.
+        index: Index of the caption to edit.
+        names: Names of the kinds to make; names that are not in NAMES are ignored.
         seed: Seed of the run.
-        dropped: Counter for the captions that a kind leaves unchanged.
+        dropped: Counter for the kinds that have no edit for the caption.
     """
     names_in_order = [name for name in NAMES if name in names]
     if not names_in_order:

@@ -1,9 +1,9 @@
-"""Negation: the edited caption says that what the original shows is not there, or is not so.
+"""Negation: the edited caption says that something in the original is absent or untrue.
 
-There are five constructions, each a contradiction of the caption by grammar only: "is not", "not riding",
-"does not ride", "There is no man ...", "without". If several fit, one is drawn. Left unchanged are
-captions that contain a negation, subjects with a quantifier before "not" ("Two men are not ..." may be
-true of two others), and words whose sense changes under a negation ("some", "both", "still").
+Five constructions are used, and each contradicts the caption by its grammar alone: "is not", "not riding",
+"does not ride", "There is no man ...", "without". If several fit, one is drawn. Left unchanged are captions that
+contain a negation, subjects with a quantifier before "not" ("Two men are not ..." may be true of two others), and
+words whose sense changes under a negation ("some", "both", "still").
 
 Source of the idea: NegBench (arXiv 2501.09425), whose captions state that a thing is absent. NegBench's captions are
 templates that a language model rewords, while the rules here are our own.
@@ -37,7 +37,7 @@ _NOT_HAD = POSSESSIVE | words("each another other one his her its their no diffe
 
 
 def negations(sentence: Sentence) -> list[Change]:
-    """Return every negation of a caption that the rules can make."""
+    """Return the negated captions that the rules can make from a caption."""
     lower = sentence.lower
     if not is_plain(sentence) or (NEGATIVE | UNDER_POLARITY).intersection(lower):
         return []
@@ -67,7 +67,7 @@ def _there_is_no(sentence: Sentence) -> list[Change]:
 
 
 def _is_counted(sentence: Sentence, phrase: Phrase) -> bool:
-    """Return whether a phrase begins with a single article or number, which "no" can replace."""
+    """Return whether a phrase begins with exactly one article or number, so that "no" can replace it."""
     i = phrase.start
     opens = sentence.lower[i] in ("a", "an", "several", "many") or bool(sentence.bits[i] & NUMBER)
     following = sentence.lower[i + 1]
@@ -81,7 +81,7 @@ def _is_counted(sentence: Sentence, phrase: Phrase) -> bool:
 
 
 def _no_such(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list[Change]:
-    """Make "There is no man riding a horse" or, if "is" follows the subject, "No man is riding a horse"."""
+    """Make "There is no man riding a horse" or, if the subject is followed by "is", "No man is riding a horse"."""
     if subject.end != first_phrase.end or not _is_counted(sentence, first_phrase):
         return []
     i, lower = subject.end, sentence.lower
@@ -103,7 +103,7 @@ def _no_such(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list[
 
 
 def _not(sentence: Sentence, subject: Phrase) -> list[Change]:
-    """Make "is not riding" or "not riding"."""
+    """Insert "not", as in "is not riding" or "not riding"."""
     i, lower = subject.end, sentence.lower
     if subject.bare or (subject.plural and not subject.definite):
         return []
@@ -124,7 +124,7 @@ def _not(sentence: Sentence, subject: Phrase) -> list[Change]:
 
 
 def _does_not(sentence: Sentence, subject: Phrase) -> list[Change]:
-    """Make "does not ride" or "does not have"."""
+    """Negate a verb in the present tense, as in "does not ride" or "does not have"."""
     i, lower = subject.end, sentence.lower
     if subject.bare or (subject.plural and not subject.definite):
         return []
@@ -146,7 +146,7 @@ def _does_not(sentence: Sentence, subject: Phrase) -> list[Change]:
 
 
 def _without(sentence: Sentence) -> list[Change]:
-    """Make "a pizza without cheese"."""
+    """Replace "with" by "without", as in "a pizza without cheese"."""
     lower = sentence.lower
     if lower.count("with") != 1:
         return []

@@ -1,9 +1,9 @@
-"""Word order: the same words, in an order with a different meaning.
+"""Word order: edits that use the same words in an order with a different meaning.
 
-The two things in a relation change places: "A man riding a horse" becomes "A horse riding a man". ARO's
-order task (arXiv 2210.01936) shuffles words until no sentence is left. A shuffle is not a statement that could be
-false of a picture, and a language model can distinguish it from the caption without the picture
-(SugarCrepe, arXiv 2306.14610). Here, the new order is still a sentence, but a false one.
+The two things in a relation change places: "A man riding a horse" becomes "A horse riding a man". In contrast, ARO's
+order task (arXiv 2210.01936) shuffles the words until the text is no longer a sentence. A shuffled text makes no
+statement that could be false of a picture, and a language model can distinguish it from the caption without the
+picture (SugarCrepe, arXiv 2306.14610). Here, the new order is still a sentence, but a false one.
 
 Only relations that cannot hold both ways are reversed: riding, chasing, carrying; on, under, inside. "Next to",
 "in front of" and "behind" (each may face the other, or stand behind it), "with", "holding", "watching" and
@@ -45,7 +45,7 @@ _PRONOUNS = POSSESSIVE | word_list("order.pronouns")
 
 
 def exchanges(sentence: Sentence) -> list[Change]:
-    """Return the caption with the two things in its first relation exchanged."""
+    """Exchange the two things in the first relation of a caption; the list is empty if that is not possible."""
     lower = sentence.lower
     if not is_plain(sentence) or (NEGATIVE | _PRONOUNS).intersection(lower):
         return []
@@ -78,7 +78,7 @@ def exchanges(sentence: Sentence) -> list[Change]:
 
 
 def _relation_end(sentence: Sentence, i: int) -> tuple[int, bool]:
-    """Return the index of the token after the relation that starts at `i` (0 for none), and whether it is an act."""
+    """Return the index of the token after the relation that starts at `i` (0 for none), and whether it is an action."""
     lower = sentence.lower
     if lower[i] in VERBS:
         base = VERBS[lower[i]].base
@@ -111,14 +111,14 @@ def _can_exchange(sentence: Sentence, subject: Phrase, landmark: Phrase, is_act:
 
 
 def _is_thing(phrase: Phrase) -> bool:
-    """Return whether a phrase names a person, an animal, or a thing large enough for others to be on or behind it."""
+    """Return whether a phrase names a person, an animal, or a thing that others can be on or behind."""
     if phrase.animate or phrase.head in _MORE:
         return True
     return any(_THINGS & concept.groups for concept in named(phrase.head))
 
 
 def _ends_in_place(sentence: Sentence, i: int) -> bool:
-    """Return whether a caption ends at a token, or with one phrase for the place of the whole scene."""
+    """Return whether a caption ends at a token, or with one phrase that says where the whole scene is."""
     if i == sentence.size:
         return True
     location = prepositional_phrase(sentence, i)

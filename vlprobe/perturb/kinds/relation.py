@@ -58,7 +58,7 @@ _LONGEST = 3
 
 
 def relations(sentence: Sentence) -> list[Change]:
-    """Return every exchange of a relation in a caption that the rules can make."""
+    """Return the caption with its relation replaced by the opposite, once for each exchange that the rules allow."""
     if not is_plain(sentence) or NEGATIVE.intersection(sentence.lower):
         return []
     out = []
@@ -85,13 +85,13 @@ def _place(sentence: Sentence, i: int) -> list[Change]:
 
 
 def _faces(sentence: Sentence, end: int) -> bool:
-    """Return whether the next thing is one, such as a desk or a screen, that people face while they are behind it."""
+    """Return whether the next thing is one that people face while they are behind it, such as a desk or a screen."""
     phrase = noun_phrase(sentence, end)
     return phrase is not None and bool(_FACED.intersection(sentence.lower[end : phrase.end]))
 
 
 def _is_between_things(sentence: Sentence, i: int, end: int) -> bool:
-    """Return whether a thing that is understood follows, and no other preposition precedes."""
+    """Return whether a relation links two things: a noun phrase follows, and no other preposition precedes."""
     previous = sentence.lower[i - 1]
     if previous in _BEFORE_PLACE or sentence.bits[i - 1] & PREPOSITION:
         return False
@@ -118,7 +118,7 @@ def _on_or_in(sentence: Sentence, i: int) -> list[Change]:
 
 
 def _side(sentence: Sentence, i: int) -> list[Change]:
-    """Exchange left and right in phrases such as "on the left" and "to the right of"."""
+    """Exchange "left" and "right" in phrases such as "on the left" and "to the right of"."""
     lower = sentence.lower
     is_side = lower[i] in _SIDES and lower[i - 1] in ("the", "its", "his", "her")
     if (
@@ -133,7 +133,7 @@ def _side(sentence: Sentence, i: int) -> list[Change]:
 
 
 def _posture(sentence: Sentence) -> list[Change]:
-    """Exchange sitting and standing for a person or an animal, which can only do one of them at a time."""
+    """Exchange "sitting" and "standing" for a person or an animal, which can only do one of them at a time."""
     phrases = subject_phrases(sentence)
     if phrases is None or not phrases[1].animate:
         return []

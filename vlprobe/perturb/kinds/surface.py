@@ -1,7 +1,7 @@
-"""Surface: letter case, punctuation and typing errors, which do not change the meaning of a caption.
+"""Surface edits: letter case, punctuation and typos, which do not change the meaning of a caption.
 
-Limits: a caption with capitals after its first letter is not changed to lowercase ("US" and "us"),
-commas stay, and a typing error never makes a word that the lexicon or the caption contains.
+Limits: a caption with capitals after its first letter is not changed to lowercase ("US" and "us"), commas stay, and a
+typo never makes a word that the lexicon or the caption contains.
 """
 
 from vlprobe.perturb.concepts import named
@@ -34,7 +34,7 @@ _OTHER_WORDS = word_list("surface.other-words")
 
 
 def cases(reading: Reading) -> list[Change]:
-    """Return the caption in other letter cases: all lowercase, all uppercase, and each word with a capital."""
+    """Return the caption in other letter cases: all lowercase, all uppercase, and with every word capitalized."""
     text = reading.text
     forms = {"upper": text.upper(), "title": _title(reading)}
     if not any(letter.isupper() for letter in text[1:]):
@@ -51,7 +51,7 @@ def _title(reading: Reading) -> str:
 
 
 def punctuations(reading: Reading) -> list[Change]:
-    """Return the caption with other endings: a full stop, nothing, an exclamation mark, an ellipsis."""
+    """Return the caption with other endings: a period, no punctuation, an exclamation mark, an ellipsis."""
     text = reading.text
     stem = text.rstrip(" .")
     if not stem[-1:].isalnum():
@@ -68,7 +68,7 @@ def punctuations(reading: Reading) -> list[Change]:
 
 
 def typos(reading: Reading) -> list[Change]:
-    """Return the caption with one word mistyped: two inner letters exchanged, or a neighboring key hit."""
+    """Return the caption with one word misspelled: either two inner letters exchanged, or a neighboring key hit."""
     caption_words = frozenset(reading.lower)
     out = []
     for (start, end), word, lower in zip(reading.spans, reading.words, reading.lower, strict=True):
@@ -95,7 +95,7 @@ def _can_slip(word: str, lower: str) -> bool:
 
 
 def _transposed(word: str) -> str:
-    """Exchange two neighboring letters near the middle that differ, but not the first or the last letter."""
+    """Exchange two different neighboring letters near the middle of a word, but never the first or the last letter."""
     middle = len(word) // 2
     for i in (middle, middle - 1, middle + 1):
         if 0 < i < len(word) - 2 and word[i] != word[i + 1]:
@@ -104,7 +104,7 @@ def _transposed(word: str) -> str:
 
 
 def _wrong_key(word: str) -> str:
-    """Replace the consonant nearest to the middle by one on a neighboring key."""
+    """Replace the consonant nearest to the middle of a word with one from a neighboring key."""
     middle = len(word) // 2
     for i in (middle, middle - 1, middle + 1):
         if 0 < i < len(word) - 1 and word[i] in _KEYS:
