@@ -138,7 +138,7 @@ def test_runs_are_found_by_the_beginning_of_their_keys_and_told_apart_where_they
         (("guess",), "A comparison needs two runs"),
         (("guess", "guess"), "A comparison needs two runs"),
         (("guess", "nobody"), "No stored run or model named 'nobody'"),
-        (("a", "b", "c", "d", "e"), "too many to compare"),
+        (("a", "b", "c", "d", "e"), "Too many runs to compare"),
         (("guess", "control:random", "--kind", "x"), "No kind of lgip with cases here named 'x'"),
         (("guess", "control:random", "--probe", "prsm"), "did not answer the same questions"),
     ],
@@ -235,7 +235,7 @@ def test_a_gate_closes_on_a_model_that_is_clearly_worse_and_says_so_in_a_line_a_
         ("positive_rate=nan", "is not a valid limit"),
         ("group_score=0", "No probe has all|did not answer"),
         ("nothing=1", "No metric named 'nothing'"),
-        ("erased_share=1", "it has no better direction"),
+        ("erased_share=1", "neither higher nor lower values are better"),
     ],
 )
 def test_a_promise_that_cannot_be_held_is_refused(cache, promise, line):
@@ -458,5 +458,5 @@ def test_plan_of_one_run_compares_it_with_the_others_or_with_an_independent_one(
     (value,) = [row for row in shown if row["metric"] == "positive_rate"]
     assert row["baseline"] == ""
     assert row["error"] == pytest.approx((value["high"] - value["low"]) / 3.92 * 2**0.5, rel=1e-3)
-    assert "Name the key of a run" in call(cache, "plan", run, "--probe", "lgip", code=2).stderr
+    assert "pass the key of a run" in call(cache, "plan", run, "--probe", "lgip", code=2).stderr
     assert "--detect" in call(cache, "plan", run, "--detect", "0", code=2).stderr

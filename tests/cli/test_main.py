@@ -232,7 +232,7 @@ def test_list_published_narrows_to_a_mark_and_has_papers_that_nobody_was_asked(t
     [
         (("list", "models", "--paper", "lgip"), "list published"),
         (("list", "published", "--key", "0" * 16), "No stored run"),
-        (("list", "published", "--paper", "prsm", "--key", "KEY"), "of the probe 'lgip'"),
+        (("list", "published", "--paper", "prsm", "--key", "KEY"), "used the probe 'lgip'"),
     ],
 )
 def test_list_published_refuses_what_has_no_meaning_in_one_line(ran, words, said):
@@ -257,7 +257,7 @@ def test_list_published_refuses_what_has_no_meaning_in_one_line(ran, words, said
         (("show", "ffff"), "No stored run or model named 'ffff'"),
         (("failures", "ffff"), "No stored run or model named 'ffff'"),
         (("jobs", "--cancel", "nope"), "No job named 'nope'"),
-        (("export", "x.duckdb"), "Nothing is stored yet"),
+        (("export", "x.duckdb"), "There are no stored results yet"),
     ],
 )
 def test_an_error_is_one_line_and_exit_code_one(tiny, tmp_path, words, said):
@@ -314,7 +314,7 @@ def test_an_option_named_twice_is_refused_and_not_taken_by_its_last_value(tiny, 
         code=2,
     )
     assert (
-        "'policies' is named more than once. Name it once; separate the values of a list with commas"
+        "'policies' is given more than once. Give it once, and separate the values in a list with commas"
         in found.stderr
     )
 

@@ -123,7 +123,9 @@ def test_a_damaged_photograph_is_named_and_the_rest_is_kept_for_the_next_time(
 def test_a_server_without_photographs_is_one_line(tmp_path: Path, dataset: str, coco: str):
     Coco.gone = set(NAMES)
     result = run(tmp_path, dataset, "--from", coco)
-    assert result.exit_code == 1 and "gives no size for any of 5 photographs" in result.output
+    assert (
+        result.exit_code == 1 and "did not report a size for any of 5 photographs" in result.output
+    )
 
 
 def test_a_read_only_server_downloads_nothing(

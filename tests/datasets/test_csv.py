@@ -77,8 +77,8 @@ def test_an_absolute_path_is_taken_as_it_is(table: Path):
         ("", "has the columns . Expected"),
         ("image,caption\n", "has no items"),
         ("file,text\na.png,x\n", "has the columns file, text. Expected .*'image' and 'caption'"),
-        ("image,caption,caption\na.png,x,y\n", "Expected different names"),
-        ("image,caption,\na.png,x,y\n", "Expected different names"),
+        ("image,caption,caption\na.png,x,y\n", "Expected unique names"),
+        ("image,caption,\na.png,x,y\n", "Expected unique names"),
         (
             "image,caption\na.png,A cat, and a dog.\n",
             "line 2: 3 fields, but 2 columns. Put a caption",
@@ -139,7 +139,7 @@ def test_captions_that_the_table_labels_false_are_refused_with_the_way_out(
         Image.new("RGB", (32, 32), "red").save(tmp_path / name)
     file = tmp_path / "mine.csv"
     file.write_text(f"image,caption,Label\na.png,A dog.,1\n{false_row}\n")
-    with pytest.raises(InvalidInput, match="1 of 2 captions with the label '0'") as caught:
+    with pytest.raises(InvalidInput, match="1 of 2 captions have the label '0'") as caught:
         csv.load(f"csv:{file}", tmp_path / "cache")
     way_out = re.findall(rf"table:{file}\S+\w", str(caught.value))
     assert way_out == [f"table:{file}+label=1", f"table:{file}+subset=label"]

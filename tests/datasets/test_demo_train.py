@@ -58,7 +58,7 @@ def test_more_pairs_begin_with_those_of_fewer_and_no_number_is_refused_in_one_li
     assert len(names) == 3 * len(KINDS)
     assert [name for name in names if not name.endswith("002")] == fewer
     for number in ("0", "2001", "many", "3:4", "-1"):
-        with pytest.raises(InvalidInput, match=r"Expected a whole number, 1 to 2,000"):
+        with pytest.raises(InvalidInput, match=r"Expected a whole number from 1 to 2,000"):
             demo_train.load(f"demo-train:pairs:{number}", tmp_path)
     with pytest.raises(NotFound):
         demo_train.load("demo-train:pairs:", tmp_path)

@@ -211,7 +211,7 @@ def test_an_array_that_is_no_frame_is_refused(tmp_path: Path, array: np.ndarray,
         ([eqben(caption0=[3])], "1 of 1 rows"),
         ([{**eqben(), "id": 1}, {**eqben(), "id": 1}], "1 duplicate ids"),
         ({"a": valse(foil=None)}, r"first: a\)"),
-        ({"a": valse(0)}, r"No items of .* remain.*\+unvalidated keeps them"),
+        ({"a": valse(0)}, r"No items are left in .*\+unvalidated keeps them"),
     ],
 )
 def test_bad_input_is_counted_and_named_in_one_line(pictures: Path, content: object, said: str):

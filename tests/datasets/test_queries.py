@@ -164,7 +164,7 @@ def test_a_query_of_one_version_is_left_out_and_counted(tmp_path: Path):
         (
             "query,caption\n1,a\n",
             "own.csv",
-            r"No items of .* remain.*1 of 1 queries have one version",
+            r"No items are left in .*1 of 1 queries have one version",
         ),
         ('{"caption": "a White male cook"}', "own.jsonl", r"add \+p2 or \+p3"),
         ("[1]\n7\n", "own.jsonl", "2 of 2 rows"),
@@ -173,7 +173,7 @@ def test_a_query_of_one_version_is_left_out_and_counted(tmp_path: Path):
             "own.jsonl+p2",
             r"2 of 3 rows .*first: row 2\)",
         ),
-        ('{"caption": "a cook"}', "own.jsonl+p3", r"No items of .* remain.*\(first: a cook\)"),
+        ('{"caption": "a cook"}', "own.jsonl+p3", r"No items are left in .*\(first: a cook\)"),
         ("query,caption\n", "own.csv+p2", r"not a \.jsonl"),
     ],
 )

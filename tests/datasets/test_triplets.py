@@ -128,7 +128,7 @@ def test_unknown_columns_are_named(tmp_path: Path):
         ([row(0, caption=["a"])], "1 of 1 rows"),
         ([row(0, negative_caption=["a"])], "1 of 1 rows"),
         ([row(0), row(0)], "1 duplicate ids"),
-        ([row(0, negative_caption="")], "No items of .* remain.*1 of 1 rows have no negative"),
+        ([row(0, negative_caption="")], "No items are left in .*1 of 1 rows have no negative"),
     ],
 )
 def test_bad_input_is_counted_and_named_in_one_line(tmp_path: Path, content: object, said: str):

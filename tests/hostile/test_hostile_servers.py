@@ -20,7 +20,7 @@ from vlprobe.runs.request import Request
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
 
-REFUSED = "was not allowed at start"
+REFUSED = "was not allowed at startup"
 
 
 def said(at: AppTest) -> str:

@@ -308,7 +308,10 @@ def damage(kind: str, folder: Path) -> str:
     [
         ("no config", "config.json' cannot be read"),
         ("config is not JSON", "is not JSON"),
-        ("another architecture", "of type 'bert'. Expected one of: clip, siglip"),
+        (
+            "another architecture",
+            "model type 'bert', which is not supported. Supported types: clip, siglip",
+        ),
         ("has its own prefix", "Load it as hf-itm:"),
         ("a value of the wrong kind", "cannot be opened"),
         ("no weights", "cannot be opened"),

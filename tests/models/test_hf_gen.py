@@ -301,7 +301,7 @@ def test_a_template_without_its_captions_is_one_line(option, tmp_path):
 def test_a_choice_is_between_a_true_and_a_wrong_caption(made, tmp_path):
     folder, _ = made("llava")
     name, store = f"hf-gen:{folder}+choice", Store(tmp_path / "cache")
-    with pytest.raises(InvalidInput, match="no case has just these"):
+    with pytest.raises(InvalidInput, match="no case has exactly these two"):
         execute(Request((name,), make("visla", tmp_path / "visla"), "visla", device="cpu"), store)
     data = make("lgip", tmp_path / "lgip")
     manifest = execute(Request((name,), data, "lgip", device="cpu"), store)[0]
@@ -329,7 +329,7 @@ def test_answers_that_begin_with_the_same_token_are_refused(made, monkeypatch):
 
 def test_a_model_that_answers_nothing_is_refused(tmp_path):
     tiny_hf.dual("clip", tmp_path)
-    with pytest.raises(InvalidInput, match="of type 'clip' and cannot answer questions"):
+    with pytest.raises(InvalidInput, match="model type 'clip' and cannot answer questions"):
         registry.load_model(f"hf-gen:{tmp_path}", "cpu")
 
 

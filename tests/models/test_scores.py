@@ -247,7 +247,7 @@ def test_a_file_of_other_data_is_told_from_one_with_gaps(tmp_path, store):
 @pytest.mark.parametrize("probe", ["rococo", "prsm"])
 def test_a_gallery_says_what_it_would_take(probe, tmp_path, store):
     name = json_lines(tmp_path / "s.jsonl", labelled())
-    with pytest.raises(InvalidInput, match="the score of every picture with every caption"):
+    with pytest.raises(InvalidInput, match="a score for every picture with every caption"):
         answered(name, make_tiny(tmp_path / "data"), store, probe)
 
 
@@ -328,7 +328,7 @@ def test_a_file_of_ranks_says_what_to_write_instead(tmp_path):
     rows = [{"image": n, "rank_i2t": 3 * n, "rank_t2i": n} for n in range(3)]
     for name in (table(tmp_path / "ranks.csv", rows), json_lines(tmp_path / "ranks.jsonl", rows)):
         with pytest.raises(
-            InvalidInput, match=r"ranks do not give margins.* scores:FILE\.npy\+matrix"
+            InvalidInput, match=r"margins cannot be computed from ranks.* scores:FILE\.npy\+matrix"
         ):
             registry.load_model(name, "cpu")
 

@@ -108,7 +108,7 @@ def test_one_checkpoint_by_cosine_and_by_head_is_two_models_with_the_same_embedd
             "bridgetower without its size",
             "no contrastive encoders.*Load its matching head as hf",
         ),
-        ("hf", "vilt", "of type 'vilt'. Expected one of.*Load it as hf-itm:"),
+        ("hf", "vilt", "model type 'vilt', which is not supported.*Load it as hf-itm:"),
         (
             "hf-itm",
             "bridgetower-itc",
@@ -119,7 +119,7 @@ def test_one_checkpoint_by_cosine_and_by_head_is_two_models_with_the_same_embedd
             "towers of flava",
             r"is not a FlavaForPreTraining checkpoint: \d+ of .*itm_head",
         ),
-        ("hf-itm", "metaclip_2", "of type 'metaclip_2'.*Dual encoders are loaded as hf:"),
+        ("hf-itm", "metaclip_2", "model type 'metaclip_2'.*Load a dual encoder as hf:"),
         ("hf", "metaclip_2 with another tokenizer", "does not end texts with token 2, which"),
     ],
 )

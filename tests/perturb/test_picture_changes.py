@@ -164,8 +164,8 @@ def test_a_change_that_may_make_a_caption_wrong_is_known(kind: str, caption: str
         (PictureChange("sepia", 1, 0), "Expected one of"),
         (PictureChange("jpeg", 0, 0), "from 1 to 5"),
         (PictureChange("jpeg", 6, 0), "from 1 to 5"),
-        (PictureChange("false-word", 3, 0), "a word of 1 to 40"),
-        (PictureChange("true-word", 3, 0, "x" * 41), "a word of 1 to 40"),
+        (PictureChange("false-word", 3, 0), "Expected 1 to 40"),
+        (PictureChange("true-word", 3, 0, "x" * 41), "Expected 1 to 40"),
     ],
 )
 def test_a_bad_change_is_one_line(change: PictureChange, message: str):

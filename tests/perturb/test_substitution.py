@@ -303,7 +303,7 @@ def test_wrong_requests_say_what_was_expected():
         alter(CAPTIONS, "x", "same")
     with pytest.raises(InvalidInput, match="k is 6"):
         alter(CAPTIONS, "x", "danger", k=6)
-    with pytest.raises(InvalidInput, match="Only rand-voca"):
+    with pytest.raises(InvalidInput, match="only rand-voca"):
         alter(CAPTIONS, "x", "danger", words=vocabulary(["dog"]))
     with pytest.raises(InvalidInput, match="no noun"):
         vocabulary(["of", "2"])

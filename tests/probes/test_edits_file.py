@@ -221,7 +221,7 @@ def test_a_file_in_lgips_form_is_refused_by_other_probes_in_one_line(tiny, store
     out = tmp_path / "lgip.jsonl"
     words = ["--cache", str(store.root), "perturb", tiny, "--output", str(out)]
     assert CliRunner().invoke(main, words).exit_code == 0
-    with pytest.raises(InvalidInput, match="in LGIP's format, which only the probe lgip reads"):
+    with pytest.raises(InvalidInput, match="in LGIP format, which only the lgip probe can read"):
         ran(tiny, store, "visla", out)
     assert ran(tiny, store, "lgip", out)["n_cases"]
 

@@ -88,7 +88,7 @@ def test_a_file_s_edits_are_of_a_kind_by_their_subtype(tmp_path: Path, name: str
 def test_rules_of_a_plug_in_are_not_asked_for_kinds_that_they_do_not_make(monkeypatch):
     monkeypatch.setattr("vlprobe.registry.check_name", lambda collection, name: None)
     PROBE.check_options({**PROBE.defaults, "rules": "theirs"})
-    with pytest.raises(InvalidInput, match="cannot make the kind 'typo'"):
+    with pytest.raises(InvalidInput, match="cannot make edits of kind 'typo'"):
         PROBE.check_options({**PROBE.defaults, "rules": "theirs", "kinds": ["flip", "typo"]})
 
 
@@ -160,7 +160,7 @@ def test_a_vocabulary_is_part_of_the_key_and_refused_where_nothing_uses_it(tmp_p
     targets = {case.edit.target for case in probe.cases(item, pinned, 42)[0] if case.edit}
     assert targets & {"zebra", "oven"}
     for wrong in ({"rules": "paper"}, {"kinds": ["paraphrase"]}, {"edits": "x.jsonl"}):
-        with pytest.raises(InvalidInput, match="A vocabulary is named, but nothing uses it"):
+        with pytest.raises(InvalidInput, match="A vocabulary is set, but nothing uses it"):
             probe.check_options({**defaults, "vocabulary": str(file), **wrong})
     file.write_text("zebra\n")
     with pytest.raises(InvalidInput, match="has only one noun, 'zebra'"):

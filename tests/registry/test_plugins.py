@@ -57,7 +57,7 @@ def test_what_nobody_named_is_refused_before_it_is_imported(
         "probes": lambda: registry.load_probe(name),
         "rules": lambda: registry.load_rules(name),
     }
-    with pytest.raises(InvalidInput, match="was not allowed at start"):
+    with pytest.raises(InvalidInput, match="was not allowed at startup"):
         tries[group]()
     if group != "probes":
         with pytest.raises(InvalidInput, match="Restart with --plugin"):

@@ -61,7 +61,7 @@ def test_the_ids_name_the_same_run_and_it_can_be_asked_again(tiny, store):
     [
         (
             {"without_tag": ("never given",)},
-            "No case of this question set has the tag 'never given'. Its tags",
+            "No case in this question set has the tag 'never given'. Available tags",
         ),
         ({"without": ("no such case",)}, "1 of 1 cases to exclude are not in"),
     ],

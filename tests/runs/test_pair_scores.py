@@ -218,8 +218,11 @@ def test_imported_embeddings_score_the_pairs_of_a_table(photos, cache):
         ("image,words\n0.png,A dog.\n", "does not match any layout"),
         ("image,caption\n,A dog.\n", "row 1, column 'image'"),
         ("image,caption\n0.png,\n", "row 1, column 'caption'"),
-        ('image,caption\n0.png,"[""a"", ""b""]"\n', "expected one text in a row"),
-        ("image,caption,Score\n0.png,A dog.,1\n", "has a column 'score'. Name another"),
+        ('image,caption\n0.png,"[""a"", ""b""]"\n', "expected one text per row"),
+        (
+            "image,caption,Score\n0.png,A dog.,1\n",
+            "already has a column 'score'. Choose another name",
+        ),
         ("image,caption\n", "has no rows"),
         ("image,caption\n0.png,a,b\n", "line 2"),
         ("image,caption\n../../etc/nothing.png,A dog.\n", "have no picture"),
@@ -236,9 +239,9 @@ def test_a_table_that_cannot_be_scored_is_refused_in_one_line(photos, cache, tex
 def test_names_outputs_and_models_that_do_not_fit_are_one_line_each(photos, cache):
     table = str(photos / "captions.csv")
     exists = call(cache, "score", table, "--model", MODEL, "--out", table, code=1)
-    assert "exists. Name a new file" in exists.stderr
+    assert "already exists. Choose another file name" in exists.stderr
     other = call(cache, "score", table, "--model", MODEL, "--out", "x.parquet", code=1)
-    assert "does not end in '.csv'" in other.stderr
+    assert "must end in '.csv'" in other.stderr
     assert "Did you mean" in call(cache, "score", table, "--model", "demo:softmx", code=1).stderr
     assert (
         "not a table that can be scored"
@@ -246,7 +249,7 @@ def test_names_outputs_and_models_that_do_not_fit_are_one_line_each(photos, cach
     )
     (photos / "pairs.json").write_text('[{"image": "0.png", "caption": "A dog."}]')
     form = call(cache, "score", str(photos / "pairs.json"), "--model", MODEL, code=1)
-    assert "no column can be added" in form.stderr
+    assert "Cannot add a column" in form.stderr
     frame = pd.DataFrame({"image": ["0.png", "gone.png"], "caption": ["A dog.", "A cat."]})
     with pytest.raises(InvalidInput, match=r"Row 1 .*gone\.png' does not exist"):
         vlprobe.score(frame, MODEL, folder=photos, cache=cache)

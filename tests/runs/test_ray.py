@@ -301,7 +301,7 @@ def refused(request: Request, store: Store, kind: type[VlprobeError] = InvalidIn
 
 def test_an_error_of_a_worker_is_one_line_here(joined, tiny, store):
     request = asked(joined, models=("control:random",), dataset=tiny, probe="prsm", limit=0)
-    assert "has the tag 'year' to group by" in refused(
+    assert "has the tag 'year', so pictures cannot be grouped by it" in refused(
         replace(request, options={"group": "year"}), store
     )
 

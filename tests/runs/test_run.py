@@ -255,7 +255,7 @@ def test_a_picture_that_breaks_in_the_middle_is_named_and_finished_parts_are_kep
         ({"executor": "slurm"}, "'executor' is 'slurm'. Expected one of: local, ray"),
         (
             {"probe": "rococo", "options": {"policies": ["delete:low-ei"]}},
-            "'delete:low-ei' needs EI scores. Choose encoders that vote",
+            "'delete:low-ei' needs EI scores. Use the option 'influence' to choose the encoders that vote",
         ),
         ({"probe": "rococo", "options": {"picture_seeds": []}}, "Altered pictures need a seed"),
     ],

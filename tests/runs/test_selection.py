@@ -138,7 +138,7 @@ def test_many_ids_are_counted():
         ({"item": ("x",)}, "has no item 'x'. The first ids are: i0, i1, i2"),
         ({"where": ("thing",)}, "'thing' is not valid. Expected TAG=VALUE"),
         ({"where": ("=dog",)}, "Expected TAG=VALUE"),
-        ({"where": ("colour=red",)}, "has the tag 'colour'. Its tags: thing, size."),
+        ({"where": ("colour=red",)}, "has the tag 'colour'. Available tags: thing, size."),
         ({"where": ("thing=cat",)}, "has the tag 'thing=cat'. Values of this tag: bus, dog."),
         ({"item": ("i0",), "where": ("thing=dog",)}, "Values of this tag: bus."),
         ({"item": ("i0", "i1"), "where": ("thing=dog", "size=0")}, "matches all of"),

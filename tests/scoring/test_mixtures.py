@@ -102,5 +102,7 @@ def test_a_model_that_looks_at_pairs_is_not_asked_at_every_share(monkeypatch):
         property(lambda self: type(capabilities)(embeds_texts=True, scores_pairs=True)),
     )
     assert not mixtures.can_ask(texts)
-    with pytest.raises(InvalidInput, match="only has scores at the shares of its runs"):
+    with pytest.raises(
+        InvalidInput, match="only has scores for the mixing shares used in its runs"
+    ):
         mixtures.share_scores(texts, CAPTION, [noise(1, 8, 8)])

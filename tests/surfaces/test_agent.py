@@ -99,7 +99,7 @@ def test_comparisons_queries_and_links_are_those_of_the_commands(cache):
         ("numbers", {"key": "control:randon"}, "No stored run or model"),
         ("failures", {"key": "control:random", "size": 1000}, "size from 1 to 20"),
         ("failures", {"key": "control:random", "subtype": "nonsense"}, "nonsense"),
-        ("compare", {"models": ["control:random"]}, "Name two to four"),
+        ("compare", {"models": ["control:random"]}, "Expected two to four models"),
         ("query", {"sql": "DROP VIEW runs"}, "read-only"),
         ("query", {"sql": "SELECT * FROM read_text('/etc/passwd')"}, "disabled"),
         ("run", {"model": "control:random", "dataset": "demo"}, "run"),

@@ -281,7 +281,7 @@ def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_p
     assert call(tmp_path / "empty", "site", str(goal), code=1).stderr.count("\n") == 1
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
-    assert "too little space" in call(cache, "site", str(goal), "--cases", "1", code=1).stderr
+    assert "Not enough disk space" in call(cache, "site", str(goal), "--cases", "1", code=1).stderr
     monkeypatch.undo()
     written = []
 

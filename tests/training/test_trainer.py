@@ -275,13 +275,13 @@ def test_a_demo_name_with_a_file_that_is_none_is_refused_in_one_line(tmp_path):
         ({"output": "tuned.pt"}, "not a .safetensors file"),
         ({"loss": "eqsim"}, "needs either clip or sigmoid"),
         ({"loss": "sigmoid"}, "no logit bias"),
-        ({"freeze": "both"}, "freeze is 'both'"),
+        ({"freeze": "both"}, "freeze ('both')"),
         ({"precision": "int8"}, "int8"),
-        ({"steps": 0}, "steps is 0. Expected 1 or more"),
-        ({"batch_size": 1}, "batch_size is 1"),
+        ({"steps": 0}, "steps must be at least 1. Got 0"),
+        ({"batch_size": 1}, "batch_size must be at least 2. Got 1"),
         ({"batch_size": 50}, "smaller --batch-size"),
-        ({"rate": 0.0}, "rate is 0.0"),
-        ({"margin": -1.0}, "margin -1.0"),
+        ({"rate": 0.0}, "rate (0.0)"),
+        ({"margin": -1.0}, "margin (-1.0)"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_in_one_line(straight, tmp_path, wrong, said):

@@ -203,7 +203,7 @@ def test_where_there_is_too_little_space_nothing_is_left(every_probe, tmp_path, 
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 1000, 1000))
     with pytest.raises(
-        InvalidInput, match=r"too little space .* MB at the least, and 0 MB are free"
+        InvalidInput, match=r"Not enough disk space .* at least .* MB, but only 0 MB are free"
     ):
         views.export.export(every_probe, tmp_path / "out", form)
     assert not list(tmp_path.iterdir())

@@ -93,7 +93,7 @@ def test_answers_in_another_order_than_the_questions_are_refused_and_not_shown_t
 ):
     mixed = answers(0).take(pa.array([1, 0, *range(2, ROWS)]))
     store.run("c").finish({"scores": mixed}, {})
-    with pytest.raises(InvalidInput, match="in another order"):
+    with pytest.raises(InvalidInput, match="in a different order"):
         _ = AnswerTable(store, "c").margins
 
 

@@ -169,9 +169,10 @@ def test_a_column_that_only_some_runs_have_is_null_in_others(store):
 def test_no_statement_no_results_and_a_read_only_cache_are_one_line_each(
     store, tmp_path, monkeypatch
 ):
-    assert "Give a statement or --init" in call(tmp_path, "sql", code=2).stderr
+    assert "Pass either a SQL statement or --init" in call(tmp_path, "sql", code=2).stderr
     assert (
-        "Give a statement or --init" in call(tmp_path, "sql", "FROM runs", "--init", code=2).stderr
+        "Pass either a SQL statement or --init"
+        in call(tmp_path, "sql", "FROM runs", "--init", code=2).stderr
     )
     assert "Nothing is stored yet" in call(tmp_path, "sql", "FROM runs", code=1).stderr
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")

@@ -84,7 +84,7 @@ def test_the_command_prints_steps_and_cases_and_a_gate_takes_any_step(trained: S
     assert run("steps", "toy", "--cases", "--outcome", "lerned").exit_code == 1
     with pytest.raises(NotFound, match="Did you mean 'toy'"):
         views.training_steps.find_training(trained, "toi")
-    with pytest.raises(NotFound, match="two steps or more"):  # visla was not run
+    with pytest.raises(NotFound, match="at least two steps"):  # visla was not run
         views.training_steps.find_training(trained, "toy", "visla")
 
 

@@ -134,7 +134,8 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
             )
         if name in options:
             raise click.BadParameter(
-                f"'{name}' is named more than once. Name it once; separate the values of a list with commas",
+                f"'{name}' is given more than once. Give it once, and separate the values in a list "
+                "with commas",
                 param_hint="--option",
             )
         options[name] = value.split(",") if "," in value else value

@@ -87,7 +87,7 @@ def compare(
 
     if len(names) > MOST_COMPARED:
         raise InvalidInput(
-            f"{len(names)} runs are too many to compare. Choose two to {MOST_COMPARED}."
+            f"Too many runs to compare: {len(names)}. Choose between 2 and {MOST_COMPARED}."
         )
     names = [find_model(store, name) for name in names]
     question_set = views.runs.select(store, names, [probe] if probe else None)
@@ -159,7 +159,8 @@ def plan(
     else:
         if probe:
             raise click.UsageError(
-                "--probe applies to two or more models. Name the key of a run: `vlprobe show` lists them."
+                "--probe can only be used with two or more models. Otherwise, pass the key of a "
+                "run; `vlprobe show` lists the keys."
             )
         manifest = find_run(store, names[0])
         model = manifest["run"]["model"]

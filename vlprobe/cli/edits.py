@@ -192,7 +192,9 @@ def verdicts(
     inform(sheet.sentence(report))
     if output:
         if output.exists():
-            raise InvalidInput(f"'{output}' exists. Name a new file, or remove this one.")
+            raise InvalidInput(
+                f"'{output}' already exists. Choose another file name, or delete the file."
+            )
         content, n_left_out = sheet.without_wrong(judged, counted)
         files.write_bytes(output, content)
         inform(f"{output}: {n_left_out:,} edits left out")

@@ -69,13 +69,13 @@ def perturb(
     output: Path | None,
     **choices: Any,
 ) -> None:
-    """Write the edited captions of DATASET as JSON lines, without a model.
+    """Write the edited captions of DATASET as JSON lines, without running a model.
 
-    Format lgip is that of the paper's appendix, one picture per line; format edits has one edit per line, with its
-    rule: every probe takes it as --option edits=FILE.
+    The lgip format follows the paper's appendix and has one picture per line. The edits format has one edit per line,
+    along with its rule; pass such a file to any probe with --option edits=FILE.
 
-    With --probe rococo, FOLDER receives one file per policy in the released layout of RoCOCO, which the dataset
-    rococo:FILE reads, and one folder of mixed pictures per strength and seed.
+    With --probe rococo, FOLDER receives one file per policy in the layout that RoCOCO was released in, which the
+    dataset rococo:FILE reads, and one folder of mixed pictures per strength and seed.
     """
     if probe == "rococo":
         write_altered(ctx, dataset, folder, options, seed, choices)

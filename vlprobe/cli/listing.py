@@ -84,8 +84,10 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
         names = [name for name in views.papers.papers_of(probe) if paper in ("", name)]
         if not names:
             raise InvalidInput(
-                f"Run {key} is of the probe '{probe}', which fills no cell of {paper or 'a paper'}. Expected a run of "
-                f"{', '.join(views.papers.probes_of(paper) or SOURCES)}: `vlprobe show` has their keys."
+                f"Run {key} used the probe '{probe}', which does not fill any table cell of "
+                f"{paper or 'a paper'}. Expected a run of "
+                f"{', '.join(views.papers.probes_of(paper) or SOURCES)}; `vlprobe show` lists "
+                "the keys."
             )
     by_paper = []
     for name in names:
@@ -156,7 +158,7 @@ def list_(
         print_folded(table, ("run_of", "note"), how, "vlprobe list published --format json")
     elif paper or number or mark or key or model:
         raise click.UsageError(
-            "--paper, --table, --mark, --key and --model are options of `list published`."
+            "--paper, --table, --mark, --key and --model can only be used with `list published`."
         )
     elif collection == "metrics":
         print_metrics_of_probes(how)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     "key",
     default="",
     metavar="KEY",
-    help="The question set, or a run or model of it [the most complete].",
+    help="Question set to report, given by its key or by one of its runs or models [the most "
+    "complete].",
 )
 @pass_results
 def report(store: "Store", output: Path, key: str) -> None:
@@ -35,7 +36,8 @@ def report(store: "Store", output: Path, key: str) -> None:
     sets = views.runs.question_sets(store)
     if sets.empty:
         raise InvalidInput(
-            "Nothing is stored yet, so there is nothing to report. Run a probe first: vlprobe run --help."
+            "There are no stored results yet, so there is nothing to report. Run a probe first: "
+            "vlprobe run --help."
         )
     question_set = question_set_of(store, key or sets["case_key"].iloc[0])
     content = page.report(store, question_set).encode()
@@ -50,7 +52,8 @@ def report(store: "Store", output: Path, key: str) -> None:
     "keys",
     multiple=True,
     metavar="KEY",
-    help="A question set, or a run or model of it; repeatable: the first is shown first [the most complete].",
+    help="Question set to publish, given by its key or by one of its runs or models; "
+    "repeatable: the first is shown first [the most complete].",
 )
 @click.option(
     "--cases",
@@ -107,7 +110,8 @@ def site(
     case_keys = views.runs.question_sets(store)["case_key"].tolist()
     if not case_keys:
         raise InvalidInput(
-            "Nothing is stored yet, so there is nothing to publish. Run a probe first: vlprobe run --help."
+            "There are no stored results yet, so there is nothing to publish. Run a probe "
+            "first: vlprobe run --help."
         )
     question_sets = {
         each.key: each for each in (question_set_of(store, key) for key in keys or case_keys[:1])
@@ -207,7 +211,10 @@ def figure(
     if suffix not in paper.FORMATS:
         raise InvalidInput(f"'{output}' ends in '{suffix}'. Expected {', '.join(paper.FORMATS)}.")
     if (output.exists() or output.is_symlink()) and not force:
-        raise InvalidInput(f"'{output}' exists. Name a new file, or replace it with --force.")
+        raise InvalidInput(
+            f"'{output}' already exists. Choose another file name, or replace the file with "
+            "--force."
+        )
     chosen = [find_model(store, model) for model in models]
     known = views.runs.models(store)
     for model in chosen:
@@ -221,8 +228,8 @@ def figure(
     question_set = next((each for each in candidates if key or name in paper.available(each)), None)
     if question_set is None:
         raise InvalidInput(
-            f"No stored results{' of these models' * bool(chosen)} have the figure '{name}'. Run a probe first: "
-            "vlprobe run --help."
+            f"No stored results{' of these models' * bool(chosen)} contain the data for the "
+            f"figure '{name}'. Run a probe first: vlprobe run --help."
         )
     drawn, caption = paper.printed_figure(store, question_set, name, width, chosen)
     defaults = paper.default_models(question_set, name)

@@ -149,7 +149,7 @@ _conditions = option_group(
     "keys",
     multiple=True,
     metavar="KEY",
-    help="A question set, or a run or model of it; repeatable [all].",
+    help="Question set, given by its key or by one of its runs or models; repeatable [all].",
 )
 @click.option(
     "--model", "names", multiple=True, help="Only this model; repeatable [all].", metavar="NAME"
@@ -195,7 +195,7 @@ def leaderboard(
             if estimate
         ]
         if not runs:
-            raise InvalidInput(f"'{models[0]}' has no number on these question sets.")
+            raise InvalidInput(f"'{models[0]}' has no results on these question sets.")
         click.echo(model_index(runs))
     elif how in ("csv", "json"):
         print_table(views.leaderboard.table(columns), how)
@@ -398,7 +398,9 @@ def sql(store: "Store", statement: str | None, writes_init: bool, how: str) -> N
     from vlprobe import views
 
     if bool(statement) == writes_init:
-        raise click.UsageError('Give a statement or --init: vlprobe sql "SELECT * FROM runs".')
+        raise click.UsageError(
+            'Pass either a SQL statement or --init: vlprobe sql "SELECT * FROM runs".'
+        )
     if statement:
         print_table(views.sql.query(store, statement), how, "The query returns no rows.")
     else:

@@ -106,9 +106,9 @@ def dashboard(
 
     if not (is_this_machine(address) or roots or read_only):
         raise InvalidInput(
-            f"At {address}, others can reach the dashboard and read any file through it. "
-            "Restrict it to folders with --root FOLDER, or serve only stored results with "
-            "--read-only."
+            f"With the address {address}, other people can reach the dashboard and read any file "
+            "through it. Restrict it to folders with --root FOLDER, or serve only stored "
+            "results with --read-only."
         )
     hosts = _hosts(address, names)
     _refuse_port_in_use(address, port)

@@ -59,7 +59,8 @@ def rename(ctx: click.Context, stored: str, name: str) -> None:
             raise NotFound("stored model or dataset", stored, sorted(subjects)) from None
     if subjects[stored]:
         raise InvalidInput(
-            f"'{stored}' only appears in the bundled results, which are read-only. Run it once to rename it."
+            f"'{stored}' only appears in the bundled results, which are read-only. To rename it, "
+            "use it in a run of your own first."
         )
     display_names.rename(store, stored, name)
     words = f"is called {' '.join(name.split())}" if name.strip() else "has its original name again"
@@ -111,10 +112,10 @@ def verify(ctx: click.Context, repair: bool) -> None:
 @click.option("--yes", is_flag=True, help="Download without asking.")
 @click.pass_context
 def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
-    """Download the photographs of COCO that DATASET shows and that are missing here.
+    """Download the COCO photographs that DATASET uses and that are not on this machine yet.
 
-    DATASET is one that keeps questions without a picture, such as bundled:SugarCrepe or
-    triplets:FILE@FOLDER/val2017+unpictured. The same command again continues where it stopped.
+    DATASET must be one that keeps questions without a picture, such as bundled:SugarCrepe or
+    triplets:FILE@FOLDER/val2017+unpictured. To resume an interrupted download, run the same command again.
     """
     from vlprobe import registry
     from vlprobe.datasets import photographs

@@ -81,7 +81,7 @@ def export_errata(store: "Store", key: str, out: Path, reviewer: str) -> None:
     from vlprobe.storage import errata, files
 
     if out.exists():
-        raise InvalidInput(f"'{out}' exists. Choose another name, or delete it first.")
+        raise InvalidInput(f"'{out}' already exists. Choose another file name, or delete the file.")
     question_set = question_set_of(store, key)
     verdicts = views.suspects.export(store, question_set, reviewer)
     files.write_bytes(out, errata.lines(verdicts).encode())

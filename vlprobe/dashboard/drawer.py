@@ -440,7 +440,8 @@ def _slices(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
     for refusal in refusals:
         st.warning(plain(refusal), icon=":material/warning:")
     quiet(
-        "A slice has a row on Compare and in reports; vlprobe show, compare and gate know it too."
+        "Each slice gets its own row on Compare and in reports. You can also use slices "
+        "with vlprobe show, compare and gate."
     )
     links = {}
     for name, numbers in named.items():

@@ -78,9 +78,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
     store = Store(shipped.PUBLISHED_FOLDER)
     manifest = next((run for run in store.runs() if run["run"]["dataset"] == stored_name), None)
     if manifest is None:
-        raise InvalidInput(
-            f"'{stored_name}' is not among the bundled results. Install vlprobe again."
-        )
+        raise InvalidInput(f"'{stored_name}' is not among the bundled results. Reinstall vlprobe.")
     columns = ["item", "cluster", "images", "texts", "tags"]
     rows = store.cases(manifest["case_key"]).table("cases", columns).to_pylist()
     n_of_cluster = Counter(row["cluster"] for row in rows)

@@ -35,7 +35,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
     content = read_json(captions)
     try:
         if not isinstance(content, dict):
-            raise TypeError(f"a {type(content).__name__} at the top")
+            raise TypeError(f"the top level is a {type(content).__name__}")
         images = sorted(content["images"], key=_by_id)
         captions_by_image: dict[int, list[str]] = {image["id"]: [] for image in images}
         for annotation in sorted(content["annotations"], key=_by_id):
@@ -52,9 +52,8 @@ def load(name: str, cache: Path) -> LoadedDataset:
         ]
     except KeyError as error:
         raise InvalidInput(
-            f"'{captions}' lacks {error} (a field, or the id of an image that a caption "
-            "refers to). "
-            "Expected a captions file of COCO: images (id, file_name, width, height), "
+            f"'{captions}' lacks {error} (a field, or the id of an image that a caption refers "
+            "to). Expected a COCO captions file: images (id, file_name, width, height), "
             "annotations (id, image_id, caption)."
         ) from None
     except (TypeError, AttributeError, ValueError) as error:

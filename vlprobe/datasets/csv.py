@@ -74,9 +74,9 @@ def read_items(file: Path) -> list[Item]:
         if tags.setdefault(image, row_tags) != row_tags:
             column = next(key for key in row if tags[image].get(key) != row_tags.get(key))
             raise InvalidInput(
-                f"'{file}', line {line}: '{image}' has {column} '{row_tags.get(column, '')}' here and "
-                f"'{tags[image].get(column, '')}' before. Tags belong to the image, so all "
-                "its rows need the same value."
+                f"'{file}', line {line}: '{image}' has {column} '{row_tags.get(column, '')}' "
+                f"here but '{tags[image].get(column, '')}' in an earlier line. Tags belong to "
+                "the image, so all of its rows need the same value."
             )
     return [
         Item(image, Picture(file.parent / image), tuple(captions[image]), tags[image])
@@ -97,9 +97,9 @@ def _header(file: Path, text: str) -> "tuple[Reader, list[str]]":
         ) from None
     if not set(REQUIRED) <= set(header) or len(set(header)) < len(header) or "" in header:
         raise InvalidInput(
-            f"'{file}' has the columns {', '.join(header)}. "
-            "Expected different names in the first line, including 'image' and 'caption'. "
-            f"Name other columns: table:{file}@FOLDER+image=COLUMN+caption=COLUMN (FOLDER has the pictures)."
+            f"'{file}' has the columns {', '.join(header)}. Expected unique names in the first "
+            "line, including 'image' and 'caption'. To use other columns: "
+            f"table:{file}@FOLDER+image=COLUMN+caption=COLUMN (FOLDER contains the pictures)."
         )
     return reader, header
 

@@ -72,7 +72,7 @@ def _pairs_of(name: str, number: str) -> int:
         return PAIRS
     if not re.fullmatch("[0-9]{1,4}", number) or not 1 <= int(number) <= MOST_PAIRS:
         raise InvalidInput(
-            f"'{name}' requests '{number}' pairs of each kind. Expected a whole number, 1 to {MOST_PAIRS:,}, such as "
-            f"{PREFIX}:pairs:1200."
+            f"'{name}' requests '{number}' pairs of each kind. Expected a whole number from 1 to "
+            f"{MOST_PAIRS:,}, such as {PREFIX}:pairs:1200."
         )
     return int(number)

@@ -105,8 +105,8 @@ def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
     longer = [line for line, row in rows if len(row) > len(header)]
     if longer:
         raise InvalidInput(
-            f"{len(longer)} rows of '{file}' have more than its {len(header)} fields (first: line {longer[0]}). "
-            "Expected as many as in the first line."
+            f"{len(longer)} rows in '{file}' have more than {len(header)} fields (first: line "
+            f"{longer[0]}). Every row must have as many fields as the first line."
         )
     return [
         (line, dict(zip(header, row + [""] * (len(header) - len(row)), strict=True)))

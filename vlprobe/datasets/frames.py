@@ -195,8 +195,8 @@ def read(
     ]
     if not present.issuperset(needed):
         raise InvalidInput(
-            f"'{file}' has the columns {', '.join(sorted(present)) or 'none'}. Expected {', '.join(needed)}, "
-            f"and if need be {', '.join(OPTIONAL)}."
+            f"'{file}' has the columns {', '.join(sorted(present)) or 'none'}. Expected "
+            f"{', '.join(needed)}, and optionally {', '.join(OPTIONAL)}."
         )
     frame_by_row = {key: _frame(key, row, is_video) for key, row in rows}
     sources.refuse_rows(
@@ -375,7 +375,8 @@ def _path(file: Path, folder: Path, name: str) -> Path:
     refuse_outside(path)
     if Path(name).is_absolute() or ".." in Path(name).parts or not path.is_file():
         raise InvalidInput(
-            f"Video '{name}' of '{file}' is not in '{folder}'. Add the file or delete its rows."
+            f"The video '{name}', which '{file}' lists, is not in '{folder}'. Add the video or "
+            "delete its rows."
         )
     return path
 

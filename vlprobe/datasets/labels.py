@@ -36,8 +36,8 @@ def check_values(file: Path, counts: Mapping[str, int], name: str) -> None:
     values = {is_true(label): label for label in labels}
     if len(labels) == 2 and set(values) == {True, False}:
         raise InvalidInput(
-            f"'{file}' has {counts[values[False]]:,} of {sum(counts.values()):,} captions with the label "
-            f"'{values[False]}', which are wrong. Use only the true ones: "
-            f"{name}+label={values[True]}. "
-            f"If '{LABEL}' means something else: {name}+subset={LABEL}."
+            f"In '{file}', {counts[values[False]]:,} of {sum(counts.values()):,} captions have "
+            f"the label '{values[False]}', which marks wrong captions. To use only the true "
+            f"captions: {name}+label={values[True]}. If '{LABEL}' means something else: "
+            f"{name}+subset={LABEL}."
         )

@@ -97,8 +97,8 @@ def _check_edit(file: Path, key: str, row: Mapping[str, str]) -> None:
     )
     if problem:
         raise InvalidInput(
-            f"Row {key} of '{file}': in edit_candidates {problem}. Expected each candidate "
-            "of the query once, in the order in which people rank them for the edited "
+            f"Row {key} of '{file}', column edit_candidates: {problem}. Expected each of the "
+            "query's candidates once, in the order in which people rank them for the edited "
             "query."
         )
 

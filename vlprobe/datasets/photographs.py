@@ -65,8 +65,8 @@ def announcement(addresses: dict[Path, str], host: str = HOST) -> str:
     n_bytes, n_unknown = downloads.total_bytes(addresses.values())
     if n_unknown == len(addresses):
         raise InvalidInput(
-            f"'{host}' gives no size for any of {len(addresses):,} photographs. "
-            "Check the network, or name a mirror with `vlprobe pictures DATASET --from URL`."
+            f"'{host}' did not report a size for any of {len(addresses):,} photographs. Check "
+            "the network, or choose a mirror with `vlprobe pictures DATASET --from URL`."
         )
     unknown = f", {n_unknown:,} of unknown size" if n_unknown else ""
     return f"{len(addresses):,} photographs are missing: {n_bytes / 1e6:,.1f} MB{unknown}."

@@ -141,8 +141,9 @@ def _paraphrased(file: Path, query: str, versions: list[dict[str, str]]) -> Item
             continue
         if len(values) > 1:
             raise InvalidInput(
-                f"'{file}': the versions of query '{query}' differ in {column} ({', '.join(sorted(values))}). "
-                "Tags belong to the query, so all its rows need the same value."
+                f"'{file}': the versions of query '{query}' differ in {column} "
+                f"({', '.join(sorted(values))}). Tags belong to the query, so all of its rows "
+                "need the same value."
             )
         tags[column] = values.pop()
     captions = tuple(row["caption"].strip() for row in versions)

@@ -49,7 +49,7 @@ def validated(
             than MAX_CHARACTERS or has a lone surrogate, more than MAX_TAGS tags, or missing image files.
     """
     if notes and not items:
-        raise InvalidInput(f"No items of '{name}' remain. {' '.join(notes)}")
+        raise InvalidInput(f"No items are left in '{name}'. {' '.join(notes)}")
     if not items:
         raise InvalidInput(
             f"Dataset '{name}' has no items. It needs at least one image with a caption.",
@@ -89,8 +89,8 @@ def _refuse_texts(name: str, item: Item) -> None:
         too_long = [text for text in texts if len(text) > MAX_CHARACTERS]
         if too_long:
             raise InvalidInput(
-                f"A {kind.lower()} of item '{item.id}' in '{name}' has {len(too_long[0]):,} letters. "
-                f"Expected at most {MAX_CHARACTERS:,}; shorten it."
+                f"A {kind.lower()} of item '{item.id}' in '{name}' has {len(too_long[0]):,} "
+                f"characters. Expected at most {MAX_CHARACTERS:,}; shorten it."
             )
     for text in (
         item.id,

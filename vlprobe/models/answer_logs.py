@@ -230,7 +230,8 @@ def _lmms_eval(file: Path, lines: Iterable[object]) -> Iterator[LoggedAnswer]:
     for number, line in enumerate(lines, 1):
         if not isinstance(line, dict) or not isinstance(line.get("doc"), dict):
             raise InvalidInput(
-                f"'{file}', line {number}, has no object 'doc'. Expected samples of lmms-eval (--log_samples)."
+                f"'{file}', line {number}, has no 'doc' object. Expected samples written by "
+                "lmms-eval (--log_samples)."
             )
         doc, target = line["doc"], line.get("target")
         options = _options(doc)
@@ -299,7 +300,9 @@ def _archived_samples(file: Path, content: bytes) -> Iterator[object]:
             info for info in archive.infolist() if re.fullmatch(r"samples/.+\.json", info.filename)
         ]
         if not names:
-            raise InvalidInput(f"'{file}' has no samples. Expected a finished log of inspect_ai.")
+            raise InvalidInput(
+                f"'{file}' has no samples. Expected the log of a finished inspect_ai evaluation."
+            )
         for info in names:
             try:
                 yield files.parse_json(_member(content, archive, info).decode("utf-8"))
@@ -315,17 +318,16 @@ def _mteb(file: Path, log: Mapping[str, object]) -> Iterator[LoggedAnswer]:
     n_cells = 0
     for subset, splits in subsets.items():
         if not isinstance(splits, dict) or len(splits) != 1:
-            raise InvalidInput(
-                f"'{file}', subset '{subset}', does not have exactly one split. Expected one."
-            )
+            raise InvalidInput(f"'{file}', subset '{subset}', must have exactly one split.")
         (questions,) = splits.values()
         for number, matrix in enumerate(questions if isinstance(questions, list) else [None]):
             rows = matrix if isinstance(matrix, list) else []
             widths = {len(row) if isinstance(row, list) else 0 for row in rows}
             if len(widths) != 1 or widths == {0}:
                 raise InvalidInput(
-                    f"'{file}', '{subset}', question {number}, is not a matrix. "
-                    "Expected the predictions of a task of image-text pairs: a row per picture, a score per caption."
+                    f"'{file}', '{subset}', question {number}, is not a matrix. Expected "
+                    "predictions for image-text pairs: one row per picture, with one score per "
+                    "caption."
                 )
             n_cells += sum(len(row) for row in rows)
             if n_cells > MAX_CELLS:
@@ -341,7 +343,7 @@ def _mteb(file: Path, log: Mapping[str, object]) -> Iterator[LoggedAnswer]:
 def _number(file: Path, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise InvalidInput(
-            f"'{file}' has the score {json.dumps(value)[:40]}. Expected finite numbers."
+            f"'{file}' contains the score {json.dumps(value)[:40]}. Expected finite numbers."
         )
     return float(value)
 

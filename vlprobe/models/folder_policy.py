@@ -155,8 +155,8 @@ def _check_file(name: str, file: str, path: Path) -> None:
         if not SETTINGS.search(path.name):
             return  # the libraries cannot read it either
         raise InvalidInput(
-            f"'{path}' is not JSON that can be read ({getattr(error, 'strerror', None) or error}). "
-            "Expected the settings of a model. Fix or delete the file."
+            f"'{path}' cannot be read as JSON ({getattr(error, 'strerror', None) or error}). "
+            "Expected model settings. Fix or delete the file."
         ) from None
     if path.name.endswith(".index.json"):
         _check_shards(name, file, content)
@@ -235,8 +235,8 @@ def _check_arguments(
         if argument not in allowed or isinstance(setting, Mapping | list):
             raise InvalidInput(
                 f"'{name}' passes '{argument}' in {key} of {file} to a library. This is rejected "
-                "because it could run code or open other files. Expected none but "
-                f"{', '.join(name for name in allowed if 'trust' not in name)}."
+                "because it could run code or open other files. Only these arguments are "
+                f"allowed: {', '.join(name for name in allowed if 'trust' not in name)}."
             )
 
 

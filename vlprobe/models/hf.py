@@ -173,8 +173,8 @@ def _dual_encoder(source: hub.ModelSource) -> "HfEncoder | Towers":
     if kind is None:
         is_head = source.model_type in HEADS
         raise InvalidInput(
-            f"'{source.name}' is a model of type '{source.model_type}'. "
-            f"Expected one of: {', '.join([*KINDS, *TOWERS])}."
+            f"'{source.name}' has model type '{source.model_type}', which is not supported. "
+            f"Supported types: {', '.join([*KINDS, *TOWERS])}."
             + (f" Load it as hf-itm:{source.name.partition(':')[2]}." if is_head else "")
         )
     import transformers
@@ -187,9 +187,9 @@ def _dual_encoder(source: hub.ModelSource) -> "HfEncoder | Towers":
 def _matching_head(source: hub.ModelSource) -> ItmHead:
     if source.model_type not in HEADS:
         raise InvalidInput(
-            f"'{source.name}' is a model of type '{source.model_type}'. Expected a "
-            f"matching head of: {', '.join(HEADS)}. "
-            f"Dual encoders are loaded as hf:{source.name.partition(':')[2]}."
+            f"'{source.name}' has model type '{source.model_type}', which is not a supported "
+            f"matching head. Supported types: {', '.join(HEADS)}. Load a dual encoder as "
+            f"hf:{source.name.partition(':')[2]}."
         )
     head = HEADS[source.model_type].opened(source)
     pictures = head.encode_pictures([head.preprocess(Image.new("RGB", (64, 64)))])

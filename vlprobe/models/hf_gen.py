@@ -104,7 +104,8 @@ class Generator(SideBySideMatcher):
         self._processor, self.question = processor, question
         if not getattr(processor, "chat_template", None):
             raise InvalidInput(
-                f"'{self.name}' has no chat template, which its prompts need. Expected one."
+                f"'{self.name}' has no chat template, so no prompts can be built for it. Choose a "
+                "model with a chat template."
             )
         self._yes_no, self._one_two = (
             self._first_tokens(variants) for variants in (YES_NO, ONE_TWO)
@@ -270,8 +271,9 @@ class Chooser(CaseAnswerer):
         self.n_scores = 2 * sum(question is not None for question in questions)
         if not self.n_scores:
             raise InvalidInput(
-                f"'{self.name}' chooses between a true and a wrong caption of a picture, but no case has just "
-                "these. Choose another probe, such as eqben with foils, or remove +choice."
+                f"'{self.name}' chooses between one true and one wrong caption of a picture, but "
+                "no case has exactly these two. Choose another probe, such as eqben with foils, "
+                "or remove +choice."
             )
         n_unknown = questions.count(None)
         return f"{n_unknown:,} cases are not a choice of two captions: unknown" if n_unknown else ""
@@ -323,9 +325,9 @@ def _generator(source: hub.ModelSource, question: str) -> Generator:
 
     if source.model_type not in KINDS:
         raise InvalidInput(
-            f"'{source.name}' is a model of type '{source.model_type}' and cannot answer "
-            "questions about pictures. Expected a generative model such as llava, "
-            "qwen2_vl, idefics3 or smolvlm."
+            f"'{source.name}' has model type '{source.model_type}' and cannot answer questions "
+            "about pictures. Expected a generative model such as llava, qwen2_vl, idefics3 or "
+            "smolvlm."
         )
     hub.tokenizer(source.folder)
     processor = hub.processor(source.folder)

@@ -210,7 +210,8 @@ def read_json(path: Path, *kinds: type[Content]) -> Content:
         content = files.parse_json(files.read(path).decode())
     except OSError as error:
         raise InvalidInput(
-            f"'{path}' cannot be read ({error.strerror}). Expected a model folder as save_pretrained writes it."
+            f"'{path}' cannot be read ({error.strerror}). Expected a model folder written by "
+            "save_pretrained."
         ) from None
     except ValueError as error:
         raise InvalidInput(
@@ -218,7 +219,7 @@ def read_json(path: Path, *kinds: type[Content]) -> Content:
         ) from None
     if not isinstance(content, kinds):
         expected = " | ".join(kind.__name__ for kind in kinds)
-        raise InvalidInput(f"'{path}' holds a {type(content).__name__}. Expected a {expected}.")
+        raise InvalidInput(f"'{path}' contains a {type(content).__name__}. Expected a {expected}.")
     return content
 
 

@@ -180,8 +180,8 @@ def _by_place(file: Path, value: object) -> ScoreTable:
     ):
         raise InvalidInput(
             f"'{file}' does not match any layout of scores. Expected an array of objects "
-            f"({EXPECTED}), an array with a "
-            "number per caption of each item, such as [[0.31, 0.27], ...], or a log that docs/import.md lists."
+            f"({EXPECTED}), an array with one number per caption for each item, such as [[0.31, "
+            "0.27], ...], or a log format listed in docs/import.md."
         )
     return ScoreTable({}, np.array(rows, dtype=np.float64)[:, :, None], by_place=True)
 
@@ -299,8 +299,8 @@ def _required(columns: _Columns, name: str) -> Values:
         lacks = f" but no '{name}'" if name else ""
         if any("rank" in column for column in columns.values):
             raise InvalidInput(
-                f"'{columns.file}' has the columns {has}: ranks do not give margins. "
-                "Import the scores instead, with one row per picture and one column per "
+                f"'{columns.file}' has the columns {has}, but margins cannot be computed from "
+                "ranks. Import the scores instead, with one row per picture and one column per "
                 "text: scores:FILE.npy+matrix."
             )
         raise InvalidInput(f"'{columns.file}' has the columns {has}{lacks}. Expected {EXPECTED}.")

@@ -75,7 +75,7 @@ def row_of_key(
     if len(rows) < len(keys):
         twice = next(key for row, key in enumerate(keys) if rows[key] != row)
         raise InvalidInput(
-            f"'{file}' names '{twice}' more than once. Expected one row for each case."
+            f"'{file}' lists '{twice}' more than once. Expected one row for each case."
         )
     return rows
 
@@ -87,7 +87,7 @@ def empty_scores(file: Path, n_rows: int, cells: Sequence[Cell]) -> np.ndarray:
     shape = (n_rows, *(1 + max((cell[axis] for cell in cells), default=0) for axis in (0, 1)))
     if math.prod(shape) > MAX_CELLS:
         raise InvalidInput(
-            f"'{file}' has up to {shape[1]:,} captions and {shape[2]:,} pictures for "
+            f"'{file}' has up to {shape[1]:,} captions and {shape[2]:,} pictures per case for "
             f"{n_rows:,} cases. The maximum is {MAX_CELLS:,} scores in total."
         )
     return np.full(shape, np.nan)

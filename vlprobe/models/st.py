@@ -121,7 +121,7 @@ def _instruction(
     if not prompt:
         others = ", ".join(key for key, text in model.prompts.items() if text)
         raise InvalidInput(
-            f"'{name}': its config has no prompt '{value}'. Expected "
+            f"The config of '{name}' has no prompt '{value}'. Expected "
             f"{f'one of: {others}' if others else '+prompt=TEXT (the config has no prompts)'}."
         )
     return prompt
@@ -193,8 +193,8 @@ class StEncoder(TextEncoder):
         for prompt in filter(None, (self._prompt, self._default_prompt)):
             if infer_modality(prompt) != "text":
                 raise InvalidInput(
-                    f"'{self.name}': its prompt '{prompt[:80]}' looks like the path or URL "
-                    "of a picture. Expected text."
+                    f"The prompt '{prompt[:80]}' of '{self.name}' looks like the path or URL of "
+                    "a picture. Expected text."
                 )
 
     def _note(self) -> str:

@@ -139,7 +139,8 @@ class LocalWriter:
         self._tokenizer, self._template = tokenizer, template
         if not getattr(template, "chat_template", None):
             raise InvalidInput(
-                f"'{name}' has no chat template, which its prompts need. Expected one."
+                f"'{name}' has no chat template, so no prompts can be built for it. Choose a model "
+                "with a chat template."
             )
         words = tokenizer(list(frozen.FINGERPRINT_TEXTS))["input_ids"]
         unused = ("_name_or_path", "transformers_version")
@@ -224,7 +225,7 @@ def load_local(name: str, device: str = "auto", precision: str = "fp32") -> Loca
     architecture = PICTURE_KINDS.get(kind) or TEXT_KINDS.get(kind)
     if not architecture:
         raise InvalidInput(
-            f"'{name}' is a model of type '{kind}' and cannot generate text. Expected a generative "
+            f"'{name}' has model type '{kind}' and cannot generate text. Expected a generative "
             "model such as llama, qwen2, llava or smolvlm."
         )
     with hub.opening(name):

@@ -103,7 +103,7 @@ class EditsFile:
 
 def _wrong(name: str, row: int, column: str, defect: str) -> InvalidInput:
     return InvalidInput(
-        f"Edits '{name}', row {row}, column '{column}': {defect}. Fix or remove the line."
+        f"Edits file '{name}', row {row}, column '{column}': {defect}. Fix or remove the line."
     )
 
 
@@ -144,7 +144,7 @@ def read(content: bytes, name: str) -> EditsFile:
         first_row[key] = number
         rows.append(row)
     if not rows:
-        raise InvalidInput(f"Edits '{name}' are empty. Expected one JSON object per line.")
+        raise InvalidInput(f"The edits file '{name}' is empty. Expected one JSON object per line.")
     return EditsFile(name, rows)
 
 
@@ -155,7 +155,7 @@ def _decoded(content: bytes, name: str) -> str:
         previous = content[: error.start]
         row, column = previous.count(b"\n") + 1, error.start - previous.rfind(b"\n")
         raise InvalidInput(
-            f"Edits '{name}', row {row}, byte {column}: not UTF-8. Save the file as UTF-8."
+            f"Edits file '{name}', row {row}, byte {column}: not UTF-8. Save the file as UTF-8."
         ) from None
 
 
@@ -166,7 +166,7 @@ def _row(number: int, text: str, name: str) -> WrittenEdit:
         record = None
     if not isinstance(record, dict):
         raise InvalidInput(
-            f"Edits '{name}', row {number}: not a JSON object. Expected a line such as "
+            f"Edits file '{name}', row {number}: not a JSON object. Expected a line such as "
             '{"caption": "A red bus.", "text": "A blue bus.", "meaning": "different"}.'
         )
     caption, edited = (_text(record, field, number, name) for field in SYNONYMS)

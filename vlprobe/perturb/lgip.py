@@ -101,7 +101,7 @@ def edits(
     kinds = _checked(captions, item_id, rules, kinds, tag)
     if min(k_same, k_diff) < 0:
         raise InvalidInput(
-            f"k_same {k_same} and k_diff {k_diff} must not be negative. They limit the "
+            f"k_same ({k_same}) and k_diff ({k_diff}) must both be at least 0; they limit the "
             "number of edits."
         )
     dropped: Counter[str] = Counter()

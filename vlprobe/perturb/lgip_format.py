@@ -79,7 +79,8 @@ def _image(text: str, where: str) -> ImageEdits:
         ) from None
     if not isinstance(record, dict):
         raise InvalidInput(
-            f"{where}: a {type(record).__name__}. Expected an object with image_path and orig_captions."
+            f"{where}: found a {type(record).__name__}. Expected an object with image_path and "
+            "orig_captions."
         )
     path, captions = record.get("image_path"), record.get("orig_captions")
     if (
@@ -109,7 +110,8 @@ def _items(record: dict, field: str, n_captions: int, where: str) -> Iterator[tu
     lists = record.get(field, {})
     if not isinstance(lists, dict):
         raise InvalidInput(
-            f"{where}: {field} is a {type(lists).__name__}. Expected an object from caption index to list."
+            f"{where}: {field} is a {type(lists).__name__}. Expected an object that maps each "
+            "caption index to a list."
         )
     for key, items in lists.items():
         if not key.isdecimal() or len(key) > 9 or int(key) >= n_captions:

@@ -31,8 +31,8 @@ def partners(ids: Sequence[str], seed: int) -> dict[str, str]:
     """
     if len(ids) < 2 or len(set(ids)) < len(ids):
         raise InvalidInput(
-            f"Cannot pair {len(ids)} pictures with {len(set(ids))} distinct ids. Expected "
-            "at least 2, all different."
+            f"Cannot pair up {len(ids)} pictures that have {len(set(ids))} distinct ids. "
+            "Expected at least 2 pictures, all with different ids."
         )
     ring = sorted(ids, key=lambda item_id: (draw(seed, item_id, 0, "partner"), item_id))
     return dict(zip(ring, [*ring[1:], ring[0]], strict=True))

@@ -92,7 +92,8 @@ def check(change: PictureChange) -> None:
         )
     if KINDS[change.kind].function is None and not 0 < len(change.word) <= LONGEST_WORD:
         raise InvalidInput(
-            f"'{change.kind}' writes {len(change.word)} characters. Expected a word of 1 to {LONGEST_WORD}."
+            f"The word for '{change.kind}' has {len(change.word)} characters. Expected 1 to "
+            f"{LONGEST_WORD}."
         )
 
 

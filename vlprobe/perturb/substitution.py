@@ -68,7 +68,8 @@ def vocabulary(words: Iterable[str]) -> Vocabulary:
     concepts = {concept for word in words for concept in _as_concepts(word.strip().lower())}
     if not concepts:
         raise InvalidInput(
-            "The vocabulary has no noun. Expected a list of English words in letters a to z.",
+            "The vocabulary contains no nouns. Expected a list of English words made up of the "
+            "letters a to z.",
         )
     return _by_form(concepts)
 
@@ -171,11 +172,11 @@ def alter(
     if policy not in POLICIES:
         raise NotFound("policy", policy, POLICIES)
     if not 1 <= k <= 5:
-        raise InvalidInput(f"k is {k}. Expected 1 to 5 words to replace.")
+        raise InvalidInput(f"k, the number of words to replace, must be from 1 to 5. Got {k}.")
     if words is not None and policy != "rand-voca":
         raise InvalidInput(
-            f"A vocabulary was given for the policy '{policy}'. Only rand-voca uses a "
-            "vocabulary; remove it."
+            f"The policy '{policy}' does not use a vocabulary; only rand-voca does. Remove the "
+            "vocabulary."
         )
     mentioned = set().union(*map(mentions, captions))
     barred = mentioned | {
@@ -280,8 +281,8 @@ def _scores(
     ]
     if missing:
         raise InvalidInput(
-            f"Caption {index} has no EI score for its noun at {missing[0]}. Compute scores "
-            "for the spans of `sources`."
+            f"Caption {index} has no EI score for the noun at position {missing[0]}. Compute "
+            "scores for all spans in `sources`."
         )
     return {noun.start: influence[index][noun.start] for noun in nouns}
 

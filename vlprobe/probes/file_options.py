@@ -27,7 +27,6 @@ class FileOption:
         name: The name of the option; the digest is stored under this name plus `_digest`.
         kind: A name for this kind of file within a sentence.
         called: A name for this kind of file at the start of a sentence.
-        is_plural: Whether `called` is plural, such as "Edits".
         max_bytes: The maximum file size in bytes.
         when_large: The end of the error message for a file that is too large.
         when_unreadable: The end of the error message for a file that cannot be read.
@@ -36,7 +35,6 @@ class FileOption:
     name: str
     kind: str
     called: str
-    is_plural: bool
     max_bytes: int
     when_large: str
     when_unreadable: str
@@ -46,14 +44,13 @@ class FileOption:
         large or cannot be read.
         """
         path = files.parse_path(str(options[self.name]))
-        have = "have" if self.is_plural else "has"
         try:
             path = path.resolve()
             refuse_outside(path)
             files.require_utf8(path, self.kind)
             if path.stat().st_size > self.max_bytes:
                 raise InvalidInput(
-                    f"{self.called} '{path}' {have} more than {self.max_bytes >> 20} MiB. {self.when_large}"
+                    f"{self.called} '{path}' is larger than {self.max_bytes >> 20} MiB. {self.when_large}"
                 )
             digest = pictures.digest(files.read(path))
         except OSError as error:
@@ -66,9 +63,8 @@ class FileOption:
         """Read the file and check its digest. Raises InvalidInput if the file has changed during the run."""
         content = files.read(Path(path))
         if pictures.digest(content) != digest:
-            were = "were" if self.is_plural else "was"
             raise InvalidInput(
-                f"{self.called} '{path}' {were} changed during the run. Start the run again."
+                f"{self.called} '{path}' was changed during the run. Start the run again."
             )
         return content
 
@@ -76,11 +72,10 @@ class FileOption:
 _EDITS = FileOption(
     name="edits",
     kind="the edits",
-    called="Edits",
-    is_plural=True,
+    called="The edits file",
     max_bytes=512 << 20,
-    when_large="Expected a smaller file; cut it in parts.",
-    when_unreadable="Write some: vlprobe perturb.",
+    when_large="Split it into smaller files.",
+    when_unreadable="Create one with vlprobe perturb.",
 )
 
 
@@ -124,8 +119,8 @@ def load_edits(options: Mapping[str, object]) -> EditsFile | None:
     edits = _edits_of(str(options["edits"]), str(options.get("edits_digest", "")))
     if edits is None:
         raise InvalidInput(
-            f"Edits '{options['edits']}' are in LGIP's format, which only the probe lgip "
-            "reads. To write one edit per line: vlprobe perturb --format edits."
+            f"The edits file '{options['edits']}' is in LGIP format, which only the lgip probe "
+            "can read. To write one edit per line: vlprobe perturb --format edits."
         )
     return edits
 
@@ -146,7 +141,6 @@ _WORDS = FileOption(
     name="vocabulary",
     kind="the vocabulary",
     called="The vocabulary",
-    is_plural=False,
     max_bytes=16 << 20,  # BERT's list has 0.2 MB
     when_large="Expected one word per line.",
     when_unreadable="Expected a text file with one word per line.",
@@ -170,8 +164,8 @@ def check_vocabulary(vocabulary: str, policies: Sequence[str]) -> None:
     """Raise InvalidInput if a vocabulary is given but no policy uses it."""
     if vocabulary and not any(policy.partition(":")[0] == VOCABULARY_POLICY for policy in policies):
         raise InvalidInput(
-            f"A vocabulary is named, but no policy uses it. Add {VOCABULARY_POLICY} to the "
-            "option 'policies', or remove the option 'vocabulary'."
+            f"A vocabulary is set, but no policy uses it. Add {VOCABULARY_POLICY} to the option "
+            "'policies', or remove the option 'vocabulary'."
         )
 
 

@@ -56,10 +56,9 @@ def _refuse_misfit(
         return
     if capabilities.answers_cases and probe.needs == "gallery":
         raise Misfit(
-            f"Probe '{probe.name}' searches a gallery, but '{name}' only has scores of "
-            "cases. A gallery needs the score of every picture with every "
-            f"caption{_pairs(items)}. Import a matrix (+matrix), or choose another model "
-            "or a probe such as eqben."
+            f"Probe '{probe.name}' searches a gallery, but '{name}' only has scores for cases. A "
+            f"gallery needs a score for every picture with every caption{_pairs(items)}. Import "
+            "a matrix (+matrix), or choose another model or a probe such as eqben."
         )
     if capabilities.answers_cases or capabilities.has_matrix:
         return
@@ -111,9 +110,9 @@ def check_candidates(
     """Raise Misfit if a gallery is too large for a model that needs one forward pass per pair."""
     if (most := max(n_pictures, n_captions)) > MOST_CANDIDATES:
         raise Misfit(
-            f"Probe '{probe.name}' searches a gallery of {most:,} candidates, but '{name}' takes a forward "
-            f"pass for every picture with every caption{pairs}. Expected at most {MOST_CANDIDATES} "
-            "candidates: use --limit, or a model with embeddings."
+            f"Probe '{probe.name}' searches a gallery of {most:,} candidates, but '{name}' needs "
+            f"a forward pass for every picture with every caption{pairs}. Expected at most "
+            f"{MOST_CANDIDATES} candidates: use --limit, or a model with embeddings."
         )
 
 

@@ -130,9 +130,10 @@ class Lgip(file_options.ProbeWithEdits):
             name="kinds",
             default=lgip.KINDS,
             label="Kinds of edit",
-            help="LGIP's: reworded, made wrong (a color, a number, an object), or both at once. Others: "
-            "negation, relation, attribute-swap and word-order make a caption wrong; case, punctuation and "
-            "typo keep its meaning. These add at most one edit per caption each.",
+            help="LGIP's kinds reword a caption, make it wrong (a color, a number, an object), "
+            "or do both at once. Among the others, negation, relation, attribute-swap and "
+            "word-order make a caption wrong; case, punctuation and typo keep its meaning. "
+            "Each of these adds at most one edit per caption.",
             choices=lgip.OFFERED_KINDS,
             min_values=1,
         ),
@@ -176,8 +177,8 @@ class Lgip(file_options.ProbeWithEdits):
             is_strict and "flip" in cast(LgipOptions, options)["kinds"]
         ):
             raise InvalidInput(
-                "A vocabulary is named, but nothing uses it. Only the rules strict do, for the kind of edit flip; or "
-                "remove the option 'vocabulary'."
+                "A vocabulary is set, but nothing uses it: only the rules 'strict' do, and only "
+                "for edits of kind 'flip'. Choose both, or remove the option 'vocabulary'."
             )
         if options["rules"] in lgip.RULES:
             return
@@ -185,9 +186,9 @@ class Lgip(file_options.ProbeWithEdits):
         kinds = cast(LgipOptions, options)["kinds"]
         if of_ours := [name for name in kind_edits.NAMES if name in kinds]:
             raise InvalidInput(
-                f"Rules '{options['rules']}' come from a plug-in and cannot make the kind "
-                f"'{of_ours[0]}'. Expected one of: {', '.join(lgip.KINDS)}; or choose the "
-                "rules strict."
+                f"The rules '{options['rules']}' come from a plug-in, which cannot make edits of "
+                f"kind '{of_ours[0]}'. Expected one of: {', '.join(lgip.KINDS)}; or choose the "
+                "rules 'strict'."
             )
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
@@ -326,8 +327,8 @@ def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip
     fitting = [line for line in lines.get(image_path.name, ()) if line.captions == item.captions]
     if not fitting:
         raise InvalidInput(
-            f"Edits '{options['edits']}' have no line for the picture and captions of item "
-            f"'{item.id}'. Expected one line per item, as `vlprobe perturb` writes them."
+            f"The edits file '{options['edits']}' has no line for the picture and captions of "
+            f"item '{item.id}'. Expected one line per item, as `vlprobe perturb` writes them."
         )
     n_shared = [_shared_folders(Path(line.image_path), image_path) for line in fitting]
     nearest = [
@@ -335,9 +336,8 @@ def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip
     ]
     if any(line.edits != nearest[0].edits for line in nearest):
         raise InvalidInput(
-            f"Edits '{options['edits']}' have {len(nearest)} different lines for item "
-            f"'{item.id}' (same file name and captions). Write each image_path with its "
-            "folder."
+            f"The edits file '{options['edits']}' has {len(nearest)} different lines for item "
+            f"'{item.id}' (same file name and captions). Write each image_path with its folder."
         )
     of_chosen_kinds = [
         tuple((text, edit) for text, edit in edits if _is_chosen(edit, options["kinds"]))

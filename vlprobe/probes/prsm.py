@@ -234,7 +234,8 @@ def grouped_pictures(
         )
     if group_tag and group_tag not in tags:
         raise InvalidInput(
-            f"No picture of the gallery has the tag '{group_tag}' to group by. It has: {', '.join(sorted(tags))}."
+            f"No picture in the gallery has the tag '{group_tag}', so pictures cannot be grouped "
+            f"by it. Tags in the gallery: {', '.join(sorted(tags))}."
         )
     return groups
 

@@ -133,8 +133,8 @@ def check_settings(settings: RococoOptions) -> None:
     needing_votes = [policy for policy in settings["policies"] if policy in VOTED_POLICIES]
     if needing_votes and not settings["influence"]:
         raise InvalidInput(
-            f"Policy '{needing_votes[0]}' needs EI scores. Choose encoders that vote on "
-            "the word with the option 'influence'."
+            f"Policy '{needing_votes[0]}' needs EI scores. Use the option 'influence' to choose "
+            "the encoders that vote on the word."
         )
     if settings["pictures"] and not settings["picture_seeds"]:
         raise InvalidInput(

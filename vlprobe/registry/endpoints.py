@@ -103,7 +103,7 @@ def refuse_unnamed(name: str) -> None:
     if not {address.url, address.line} & set(named()):
         raise InvalidInput(
             f"'{name}' uses a server, which may cost money, and its URL was not allowed at "
-            f"start. Restart with --api {address.url}."
+            f"startup. Restart with --api {address.url}."
         )
 
 

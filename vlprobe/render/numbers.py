@@ -86,7 +86,7 @@ been found (80 % power).')
     known = [value for value in values if not math.isnan(value)]
     finite = sorted(value for value in known if value < math.inf)
     if not finite:
-        return "On so few pictures no difference would have been found." if known else ""
+        return "With so few pictures, no difference could have been detected." if known else ""
     least, most = (signed(value, unit).removeprefix("+") for value in (finite[0], finite[-1]))
     size = most if least == most else f"{least.removesuffix(' points')} to {most}"
     return f"A difference of {size} would have been found (80 % power)."

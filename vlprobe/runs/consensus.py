@@ -60,7 +60,8 @@ def consensus(
     if len(encoders) < 2:
         n_given = "is only one" if encoders else "are none"
         raise InvalidInput(
-            f"Agreement is measured between two or more encoders, but there {n_given}. Choose another --model."
+            f"Agreement is measured between two or more encoders, but there {n_given}. Add "
+            "another encoder with --model."
         )
     scores: list[Scores] = []
     words = Counter[str]()

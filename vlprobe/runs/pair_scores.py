@@ -69,7 +69,8 @@ def pair_scorer(
     capabilities = model.capabilities
     if not (capabilities.embeds_images or capabilities.scores_pairs or answers_cases(model)):
         raise InvalidInput(
-            f"'{model.name}' takes no pictures. Choose a model that compares pictures with texts."
+            f"'{model.name}' does not accept pictures. Choose a model that compares pictures "
+            "with texts."
         )
     reads_files = (looks_up(model) or answers_cases(model)) and not capabilities.asks_server
     pictures = [item.image for item in items if item.image]
@@ -133,11 +134,13 @@ def read_items(name: str) -> tuple[reader.Table, list[Item]]:
         zip(fields.role("image"), fields.role("caption"), strict=True)
     ):
         if len(fields.texts(caption)) > 1:
-            raise fields.fault(row, "caption", "one text in a row")
+            raise fields.fault(row, "caption", "one text per row")
         text = fields.text(caption, row, "caption")
         rows.append((Item(f"row {row + 1}", None, (text,)), [fields.image(image, row, "image")]))
     if not rows:
-        raise InvalidInput(f"'{parsed.file}' has no rows. Expected a picture and a text in each.")
+        raise InvalidInput(
+            f"'{parsed.file}' has no rows. Expected one picture and one text per row."
+        )
     source = replace(parsed.source, images=(parsed.images or parsed.file.parent).absolute())
     items, _ = sources.attach_pictures(source, rows, knows_unpictured=True)
     if layout.box:

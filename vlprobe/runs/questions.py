@@ -110,8 +110,8 @@ def write_cases(
             )
         if rejected and not n_rejected:
             raise InvalidInput(
-                f"None of the {len(rejected):,} rejected labels belongs to this question "
-                "set. Use errata of this dataset."
+                f"None of the {len(rejected):,} rejected labels belongs to this question set. "
+                "Use errata for this dataset."
             )
         if n_left_out + n_rejected:
             dropped["left out by people"] = n_left_out + n_rejected

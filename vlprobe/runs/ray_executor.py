@@ -120,8 +120,9 @@ class RayExecutor(Executor):
         cpus = 1 if gpus else max(threads, 1)
         if not any(each.get("CPU", 0) >= cpus and each.get("GPU", 0) >= gpus for each in machines):
             raise InvalidInput(
-                f"No machine of the Ray cluster has what a worker needs: CPUs for its torch threads ({cpus}), and "
-                f"{gpus} GPUs. Choose --threads 1 or --device cpu, or `ray start` with --num-cpus and --num-gpus."
+                "No machine in the Ray cluster has what a worker needs: CPUs for its torch "
+                f"threads ({cpus}), and {gpus} GPUs. Choose --threads 1 or --device cpu, or `ray "
+                "start` with --num-cpus and --num-gpus."
             )
         readers = picture_readers(machines) if gpus else cpus
         request = replace(request, device="cuda" if gpus else "cpu", workers=readers)

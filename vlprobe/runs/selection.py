@@ -43,7 +43,7 @@ def select(dataset: Dataset, request: Request) -> tuple[Sequence[Item], Selectio
         record["errata"] = list(request.errata)
     if not items and record:
         raise InvalidInput(
-            f"No item of dataset '{dataset.name}' matches all of: "
+            f"No item in dataset '{dataset.name}' matches all of these filters: "
             f"{'; '.join(describe(record))}. Use fewer filters."
         )
     if 0 < request.sample < len(items):
@@ -68,9 +68,9 @@ def left_out(store: Store, case_key: str, request: Request) -> list[str]:
     for tag in request.without_tag:
         if tag not in tagged.tags:
             raise InvalidInput(
-                f"No case of this question set has the tag '{tag}'. Its tags: "
-                f"{_some(tagged.tags)}. "
-                "Tag cases on Explore, for a run on the same items and options."
+                f"No case in this question set has the tag '{tag}'. Available tags: "
+                f"{_some(tagged.tags)}. To tag cases, open Explore for a run with the same items "
+                "and options."
             )
     tags = set(request.without_tag)
     return sorted(
@@ -116,12 +116,12 @@ def _require_values(items: Sequence[Item], tag: str, values: set[str], dataset: 
     if not values_of_tag:
         tags = dict.fromkeys(name for item in items for name in item.tags)
         raise InvalidInput(
-            f"No item of dataset '{dataset}' has the tag '{tag}'. Its tags: {_some(tags)}."
+            f"No item in dataset '{dataset}' has the tag '{tag}'. Available tags: {_some(tags)}."
         )
     if unknown := sorted(values - values_of_tag.keys()):
         raise InvalidInput(
-            f"No item of dataset '{dataset}' has the tag '{tag}={unknown[0]}'. Values of this tag: "
-            f"{_some(values_of_tag)}."
+            f"No item in dataset '{dataset}' has the tag '{tag}={unknown[0]}'. Values of this "
+            f"tag: {_some(values_of_tag)}."
         )
 
 

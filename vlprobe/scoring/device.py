@@ -101,7 +101,7 @@ class DeviceBatches:
         if not np.isfinite(output).all():
             n_bad = int((~np.isfinite(output.reshape(len(output), -1)).all(axis=1)).sum())
             raise InvalidInput(
-                f"Model '{self._model_name}' returned {n_bad} of {len(output)} {noun} that are not finite numbers. "
+                f"Model '{self._model_name}' returned NaN or infinite values for {n_bad} of {len(output)} {stage}. "
                 "Try --precision fp32, or another checkpoint."
             )
         return output

@@ -91,7 +91,9 @@ def share_scores(model: Model, caption: str, pictures: Sequence[Image.Image]) ->
         InvalidInput: The model scores pairs, or has no image embeddings.
     """
     if not embeds_images(model) or not can_ask(model):
-        raise InvalidInput(f"Model '{model.name}' only has scores at the shares of its runs.")
+        raise InvalidInput(
+            f"Model '{model.name}' only has scores for the mixing shares used in its runs."
+        )
     pixels = [model.preprocess(picture) for picture in pictures]
     batch = fill_up(pixels, BATCH_MULTIPLES["images"], len(pixels))
     vectors = model.encode_images(stacked(batch))[: len(pixels)]

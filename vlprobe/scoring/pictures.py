@@ -84,8 +84,9 @@ def _cropped(path: Path, box: tuple[int, int, int, int]) -> bytes:
     )
     if edges[0] >= edges[2] or edges[1] >= edges[3]:
         raise InvalidInput(
-            f"'{path}' is not inside the picture, which has {image.width} x {image.height} "
-            "pixels. Expected left, top, width, height of a box within it."
+            f"The box of '{path}' is outside the picture, which has {image.width} x "
+            f"{image.height} pixels. Expected the left, top, width and height of a box within "
+            "the picture."
         )
     return encode(image.crop(edges), "BMP")
 

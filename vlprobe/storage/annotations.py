@@ -87,7 +87,7 @@ def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
         extended = {*vocabulary, *cleaned.tags}
         if len(extended) > max(MAX_VOCABULARY, len(vocabulary)):
             raise InvalidInput(
-                f"{len(extended)} different tags are too many. Use an existing one: "
+                f"Too many different tags ({len(extended)}). Use an existing one: "
                 f"{', '.join(vocabulary)}."
             )
         files.append_json(path, asdict(cleaned))
@@ -126,7 +126,7 @@ def _clean_tags(texts: Iterable[str]) -> tuple[str, ...]:
             )
     if len(tags) > MAX_CASE_TAGS:
         raise InvalidInput(
-            f"{len(tags)} tags are too many for one case. The maximum is {MAX_CASE_TAGS}."
+            f"Too many tags for one case: {len(tags)}. The maximum is {MAX_CASE_TAGS}."
         )
     return tuple(tags)
 

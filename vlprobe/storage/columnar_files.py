@@ -80,8 +80,9 @@ class ParquetFile:
             group = self._groups[number]
             if max(group.total_byte_size, 4 * group.num_rows) > MOST_BYTES:
                 raise InvalidInput(
-                    f"'{self._file}' unpacks {group.total_byte_size:,} bytes in {group.num_rows:,} rows at a time. "
-                    f"Expected at most {MOST_BYTES:,} bytes; write it with smaller row groups."
+                    f"'{self._file}' has a row group of {group.num_rows:,} rows that unpacks to "
+                    f"{group.total_byte_size:,} bytes. Expected at most {MOST_BYTES:,} bytes; "
+                    "write the file with smaller row groups."
                 )
             for batch in self._coded.iter_batches(GROUP_ROWS, [number], names, use_threads=False):
                 batch.validate(full=True)

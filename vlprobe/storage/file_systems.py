@@ -108,7 +108,7 @@ def translate_errors(url: str) -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise InvalidInput(
-            f"There is no '{url}' ({one_line(error)}). Create the bucket, or check the URL."
+            f"'{url}' does not exist ({one_line(error)}). Create the bucket, or check the URL."
         ) from None
     except _file_system_errors() as error:
         raise InvalidInput(

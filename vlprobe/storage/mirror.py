@@ -62,7 +62,9 @@ def open_mirror(url: str) -> "Mirror":
     address = url.rstrip("/")
     scheme, _, path = address.partition("://")
     if scheme in ("file", "local"):
-        raise InvalidInput(f"'{url}' is a folder. Name the folder itself: --cache {path or '/'}.")
+        raise InvalidInput(
+            f"'{url}' is a local folder. Pass its path instead: --cache {path or '/'}."
+        )
     if not path or scheme in ("http", "https"):
         raise InvalidInput(
             f"'{url}' has no bucket. Expected s3://BUCKET/FOLDER. Set the server's address in AWS_ENDPOINT_URL."
@@ -71,7 +73,7 @@ def open_mirror(url: str) -> "Mirror":
         above = Path(os.environ.get(MIRROR) or Path.home() / ".cache" / "vlprobe").resolve()
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidInput(
-            f"The folder for mirrors cannot be used ({error}). Set another in {MIRROR}."
+            f"The mirror folder cannot be used ({error}). Set a different folder in {MIRROR}."
         ) from None
     words = re.sub("[^A-Za-z0-9]+", "-", address)[:60].strip("-")
     root = above / f"{words}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
@@ -166,7 +168,7 @@ class Mirror:
                 try:
                     self._opened[0].get_file(self._path(name), handle.name)
                 except FileNotFoundError:
-                    raise StoredDamage(f"'{self.address(name)}' is gone.") from None
+                    raise StoredDamage(f"'{self.address(name)}' no longer exists.") from None
             if not (is_intact or _has_checksum_in(name))(Path(handle.name)):
                 raise StoredDamage(
                     f"'{self.address(name)}' is not what was written: its checksum differs."

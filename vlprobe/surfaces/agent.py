@@ -127,7 +127,7 @@ class _Tools:
         Return the finding in words, and paired differences by type of edit with p-values adjusted by Holm.
         """
         if not 2 <= len(models) <= MOST_COMPARED:
-            raise InvalidInput(f"{len(models)} models are named. Name two to four.")
+            raise InvalidInput(f"Expected two to four models. Got {len(models)}.")
         store = self._store
         names = [find_model(store, name) for name in models]
         question_set = views.runs.select(store, names, [probe] if probe else None)

@@ -213,8 +213,9 @@ def _compared(store: Store, question_set: QuestionSet, most: int) -> tuple[str, 
     if not 2 <= len(models) <= most:
         expected = "two models" if most == 2 else f"two to {most} models"
         raise InvalidInput(
-            f"This figure compares {expected} with the same questions, and {len(models)} "
-            f"{'is' if len(models) == 1 else 'are'} chosen. Choose others with --model, or another --set."
+            f"This figure compares {expected} on the same questions. Models chosen: "
+            f"{len(models)}. Use --model to choose other models, or --set to choose another "
+            "question set."
         )
     return views.runs.choose_kind(store, question_set, ""), models
 

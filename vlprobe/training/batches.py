@@ -181,8 +181,7 @@ def split(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
     units = {item.unit for item in items}
     if len(units) < 4:
         raise InvalidInput(
-            f"{len(units)} pictures are too few to train on. Training needs at least 4; "
-            "two are held out."
+            f"Training needs at least 4 pictures, because 2 are held out. Found {len(units)}."
         )
     count = min(HELD_OUT_ITEMS, max(2, math.floor(HELD_OUT * len(units))))
     held_out = set(sorted(units, key=lambda unit: (draw(0, unit, 0, "held out"), unit))[:count])
@@ -232,8 +231,8 @@ class Batches:
         self.n_rows = sum(map(len, self._units))
         if self.n_rows < size:
             raise InvalidInput(
-                f"A batch of {size} is larger than the {self.n_rows} training pictures. "
-                "Use a smaller --batch-size."
+                f"The batch size ({size}) is larger than the number of training pictures "
+                f"({self.n_rows}). Use a smaller --batch-size."
             )
         self._model, self._size, self._seed, self._makes = model, size, seed, makes
         self._words, self._normal, self._workers = words, normal, workers

@@ -100,8 +100,8 @@ class Learner:
         self._match = getattr(model, "match", None) if getattr(model, "has_head", False) else None
         if self._match and (weights.keys() - objective.MATCHING or freeze or piece):
             raise InvalidInput(
-                f"A matching head compares whole pictures and texts. Expected a loss of "
-                f"{', '.join(objective.MATCHING)}, without --freeze and --piece."
+                "A matching head compares whole pictures and texts. Expected a loss made up of "
+                f"{', '.join(objective.MATCHING)}, and neither --freeze nor --piece."
             )
         self.model = model.eval().requires_grad_(True)
         for name, value in model.named_parameters():

@@ -81,7 +81,8 @@ def check(settings: Settings) -> None:
         )
     if settings.close < 0 or not (math.isfinite(settings.margin) and settings.margin >= 0):
         raise InvalidInput(
-            f"close is {settings.close} and margin {settings.margin}. Expected 0 or more for both, such as 8 and 0.04."
+            f"close ({settings.close}) and margin ({settings.margin}) must both be at least 0; "
+            "for example, 8 and 0.04."
         )
 
 

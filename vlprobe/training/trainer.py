@@ -328,7 +328,7 @@ def _check(request: TrainRequest) -> None:
     objective.check(settings(request))
     if request.model.partition(":")[0] not in _SAVERS:
         raise InvalidInput(
-            f"'{request.model}' cannot be fine-tuned. Expected {EXPECTED}, and no preset of one."
+            f"'{request.model}' cannot be fine-tuned. Expected {EXPECTED} that is not a preset."
         )
     probed = [
         name
@@ -348,8 +348,8 @@ def _check(request: TrainRequest) -> None:
         )
     if request.freeze not in ("", "image", "text") or request.precision not in frozen.PRECISIONS:
         raise InvalidInput(
-            f"freeze is '{request.freeze}' and precision '{request.precision}'. Expected image, text or nothing to "
-            f"freeze, and one of {', '.join(frozen.PRECISIONS)}."
+            f"freeze ('{request.freeze}') must be image, text or empty, and precision "
+            f"('{request.precision}') must be one of {', '.join(frozen.PRECISIONS)}."
         )
     low = {
         "steps": 1,
@@ -362,9 +362,9 @@ def _check(request: TrainRequest) -> None:
     }
     for name, least in low.items():
         if getattr(request, name) < least:
-            raise InvalidInput(f"{name} is {getattr(request, name)}. Expected {least} or more.")
+            raise InvalidInput(f"{name} must be at least {least}. Got {getattr(request, name)}.")
     if not (0 < request.rate < 1 and 0 <= request.decay < 1 / request.rate):
         raise InvalidInput(
-            f"rate is {request.rate} and decay is {request.decay}. Expected values such as 1e-4 "
-            "and 0.1."
+            f"rate ({request.rate}) must be between 0 and 1, and decay ({request.decay}) must be "
+            "at least 0 and less than 1 / rate; for example, 1e-4 and 0.1."
         )

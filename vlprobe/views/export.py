@@ -97,7 +97,8 @@ def exported_runs(store: Store, with_bundled: bool = True) -> "pd.DataFrame":
         stored = stored.loc[~stored["bundled"]]
     if stored.empty:
         raise InvalidInput(
-            "Nothing is stored yet, so there is nothing to export. Run a probe first: vlprobe run --help."
+            "There are no stored results yet, so there is nothing to export. Run a probe first: "
+            "vlprobe run --help."
             if with_bundled
             else "Only bundled results are stored. Remove --no-bundled to export them."
         )
@@ -171,8 +172,8 @@ def _require_space(output: Path, files: dict[str, dict[str, list[str]]]) -> None
     free = shutil.disk_usage(output.absolute().parent).free
     if free < size:
         raise InvalidInput(
-            f"There is too little space for '{output}': it takes {size / 1e6:,.0f} MB at the least, and "
-            f"{free / 1e6:,.0f} MB are free. Choose another path or free some space."
+            f"Not enough disk space for '{output}': it needs at least {size / 1e6:,.0f} MB, but "
+            f"only {free / 1e6:,.0f} MB are free. Choose another path or free some space."
         )
 
 

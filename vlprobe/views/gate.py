@@ -86,8 +86,8 @@ def promises(
             raise NotFound(f"metric of {question_set.probe}", name, metrics)
         if metrics[name].direction == "none" or name in NOT_OF_MODELS:
             raise InvalidInput(
-                f"'{name}' cannot regress, because it has no better direction. Choose "
-                "another metric."
+                f"'{name}' cannot regress, because neither higher nor lower values are better. "
+                "Choose another metric."
             )
         if not (math.isfinite(limit) and limit >= 0):
             raise InvalidInput(

@@ -187,7 +187,7 @@ class AnswerTable(TableFile):
             table = file.read(["case", "margin"], use_threads=False)
         if not np.array_equal(table["case"].to_numpy(), np.arange(len(table))):
             raise StoredDamage(
-                f"'{self.path}' has its cases in another order than the question set."
+                f"'{self.path}' has its cases in a different order than the question set."
             )
         return table["margin"].to_numpy()
 
@@ -196,7 +196,8 @@ class AnswerTable(TableFile):
         margins = self.margins
         if len(numbers) and np.max(numbers) >= len(margins):
             raise StoredDamage(
-                f"Run {self.key} has answers to {len(margins):,} cases, fewer than its question set."
+                f"Run {self.key} has answers to {len(margins):,} cases, fewer than its question set "
+                "contains."
             )
         return margins[numbers]
 

@@ -51,7 +51,7 @@ def find_training(store: Store, name: str, probe: str = "") -> tuple[QuestionSet
         if name in of_set and (best is None or len(of_set[name]) > len(best[1])):
             best = question_set, of_set[name]
     if best is None:
-        raise NotFound("training with results at two steps or more", name, names)
+        raise NotFound("training run with results for at least two steps", name, names)
     return best
 
 

@@ -272,7 +272,7 @@ def test_captions_that_the_table_labels_false_are_refused_with_the_way_out(
     for read in (table.load, table.lint):
         with pytest.raises(InvalidInput) as caught:
             read(name, tmp_path / "cache")
-        assert f"1 of 3 captions with the label '{wrong}'" in str(caught.value)
+        assert f"1 of 3 captions have the label '{wrong}'" in str(caught.value)
         assert f"{name}+label={right}." in str(caught.value)
         assert f"{name}+subset=label." in str(caught.value)
     chosen = table.load(f"{name}+label={right}", tmp_path / "cache").items

@@ -126,8 +126,8 @@ def test_a_host_that_is_gone_is_one_line(served: tuple[Path, str], tmp_path: Pat
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("simplecache::s3://bucket/x.csv", "only one protocol"),
-        ("zip://x.csv::https://x.org/a.zip", "only one protocol"),
+        ("simplecache::s3://bucket/x.csv", "exactly one of the protocols"),
+        ("zip://x.csv::https://x.org/a.zip", "exactly one of the protocols"),
         ("file:///etc/passwd", "Tables cannot be downloaded from"),
         ("ftp://x.org/x.csv", "Tables cannot be downloaded from"),
         ("memory://x/x.csv", "Tables cannot be downloaded from"),

@@ -203,7 +203,7 @@ def test_another_model_that_answers_in_mid_run_stops_it(server: Server, tmp_path
     assert "fp_2" in newer.note and newer.digest != older.digest
     server.fail()
     assert opened(name, tmp_path).digest == older.digest and server.requests() == []
-    with pytest.raises(InvalidInput, match="requires another fingerprint"):
+    with pytest.raises(InvalidInput, match="requires a different fingerprint"):
         opened(f"{name}+fingerprint=fp_3", tmp_path)
 
 

@@ -48,7 +48,11 @@ def ask(store: Store, key: str = KEY) -> None:
             r"'s3:/bucket/x' is neither a folder nor a URL.*two slashes",
         ),
         ("s3://", InvalidInput, r"'s3://' has no bucket"),
-        ("file:///mnt/x", InvalidInput, r"is a folder\. Name the folder itself: --cache /mnt/x"),
+        (
+            "file:///mnt/x",
+            InvalidInput,
+            r"is a local folder\. Pass its path instead: --cache /mnt/x",
+        ),
         (
             "http://127.0.0.1:9000/bucket",
             InvalidInput,

@@ -452,10 +452,10 @@ def accuracy_over_size(stored: PageSubject) -> None:
     unknown = table.loc[(table["source"] == "run") & table[across].isna(), "model"]
     without = f" Unknown for {', '.join(map(model_name, unknown))}." if len(unknown) else ""
     quiet(
-        "How to read it: hollow gray marks are published models (VISLA, tables 2, 5, 8 "
-        "and 9) on VISLA's triplets; your models are on the triplets of this page. "
-        "Parameters of your models are counted by the model checks; training data is as "
-        f"published for the same weights.{without} {GUESSING}{ARMS.strip()}"
+        "How to read it: hollow gray marks are published models (VISLA, tables 2, 5, 8 and 9), "
+        "evaluated on VISLA's triplets; your models are evaluated on the triplets on this page. "
+        "Parameter counts of your models come from the model checks; the amount of training "
+        f"data is the published figure for the same weights.{without} {GUESSING}{ARMS.strip()}"
     )
 
 

@@ -398,7 +398,11 @@ def _ask(models: Three, missing: list[str]) -> None:
     if not missing or going:
         return
     missing_probes = ", ".join(PROBES[probe] for probe in missing)
-    st.info(f"Not run yet for all three models: {plain(missing_probes)}.", icon=":material/info:")
+    st.info(
+        "Tests that at least one of the three models has not been run on: "
+        f"{plain(missing_probes)}.",
+        icon=":material/info:",
+    )
     if changes("These tests have not been run."):
         press(
             "Run what is missing",

@@ -66,10 +66,10 @@ KINDS = {"mix": "Mix", "patch": "Patch"}
 SAMPLES = 10  # number of sample pictures
 DEMO = "demo"
 READ = (
-    "The line in the middle is your caption's own score; left is lower. A wrong caption should "
-    "land to the left (●). At or right of the middle it **fools** the model (✗). Rewordings (◇) "
-    "should stay in the middle. Each model has its own scale, and small differences are drawn "
-    "larger."
+    "The line in the middle is your caption's own score; lower scores are to the left. A wrong "
+    "caption should land to the left of the line (●). If it lands on the line or to the right, "
+    "it **fools** the model (✗). Rewordings (◇) should stay close to the line. Each model has "
+    "its own scale, and small differences are exaggerated."
 )
 
 
@@ -159,7 +159,8 @@ def _page() -> None:
         rows
         or tag(
             "p",
-            "No wrong caption fools these models. Change a word, or draw other edits.",
+            "No wrong caption fools these models. Change a word, or press “Other words” for a "
+            "new set of edits.",
             class_="vp-quiet",
         )
     )

@@ -262,7 +262,7 @@ class Rooms:
     def _room(self, code: str) -> _Room:
         room = self._rooms.get(code)
         if room is None:
-            raise InvalidInput("No room has this code. Check the code; it expires after a day.")
+            raise InvalidInput("No room has this code. Check the code; codes expire after a day.")
         return room
 
     def _person(self, room: _Room, secret: str) -> int:
@@ -282,7 +282,7 @@ class Rooms:
         """Close the room that has gone longest without a vote. Raises InvalidInput if all rooms are in use."""
         code, room = min(self._rooms.items(), key=lambda entry: entry[1].voted_at)
         if self._clock() - room.voted_at < IDLE:
-            raise InvalidInput(f"All {MAX_ROOMS} rooms of this server are in use. Try again later.")
+            raise InvalidInput(f"All {MAX_ROOMS} rooms on this server are in use. Try again later.")
         del self._rooms[code]
 
     def _make_room_for_one(self) -> None:

@@ -305,7 +305,7 @@ def _statements(reading: TableReading) -> Iterator[Unpictured]:
         raise reading.fault(reading.chosen[-1], "image", "a second row to form a pair")
     for row, second in zip(reading.chosen[::2], reading.chosen[1::2], strict=True):
         if types[row] != types[second]:
-            raise reading.fault(second, "subset", f"'{types[row]}' as in the row before")
+            raise reading.fault(second, "subset", f"'{types[row]}', as in the previous row")
         item = Item(
             f"{reading.table.file.stem}/{numbers[row]}-{numbers[second]}",
             None,

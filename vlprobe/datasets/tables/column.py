@@ -23,14 +23,20 @@ def check(table: Table, output: Path, column: str) -> None:
     suffix = table.file.suffix.lower()
     if suffix not in SUFFIXES:
         raise InvalidInput(
-            f"'{table.file}' ends in '{suffix}', and no column can be added. Expected {', '.join(SUFFIXES)}."
+            f"Cannot add a column to '{table.file}', because it ends in '{suffix}'. Expected "
+            f"{', '.join(SUFFIXES)}."
         )
     if output.suffix.lower() != suffix:
-        raise InvalidInput(f"'{output}' does not end in '{suffix}', as '{table.file}' does.")
+        raise InvalidInput(f"'{output}' must end in '{suffix}', like '{table.file}'.")
     if output.exists() or output.is_symlink():
-        raise InvalidInput(f"'{output}' exists. Name a new file, or delete that one first.")
+        raise InvalidInput(
+            f"'{output}' already exists. Choose another file name, or delete the file."
+        )
     if column.strip().lower() in {*table.names, *(name.lower() for name in table.skipped), ""}:
-        raise InvalidInput(f"'{table.file}' has a column '{column}'. Name another: --column NAME.")
+        raise InvalidInput(
+            f"'{table.file}' already has a column '{column}'. Choose another name with --column "
+            "NAME."
+        )
 
 
 def write(table: Table, output: Path, column: str, numbers: np.ndarray) -> None:
@@ -58,8 +64,9 @@ def write(table: Table, output: Path, column: str, numbers: np.ndarray) -> None:
             text.detach()
         if n_rows != len(numbers):
             raise InvalidInput(
-                f"'{table.file}' has {n_rows:,} rows of its own for {len(numbers):,} pairs. Expected a table with "
-                "one picture and one text in a row that does not change meanwhile."
+                f"'{table.file}' has {n_rows:,} rows, but {len(numbers):,} pairs were scored. "
+                "Expected a table with one picture and one text per row that does not change "
+                "during scoring."
             )
 
 

@@ -83,8 +83,8 @@ def _filled(table: Table, layout: Layout, role: str) -> pa.ChunkedArray:
     lengths = pc.call_function("utf8_length", [texts]).to_numpy()
     for row in np.flatnonzero((lengths == 0) | (lengths > MAX_CHARACTERS))[:1]:
         raise InvalidInput(
-            f"'{table.file}', row {row + 1}, column '{column}': the text has {lengths[row]:,} letters. "
-            f"Expected 1 to {MAX_CHARACTERS:,}."
+            f"'{table.file}', row {row + 1}, column '{column}': the text has {lengths[row]:,} "
+            f"characters. Expected 1 to {MAX_CHARACTERS:,}."
         )
     return texts
 

@@ -145,7 +145,7 @@ def _foil_it(images: Sequence[Mapping], annotations: Sequence[Mapping]) -> Itera
     for annotation in annotations:
         if annotation["foil"]:
             if annotation["id"] not in originals:
-                raise ValueError(f"foil {annotation['id']} has no caption of that id")
+                raise ValueError(f"there is no caption with the id of foil {annotation['id']}")
             yield {
                 "id": annotation.get("foil_id", annotation["id"]),
                 "image": names[annotation["image_id"]],

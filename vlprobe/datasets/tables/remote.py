@@ -126,13 +126,14 @@ def require_url(url: str) -> None:
     name = PurePosixPath(parts.path).name
     if "::" in url or parts.scheme not in SCHEMES:
         raise InvalidInput(
-            f"Tables cannot be downloaded from '{url}'. Expected {', '.join(f'{s}://' for s in SCHEMES)}, "
-            "and only one protocol."
+            f"Tables cannot be downloaded from '{url}'. Expected exactly one of the protocols "
+            f"{', '.join(f'{s}://' for s in SCHEMES)}."
         )
     if "@" in parts.netloc or parts.query or parts.fragment or not parts.netloc or not name:
         raise InvalidInput(
-            f"'{url}' is not the plain URL of a file. Expected {parts.scheme}://HOST/FOLDER/FILE, without a user, "
-            "a password or anything after a question mark, because results are stored under it."
+            f"'{url}' is not the plain URL of a file. Expected "
+            f"{parts.scheme}://HOST/FOLDER/FILE, without a user, a password or anything after a "
+            "question mark, because results are stored under that URL."
         )
     if parts.scheme == "hf":
         split_of(url)

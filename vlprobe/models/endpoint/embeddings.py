@@ -138,7 +138,8 @@ class ServedEmbeddings(ServedModel, CosineLookup):
         if vectors.shape[1] != expected:
             raise reply.strange(
                 question.label,
-                f"vectors of {vectors.shape[1]} numbers. Expected {expected}, as before",
+                f"vectors with {vectors.shape[1]} dimensions. Expected {expected}, as in the earlier "
+                "answers",
             )
         lengths = np.linalg.norm(vectors, axis=1)
         if not lengths.all():

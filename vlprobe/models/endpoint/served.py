@@ -325,8 +325,8 @@ class ServedModel(Model):
             answered = f"{question.label[:1].upper()}{question.label[1:]} was answered by {identity.words}, and"
             if stated and stated not in (identity.model, identity.fingerprint):
                 raise InvalidInput(
-                    f"{answered} '{self.name}' requires another fingerprint. Remove "
-                    "+fingerprint or use this one."
+                    f"{answered} '{self.name}' requires a different fingerprint. Remove "
+                    "+fingerprint, or set it to this one."
                 )
             if self._identity and identity != self._identity:
                 raise InvalidInput(

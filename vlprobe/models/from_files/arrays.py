@@ -68,7 +68,7 @@ def check_file(
     limit = MAX_TEXT_BYTES if suffix in texts else MAX_BYTES
     if suffix not in unlimited and size > limit:
         raise InvalidInput(
-            f"'{file}' has {size >> 20:,} MiB. The maximum is {limit >> 20} MiB; save "
+            f"'{file}' is {size >> 20:,} MiB. The maximum is {limit >> 20} MiB; save "
             f"{expected} as .npy or .parquet."
         )
 

@@ -82,16 +82,18 @@ def open_edits(name: str) -> JudgedFile:
         refuse_outside(path)
         if path.stat().st_size > MAX_EDITS_BYTES:
             raise InvalidInput(
-                f"Edits '{path}' have more than {MAX_EDITS_BYTES >> 20} MiB. Split the file."
+                f"The edits file '{path}' is larger than {MAX_EDITS_BYTES >> 20} MiB. Split the file."
             )
         content = files.read(path)
     except OSError as error:
         raise InvalidInput(
-            f"Edits '{path}' cannot be read ({error.strerror}). Expected a file of edits: docs/edits.md."
+            f"The edits file '{path}' cannot be read ({error.strerror}). docs/edits.md describes "
+            "the format."
         ) from None
     if edits_file.is_lgip_form(content):
         raise InvalidInput(
-            f"Edits '{path}' are in LGIP's format. Expected one edit per line: vlprobe perturb --format edits."
+            f"The edits file '{path}' is in LGIP format. Expected one edit per line, as written "
+            "by vlprobe perturb --format edits."
         )
     by_id: dict[str, SheetEdit] = {}
     for row in edits_file.read(content, str(path)).rows:
@@ -122,9 +124,8 @@ def read_sheets(paths: Iterable[Path], judged: JudgedFile) -> list[EditVerdict]:
             earlier = sheet_of.setdefault((verdict.judge, verdict.id), path)
             if earlier is not path:
                 raise InvalidInput(
-                    f"Sheets '{earlier}' and '{path}' have verdicts of '{verdict.judge}' "
-                    "on the same edit. Name each file after its judge or add a column "
-                    "'judge'."
+                    f"Sheets '{earlier}' and '{path}' both have a verdict by '{verdict.judge}' "
+                    "on the same edit. Name each file after its judge, or add a 'judge' column."
                 )
             verdicts.append(verdict)
     return verdicts
@@ -139,12 +140,12 @@ def read_verdicts(path: Path, judged: JudgedFile) -> list[EditVerdict]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise InvalidInput(
-                f"Sheet '{path}' has more than {MAX_BYTES >> 20} MiB. Split the file."
+                f"Sheet '{path}' is larger than {MAX_BYTES >> 20} MiB. Split the file."
             )
         text = files.read(path).decode("utf-8-sig")
     except OSError as error:
         raise InvalidInput(
-            f"Sheet '{path}' cannot be read ({error.strerror}). Write one: vlprobe sheet."
+            f"Sheet '{path}' cannot be read ({error.strerror}). Create a sheet with vlprobe sheet."
         ) from None
     except UnicodeDecodeError:
         raise InvalidInput(f"Sheet '{path}' is not UTF-8. Save it as CSV in UTF-8.") from None

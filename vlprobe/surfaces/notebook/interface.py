@@ -214,7 +214,9 @@ def score(
         VlprobeError: A column or a picture is missing, or the model takes no pictures. The message is one line.
     """
     if column in table:
-        raise InvalidInput(f"The table has a column '{column}'. Pass another name: column=.")
+        raise InvalidInput(
+            f"The table already has a column '{column}'. Pass another name with column=."
+        )
     items = pair_scores.frame_items(table, image, caption, folder)
     loaded = load_model(model) if isinstance(model, str) else model
     inner = loaded.model if isinstance(loaded, LoadedModel) else loaded

@@ -211,7 +211,8 @@ def check_output(output: Path) -> None:
     """Raise InvalidInput if the output path already exists, or if its parent is not a folder."""
     if os.path.lexists(output):
         raise InvalidInput(
-            f"'{output}' already exists and is not overwritten. Delete it or choose another path."
+            f"'{output}' already exists and will not be overwritten. Delete it or choose another "
+            "path."
         )
     if not output.absolute().parent.is_dir():
         raise InvalidInput(
@@ -223,22 +224,23 @@ def check_size(contents: Site, output: Path, max_bytes: int) -> None:
     """Raise InvalidInput if the site is larger than allowed, or does not fit on the disk."""
     if contents.n_bytes > max_bytes:
         raise InvalidInput(
-            f"The site takes {contents.n_bytes / 1e6:,.1f} MB, and {max_bytes / 1e6:,.1f} "
-            "MB are allowed. Use fewer cases (--cases) or question sets (--set), or raise "
-            "the limit (--max-size)."
+            f"The site is {contents.n_bytes / 1e6:,.1f} MB, but at most {max_bytes / 1e6:,.1f} "
+            "MB are allowed. Use fewer cases (--cases) or question sets (--set), or raise the "
+            "limit (--max-size)."
         )
     largest = max(contents.files, key=lambda path: len(contents.files[path]))
     if "README.md" in contents.files and len(contents.files[largest]) > SPACE_FILE:
         raise InvalidInput(
-            f"'{largest}' takes {len(contents.files[largest]) / 1e6:,.1f} MB, and a Space takes files of up to "
-            f"{SPACE_FILE / 1e6:.0f} MB without Git LFS. Use fewer cases (--cases)."
+            f"'{largest}' is {len(contents.files[largest]) / 1e6:,.1f} MB, but a Space only "
+            f"accepts files of up to {SPACE_FILE / 1e6:.0f} MB without Git LFS. Use fewer cases "
+            "(--cases)."
         )
     needed = contents.n_bytes + ALLOWANCE * len(contents.files)
     free = shutil.disk_usage(output.absolute().parent).free
     if free < needed:
         raise InvalidInput(
-            f"There is too little space for '{output}': it takes {needed / 1e6:,.1f} MB, and {free / 1e6:,.1f} MB are "
-            "free. Choose another path or free some space."
+            f"Not enough disk space for '{output}': it needs {needed / 1e6:,.1f} MB, but only "
+            f"{free / 1e6:,.1f} MB are free. Choose another path or free some space."
         )
 
 
