@@ -94,7 +94,7 @@ def test_an_absolute_path_is_taken_as_it_is(table: Path):
         ),
         (
             "image,caption,t\na.png,x,1\na.png,y,2\n",
-            "line 3: 'a.png' has t '2' here and '1' before",
+            "line 3: 'a.png' has t '2' here but '1' in an earlier line",
         ),
     ],
 )

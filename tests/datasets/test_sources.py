@@ -117,7 +117,7 @@ def test_a_table_of_tabs_gives_back_what_was_written(
 @pytest.mark.parametrize(
     "text, said",
     [
-        ("a,b\n1,2,3\n4,5\n", "1 rows of .* more than its 2 fields .*line 2"),
+        ("a,b\n1,2,3\n4,5\n", "1 rows in .* more than 2 fields .*line 2"),
         ("a,A\n1,2\n", "duplicate column names"),
         ('a,b\n"1,2\n', "line"),
     ],

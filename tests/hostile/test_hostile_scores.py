@@ -116,7 +116,7 @@ def test_a_file_of_more_than_is_read_is_refused_before_it_is(tmp_path: Path, mon
         monkeypatch.setattr(arrays, limit, 10 << 20)
         with (tmp_path / name).open("wb") as handle:
             handle.truncate((10 << 20) + 1)
-        with pytest.raises(InvalidInput, match=r"has 10 MiB\. The maximum is 10 MiB"):
+        with pytest.raises(InvalidInput, match=r"is 10 MiB\. The maximum is 10 MiB"):
             registry.load_model(f"scores:{tmp_path / name}")
 
 

@@ -307,7 +307,7 @@ def damage(kind: str, folder: Path) -> str:
     ("kind", "said"),
     [
         ("no config", "config.json' cannot be read"),
-        ("config is not JSON", "is not JSON"),
+        ("config is not JSON", "cannot be read as JSON"),
         (
             "another architecture",
             "model type 'bert', which is not supported. Supported types: clip, siglip",

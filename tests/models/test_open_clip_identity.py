@@ -165,7 +165,7 @@ def test_what_is_wrong_with_a_folder_is_one_line_each(folder: Path):
     config.write_text(json.dumps({"preprocess_cfg": {}}))
     refuses("has no 'model_cfg'")
     config.write_text('{"model_cfg": ')
-    refuses("is not JSON .*column")
+    refuses("cannot be read as JSON .*column")
     config.write_text(json.dumps(good))
     (folder / "open_clip_model.safetensors").unlink()
     refuses("has no weights. Expected one of: open_clip_model.safetensors")

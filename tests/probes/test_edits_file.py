@@ -173,7 +173,7 @@ GOOD = json.dumps({"caption": FIRST, "text": "b", "meaning": "same"}).encode()
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "are empty"),
+        (b"", "is empty"),
         (GOOD + b"\n" + GOOD, "row 2, column 'text': the same edit as in row 1"),
         (GOOD + b"\n\n[1]", "row 3: not a JSON object"),
         (GOOD + b"\n" + "é".encode("latin-1"), "row 2, byte 1: not UTF-8"),

@@ -271,5 +271,5 @@ class TextOnly(Head):
 
 def test_a_model_of_texts_is_refused(photos, cache):
     frame = pd.DataFrame({"image": ["0.png"], "caption": ["A dog."]})
-    with pytest.raises(InvalidInput, match="'texts' takes no pictures"):
+    with pytest.raises(InvalidInput, match="'texts' does not accept pictures"):
         vlprobe.score(frame, TextOnly(), folder=photos, cache=cache)

@@ -174,7 +174,7 @@ def test_no_statement_no_results_and_a_read_only_cache_are_one_line_each(
         "Pass either a SQL statement or --init"
         in call(tmp_path, "sql", "FROM runs", "--init", code=2).stderr
     )
-    assert "Nothing is stored yet" in call(tmp_path, "sql", "FROM runs", code=1).stderr
+    assert "There are no stored results yet" in call(tmp_path, "sql", "FROM runs", code=1).stderr
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
     assert "read-only" in call(store.root, "sql", "--init", code=1).stderr
     assert call(store.root, "sql", "FROM runs").stdout
