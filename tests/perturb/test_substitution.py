@@ -301,7 +301,7 @@ def test_a_list_of_ones_own_is_used_and_inflected():
 def test_wrong_requests_say_what_was_expected():
     with pytest.raises(NotFound, match="No policy named 'same'"):
         alter(CAPTIONS, "x", "same")
-    with pytest.raises(InvalidInput, match="from 1 to 5. Got 6"):
+    with pytest.raises(InvalidInput, match=r"from 1 to 5\. Got 6"):
         alter(CAPTIONS, "x", "danger", k=6)
     with pytest.raises(InvalidInput, match="only rand-voca"):
         alter(CAPTIONS, "x", "danger", words=vocabulary(["dog"]))

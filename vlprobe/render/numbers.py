@@ -81,7 +81,7 @@ def power(values: Iterable[float], unit: str) -> str:
     ('A difference of 2.1 points would have been found (80 % power).', 'A difference of 2.1 to 3.4 points would have \
 been found (80 % power).')
     >>> power([math.inf], "rate"), power([math.nan], "rate")
-    ('On so few pictures no difference would have been found.', '')
+    ('With so few pictures, no difference could have been detected.', '')
     """
     known = [value for value in values if not math.isnan(value)]
     finite = sorted(value for value in known if value < math.inf)
