@@ -124,7 +124,7 @@ def rejected_labels(path: str | None) -> tuple[str, ...]:
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
-    """Parse `name=value` pairs into options. A comma makes a list. The probe converts the values to their types."""
+    """Parse `name=value` pairs into options. A value with commas becomes a list. The probe converts values to types."""
     options: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -158,7 +158,7 @@ def results_store(ctx: click.Context) -> "Store":
 
 
 def pass_results(command: Command) -> Command:
-    """Pass the `results_store` to a command as its first argument."""
+    """Decorate a command so that it receives the `results_store` as its first argument."""
 
     @click.pass_context
     @functools.wraps(command)
@@ -169,7 +169,7 @@ def pass_results(command: Command) -> Command:
 
 
 def question_set_of(store: "Store", key: str) -> "QuestionSet":
-    """Return the question set for a key, which may also be a run key or model name (see `find_run`).
+    """Find a question set by its key, or by the key or model name of a run on it (see `find_run`).
 
     Raises NotFound or InvalidInput.
     """
@@ -183,8 +183,8 @@ def question_set_of(store: "Store", key: str) -> "QuestionSet":
 
 
 def loadable_names(ctx: click.Context, names: Sequence[str]) -> list[str]:
-    """Return names that models can be loaded by. A name without a model-family prefix may be
-    the display name of a stored model.
+    """Replace display names of stored models with names that the models can be loaded by. Names with a model-family
+    prefix are returned unchanged.
 
     Raises:
         InvalidInput: several stored models have the same display name.
@@ -213,7 +213,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 
 def complete_names(collection: str) -> Completer:
-    """Build a shell completer for names of models, datasets or probes. Only the metadata of plug-ins is read."""
+    """Build a shell completer for model, dataset or probe names. It reads only the metadata of plug-ins."""
 
     def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from vlprobe import registry

@@ -1,4 +1,4 @@
-"""Commands that compare runs: in words and numbers, in power analyses, and as a gate for CI."""
+"""Commands that compare runs, report their statistical power, and fail in CI if a model regressed."""
 
 import sys
 from collections.abc import Sequence

@@ -201,5 +201,5 @@ def verdicts(
 
 
 def _counted(counts: Counter[str]) -> str:
-    """List names with their counts, most frequent first."""
+    """Format names with their counts as one line, most frequent first."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.most_common()) or "none"

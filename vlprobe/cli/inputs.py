@@ -1,4 +1,4 @@
-"""Commands for the inputs of a run: the edits, defects and questions in a dataset, and checks of models."""
+"""Commands that prepare a run: write edits and questions for a dataset, audit the dataset, and check a model."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -168,7 +168,7 @@ def check(ctx: click.Context, dataset: str, no_pictures: bool, blind: bool, how:
 
 
 def _print_blind(items: Sequence[Item], how: str) -> None:
-    """Print the accuracy of guessing without the picture, for all pairs and for each subset."""
+    """Print how accurately the true caption can be guessed without the picture, for all pairs and for each subset."""
     from vlprobe.datasets import audit
     from vlprobe.metrics import blind
 
@@ -271,9 +271,9 @@ def write_altered(
     Args:
         ctx: The command's context, which holds the cache.
         dataset: The dataset name.
-        folder: The output folder; None, if it was not given, is an error.
+        folder: The output folder. None raises a UsageError.
         options: The probe's options, as NAME=VALUE.
-        seed: The seed for replaced words; mixed pictures have a seed among the options.
+        seed: The seed for replaced words. Mixed pictures use a seed from the options.
         choices: The item selection, by field name in a request.
     """
     from vlprobe.runs.altered import write

@@ -18,7 +18,7 @@ PAPERS = ["lgip", "rococo", "eqben", "visla", "prsm"]  # as in `views.published.
 
 
 def print_names(collection: str, how: str) -> None:
-    """Print all names of models, datasets, probes or rules that can be typed, with their origin.
+    """Print all valid names of models, datasets, probes or rules, and where each name comes from.
 
     For a plug-in that was not named with --plugin, only the metadata is read. Unusable plug-ins are reported to stderr.
     """
@@ -57,7 +57,7 @@ def print_metrics_of_probes(how: str) -> None:
 
 
 def published_table(store: "Store", paper: str, table: int, mark: str, key: str) -> "pd.DataFrame":
-    """Return the table cells printed in the papers, next to the numbers from one run for each paper.
+    """Return the numbers in the papers' tables, next to the numbers from one run for each paper.
 
     Args:
         store: The store with the results.
@@ -214,7 +214,7 @@ def options(probe: str, how: str) -> None:
 
 
 def option_rows(probe: str) -> list[tuple[str, str, str, str, str]]:
-    """Return the name, type, default, values and meaning of each of a probe's options."""
+    """Return a row for each of a probe's options: name, type, default, allowed values and meaning."""
     from vlprobe import registry
 
     return [
@@ -230,7 +230,7 @@ def option_rows(probe: str) -> list[tuple[str, str, str, str, str]]:
 
 
 def _typed_text(value: object) -> str:
-    """Format a value as users type it."""
+    """Format a value the way users type it on the command line."""
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

@@ -66,14 +66,14 @@ class _Commands(click.Group):
             ctx.exit(130)
 
     def _report(self, error: Exception) -> None:
-        """Print a one-line error, with full paths for documentation pages. Re-raises an error that has no such line."""
+        """Print an error in one line, with full paths for documentation pages, or raise it again if it may be a bug."""
         line = str(error) if isinstance(error, VlprobeError) else describe_shortage(error)
         if not line:
             raise error
         inform(f"Error: {PAGE.sub(f'{docs_folder()}/', line)}")
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """Add a command, with -h for its help and the location of the documentation at the end of the help text."""
+        """Add a command. Its help is also available as -h, and ends with the location of the documentation."""
         cmd.context_settings = {**cmd.context_settings, **HELP}
         cmd.epilog = EPILOG
         super().add_command(cmd, name)

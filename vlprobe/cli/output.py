@@ -41,7 +41,7 @@ def inform(line: str) -> None:
 
 @contextlib.contextmanager
 def text_output(path: Path | None) -> Iterator[IO[str]]:
-    """Open a file, or stdout without a path, for writing text. Raises InvalidInput if the file cannot be written."""
+    """Open a file for writing text, or stdout if `path` is None. Raises InvalidInput if the file cannot be written."""
     if path is None:
         with click.open_file("-", "w", encoding="utf-8") as handle:
             yield handle
@@ -58,8 +58,8 @@ def text_output(path: Path | None) -> Iterator[IO[str]]:
 def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
     """Print a table as text, csv, json, Markdown or LaTeX. Unknown numbers are "-", except in csv and json.
 
-    Text in cells is untrusted: no spreadsheet runs it in csv, it does not control the terminal, and it is not markup in
-    Markdown or LaTeX. On a terminal, a text table is fitted to the width.
+    Text in cells is untrusted. It is escaped so that a spreadsheet does not run it as a formula, the terminal does not
+    interpret it, and Markdown and LaTeX do not treat it as markup. On a terminal, a text table is fitted to the width.
     """
     from vlprobe.metrics.estimate import FEWEST_ITEMS
     from vlprobe.render.numbers import TOO_FEW
@@ -90,7 +90,7 @@ def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
 def print_rows(
     columns: str, rows: Iterable[Sequence[object]], how: str, empty: str = NOTHING
 ) -> None:
-    """Print rows like `print_table`. `columns` has the column names, separated by spaces."""
+    """Print rows as a table (see `print_table`). `columns` lists the column names, separated by spaces."""
     import pandas as pd
 
     print_table(pd.DataFrame(list(rows), columns=pd.Index(columns.split())), how, empty)
@@ -131,8 +131,8 @@ def print_words(sentences: Sequence[str], how: str) -> None:
 def print_folded(
     table: "pd.DataFrame", columns: Sequence[str], how: str, whole: str = WHOLE
 ) -> None:
-    """Print a table like `print_table`. In text tables, long values in the given columns are shortened, and a line on
-    stderr names the command `whole` that prints everything.
+    """Print a table (see `print_table`). In text tables, shorten long values in the given columns, and print a line to
+    stderr with the command `whole`, which prints everything.
     """
     if how != "table":
         print_table(table, how)
@@ -195,7 +195,7 @@ class ProgressBar(Progress):
         sys.stderr.flush()
 
     def tell(self, line: str) -> None:
-        """Print a permanent line to stderr."""
+        """Print a line to stderr that stays visible above the progress line."""
         if self.width:
             sys.stderr.write("\r" + " " * self.width + "\r")
             self.width = 0

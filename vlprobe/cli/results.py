@@ -119,7 +119,7 @@ def show(
 def _with_groups(
     table: "pd.DataFrame", groups: Mapping[str, Sequence[tuple[str, ...]]]
 ) -> "pd.DataFrame":
-    """Insert a column after the intervals with the letters of each model's groups of tied models."""
+    """Insert a column after the intervals. Models that share a letter in it are tied."""
     from vlprobe.metrics.tie_groups import group_letters
 
     letters = {name: group_letters(of_metric) for name, of_metric in groups.items()}

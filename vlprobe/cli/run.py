@@ -179,7 +179,7 @@ def _requests(
 def _options_by_probe(
     probes: Sequence[str], options: Mapping[str, object]
 ) -> dict[str, dict[str, object]]:
-    """Assign options to probes: NAME goes to every probe that has the option, PROBE.NAME to a single probe.
+    """Assign options to probes. An option NAME applies to every probe that has it, and PROBE.NAME to a single probe.
 
     If only one probe runs, it receives all options, even unknown ones, because it reports which ones it expects.
     """
@@ -244,7 +244,7 @@ def _print_answers(store: "Store", answers: Sequence[Sequence[dict]], how: str) 
 
 
 def _estimates(store: "Store", manifests: Sequence[dict]) -> "pd.DataFrame":
-    """Return all estimates for runs on one question set, model by model."""
+    """Return a table with all estimates for runs on the same question set, grouped by model."""
     import pandas as pd
 
     from vlprobe import views

@@ -143,9 +143,9 @@ def dashboard(
 
 
 def _become(command: list[str], folder: Path, environment: Mapping[str, str]) -> NoReturn:
-    """Replace this process with the server, so that any signal that ends `vlprobe dashboard` ends the server.
+    """Replace this process with the server, so that a signal that ends `vlprobe dashboard` also ends the server.
 
-    Jobs run in separate sessions and continue.
+    Jobs continue, because they run in separate sessions.
     """
     sys.stdout.flush()
     sys.stderr.flush()

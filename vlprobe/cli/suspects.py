@@ -1,4 +1,4 @@
-"""Commands for labels that may be wrong: finding labels that models reject, and reviewers' verdicts on them."""
+"""Commands for labels that may be wrong: list labels that models reject, and export or import verdicts on them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

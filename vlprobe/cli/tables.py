@@ -1,4 +1,4 @@
-"""Tables formatted as lines: text that fits a terminal, Markdown for a model card, and LaTeX for a paper."""
+"""Formatting of tables as lines of text that fit a terminal, Markdown for a model card, or LaTeX for a paper."""
 
 import re
 import shutil
@@ -31,7 +31,7 @@ LATEX = {  # special characters that a backslash cannot escape
 
 
 def folded(text: str, width: int) -> str:
-    """Shorten a text to one line of at most `width` characters, cut after a word. "…" replaces the rest.
+    """Shorten text to one line of at most `width` characters. It is cut after a word, and "…" replaces the rest.
 
     >>> folded("an untrained model: nothing follows", 20)
     'an untrained model:…'
@@ -43,7 +43,7 @@ def folded(text: str, width: int) -> str:
 
 
 def terminal_width() -> int | None:
-    """Return the terminal width in columns, or None if stdout is not a terminal and everything should be printed."""
+    """Return the terminal width in columns, or None if stdout is not a terminal, so that nothing is cut."""
     if sys.stdout.isatty():
         return shutil.get_terminal_size().columns or None
     return None
@@ -70,11 +70,11 @@ def cell(value: object, column: str = "") -> str:
 
 
 def text_lines(table: "pd.DataFrame", width: int | None) -> tuple[list[str], list[str]]:
-    """Format a table as lines of text, and return them with the names of all shortened or omitted columns.
+    """Format a table as lines of text. Return the lines, and the names of all columns that were shortened or omitted.
 
-    Numbers are right-aligned, text left-aligned. If a width is given, keys are cut to their first letters and text is
-    shortened, the longest first. If that is not enough, columns are omitted: first digests, then columns with equal
-    values, then the last ones.
+    Numbers are right-aligned and text is left-aligned. If a width is given, keys are cut to their first letters, and
+    the longest text is shortened first. If that is not enough, columns are omitted: first digests, then columns in
+    which all values are equal, then columns from the right.
     """
     columns = {str(name): [cell(value, str(name)) for value in table[name]] for name in table}
     columns = {name: [printable(text) for text in texts] for name, texts in columns.items()}
@@ -135,7 +135,7 @@ def latex_lines(table: "pd.DataFrame") -> list[str]:
 
 
 def latex_text(text: str) -> str:
-    r"""Format untrusted text on one line, with the special characters of LaTeX escaped.
+    r"""Format untrusted text on one line, and escape the characters that are special in LaTeX.
 
     >>> latex_text("50 % of a_b\n\\input{x} <.001 -0.5")
     '50 \\% of a\\_b \\textbackslash{}input\\{x\\} \\textless{}.001 $-$0.5'
@@ -146,7 +146,7 @@ def latex_text(text: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    r"""Format untrusted text on one line, with the syntax of Markdown and HTML escaped.
+    r"""Format untrusted text on one line, and escape Markdown and HTML syntax.
 
     >>> markdown_text("a|b <i>x</i>\n[link](javascript:1) _m_")
     'a\\|b &lt;i&gt;x&lt;/i&gt; \\[link\\](javascript:1) \\_m\\_'
@@ -180,7 +180,7 @@ def _beginnings(keys: Sequence[str]) -> list[str]:
 def _fit(
     columns: dict[str, list[str]], is_number: dict[str, bool], width: int
 ) -> dict[str, list[str]]:
-    """Return the columns, shortened or omitted until a line has at most `width` letters."""
+    """Shorten or omit columns until a line has at most `width` letters."""
     wide = {name: _width(name, texts) for name, texts in columns.items()}
     least = {
         name: wide[name]
@@ -211,8 +211,8 @@ def _fit(
 
 
 def _dispensable(columns: dict[str, list[str]]) -> list[str]:
-    """Return the names of all columns except the first, in the order in which they are omitted: digests, then
-    columns with equal values, then the last ones.
+    """Return the names of all columns except the first, in the order in which to omit them: digests, then columns in
+    which all values are equal, then columns from the right.
     """
     names = list(columns)[:0:-1]
     digests = [name for name in names if name.endswith("_digest")]

@@ -1,1 +1,1 @@
-"""Code that the dashboard's pages share. Apart from the pages of features, only this package imports Streamlit."""
+"""Code for the dashboard's pages. Only this package and the pages in `vlprobe.features` import Streamlit."""

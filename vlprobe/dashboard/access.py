@@ -9,7 +9,7 @@ from vlprobe.storage import access
 
 
 def admit() -> None:
-    """Admit people who have signed in, if sign-in is required; show everyone else a button and stop the page.
+    """Check that the visitor has signed in, if sign-in is required. Otherwise, draw a sign-in button and stop the page.
 
     Sign-in is required by `vlprobe dashboard --sign-in`, and wherever Streamlit's secrets configure a
     provider. People who are not admitted cannot upload files either.
@@ -55,7 +55,7 @@ def _sign_in() -> None:
 
 
 def changes(impossible: str) -> bool:
-    """Return whether this dashboard allows changes; if it does not, show a note that ends with `impossible`."""
+    """Return whether this dashboard allows changes. If not, draw a note that ends with the text in `impossible`."""
     if not access.read_only():
         return True
     quiet(f"This is a read-only demo. {impossible}")

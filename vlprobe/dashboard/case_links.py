@@ -1,4 +1,4 @@
-"""Links from a mark, a row or an example to the matching cases on the Explore page."""
+"""Links from marks in figures, table rows and example cards to the matching cases on the Explore page."""
 
 import html
 from collections.abc import Callable, Mapping, Sequence
@@ -38,16 +38,16 @@ Target = Callable[[str, str], Filter | None]  # called with a model and the key 
 
 
 def first_model(models: Sequence[str]) -> str:
-    """Return the default model: the first one that is not a control, if there is one."""
+    """Return the model to select by default: the first one that is not a control, or else the first one."""
     return next((name for name in models if not is_control(name)), models[0])
 
 
 def slice_filter(
     stored: PageSubject, model: str, kinds: Sequence[str], slicing: str, value: str
 ) -> Filter | None:
-    """Build a filter for the wrong captions in a slice that fool a model; for all its cases if none can be fooled.
+    """Build a filter for the cases in a slice that fool a model, or for all cases if the kind cannot fool a model.
 
-    Returns None if no filter describes the slice.
+    Returns None if no filter can describe the slice.
 
     Args:
         stored: The question set.
@@ -81,7 +81,7 @@ def slice_filter(
 
 
 def query(stored: PageSubject, case_filter: Filter, case_id: str = "") -> Query:
-    """Return the URL parameters for Explore that select the filtered cases and, if given, open a case.
+    """Return the URL parameters with which Explore shows the filtered cases and, if `case_id` is given, opens a case.
 
     A parameter of the filter with several values is repeated.
     """
@@ -103,12 +103,12 @@ def query(stored: PageSubject, case_filter: Filter, case_id: str = "") -> Query:
 
 
 def address(stored: PageSubject, case_filter: Filter | None) -> str:
-    """Return a link to the filtered cases, for use in tables; "" without a filter."""
+    """Return a relative URL to the filtered cases, for use in tables, or "" if the filter is None."""
     return f"explore?{urlencode(query(stored, case_filter), doseq=True)}" if case_filter else ""
 
 
 def open_clicked(points: Sequence[Mapping], stored: PageSubject, target: Target) -> None:
-    """Open the cases behind a clicked mark. Marks for a paper's numbers have no cases."""
+    """Open the cases behind a clicked mark. Nothing happens for marks that show published numbers."""
     for point in points:
         clicked = point.get("customdata")
         case_filter = target(str(clicked[0]), str(clicked[1])) if clicked else None
@@ -124,7 +124,7 @@ def wall_values(
     tags: Mapping[int, Sequence[str]] = MappingProxyType({}),
     **values: object,
 ) -> dict[str, Any]:
-    """Return the data for the `wall` component: its cards, and any other values.
+    """Build the data for the `wall` component, which draws cards for cases.
 
     Args:
         described: The cases to show.
@@ -143,7 +143,7 @@ def wall_values(
 
 
 def draw_wall(key: str, values: Mapping[str, object]) -> None:
-    """Draw the `wall` component; pressing a card writes its case into the URL."""
+    """Draw the `wall` component. When a user presses a card, its case is written to the URL."""
 
     def open_case() -> None:
         if case_id := st.session_state[key].get("open"):
@@ -170,7 +170,7 @@ def draw_links(stored: PageSubject, filters: Mapping[str, Filter | None]) -> Non
 
 
 def count_text(stored: PageSubject, case_filter: Filter) -> str:
-    """Return how many cases a link opens, as in "175 of 339"; for kinds that measure movement, only the total."""
+    """Describe how many cases a link opens, such as "175 of 339". Kinds that cannot fool a model have only a total."""
     counted = counts(stored, case_filter)
     if case_filter.kind in movement_kinds():
         return f"{counted['all']:,}"

@@ -24,14 +24,14 @@ _figures = SingleFlightCache(
 def chart(
     figure: go.Figure | FigureMaker, key: str, alt: str, clickable: bool = False
 ) -> list[dict]:
-    """Draw a figure in the page's theme, with readable text and a description for screen readers.
+    """Draw a figure on the page in colors that fit the theme, with a description for screen readers.
 
     Args:
         figure: The figure, or a function that makes it. The function's result is cached, so it may depend only on
             stored results and the URL.
         key: Key of the figure, unique across all pages.
-        alt: A description in words.
-        clickable: Whether the points can be clicked.
+        alt: A description of the figure for screen readers.
+        clickable: Whether users can click the points.
 
     Returns:
         The points that were clicked, if the figure is `clickable`.
@@ -55,15 +55,15 @@ def chart(
 def selectable_chart(
     figure: FigureMaker, key: str, alt: str, on_select: Callable[[], None], carried: str = ""
 ) -> None:
-    """Draw a figure whose marks can be selected by a click, a box or a lasso, with a toolbar to zoom and export.
+    """Draw a figure with a toolbar to zoom and export. Users can select marks by a click, a box or a lasso.
 
     Args:
         figure: A function that makes the figure. Its result is cached, so it may depend only on stored results,
             the URL and `carried`.
         key: Key of the figure, unique across all pages; pass it to `selected` to read the selection.
-        alt: A description in words.
+        alt: A description of the figure for screen readers.
         on_select: Function that is called after a selection, before the page is drawn again.
-        carried: Other values that the figure depends on, such as a choice from the previous page that the URL lacks.
+        carried: Any other values that the figure depends on, such as a choice on another page that is not in the URL.
     """
     ready, _ = _figures.get((key, carried, *_circumstances()), lambda: _finished(figure()))
     config = {
@@ -77,7 +77,7 @@ def selectable_chart(
 
 
 def selected(key: str) -> tuple[list[Sequence], bool]:
-    """Return the `customdata` of the marks selected in a `selectable_chart`, and whether an area selected them."""
+    """Return the `customdata` of the marks selected in a `selectable_chart`, and whether a box or lasso was used."""
     selection = st.session_state[key]["selection"]
     marks = [point["customdata"] for point in selection["points"] if point.get("customdata")]
     return marks, bool(selection["box"] or selection["lasso"])

@@ -1,8 +1,8 @@
-"""The Compare page: model pickers, main finding, forest plot, cases on which two models disagree, and expanders.
+"""The Compare page: model pickers, main finding, forest plot, cases that fool only one of two models, and expanders.
 
-The URL names the baseline (`model`), the other models in the order of choice (`with`), the kind, the
-question set and the open row (`type`, `other`). For the *Case by case* expander, it names the selected area
-(`area`, its corners), the bucket, the order and the page. Older URLs name the baseline `base`.
+The URL names the baseline (`model`), the models to compare with it (`with`, in the order chosen), the kind, the
+question set and the selected row of the plot (`type`, `other`). For the *Case by case* expander, it names the
+corners of the selected area (`area`), the bucket, the order and the page. Older URLs name the baseline `base`.
 """
 
 import math
@@ -90,7 +90,7 @@ def draw_page() -> None:
 
 
 def compared(contest: PageSubject) -> PairedTests:
-    """Return the paired tests that the page shows."""
+    """Return the paired tests of the baseline against the other chosen models."""
     arguments = contest.question_set, contest.compared, contest.kind, carried_unit()
     return view(views.paired_tests.compare_models, *arguments)
 
@@ -127,7 +127,7 @@ def compared_subject() -> PageSubject:
 
 
 def _lead_on() -> None:
-    """Rewrite an older URL: turn `base` into `model`, and adjust the page number, as pages had fewer cards."""
+    """Rewrite an older URL: rename `base` to `model`, and convert the page number, because pages had fewer cards."""
     if not (base := st.query_params.get("base", "")):
         return
     st.query_params["model"] = base
@@ -140,7 +140,7 @@ def _lead_on() -> None:
 
 
 def _rivals(about: PageSubject) -> list[str]:
-    """Return the models to compare with, in the URL's order; skip unknown names, and keep an empty list empty."""
+    """Return the known models that the URL lists, or the models that differ most if the URL has no list."""
     candidates = [model for model in about.models if model != about.model]
     linked = st.query_params.get("with")
     listed = _split(linked if linked is not None else st.session_state.get("carried_with", ""))
@@ -158,14 +158,14 @@ def _split(text: str) -> list[str]:
 
 
 def furthest(about: PageSubject) -> list[str]:
-    """Return the models that differ most from the baseline. Include controls only if there are no other models."""
+    """Return the models that differ most from the baseline. Controls are included only if there are no other models."""
     others = view(views.showcase.furthest_models, about.question_set, about.kind, about.model)
     models = [model for model in others if not is_control(model)] or list(others)
     return models[:MOST]
 
 
 def draw_sentence(subject: PageSubject) -> None:
-    """Draw the sentence of pickers for models, kind and dataset."""
+    """Draw the pickers for models, kind and dataset in the form of a sentence."""
     sentence.draw_word("Compare")
     sentence.pick_model(subject, on_change=_change_baseline)
     sentence.draw_word("with")
@@ -207,14 +207,14 @@ def _change_rivals() -> None:
 
 
 def _change_baseline() -> None:
-    """Let a new baseline that was among the other models trade places with the old one."""
+    """Update the URL after the user picked a new baseline. If it was one of the other models, the two trade places."""
     old, new = st.query_params.get("model", ""), st.session_state["model"]
     rivals = rivals_of_new_baseline(_split(st.query_params.get("with", "")), old, new)
     write_choice({"with": BETWEEN.join(rivals), "other": None, "area": None})
 
 
 def rivals_of_new_baseline(rivals: Sequence[str], old: str, new: str) -> list[str]:
-    """Return the models to compare with a new baseline; if it was one of them, the old baseline takes its place."""
+    """Return the models to compare with a new baseline. If it was one of them, the old baseline takes its place."""
     return [old if model == new else model for model in rivals]
 
 
@@ -230,20 +230,22 @@ def draw_nobody(subject: PageSubject) -> None:
 
 
 def carried_unit() -> str:
-    """Return the unit named in the URL for score movements and differences."""
+    """Return the unit for score changes and differences that the URL names: "cosine" or "spread"."""
     return "spread" if st.query_params.get("unit") == "spread" else "cosine"
 
 
 @dataclass(frozen=True)
 class Parting:
-    """The selected row of the forest plot: the baseline against one other model, on one type of edit."""
+    """The selected row of the forest plot, which compares the baseline with one other model on one type of edit."""
 
     subtype: str  # "": all
     rival: str
 
 
 def parting(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> Parting:
-    """Return the row named in the URL, or else the heading's row; for another model, its clearest difference."""
+    """Return the selected row: the one in the URL, or else the row that the heading describes. If the URL names another
+    model but no type, return that model's clearest difference.
+    """
     rival = st.query_params.get("other", "")
     rival = rival if rival in contest.rivals else proof.model
     linked = st.query_params.get("type")
@@ -254,7 +256,7 @@ def parting(contest: PageSubject, comparison: PairedTests, proof: PairedTest) ->
 
 
 def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> Parting:
-    """Draw the forest plot and return the row whose pictures are shown: at first, the one behind the heading."""
+    """Draw the forest plot, and return the row whose pictures are shown. By default, the heading describes this row."""
     open_row = parting(contest, comparison, proof)
     if all(math.isnan(row.difference) for row in comparison.rows):
         return open_row
@@ -297,7 +299,7 @@ def _choose() -> None:
 
 
 def show_row(subtype: str, rival: str) -> None:
-    """Write the row whose pictures are shown to the URL."""
+    """Select a row of the plot by writing it to the URL, so that the page shows its pictures."""
     write_choice({"type": subtype, "other": rival})
 
 
@@ -305,7 +307,9 @@ SHOWN = 6  # cards per column
 
 
 def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting) -> Filter:
-    """Draw a column of cases for each model and a summary of the other cases; return the left column's filter."""
+    """Draw the cases that fool only one of two models, one column per model, and count the other cases. Returns the
+    filter for the left column.
+    """
     test = comparison.row(parting.rival, parting.subtype)
     pairs = (contest.model, parting.rival), (parting.rival, contest.model)
     filters = [side_filter(contest.kind, *pair, parting.subtype) for pair in pairs]
@@ -327,7 +331,7 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting
 
 
 def filter_of_case(contest: PageSubject, parting: Parting) -> Filter:
-    """Return the filter for the column that contains the URL's case, or for all cases of its kind if neither does."""
+    """Return the filter for the column with the case in the URL, or for all cases of the kind if neither has it."""
     number = view(views.rows.case_number, contest.question_set, st.query_params["case"])
     for pair in ((contest.model, parting.rival), (parting.rival, contest.model)):
         column = side_filter(contest.kind, *pair, parting.subtype)
@@ -347,7 +351,7 @@ def _draw_legend(contest: PageSubject) -> None:
 
 
 def _draw_side(contest: PageSubject, side: str, case_filter: Filter, n_cases: int) -> None:
-    """Draw the head of one column, with its count and a link to all cases, and its first cards."""
+    """Draw one column: the number of cases, a link to all of them, and cards for the first ones."""
     model, rival = contest.names[case_filter.model], contest.names[case_filter.other]
     words: list[htpy.Node] = [" fooled ", htpy.b[model], f", not {rival}"]
     if case_filter.kind in movement_kinds():
@@ -373,7 +377,7 @@ def card_values(
     *,
     badge: bool = True,
 ) -> dict[str, object]:
-    """Return the data for the `wall` component: cards with one small box per model."""
+    """Build the data for the `wall` component, with one small box per model on each card."""
     kind = contest.presentation.kind(case_filter.kind)
     answers = {}
     if body_of(kind).uses_answer:
@@ -395,7 +399,7 @@ MEASURED = (
 
 
 def draw_all_models(contest: PageSubject) -> None:
-    """Draw an expander that ranks all models in the question set, with brackets around tied models."""
+    """Draw an expander with a ranking of all models that answered the question set. Brackets mark tied models."""
     models = contest.question_set.models
     label = f"All {len(models)} models: which are tied"
     with fold("all_models", label, ":material/leaderboard:") as is_open:
@@ -469,7 +473,7 @@ def _metrics_csv(contest: PageSubject) -> str:
 
 
 def rows_csv(comparison: PairedTests) -> str:
-    """Return the rows of the plot as CSV, with one column per field."""
+    """Format the rows of the forest plot as CSV, with one column per field."""
     table = comparison.table()
     table.insert(0, "baseline", comparison.baseline.model)
     table.insert(1, "kind", comparison.kind)
@@ -480,7 +484,7 @@ PARAMETERS = ("area", "bucket", "tool", "sort")  # URL parameters that only this
 
 
 def draw_fold(contest: PageSubject, rival: str) -> Filter | None:
-    """Draw the *Case by case* expander; return the filter for its cases, or None if it is closed or lacks scores."""
+    """Draw the *Case by case* expander if both models have scores. Returns its filter, or None if it is closed."""
     runs = [contest.question_set.run(model) for model in (contest.model, rival)]
     if not all(run.is_scored for run in runs):
         return None
@@ -510,7 +514,7 @@ def _draw_margins(contest: PageSubject, rival: str) -> Filter:
 
 
 def _draw_cards(contest: PageSubject, case_filter: Filter) -> None:
-    """Draw one page of the selected cases, each on a card."""
+    """Draw one page of cards for the selected cases."""
     n_cases = n_passing(contest, case_filter)
     with st.container(horizontal=True, vertical_alignment="bottom", key="map_bar"):
         st.html(tag("p", f"{n_cases:,} {'case' if n_cases == 1 else 'cases'}"), width="content")

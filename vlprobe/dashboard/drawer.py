@@ -1,4 +1,4 @@
-"""A drawer that shows one case, with links to the next one, and the *Share* popover."""
+"""The drawer that shows a single case and links to its neighbors, and the *Share* popover."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -65,7 +65,7 @@ def _close() -> None:
 
 @st.dialog("One case", width="small", position="right", on_dismiss=_close)
 def draw_case(stored: PageSubject, case_filter: Filter, size: int, is_grouped: bool) -> None:
-    """Draw the case named in the URL, whether or not it passes the filter.
+    """Draw a drawer with the case named in the URL, even if the case does not pass the filter.
 
     Args:
         stored: The question set.
@@ -122,19 +122,19 @@ def _draw_steps(near: Neighbours, n_cards: int, size: int, is_picture: bool) -> 
 
 
 def _step(case_id: str, page: int) -> None:
-    """Open another case, and turn the wall behind the drawer to the page with that case."""
+    """Open another case, and switch the wall behind the drawer to the page that contains it."""
     st.query_params["case"] = case_id
     st.query_params["page"] = str(page)
     st.session_state.pop("case_more_open", None)
 
 
 def _has_words(card: WallCard) -> bool:
-    """Return whether a case's picture is on this machine, so that users can test it with their own words."""
+    """Return whether the case's picture is on this machine, which users need to test it with their own captions."""
     return views.rows.are_here(card.images[:1])
 
 
 def _thumbnail(name: str) -> str:
-    """Return a small version of a picture as the source of an <img>; "" if the picture cannot be read."""
+    """Return the `src` of an <img> that shows a small version of a picture, or "" if the picture cannot be read."""
     return addresses(store().root, [name])[name]
 
 
@@ -205,7 +205,7 @@ def _show_case(case_id: str) -> None:
 
 
 def _draw_details(stored: PageSubject, case_filter: Filter, card: WallCard) -> None:
-    """Draw tags, scores, the rule, a button that saves the case as a web page, and the equivalent command."""
+    """Draw a case's tags, scores and rule, a button that saves it as a web page, and the equivalent command."""
     _draw_annotation(stored, card)
     answers = view(views.rows.answer_rows, stored.question_set, (card.case,))
     kind = stored.presentation.kind(card.kind)
@@ -278,9 +278,9 @@ def _draw_annotation(stored: PageSubject, card: WallCard) -> None:
 
 
 def _value(key: str, stored: T) -> T | None:
-    """Return the initial value for a field, or None if it is already drawn: setting it again could undo typing.
+    """Return the initial value for a field, or None if the field is already drawn and Streamlit keeps its value.
 
-    A drawn field's value changes only if another person has changed it meanwhile, or if the input was refused.
+    A drawn field is set to the stored value if the two differ: another person changed it, or the input was refused.
     """
     if key not in st.session_state:
         return stored
@@ -302,7 +302,7 @@ def _save(case_key: str, card: WallCard, field: str, widget_key: str) -> None:
 
 
 def _write(case_key: str, card: WallCard, **changes: Any) -> None:
-    """Store a case's changed tags or note, and remember what Undo restores."""
+    """Store a case's changed tags or note, and remember the previous ones for Undo."""
     before = _annotation(annotations.read(store(), case_key), card)
     attempt(annotations.write, store(), case_key, replace(before, **changes))
     if "problem" not in st.session_state:
@@ -310,7 +310,7 @@ def _write(case_key: str, card: WallCard, **changes: Any) -> None:
 
 
 def _draw_key_tags(stored: PageSubject, card: WallCard) -> None:
-    """Draw the tags that a number key adds to the case or removes from it, and an Undo button."""
+    """Draw buttons for the tags that the number keys add or remove, and an Undo button."""
     if access.read_only():
         return
     tags = _annotation(annotations.read(store(), stored.key), card).tags
@@ -349,7 +349,7 @@ DRAWN_SIDE = 448  # pixels of a drawn scene, twice the size of its file
 
 
 def draw_pictures(card: CaseCard) -> None:
-    """Draw a case's pictures side by side, each with its true caption as alternative text."""
+    """Draw the pictures of a case side by side, with their true captions as alternative text."""
     shots = card.pictures if card.has_large_pictures else []
     if not shots:
         return
@@ -375,7 +375,7 @@ LOCAL_LINK = "Works only on this computer. To share this view, use “Download a
 
 
 def draw_share(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
-    """Draw the *Share* popover with its five parts."""
+    """Draw the *Share* popover: a link, downloads, saved views, slices, and cases with tags or notes."""
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
         draw_part("Link")
         quiet(LOCAL_LINK if urlsplit(address()).hostname in LOCAL_HOSTS else LINK)

@@ -88,7 +88,7 @@ def _close_case() -> None:
 
 
 def draw_map(about: PageSubject, case_filter: Filter) -> None:
-    """Draw the margins of two models on the filtered cases; an area marked in the plot filters the wall."""
+    """Draw a plot of two models' margins on the filtered cases. Selecting an area in the plot filters the wall."""
     scored = [model for model in about.models if about.question_set.run(model).is_scored]
     rivals = [model for model in scored if model != about.model]
     if about.model not in scored or not rivals:
@@ -122,7 +122,7 @@ def draw_map(about: PageSubject, case_filter: Filter) -> None:
 
 
 def draw_suspects(about: PageSubject, case_filter: Filter) -> None:
-    """Draw the suspect labels among the filtered cases, for judging one by one."""
+    """Draw the cases among the filtered ones whose label may be wrong, so that the user can judge them one by one."""
     numbers, *_ = view(views.cases.passing, about.question_set, case_filter)
     suspects.draw_suspects(about, about.kind, frozenset(numbers.tolist()))
 
@@ -136,7 +136,7 @@ def _draw_notes(about: PageSubject) -> None:
 
 
 def _draw_mixed(about: PageSubject) -> None:
-    """Draw one search among mixed pictures at a time."""
+    """Draw Explore's view of a single search among mixed pictures."""
     current = mixed.current(about)
     with draw_row("sentence"):
         sentence.draw_sentence(about)
@@ -157,7 +157,7 @@ def is_grouped() -> bool:
 
 
 def page_size(stored: PageSubject, kind: str) -> int:
-    """Return the number of cards per page; a full page sends up to a megabyte of data at once."""
+    """Return the number of cards per page. It is limited because a full page sends up to a megabyte of data."""
     presented = stored.presentation.kind(kind)
     return PAGE_SIZE if card_type(presented).counts_pictures else PAIRS_PAGE_SIZE
 
@@ -188,7 +188,7 @@ def draw_wall(stored: PageSubject, case_filter: Filter) -> None:
 
 
 def _rate(stored: PageSubject, case_filter: Filter) -> str:
-    """Describe how many wrong captions in the question set fool the model; "" if no model can be fooled."""
+    """Describe how many wrong captions in the question set fool the model. Returns "" if no model can be fooled."""
     counted = dict(counts(stored, case_filter))
     # Drop filters that name an outcome, so that all cases count
     asked = replace(case_filter, lost_to=False, fooled=(), held=(), agreement="")
@@ -203,7 +203,7 @@ def _rate(stored: PageSubject, case_filter: Filter) -> str:
 def _draw_cards(
     stored: PageSubject, case_filter: Filter, cards: tuple[WallCard, ...], heading: str
 ) -> None:
-    """Draw one page of cards, with the heading, the failure rate, the layout and the active filters."""
+    """Draw one page of cards, below a heading with the failure rate, the layout and the active filters."""
     kind = stored.presentation.kind(case_filter.kind)
     described = [case_card(card, kind) for card in cards]
     notes = [
@@ -230,7 +230,7 @@ def _draw_cards(
 
 
 def _pictures_here(stored: PageSubject, case_filter: Filter) -> str:
-    """Describe how many questions have a picture on this machine; "" if all of them do."""
+    """Describe how many questions have a picture on this machine. Returns "" if all of them do."""
     n_pictured, n_cases = view(views.rows.with_pictures, stored.question_set, case_filter.kind)
     if n_pictured == n_cases:
         return ""

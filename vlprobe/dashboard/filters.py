@@ -1,4 +1,4 @@
-"""Filters of the Explore page: the URL, the *Filters* popover, the facets next to the wall, the active filters."""
+"""Filters on the Explore page: reading them from the URL, the *Filters* popover, facets, and active filters."""
 
 import math
 from collections.abc import Callable, Container, Sequence
@@ -80,7 +80,7 @@ class ActiveFilter:
 
 
 def draw_filters(about: PageSubject) -> Filter:
-    """Draw the popover with all filters, and return the filter that they form."""
+    """Draw the popover with all filters, and return the combined filter."""
     n_active = sum(name in st.query_params for name in PARAMETERS)
     label = f"Filters ({n_active})" if n_active else "Filters"
     with (
@@ -111,13 +111,13 @@ PARAMETERS = (  # URL parameters that "Clear all filters" removes
 
 
 def clear_filters(outcome: str | None = None) -> None:
-    """Remove every filter from the URL and write `outcome` to it; the model and the kind stay."""
+    """Remove all filters from the URL except the model and the kind, and set the outcome to `outcome`."""
     write_choice({**dict.fromkeys(PARAMETERS), "outcome": outcome})
     _keep_wall()
 
 
 def _keep_wall() -> None:
-    """Keep the wall for searches among mixed pictures: without filters, their URL would open a different view."""
+    """Keep showing the wall for searches among mixed pictures. Without filters, the URL would open a different view."""
     if st.query_params.get("kind") == KIND:
         st.query_params[WALL] = "1"
 
@@ -168,7 +168,7 @@ def _read_filter(about: PageSubject) -> Filter:
 
 
 def linked(label: str, name: str, options: Container[str]) -> tuple[str, ...]:
-    """Return a URL parameter's values; report and remove the ones that are not valid options."""
+    """Return the valid values of a URL parameter. Invalid values are reported and removed from the URL."""
     values = tuple(dict.fromkeys(filter(None, st.query_params.get_all(name))))
     known = tuple(value for value in values if value in options)
     for value in values:
@@ -182,12 +182,12 @@ def linked(label: str, name: str, options: Container[str]) -> tuple[str, ...]:
 
 
 def chosen_pairs() -> tuple[str, ...]:
-    """Return the word pairs (patterns) named in the URL."""
+    """Return the pairs of replaced words that the URL filters by."""
     return tuple(dict.fromkeys(filter(None, st.query_params.get_all("pair"))))[:MOST_PAIRS]
 
 
 def _bin(about: PageSubject) -> str:
-    """Pick a bin of how far shared words mislead, or of how strong the wrong caption is; "" for other kinds."""
+    """Draw a filter by how far shared words mislead or how strong the wrong caption is; "" for other kinds."""
     if about.kind == LURED_KIND:
         names = {str(Slice(LURE, name)): name for name in lure_bins()}
         return choose("How far shared words mislead", "bin", {"": "Any", **names})
@@ -198,7 +198,7 @@ def _bin(about: PageSubject) -> str:
 
 
 def _crossed(about: PageSubject) -> str:
-    """Pick the model's answer to the other side of the same triplet, if both sides have answers."""
+    """Draw a filter by the model's answer to the other side of the same triplet, if both sides have answers."""
     other_kind = OTHER_SIDE.get(about.kind, "")
     if other_kind not in stored_kinds(about):
         return ""
@@ -207,7 +207,7 @@ def _crossed(about: PageSubject) -> str:
 
 
 def _second_model(about: PageSubject) -> str:
-    """Pick a second model whose answers the filter also uses; "" for none."""
+    """Draw a picker for a second model whose answers are filtered too. Returns "" if none is chosen."""
     if len(about.models) < 2:
         return ""
     _read_with(about)
@@ -218,7 +218,7 @@ def _second_model(about: PageSubject) -> str:
 
 
 def _read_with(about: PageSubject) -> None:
-    """Use the first model in a Compare URL's parameter `with` as the second model."""
+    """If the URL comes from Compare, use the first model in its parameter `with` as the second model."""
     linked = st.query_params.get("with", "")
     if not linked:
         return
@@ -231,7 +231,7 @@ def _read_with(about: PageSubject) -> None:
 
 
 def _outcomes(about: PageSubject, case_filter: Filter) -> Filter:
-    """Draw the outcome filters, for the model or for the model and a second one, and apply the selected area."""
+    """Draw the outcome filters for one or two models, and apply them together with the selected area."""
     area = parse_corners(st.query_params.get("area", "")) if case_filter.other else ()
     if area:
         quiet("Only cases in the area selected in Compare.")
@@ -311,7 +311,7 @@ SEVERAL: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
 
 
 def _pair_label(case_filter: Filter) -> str:
-    """Describe the outcomes that a filter requires of two models; "" if it requires none."""
+    """Describe the outcomes that a filter requires from two models. Returns "" if it requires none."""
     outcomes = case_filter.outcome, case_filter.other_outcome
     if not case_filter.other or outcomes == ("all", ""):
         return ""
@@ -328,7 +328,7 @@ def drop(parameter: str, value: str = "") -> None:
 
 
 def nearest_to_drop(stored: PageSubject, case_filter: Filter) -> Sequence[tuple[ActiveFilter, int]]:
-    """Return the filter whose removal lets the fewest cases pass, and their number; empty if no removal helps."""
+    """Return the filter whose removal shows the fewest cases, but at least one, and their number, or an empty list."""
     narrowing = active_filters(case_filter)
     if case_filter.outcome in ("tied", "held") and not case_filter.other:
         label = f"{OUTCOMES[case_filter.outcome].lower()} only"
@@ -353,7 +353,7 @@ FLIPPED = "rail_flipped"  # session key: hides the facets on wide screens and sh
 
 
 def container_key() -> str:
-    """Return the key of the facets' container; the style sheet uses it to show or hide them."""
+    """Return the key for the container of the facets. The style sheet uses the key to show or hide the facets."""
     return FLIPPED if _flipped() else "rail"
 
 
@@ -390,7 +390,7 @@ def draw_chips(case_filter: Filter) -> None:
 
 
 def draw_rail(about: PageSubject, case_filter: Filter) -> None:
-    """Draw the caption search, the models and the facets."""
+    """Draw the column next to the wall: the caption search, a filter by model, and the facets."""
     search("Caption contains", "words", "such as: bench")
     if about.kind not in movement_kinds():
         _draw_models(about, case_filter)
@@ -446,7 +446,7 @@ def _draw_models(about: PageSubject, case_filter: Filter) -> None:
 
 
 def _states(case_filter: Filter) -> dict[str, str]:
-    """Return the outcome required of each model, leaving out models for which any outcome passes."""
+    """Return the outcome that the filter requires from each model. Models without a requirement are left out."""
     outcomes = {case_filter.model: case_filter.outcome}
     if case_filter.other_outcome:
         outcomes[case_filter.other] = case_filter.other_outcome
@@ -467,7 +467,7 @@ def _choose_together(about: PageSubject, every: dict[str, str]) -> None:
 
 
 def _write_states(about: PageSubject, states: dict[str, str], agreement: str | None = None) -> None:
-    """Write the outcome required of each model to the URL, and remove the comparison of two models from it."""
+    """Write the outcome that is required from each model to the URL, and remove the comparison of two models."""
     outcome = states.get(about.model, "any")
     changes: dict[str, str | Sequence[str] | None] = {
         "outcome": None if outcome == "fooled" else {"any": "all"}.get(outcome, outcome)
@@ -516,7 +516,7 @@ def _row_text(name: str, row: FacetRow, is_movement: bool) -> str:
 
 
 def _bars(key: str, shares: Sequence[float]) -> str:
-    """Return a style that draws a bar of 0 to 100 % below each row."""
+    """Return a <style> element that draws a bar of 0 to 100% below each row."""
     rules = (
         f".st-key-{key} button:nth-of-type({place}) {{ --share: {100 * share:.1f}%; }}"
         for place, share in enumerate(shares, start=1)
@@ -536,7 +536,7 @@ def _draw_heading(title: str, remark: str) -> None:
 
 
 def _listed(name: str, values: Sequence[str], always: Sequence[str]) -> list[str]:
-    """Return the first values and the ones that are always listed, or all values once the user asked for them."""
+    """Return the first LISTED values and those in `always`, or all values if the user asked to see them."""
     if st.session_state.get(f"listed_{name}"):
         return list(values)
     return [value for place, value in enumerate(values) if place < LISTED or value in always]

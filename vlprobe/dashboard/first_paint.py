@@ -1,4 +1,4 @@
-"""What a browser shows before Streamlit has drawn anything: the style sheet, the logo and gray placeholders.
+"""Content that a browser shows before Streamlit draws anything: the style sheet, the logo and gray placeholders.
 
 Streamlit sends a style together with a page's elements. Browsers draw some elements before the style
 arrives, and everything moves when it does: the layout shift on a hard load of Compare was .5 to 1.4.
@@ -46,7 +46,7 @@ ADDITION = f"{STYLE}{STILL}{NAMED}".encode()
 
 
 async def add_style(request: "Request", call_next: "RequestResponseEndpoint") -> "Response":
-    """Add the style to the end of an HTML document; pass any other response on unchanged."""
+    """Middleware that adds the style to the end of an HTML document and passes on any other response unchanged."""
     from starlette.responses import Response
 
     if "text/html" not in request.headers.get("accept", ""):

@@ -1,4 +1,4 @@
-"""The frame that all pages share. A page calls `frame.enter()` first and then draws its content from top to bottom."""
+"""The frame around every page, and page elements that several pages share. A page first calls `frame.enter()`."""
 
 import contextvars
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _framed = contextvars.ContextVar("framed", default=False)
 
 
 def main() -> None:
-    """Draw the frame around the current page, and the page in it."""
+    """Draw the current page and the frame around it."""
     about = f"vlprobe {__version__}. Results are in {plain(store().address)}."
     st.set_page_config(page_icon="🔎", menu_items={"About": about})
     page = navigation.current_page()
@@ -74,18 +74,18 @@ def main() -> None:
 
 
 def enter() -> None:
-    """Begin a page. If the page was opened without the frame (by a link to a fresh server), draw the frame first."""
+    """Begin a page. If Streamlit ran it without the frame, as after a link to a new server, draw the frame first."""
     if not _framed.get():
         main()
         st.stop()
 
 
 def begin(probe: str, says_sentence: bool = True) -> PageSubject:
-    """Return the chosen question set of a probe; if there are none, draw a button that runs the demo and stop the page.
+    """Draw a picker for a probe's question sets. If there are none, draw a button that runs it, and stop the page.
 
     Args:
         probe: Name of the probe.
-        says_sentence: Whether to draw the probe's description here; it is always drawn if the probe never ran.
+        says_sentence: Whether to draw the probe's description. It is always drawn if the probe never ran.
     """
     exists = probe in set(view(views.runs.question_sets)["probe"])
     if says_sentence or not exists:
@@ -104,14 +104,14 @@ def begin(probe: str, says_sentence: bool = True) -> PageSubject:
 
 
 def sentence(stored: PageSubject, kind: str = "") -> None:
-    """Draw the description of the chosen probe, or of one kind of its questions if that kind has its own."""
+    """Draw the probe's description, or the one for a kind of its questions if that kind has its own."""
     presentation = stored.presentation
     of_kind = presentation.kinds.get(kind)
     st.markdown((of_kind and of_kind.sentence) or presentation.sentence)
 
 
 def unit(stored: PageSubject, *names: str) -> str:
-    """Draw a picker for cosine or spread units, unless none of the named metrics (default: all) is a cosine."""
+    """Draw a picker for cosine or spread units, unless none of the named metrics (all by default) is a cosine."""
     if not any(stored.metrics[name].unit == "cosine" for name in names or stored.metrics):
         return "cosine"
     help_ = (
@@ -122,7 +122,7 @@ def unit(stored: PageSubject, *names: str) -> str:
 
 
 def averaging(stored: PageSubject, metric: Metric | None = None) -> str:
-    """Return the chosen averaging, pooled by default. Draw no picker if the metric has only one or both agree."""
+    """Draw a picker for the averaging, unless the metric has only one or both agree. Returns the choice."""
     if metric is not None and len(metric.averaging) == 1:
         return metric.averaging[0]
     if not view(views.estimates.averaging_matters, stored.question_set):
@@ -141,7 +141,7 @@ def watched_job() -> None:
 
 
 def say_strangers(stored: PageSubject, models: Sequence[str] = ()) -> None:
-    """Draw a line if others published some answers, and one if small models for drawn scenes ran on other pictures.
+    """Draw a note if others published some of the answers, and a note if models for drawn scenes ran on photographs.
 
     Args:
         stored: The question set.

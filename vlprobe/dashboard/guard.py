@@ -51,7 +51,7 @@ def _sign_in(cookies: Mapping[str, str]) -> frozenset[tuple[str, str]]:
 
 
 class Guard:
-    """ASGI middleware that answers 403 to the requests that this module describes.
+    """ASGI middleware that rejects the requests described in this module with status 403.
 
     Args:
         app: The application that answers all other requests.
@@ -63,7 +63,7 @@ class Guard:
         self.app, self.hosts = app, hosts
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Refuse a request, or pass it on unchanged."""
+        """Reject a request, or pass it on to the application unchanged."""
         from starlette.responses import PlainTextResponse
 
         problem = self._problem(scope) if scope["type"] in ("http", "websocket") else ""
@@ -71,7 +71,7 @@ class Guard:
         await app(scope, receive, send)
 
     def _problem(self, scope: "Scope") -> str:
-        """Return the reason why a request is refused, or ""."""
+        """Return the reason why a request is rejected, or "" if it is accepted."""
         from starlette.requests import HTTPConnection
 
         request = HTTPConnection(scope)

@@ -47,7 +47,7 @@ LEADING = "home_leading"  # session key: the most complete question set at the l
 
 
 def draw_page() -> None:
-    """Draw the whole page, below the run named in the URL until that run has succeeded."""
+    """Draw the whole Home page. If the URL names a run that has not succeeded yet, the run is drawn above it."""
     job = watched()
     if job is not None and job.state != "done":
         panel(job)
@@ -74,7 +74,7 @@ def draw_page() -> None:
 
 
 def _show_new_results() -> None:
-    """Switch to the most complete question set when that changes, unless the user chose another; watch running jobs."""
+    """Switch to a question set that has become the most complete, unless the user chose one. Repeats while jobs run."""
     leading = next(iter(view(views.runs.question_sets)["case_key"]), "")
     earlier = st.session_state.get(LEADING, leading)
     if leading != earlier and st.query_params.get("set", earlier) == earlier:
@@ -134,13 +134,13 @@ class Link:
 
 
 def page_link(subject: PageSubject, page: str, **query: str) -> Link:
-    """Return a link to a page about the same subject; empty parameters are left out."""
+    """Build a link to a page that shows the same question set, model and kind. Empty parameters are left out."""
     parameters = {"set": subject.key, "model": subject.model, "kind": subject.kind} | query
     return Link(page, {name: value for name, value in parameters.items() if value})
 
 
 def home_subject(subject: PageSubject) -> PageSubject:
-    """Return the subject with the URL's model and kind if Home can show them, else the last ones viewed or defaults."""
+    """Select the kind and model from the URL if Home can show them, else the last ones viewed, else the defaults."""
     kinds = view(views.showcase.kinds, subject.question_set)
     # A kind that measures movement cannot fool a model, so Home shows it only if there is no other.
     kind = st.query_params.get("kind", "") or carried("kind", kinds, "")
@@ -151,7 +151,7 @@ def home_subject(subject: PageSubject) -> PageSubject:
 
 
 def first_model(models: tuple[str, ...]) -> str:
-    """Return the model with the most results; among equals, the one that pages list first."""
+    """Return the model with the most runs. Ties are resolved by the order in which pages list models."""
     n_runs = Counter(view(views.runs.runs)["model"])
     return min(models, key=lambda name: (-n_runs[name], model_order(name)))
 
@@ -166,7 +166,7 @@ PLACE = "home_place"  # session key: the failure that was shown last
 
 @st.fragment
 def draw_hero(about: PageSubject) -> None:
-    """Draw one failure. Clicking it opens its case, and showing another failure reruns only this part."""
+    """Draw one failure, which opens its case when clicked. Showing another one reruns only this part of the page."""
     question_set, kind = about.question_set, about.kind_presentation
     seed = seed_of(question_set)
     showcases = view(views.showcase.showcases, question_set, about.kind, about.model, seed)
@@ -200,12 +200,12 @@ def seed_of(question_set: QuestionSet) -> int:
 
 
 def picture_source(name: str) -> str:
-    """Return a picture as a data URL, at the size that the page needs; "" if it cannot be read."""
+    """Return a picture as a data URL in the size that Home needs, or "" if the picture cannot be read."""
     return large_picture(name, SIDE, DRAWN_SIDE)
 
 
 def _place(about: PageSubject) -> int:
-    """Return the position of the failure to show, from 0; a returning visitor sees the previous one."""
+    """Return the position of the failure to show, counted from 0. A visitor who returns sees the same failure again."""
     subject = about.key, about.kind
     before = st.session_state.get(PLACE, {}).get(subject, 0)
     position = (st.session_state.get(HERO_KEY) or {}).get("place", before)
@@ -218,7 +218,7 @@ FIGURES_KEY = "figures"
 
 
 def draw_figures(about: PageSubject) -> None:
-    """Draw numbers, models and doors (large links), each of which opens the page with the details."""
+    """Draw the main numbers, the models and large links to other pages. Each element opens a page with details."""
     counts = view(views.showcase.lie_counts, about.question_set, about.kind)
     links: dict[str, Link] = {}
 
@@ -240,7 +240,7 @@ def draw_figures(about: PageSubject) -> None:
 def _strip(
     about: PageSubject, counts: tuple[LieCount, ...], links: dict[str, Link], address: home.Address
 ) -> home.Values:
-    """Return the data for the strip of models, with a link to those that do not fit."""
+    """Build the data for the row of models. If not all models fit, it contains a link to the rest."""
     rated = about.question_set.rated_models
     names = {name: model_name(name) for name in rated}
     fit = view(views.paired_tests.fit_models, about.question_set)
@@ -254,7 +254,7 @@ def _strip(
 
 
 def _doors(about: PageSubject, links: dict[str, Link]) -> list[Mapping[str, object]]:
-    """Return the doors (large links) with descriptions; the one for mixed pictures includes an example."""
+    """Build the data for the large links to other pages. The link to mixed pictures includes an example."""
     question_set, name = about.question_set, shortened(model_name(about.model))
     n_fooled = view(views.showcase.n_fooling_pictures, question_set, about.kind, about.model)
     sentences = home.doors(about.kind_presentation, name, n_fooled)
@@ -282,7 +282,7 @@ MIXED_TITLE = "Mixed pictures"
 
 @dataclass(frozen=True)
 class MixedDoor:
-    """Content and target of the link to searches among mixed pictures."""
+    """A large link to the searches among mixed pictures, with example pictures."""
 
     link: Link
     sentence: str
@@ -291,7 +291,7 @@ class MixedDoor:
 
 
 def mixed_door(about: PageSubject) -> MixedDoor | None:
-    """Return the link to searches among mixed pictures; None if no model has run them."""
+    """Build the link to the searches among mixed pictures, or return None if no model has run them."""
     question_set = _searched(about)
     if question_set is None:
         return None
@@ -305,7 +305,7 @@ def mixed_door(about: PageSubject) -> MixedDoor | None:
 
 
 def _searched(about: PageSubject) -> QuestionSet | None:
-    """Return the most complete searches among mixed pictures: on Home's question set, else its dataset, else any."""
+    """Return the searches among mixed pictures in Home's question set, else on its dataset, else the most complete."""
     rows = view(views.runs.question_set_rows)
     dataset = next((row.dataset for row in rows if row.case_key == about.key), "")
     candidates = sorted(
@@ -318,7 +318,7 @@ def _searched(about: PageSubject) -> QuestionSet | None:
 
 
 def _first_lost(question_set: QuestionSet, model: str) -> MixedCase | None:
-    """Return the first case in the mixed view: found in the clean gallery, lost to its own mixture."""
+    """Return the first search that the model gets right, until the mixture of the right picture joins the gallery."""
     subtype = view(views.mixed.searches.strengths, question_set)[0]
     first_id = view(views.mixed.searches.place, question_set, model, subtype, None).next
     number = view(views.rows.case_number, question_set, first_id) if first_id else None
@@ -328,7 +328,7 @@ def _first_lost(question_set: QuestionSet, model: str) -> MixedCase | None:
 
 
 def _door_pictures(case: MixedCase) -> tuple[tuple[str, str], ...]:
-    """Return the three pictures of a case with their descriptions; empty if one of them cannot be shown."""
+    """Return the three pictures for a case with their descriptions, or an empty tuple if one cannot be shown."""
     named_pictures = {
         case.right: case.caption,
         case.partner: case.partner_caption,
@@ -341,7 +341,7 @@ def _door_pictures(case: MixedCase) -> tuple[tuple[str, str], ...]:
 
 
 def draw_sets() -> None:
-    """Draw links to both groups of bundled results, photographs and drawn scenes, if both are shown."""
+    """Draw links to the bundled results for photographs and for drawn scenes, if the store shows both."""
     rows = [row for row in view(views.runs.question_set_rows) if row.shipped]
     published = {
         dataset_name(row.dataset): Link("home", {"set": row.case_key})

@@ -1,4 +1,4 @@
-"""Start, watch and stop runs. Each run is a process of its own; closing the page does not end it."""
+"""Start and watch runs from a page. Each run is a separate process, so closing the page does not end it."""
 
 import contextlib
 import shlex
@@ -28,7 +28,7 @@ STATES = {
 
 
 def begin(*requests: Request) -> None:
-    """Start one job and put its id into the URL. Several requests are run as one plan."""
+    """Start one job for all given requests, and write the job's id to the URL."""
     job_request = requests[0] if len(requests) == 1 else PlanRequest(requests)
     job_id = jobs.start(job_request, store())
     st.query_params["job"] = [job_id]
@@ -36,7 +36,7 @@ def begin(*requests: Request) -> None:
 
 
 def under_way() -> list[Job]:
-    """Return the jobs that have not ended; empty if their files cannot be read (the Run page reports that)."""
+    """Return the jobs that have not ended, or an empty list if they cannot be read, which the Run page reports."""
     try:
         return jobs.unfinished_jobs(store())
     except VlprobeError:
@@ -44,7 +44,7 @@ def under_way() -> list[Job]:
 
 
 def find_again() -> None:
-    """Add to the URL the jobs that the Run page shows: unfinished ones and, without linked ones, the visitor's last."""
+    """Add all unfinished jobs to the URL and, if the URL names no job, the last one that this visitor started."""
     linked = list(filter(None, st.query_params.get_all("job")))
     ids = [*linked, *(job.id for job in under_way())]
     started = st.session_state.get(STARTED)
@@ -78,12 +78,12 @@ def _run_button(label: str, request: Request) -> None:
 
 
 def watched() -> Job | None:
-    """Return the first job named in the URL. An unknown name is reported, and the page continues."""
+    """Return the first job named in the URL, or None. An unknown job is reported, and the page continues."""
     return next(iter(all_watched()), None)
 
 
 def all_watched() -> list[Job]:
-    """Return up to WATCHED jobs named in the URL. An unknown name is reported, and the page continues."""
+    """Return up to WATCHED jobs named in the URL. An unknown job is reported, and the page continues."""
     watched_jobs = []
     for job_id in list(filter(None, st.query_params.get_all("job")))[:WATCHED]:
         try:

@@ -1,4 +1,4 @@
-"""Models that pages run: loaded once for all pages and visitors, and each used by one of them at a time.
+"""Models that pages run. Each is loaded once for all pages and visitors, and used by one visitor at a time.
 
 They are not in Streamlit's caches, because a message from any visitor can clear those.
 """
@@ -18,12 +18,12 @@ SLOW = "Loading may take a while: weights that are not on this machine are downl
 
 
 def loads_at_once(name: str) -> bool:
-    """Return whether a model loads fast and from no file that a link could name, so that it needs no click."""
+    """Return whether a page may load a model without a click: it loads fast, and not from a file that a link names."""
     return name.startswith(("demo:", "control:")) and "@" not in name
 
 
 def load_player(name: str) -> Player:
-    """Return the model with this name, loading it if needed. Raises NotFound or InvalidInput."""
+    """Return the model with the given name, loading it on first use. Raises NotFound or InvalidInput."""
     if loads_at_once(name):
         return _small_models.get(name, lambda: _load(name))
     is_loaded = name in _large_models

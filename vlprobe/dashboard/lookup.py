@@ -1,4 +1,4 @@
-"""The search above every page, for papers, tests, metrics with their symbols, datasets, pages and documentation."""
+"""The search field above every page. It finds papers, tests, metrics and symbols, datasets, pages and documentation."""
 
 import re
 
@@ -41,7 +41,7 @@ KEYS = {
 
 
 def draw() -> None:
-    """Draw the search button with its field and the keyboard shortcuts. Choosing an entry opens its page."""
+    """Draw the search button, with a search field and the keyboard shortcuts. Choosing an entry opens its page."""
     every = targets()
     if chosen := st.session_state.pop("looked_up", None):
         st.session_state["n_opened"] = st.session_state.get("n_opened", 0) + 1
@@ -69,7 +69,7 @@ def _choose() -> None:
 
 
 def targets() -> dict[str, Target]:
-    """Return the page to open for each search entry, by the entry's text."""
+    """Map the text of each search entry to the page that it opens."""
     sets = view(views.runs.question_sets)
     first = dict(
         zip(reversed(sets["probe"].tolist()), reversed(sets["case_key"].tolist()), strict=True)
@@ -109,7 +109,9 @@ def targets() -> dict[str, Target]:
 
 
 def _probe_page(probe: str, first: dict[str, str]) -> Target:
-    """Return the page for a test with its first question set; if it never ran, its own page, else Run or Lab."""
+    """Return the page for a test, with the test's first question set. If the test never ran, return its own page or, if
+    it has none, Run or Lab.
+    """
     trade_off = "tradeoff" if presentations()[probe].trade_off else "explore"
     if probe in first:
         return PAGES.get(probe, trade_off), {"set": first[probe]}

@@ -1,4 +1,4 @@
-"""A map of cases: the margins of two models, with one mark per case. A selected area filters the cases.
+"""A scatter plot of two models' margins, with one mark per case. Selecting an area filters the cases.
 
 The URL names the selected area (`area`, its corners) and the tool that selects it (`tool`).
 """
@@ -38,13 +38,13 @@ def draw_map(
     n_inside: int,
     changes: Mapping[str, str | None],
 ) -> None:
-    """Draw the map for a model and the first model it is compared with.
+    """Draw the margins of a model and of the first model it is compared with.
 
     Args:
         about: The subject, with at least one model to compare with.
         points: The marks, with the columns case, margin, other_margin, subtype, source and target.
         n_cases: Number of cases that have both margins.
-        area: Corners of the selected area; empty without one.
+        area: Corners of the selected area. Empty if none is selected.
         n_inside: Number of cases in the area.
         changes: Other URL parameters that change when an area is selected.
     """
@@ -82,13 +82,13 @@ def draw_map(
 
 
 def corners(text: str) -> tuple[tuple[float, float], ...]:
-    """Return the corners that a URL lists as x,y;x,y;...; () if they are invalid or too many."""
+    """Parse corners from a URL in the form x,y;x,y;... The result is empty if they are invalid or too many."""
     parsed = parse_corners(text)
     return parsed if len(parsed) <= CORNERS + 1 else ()
 
 
 def _mark(key: str, changes: Mapping[str, str | None]) -> None:
-    """Write the drawn area to the URL: a box by its corners, a lasso by a limited number of its points."""
+    """Write the selected area to the URL: the corners of a box, or up to CORNERS points of a lasso."""
     selection = st.session_state[key]["selection"]
     if selection["lasso"]:
         xs, ys = selection["lasso"][-1]["x"], selection["lasso"][-1]["y"]

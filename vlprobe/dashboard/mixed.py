@@ -1,4 +1,5 @@
-"""Explore's view of one mixed picture: right + partner = mixture, a slider, both galleries, and each model's result.
+"""Explore's view of one mixed picture: the right picture and its partner, a slider that mixes them, the search
+results with and without mixtures, and the result for each model.
 
 The URL names the case (`case`), or else the mixture (`mixture`) whose first case is shown; `wall`
 switches to the wall of all cases.
@@ -53,7 +54,7 @@ RUN_AGAIN = "This run did not store the top results. Run it again to see them."
 
 @dataclass(frozen=True)
 class MixedCasePosition:
-    """The case to show, and its position among the searches lost to the same kind of mixture."""
+    """The case to show, and its position among the searches that the model loses to the same kind of mixture."""
 
     subject: PageSubject
     subtype: str  # kind of mixture
@@ -62,7 +63,7 @@ class MixedCasePosition:
 
 
 def is_shown(stored: PageSubject, kind: str) -> bool:
-    """Return whether the URL selects this view: a search for pictures, without parameters for the wall."""
+    """Return whether to show this view: the URL selects searches for pictures and has no parameters for the wall."""
     return (
         kind == KIND
         and stored.probe == "rococo"
@@ -133,7 +134,7 @@ def _wall_query(about: MixedCasePosition, **more: str) -> dict[str, str]:
 
 
 def draw_view(about: MixedCasePosition) -> None:
-    """Draw everything below the row of controls."""
+    """Draw the heading, the pictures and the models' results for the selected case."""
     draw_styles("mixed")
     question_set, model = about.subject.question_set, about.subject.model
     name = model_name(model)
@@ -163,7 +164,7 @@ def _draw_heading(about: MixedCasePosition, heading: str, subtitle: str) -> None
 
 @st.fragment
 def _draw_case(about: MixedCasePosition, case: MixedCase) -> None:
-    """Draw the pictures, slider, galleries and models. Running the models reruns only this part of the page."""
+    """Draw the pictures, the slider, the search results and the models. Running models reruns only this part."""
     question_set = about.subject.question_set
     loaded_names = loaded_here()
     shares = shares_at_hand(case, question_set, about.subject.model, sorted(loaded_names))
@@ -196,7 +197,9 @@ def _draw_case(about: MixedCasePosition, case: MixedCase) -> None:
 
 
 def _turns(about: MixedCasePosition, case: MixedCase, shares: "Shares") -> tuple[ModelTurn, ...]:
-    """Return the share from which each model prefers the right picture, earliest first; keep the selected model."""
+    """Return the mixing share at which each model starts to prefer the right picture, smallest first. If there are more
+    models than rows, the selected model comes first.
+    """
     question_set = about.subject.question_set
     models = question_set.ordered_models
     stored = view(views.mixed.case.stored_wins, question_set, case, models)
@@ -211,7 +214,7 @@ def _turns(about: MixedCasePosition, case: MixedCase, shares: "Shares") -> tuple
 
 
 def _offer(models: tuple[str, ...]) -> None:
-    """Draw a button for models that take long to load and therefore run only on request."""
+    """Draw a button that runs models that take long to load."""
     names = ", ".join(model_name(name) for name in models[:3])
     remainder = f" and {len(models) - 3} more" if len(models) > 3 else ""
     label = f"Ask {plain(names)}{remainder} on every mixture"
@@ -220,7 +223,7 @@ def _offer(models: tuple[str, ...]) -> None:
 
 
 def make_ready(question_set: QuestionSet, model: str, subtype: str, case_id: str) -> None:
-    """Cache what a case shows: its answers and its pictures. Can be called from any thread."""
+    """Load everything that a case shows into the cache. Can be called from any thread."""
     number = view(views.rows.case_number, question_set, case_id)
     if number is None:
         return
@@ -246,7 +249,7 @@ _refused: dict[str, str] = {}  # the reason why a model cannot run, by model nam
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The models' answers at every mixture share."""
+    """The models' scores at every mixing share, and the models that have not run."""
 
     scores: dict[str, ShareScores]  # by name, for models that ran
     waiting: Asked  # models that can run but have not run yet
@@ -256,7 +259,7 @@ class Shares:
 def shares_at_hand(
     case: MixedCase, question_set: QuestionSet, model: str, loaded_names: Sequence[str]
 ) -> "Shares":
-    """Return the answers that are already known, without running a model.
+    """Return the scores that are cached, without running a model.
 
     Args:
         case: The search.
@@ -281,7 +284,7 @@ def shares_at_hand(
 
 
 def ask(case: MixedCase, question_set: QuestionSet, models: Sequence[str]) -> None:
-    """Run the given models one after the other. A model that cannot run is not tried again."""
+    """Run the given models on a case at every mixing share, one after the other. A failed model is not tried again."""
     for name in models:
         try:
             _ask_one(case, question_set, name)
@@ -308,14 +311,14 @@ def _ask_one(case: MixedCase, question_set: QuestionSet, name: str) -> None:
 
 
 def _opened(picture: Picture) -> Image.Image:
-    """Open a picture as a model sees it. If a demo scene's file is missing, draw the scene again pixel for pixel."""
+    """Open a picture in full size. If the file of a demo scene is missing, the same scene is drawn again."""
     if not containers.is_file(picture.path) and (image := drawn.draw(picture)):
         return image
     return pictures.open_picture(picture)
 
 
 def _key(case: MixedCase, edit: PictureEdit, digest: str) -> tuple:
-    """Return the cache key for a model's answers to a case: the model's digest, followed by the inputs."""
+    """Return the cache key for a model's scores on a case: the model's digest, followed by all inputs."""
     files = [_stamp(Picture.from_name(name)) for name in (case.right, case.partner)]
     return digest, case.caption, edit.kind, edit.seed, *files
 
@@ -337,14 +340,14 @@ SIDE = 528  # maximum pixels of a large picture, twice its size on the page
 
 
 class Sources:
-    """Collects the pictures that a page shows, each of them once."""
+    """Collector for the pictures that a page shows. Each picture is sent to the browser only once."""
 
     def __init__(self, large: Sequence[str]) -> None:
         self._large = set(large)
         self._places: dict[str, int] = {}
 
     def place(self, name: str) -> int:
-        """Return the position that a picture will have in `addresses`; -1 if the name is empty."""
+        """Add a picture and return its position in `addresses`, or -1 if the name is empty."""
         return self._places.setdefault(name, len(self._places)) if name else -1
 
     @property
@@ -353,7 +356,7 @@ class Sources:
         return tuple(self._places)
 
     def addresses(self) -> list[str]:
-        """Return the pictures as data URLs, in the order of their positions; "" for one that cannot be read."""
+        """Return the pictures as data URLs, in the order of their positions. A picture that cannot be read gives ""."""
         small = [name for name in self._places if name not in self._large]
         by_name = thumbnails.addresses(store().root, small)
         return [
@@ -363,7 +366,7 @@ class Sources:
 
 
 def prepare(case: MixedCase) -> None:
-    """Create the pictures for a case before anyone views it. Can be called from any thread."""
+    """Create the small and large pictures for a case before anyone views it. Can be called from any thread."""
     for name in filter(None, (case.right, case.partner)):
         large_picture(name, SIDE)
     candidates = (*case.fronts.clean, *case.fronts.whole) if case.fronts else ()
@@ -372,7 +375,7 @@ def prepare(case: MixedCase) -> None:
 
 
 def size(name: str) -> tuple[int, int]:
-    """Return the width and height of a picture in pixels; (1, 1) if it cannot be read."""
+    """Return the width and height of a picture in pixels, or (1, 1) if the picture cannot be read."""
     try:
         return pictures.open_picture(Picture.from_name(name)).size
     except VlprobeError:

@@ -1,4 +1,4 @@
-"""The pages, their addresses, and the row of pages at the top.
+"""The dashboard's pages, their addresses, and the navigation bar at the top.
 
 To add a page, create a file in `pages/` and an entry in ROW or, if another page links to it, in BELOW.
 """
@@ -63,18 +63,18 @@ LOGO = """<svg xmlns="http://www.w3.org/2000/svg" width="26" height="22" viewBox
 
 
 def page_file(name: str) -> str:
-    """Return the file of a page, for links and redirects; for a former address, the file that replaced it."""
+    """Return the file for a page, as links and redirects need it. A former address gives the file that replaced it."""
     return f"pages/{MOVED.get(name, name)}.py"
 
 
 def address(name: str) -> str:
-    """Return the path of a page in the browser, which is empty for the first page."""
+    """Return the path of a page in its URL, which is empty for the first page."""
     name = MOVED.get(name, name)
     return "" if name == HOME else name
 
 
 def current_page() -> st.Page:
-    """Draw the row of pages and return the page for the URL, or a "not found" page. Read-only demos omit Run."""
+    """Draw the navigation bar and return the page for the URL, or a "not found" page. Read-only demos omit Run."""
     pages = _pages(access.read_only())
     name = unquote(urlsplit(st.context.url or "").path.rstrip("/").rpartition("/")[2])
     if name and name not in {ROOT, *(page.url_path for page in pages)}:
@@ -84,14 +84,14 @@ def current_page() -> st.Page:
 
 
 def _say_unknown(name: str) -> None:
-    """Show that no page has the given address, and suggest the page with the most similar name."""
+    """Draw a message that no page has the given address, with a suggestion of a similar name."""
     st.html(tag("h1", "This page does not exist.", class_="vp-nothing"))
     st.html(tag("p", str(NotFound("page", printable(name[:NAMED]), [*ROW, *BELOW]))))
     st.page_link(page_file(HOME), label="Home", icon=":material/home:")
 
 
 def draw_way_back(page: st.Page) -> None:
-    """On a page that Lab links to, draw a link back to Lab and the page's name."""
+    """Draw a link back to Lab and the page's name, if the page is one that Lab links to."""
     if name := BELOW.get(page.url_path):
         with st.container(horizontal=True, vertical_alignment="center", key="way_back"):
             st.page_link(page_file("lab"), label="Lab", width="content")
@@ -100,7 +100,7 @@ def draw_way_back(page: st.Page) -> None:
 
 
 def _pages(is_read_only: bool) -> list[st.Page]:
-    """Return all pages. Streamlit marks the one it runs."""
+    """Return all pages, with those that are not in the navigation bar hidden."""
     in_row = {name: title for name, title in ROW.items() if name != "run" or not is_read_only}
     pages = [
         st.Page(
@@ -139,7 +139,7 @@ def lead_from_overview() -> None:
 
 
 def _every_case(page: str) -> dict[str, list[str]]:
-    """Return the URL parameters for the wall, starting at the given page of the former list of failures."""
+    """Convert a page of the former list of failures to the URL parameters that show the same cases on the wall."""
     number = int(page) if page.isdecimal() and len(page) < 9 else 1
     n_before = OLD_PAGE_SIZE * max(number - 1, 0)
     return {"cards": ["every"], "page": [str(1 + n_before // PAGE_SIZE)]}

@@ -1,4 +1,4 @@
-"""Download the photographs for a question set, with their number and size announced, progress, stop and resume."""
+"""Download the photographs for a question set. The number and size are shown first, and users can stop and resume."""
 
 import os
 import threading
@@ -30,13 +30,13 @@ class _Stopped(Exception):
 
 @dataclass
 class Download:
-    """The photographs for one dataset, first measured and then downloaded in threads of this process.
+    """Download of the photographs for one dataset. Threads of this process first find its size and then download it.
 
     Attributes:
-        announcement: The number and size of missing photographs, once they are known.
-        is_running: Whether a thread is measuring or downloading.
+        announcement: A sentence with the number and size of the missing photographs, once they are known.
+        is_running: Whether a thread is finding the size or downloading.
         n_done: Number of photographs handled so far.
-        n_total: Number of photographs to download; 0 while they are measured.
+        n_total: Number of photographs to download, or 0 while the size is not known.
         result: The result of the last download, in words.
     """
 
@@ -51,10 +51,10 @@ class Download:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def begin(self, task: Callable[[], None]) -> None:
-        """Start a task in a thread, unless one is running. If the task fails, its error becomes the result.
+        """Start `measure` or `fetch` in a thread, unless one is running. If it fails, the error becomes the result.
 
         Raises:
-            InvalidInput: This dashboard does not download pictures.
+            InvalidInput: This dashboard may not download pictures.
         """
         if reason := refusal(self.dataset):
             raise InvalidInput(reason)
@@ -108,18 +108,18 @@ _downloads: dict[tuple[str, str], Download] = {}  # by store and dataset, shared
 
 
 def refusal(dataset: str) -> str:
-    """Return the reason why this dashboard does not download pictures; "" if it does."""
+    """Return the reason why this dashboard may not download pictures, or "" if it may."""
     if access.read_only():
         return READ_ONLY
     return CONFINED.format(dataset) if access.ROOTS in os.environ else ""
 
 
 def draw_download(stored: PageSubject, key: str) -> None:
-    """Draw the button, announcement or progress for a download, if a dataset has questions without pictures.
+    """Draw the button, announcement or progress of a download, if the dataset has questions without pictures.
 
     Args:
         stored: The question set.
-        key: Prefix for the keys of the widgets, because a page can draw them in two places.
+        key: Prefix for the widget keys, because a page can draw the widgets in two places.
     """
     if not views.rows.keeps_unpictured(stored.question_set):
         return

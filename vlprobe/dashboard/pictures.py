@@ -1,4 +1,4 @@
-"""Pictures at the size a page shows them; small ones are in `scoring.thumbnails`."""
+"""Pictures in the size in which a page shows them. For small pictures, see `scoring.thumbnails`."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -25,9 +25,9 @@ _ahead = ThreadPoolExecutor(
 
 
 def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
-    """Return a picture as the data URL of a WebP; "" if it cannot be read.
+    """Return a picture as a data URL in WebP format, or "" if the picture cannot be read.
 
-    It does not depend on a visitor and can be called from any thread.
+    The result is the same for all visitors. Can be called from any thread.
 
     Args:
         name: The picture's name, as in tables of cases and answers.
@@ -40,12 +40,12 @@ def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
 
 
 def ahead(task: Callable[..., object], *arguments: object) -> None:
-    """Run a task that prepares the next expected request, while the user views something else. Tasks run in turn."""
+    """Run a task in the background that prepares what the user will probably view next. Tasks run one at a time."""
     _ahead.submit(task, *arguments)
 
 
 def changed_at(picture: Picture) -> tuple[int, ...]:
-    """Return when each file of a picture was last written, to detect outdated cache entries; 0 for a missing file."""
+    """Return the modification time of each file of a picture, as part of a cache key. A missing file gives 0."""
     return tuple(
         containers.status(path).st_mtime_ns if containers.is_file(path) else 0
         for path in picture.paths

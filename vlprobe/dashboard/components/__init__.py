@@ -1,4 +1,4 @@
-"""Page elements that Streamlit has no widget for: pictures, drawers, sliders, slides.
+"""Custom page elements that Streamlit has no widgets for: pictures, drawers, sliders and slides.
 
 They need no build step and no network. Each consists of NAME.js, an ES module whose default export draws
 `data` into `parentElement`, and of NAME.css; shared code is in base.js and base.css. Values reach the page
@@ -29,7 +29,9 @@ def component(name: str) -> "ComponentRenderer":
 
 
 def source(name: str, *parts: str) -> tuple[str, str]:
-    """Return the script of a component, after base.js and the scripts in `parts`, and its style sheets."""
+    """Return the JavaScript and the CSS for a component. Both include the shared base files, and the script also
+    includes the scripts named in `parts`.
+    """
     sheets = [FOLDER / "base.css", FOLDER / f"{name}.css"]
     css = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets if sheet.is_file())
     scripts = [FOLDER / f"{stem}.js" for stem in ("base", *parts, name)]

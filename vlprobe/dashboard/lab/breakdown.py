@@ -89,7 +89,7 @@ def _draw_table(
 
 
 def _draw_all_numbers(stored: PageSubject, model: str, averaging: str, unit: str) -> None:
-    """Draw the headline numbers as a figure, all numbers for all models as a table, and downloads."""
+    """Draw a figure with the headline numbers, a table with all numbers for all models, and download buttons."""
     figures.draw_headlines(stored, model, averaging, unit)
     estimates = tables.all_numbers(stored, averaging, unit)
     with st.container(horizontal=True):
@@ -98,18 +98,18 @@ def _draw_all_numbers(stored: PageSubject, model: str, averaging: str, unit: str
 
 
 def _any(stored: PageSubject, model: str, metric: Metric) -> Filter | None:
-    """Return a filter for the cases that fool the model, in the first kind that the metric judges."""
+    """Build a filter for the cases that fool the model. It uses the first kind of cases that the metric judges."""
     kinds = [kind for kind in stored_kinds(stored) if kind in metric.kinds]
     return papers.Opening(stored, model, kinds[0]).believed if kinds else None
 
 
 def _called(slicing: str, name: str) -> str:
-    """Return the name of a slice for a row of links."""
+    """Return the display name of a slice for the row of links to its cases."""
     return capital(words.wrong(name)) if slicing == "subtype" else words.value_label(name)
 
 
 def _most_often(stored: PageSubject, filters: Mapping[str, Filter | None]) -> str:
-    """Return the slice that fools the model most often; "" for ties, or if no filter describes a slice."""
+    """Return the slice whose cases fool the model most often, or "" if several slices tie or none can be filtered."""
     shares = {}
     for name, slice_filter in list(filters.items())[: case_links.MOST_LINKS]:
         if slice_filter is None or slice_filter.kind in words.movement_kinds():
@@ -122,7 +122,7 @@ def _most_often(stored: PageSubject, filters: Mapping[str, Filter | None]) -> st
 
 
 def _heading(stored: PageSubject, model: str, slicing: str, worst: str) -> str:
-    """Return the finding as a heading, or the page's question if there is no single worst slice."""
+    """Return a heading that names the worst slice, or a general question if there is no single worst slice."""
     if not worst:
         return f"Where does the number for {model_name(model)} come from?"
     if slicing == "subtype":
@@ -131,7 +131,7 @@ def _heading(stored: PageSubject, model: str, slicing: str, worst: str) -> str:
 
 
 def _pick_metric(stored: PageSubject) -> Metric:
-    """Pick one of the probe's metrics that have a value."""
+    """Draw a picker for the probe's metrics that have a value, and return the chosen metric."""
     estimates = view(views.estimates.estimates, stored.question_set)
     with_value = set(estimates.dropna(subset=["value"])["metric"])
     options = {key: metric.label for key, metric in stored.metrics.items() if key in with_value}
@@ -142,7 +142,7 @@ def _pick_metric(stored: PageSubject) -> Metric:
 
 
 def _pick_slicing(stored: PageSubject) -> str:
-    """Pick how to break down the numbers."""
+    """Draw a picker for the property to break the numbers down by, such as the rule or a tag."""
     options = {
         name: words.breakdown_label(stored.probe, name)
         for name in view(views.estimates.slices, stored.question_set)
@@ -163,6 +163,6 @@ def _sliced(
 
 
 def _slice_names(table: pd.DataFrame) -> dict[str, str]:
-    """Return the display name of each slice in a table, in order."""
+    """Return the display names of the slices in a table, in the order in which they are shown."""
     slices = sorted(table["slice"].unique(), key=words.slice_order)
     return {name: words.value_label(name) for name in slices}

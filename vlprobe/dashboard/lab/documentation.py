@@ -1,4 +1,4 @@
-"""A page that shows the documentation installed with vlprobe. Errors and information cards link to its pages."""
+"""The page that shows the documentation installed with vlprobe. Errors and information cards link to it."""
 
 import functools
 import posixpath
@@ -22,7 +22,7 @@ SCROLLED = (  # lets tables scroll on narrow screens, also with the keyboard
 
 
 def draw_page() -> None:
-    """Draw a page picker, and the documentation page named in the URL (`page`)."""
+    """Draw a picker for documentation pages, and the page named in the URL (`page`)."""
     name = choose("Page", "page", titles(), START)
     file = docs_folder() / f"{name}.md"
     links = functools.partial(_link, posixpath.dirname(name))
@@ -37,7 +37,7 @@ def draw_page() -> None:
 
 @functools.cache  # the files are part of the installation
 def titles() -> Mapping[str, str]:
-    """Return the title of each page by its path in the docs folder, without the suffix; START comes first."""
+    """Return the titles of all documentation pages, keyed by path in the docs folder without suffix. START is first."""
     folder = docs_folder()
     files = {
         file.relative_to(folder).with_suffix("").as_posix(): file
@@ -51,7 +51,7 @@ def titles() -> Mapping[str, str]:
 
 
 def _link(folder: str, link: re.Match[str]) -> str:
-    """Rewrite a link between documentation pages for the dashboard; reduce links to other files to their text."""
+    """Rewrite a link between documentation pages so that it works on the dashboard. Other links become plain text."""
     text, target, anchor = link.groups("")
     name = posixpath.normpath(posixpath.join(folder, target)).removesuffix(".md")
     return f"[{text}](docs?page={name}{anchor})" if name in titles() else text

@@ -1,4 +1,4 @@
-"""Figures and tables from the papers, redrawn from the user's runs with published values; marks open their cases."""
+"""Figures and tables from the papers, redrawn from the user's runs next to the published values."""
 
 import math
 from collections.abc import Sequence
@@ -78,7 +78,7 @@ def chart_of_cases(
     kinds: Sequence[str],
     slicing: str = "subtype",
 ) -> None:
-    """Draw a figure made from stored results and the URL. Clicking a mark opens the cases behind it in Explore."""
+    """Draw a figure whose marks open their cases in Explore. It may only depend on stored results and the URL."""
     points = chart(lambda: case_links.with_names(make(), stored.models), key, alt, clickable=True)
     case_links.open_clicked(
         points,
@@ -97,7 +97,7 @@ def _dots(
     slicing: str = "subtype",
     title: str | None = None,
 ) -> bool:
-    """Draw a metric with one row per slice and one mark per model; return whether there are published values."""
+    """Draw a metric with one row per slice and one mark per model. Returns whether published values were drawn too."""
     table = table.loc[table["metric"] == metric.name]
     rows = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
     printed = pd.DataFrame() if paper is None else paper.loc[paper["slice"].isin(list(rows))]
@@ -115,13 +115,13 @@ def _dots(
 
 
 def _estimates(stored: PageSubject, slicing: str, *choices: str) -> pd.DataFrame:
-    """Return the estimates for a breakdown, without missing values."""
+    """Return the estimates for a breakdown. Rows without a value are left out."""
     table = view(views.estimates.estimates, stored.question_set, slicing, *choices)
     return table.dropna(subset=["value"])
 
 
 def draw_headlines(stored: PageSubject, model: str, averaging: str, unit: str) -> None:
-    """Draw the headline numbers, one per row; if the probe has a trade-off, draw a link to it instead."""
+    """Draw the headline numbers, one per row. If the probe has a trade-off, draw a link to its page instead."""
     presentation = stored.presentation
     if presentation.trade_off:
         link_page(
@@ -161,7 +161,7 @@ def draw_headlines(stored: PageSubject, model: str, averaging: str, unit: str) -
 
 
 def emphasis(stored: PageSubject, model: str) -> tuple[Looks, dict[str, str]]:
-    """Return models' looks and the labels at their marks; with too many models, only the page's model stands out."""
+    """Return the models' looks and the labels at marks. If there are many models, only the page's model stands out."""
     if len(stored.models) <= charts.dots.MANY:
         return stored.looks, {}
     styles = {name: style for name, style in stored.looks.items() if name in stored.models}
@@ -169,7 +169,7 @@ def emphasis(stored: PageSubject, model: str) -> tuple[Looks, dict[str, str]]:
 
 
 def mentioned(stored: PageSubject, model: str, remark: str) -> None:
-    """Draw a legend for several small figures; with too many models, it names only the page's model."""
+    """Draw one legend for several small figures. If there are many models, it names only the page's model."""
     is_crowded = len(stored.models) > charts.styles.DISTINCT
     named_models = [model] if is_crowded else stored.models
     labels = [model_label(stored.looks[name], model_name(name)) for name in named_models]
@@ -179,7 +179,7 @@ def mentioned(stored: PageSubject, model: str, remark: str) -> None:
 
 
 def by_subtype(stored: PageSubject, metric: Metric) -> None:
-    """Draw one metric with a row for each kind of question, or a note if the metric was not measured."""
+    """Draw one metric with a row for each subtype of question, or a note if the metric was not measured."""
     table = _estimates(stored, "subtype")
     if metric.name not in set(table["metric"]):
         quiet(f"{metric.label}: not measured here.")
@@ -225,7 +225,7 @@ def triplets(stored: PageSubject) -> None:
 
 
 def severity(stored: PageSubject) -> None:
-    """Draw RoCOCO's measures over the strength of an alteration, and a button that runs missing strengths."""
+    """Draw how RoCOCO's metrics change with the strength of an alteration, and a button that runs missing strengths."""
     with st.container(horizontal=True):
         edit = choose("Alteration", "edit", EDITS, "mix")
         measure = choose("Measured by", "measure", MEASURES, "drop_rate", segments=True)
@@ -273,12 +273,12 @@ def severity(stored: PageSubject) -> None:
 
 
 def has_deviations(stored: PageSubject) -> bool:
-    """Return whether the question set has cases with two pictures, and therefore an equivariance deviation."""
+    """Return whether the question set has values for EqBen's equivariance deviation, which needs pairs of pictures."""
     return not view(views.papers.deviations, stored.question_set, "cosine", "").empty
 
 
 def deviations(stored: PageSubject, unit: str) -> None:
-    """Draw the distribution of EqBen's equivariance deviation over the pairs in all subsets or in one."""
+    """Draw the distribution of EqBen's equivariance deviation over the pairs in one subset or in all of them."""
     metric = stored.metrics["equivariance_deviation"]
     st.header("Does the score change equally")
     st.markdown(
@@ -310,7 +310,7 @@ def deviations(stored: PageSubject, unit: str) -> None:
 
 
 def _values_in_words(table: pd.DataFrame, column: str) -> str:
-    """List the rates of a table's first models for use in a sentence."""
+    """List the first models in a table with their rates, for use in a sentence."""
     return ", ".join(
         f"{model_name(row['model'])} {numbers.number(row[column], 'rate')}"
         for row in table.head(MOST_NAMED).to_dict("records")
@@ -342,7 +342,7 @@ def subsets(stored: PageSubject) -> None:
 
 
 def lexical(stored: PageSubject, model: str) -> None:
-    """Draw the distances between VISLA's captions, and accuracy as a function of how much shared words mislead."""
+    """Draw how similar VISLA's captions look, and how accuracy depends on how much shared words mislead."""
     choices = view(views.estimates.choices, stored.question_set)
     of_texts = choices.loc[choices["kind"] == "t2t", "subtype"]
     if not len(of_texts):
@@ -393,7 +393,7 @@ def lexical(stored: PageSubject, model: str) -> None:
 
 
 def both_sides(stored: PageSubject) -> None:
-    """Draw how often each model is right on a triplet's texts and on its picture, with links to the cases."""
+    """Draw how often each model is right with a triplet's captions only and with its picture, and links to the cases."""
     table = view(views.figures.crossed_outcomes, stored.question_set)
     if table.empty:
         return
@@ -437,7 +437,7 @@ def both_sides(stored: PageSubject) -> None:
 
 
 def accuracy_over_size(stored: PageSubject) -> None:
-    """Draw the accuracy of VISLA's published models and the user's over model size or amount of training data."""
+    """Draw accuracy over model size or amount of training data, for VISLA's published models and the user's models."""
     names = {name: stored.metrics[name].label for name in ACCURACIES}
     subsets = {name: value_label(name) for name in SIZE_TABLES}
     with st.container(horizontal=True):
@@ -460,7 +460,7 @@ def accuracy_over_size(stored: PageSubject) -> None:
 
 
 def ten_rows(stored: PageSubject) -> None:
-    """Draw the comparisons in PRSM's table 1, and the mean over all versions for each kind of rewording."""
+    """Draw the comparisons of wordings in PRSM's table 1, and the mean over all wordings per kind of rewording."""
     if not view(views.estimates.has_comparisons, stored.question_set):
         quiet(
             "These runs were made before vlprobe stored single comparisons. Remove them in Lab and run them again "
@@ -488,7 +488,7 @@ def ten_rows(stored: PageSubject) -> None:
 
 
 def depths(stored: PageSubject, model: str) -> None:
-    """Draw PRSM's overlap by the number of first pictures compared, with one panel per kind of rewording."""
+    """Draw how PRSM's overlap depends on the number of top pictures compared, in one panel per kind of rewording."""
     table = view(views.figures.depths, stored.question_set)
     settings = sorted(table["setting"].unique(), key=slice_order)
     if not settings:
@@ -534,7 +534,7 @@ def depths(stored: PageSubject, model: str) -> None:
 
 
 def boundaries(stored: PageSubject) -> None:
-    """Draw EqBen's boundary accuracy over the accepted distance, with the values from table 12."""
+    """Draw EqBen's boundary accuracy over the accepted distance in seconds, with the published values from table 12."""
     table = view(views.figures.boundaries, stored.question_set)
     if table.empty:
         quiet("No video here.")
@@ -556,7 +556,7 @@ def boundaries(stored: PageSubject) -> None:
 
 
 def edited_orders(stored: PageSubject) -> None:
-    """State in words how far an edit to the query moves each model's ranking, and people's."""
+    """Draw a sentence that says how much an edit to the query changes each model's ranking and that of people."""
     table = view(views.figures.edited_orders, stored.question_set).dropna(subset=["moved"])
     if table.empty:
         quiet("No query here has an edit.")

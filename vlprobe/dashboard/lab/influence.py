@@ -1,7 +1,6 @@
-"""RoCOCO's figures 7, 8 and 11: how much each word in a caption and each part of a picture moves the embedding.
+"""RoCOCO's figures 7, 8 and 11: how much each word in a caption or part of a picture influences the embedding.
 
-Figure 11 also shows whether models agree on the word that moves it least. A model is loaded only after a
-click; viewing the page loads none.
+Figure 11 shows whether models agree on the least influential word. A model is loaded only after a click.
 """
 
 from collections.abc import Mapping
@@ -78,7 +77,7 @@ def word_influence(stored: PageSubject) -> None:
 
 
 def word_votes(stored: PageSubject) -> None:
-    """Draw the button that runs the models and, after the run, both halves of RoCOCO's figure 11."""
+    """Draw a button that runs the models and, after a click, both halves of RoCOCO's figure 11."""
     loaded_above = st.session_state.get("figures_loaded", set())
     ready = [name for name in stored.models if loads_at_once(name) or name in loaded_above]
     absent = [model_name(name) for name in stored.models if name not in ready]
@@ -141,14 +140,14 @@ def word_votes(stored: PageSubject) -> None:
 def _consensus(
     names: tuple[str, ...], captions: Mapping[str, tuple[str, ...]], all_words: bool
 ) -> Consensus:
-    """Return the votes of the models that embed texts."""
+    """Let each model that embeds texts vote on the least influential word in every caption."""
     players = [load_player(name) for name in names]
     readers = [player for player in players if player.model.capabilities.embeds_texts]
     return consensus(captions, [player.texts for player in readers], all_words=all_words)
 
 
 def occlusion(stored: PageSubject) -> None:
-    """Draw RoCOCO's figure 8 for one failure: the parts of a picture that decide its embedding."""
+    """Draw RoCOCO's figure 8 for one failure: how much each part of the picture influences the embedding."""
     name = _pick_model(stored, "looker")
     kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
     failures = Filter(name, "t2i" if "t2i" in kinds else "i2t")
@@ -209,7 +208,7 @@ def _part(title: str, picture: str, name: str) -> None:
 
 
 def _pick_model(stored: PageSubject, name: str) -> str:
-    """Draw a model picker; the default is the page's model."""
+    """Draw a picker for models and return the choice. The default is the model selected on the page."""
     label = model_labels(stored.models)
     linked = st.query_params.get("model", "")
     default = linked if linked in stored.models else stored.models[0]
@@ -217,7 +216,7 @@ def _pick_model(stored: PageSubject, name: str) -> str:
 
 
 def _encoder(name: str, does: str, inputs: str) -> Player | None:
-    """Return the model, loading it after a click; None before the click, or if it cannot be loaded or used."""
+    """Draw a button that loads a model. Returns the model, or None before a click or if it cannot be loaded or used."""
     ready = st.session_state.setdefault("figures_loaded", set())
     called, is_fast = model_name(name), loads_at_once(name)
     if name not in ready:
@@ -243,7 +242,9 @@ def _encoder(name: str, does: str, inputs: str) -> Player | None:
 
 @st.cache_data(max_entries=100, show_spinner=False)  # 18 ms with a demo model, the smallest
 def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, float]], list[str]]:
-    """For each caption, return how far removing each word (by start) moves the embedding, and the weakest noun."""
+    """Return two lists with an entry per caption: how far the embedding moves without each word, keyed by the word's
+    start, and the noun with the least influence.
+    """
     words = [influence.word_spans(caption) for caption in captions]
     nouns = [
         [(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in captions
@@ -260,7 +261,9 @@ def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, fl
 
 @st.cache_data(max_entries=100, show_spinner=False)  # 33 ms with a demo model, the smallest
 def _occlusion(name: str, picture: str, changed: tuple[int, ...]) -> np.ndarray:
-    """Return how far blacking out each of 16 parts moves an embedding: (4, 4). `changed`: file times, for the cache."""
+    """Return how far the embedding moves when each of 16 picture parts is blacked out, shape (4, 4). `changed` contains
+    the modification times of the files and is part of the cache key.
+    """
     player = load_player(name)
 
     def encode(images):

@@ -1,4 +1,4 @@
-"""A model's metadata and the results of the model checks: can its scores be trusted?"""
+"""The Model checks page: a model's metadata, and the results of checks that show whether to trust its scores."""
 
 import math
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ VERDICTS = {
 
 
 def examined() -> Examination:
-    """Draw a picker for checked models and return the choice. If there are none, say how to begin and stop the page."""
+    """Draw a picker for checked models and return the choice. If there are none, stop the page with instructions."""
     examinations = view(views.fitness.examinations)
     if not examinations:
         st.info(
@@ -59,7 +59,7 @@ def examined() -> Examination:
 
 
 def _first(by_key: Mapping[str, Examination]) -> str:
-    """Return the previous page's model, else the latest that is not a control, else the latest."""
+    """Return the key to select by default: for the previous page's model, else the latest one that is not a control."""
     before = carried("model", {exam.model for exam in by_key.values()}, "")
     ranked = sorted(
         by_key, key=lambda key: (by_key[key].model != before, is_control(by_key[key].model))
@@ -68,7 +68,7 @@ def _first(by_key: Mapping[str, Examination]) -> str:
 
 
 def matrix() -> None:
-    """Draw the results of all checks for all models."""
+    """Draw a table with the results of all checks for all models."""
     rows = view(views.fitness.matrix)
     if rows:
         styles = charts.styles.styles(view(views.runs.models))
@@ -80,7 +80,7 @@ def matrix() -> None:
 
 
 def verdict(examination: Examination) -> None:
-    """Draw the outcome of the checks in one sentence, below a credit if others published the answers."""
+    """Draw a sentence with the outcome of the checks, below a credit if others published the model's answers."""
     digest = examination.model_digest
     runs = [run for run in view(views.runs.run_rows) if run.model_digest == digest]
     if line := published_line(runs[:1]):
@@ -122,7 +122,7 @@ def verdict(examination: Examination) -> None:
 
 
 def checks(examination: Examination) -> None:
-    """Draw one row per check: the outcome, the finding, and the result expected of a working model."""
+    """Draw a table of checks with the outcome, the finding, and the result expected from a working model."""
     head = "".join(
         tag("th", title, scope="col")
         for title in ("Check", "Outcome", "Found", "Expected of a working model")
@@ -165,7 +165,7 @@ def passport(examination: Examination) -> None:
 
 
 def erased(examination: Examination) -> None:
-    """Draw a table of edits that the tokenizer undoes, so that they never reach the model."""
+    """Draw a table of the edits that never reach the model because its tokenizer undoes them."""
     rows = [
         f'<tr class="first">{tag("th", f"{row.kind}: {row.rule}", scope="row")}'
         f"{tag('td', f'{row.count:,} of {row.of:,}')}{tag('td', row.reason)}</tr>"

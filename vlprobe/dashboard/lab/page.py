@@ -1,4 +1,4 @@
-"""The first page of Lab: links to its pages, and a check of stored results for damage, which a click can repair."""
+"""Lab's first page: links to its other pages, and a button that checks stored results for damage and repairs it."""
 
 import html
 import re
@@ -66,7 +66,7 @@ DOORS = {  # by page: a description and an icon
 
 
 def draw_doors() -> None:
-    """Draw the links to Lab's pages, the version of vlprobe, and the location of the results."""
+    """Draw links to Lab's pages, the version of vlprobe, and the location of the results."""
     st.title("Lab")
     st.markdown("In depth: model checks, breakdowns, fine-tuning, paper tables.")
     grid = st.grid(min_column_width=300, border=True, gap="small", key="doors")
@@ -97,7 +97,7 @@ NEVER_FINISHED = ("An unfinished file", "Deleted")
 
 @dataclass(frozen=True)
 class Looked:
-    """The result of a check of all stored data, with its time."""
+    """The damage found in a check of all stored data, and the time of the check."""
 
     damages: tuple[Damage, ...]
     at: str
@@ -105,14 +105,14 @@ class Looked:
 
 @dataclass(frozen=True)
 class History:
-    """Stored runs by key, and the request that made each run."""
+    """Stored runs, and the request that made each run. Both are keyed by run key."""
 
     runs: Mapping[str, Run]
     requests: Mapping[str, Request]
 
 
 def draw_stored() -> None:
-    """Draw a button that checks all stored data, then the damaged files and a button that rebuilds them."""
+    """Draw a button that checks all stored data and, after a check, the damaged files with a Repair button."""
     if access.read_only():
         return
     st.header("Stored results")
@@ -140,7 +140,7 @@ def _look() -> None:
 
 
 def _read(only: tuple[Damage, ...] | None = None) -> list[Damage]:
-    """Check all stored data, or only previously damaged data, and return what is damaged; show the progress."""
+    """Check all stored data, or only the entries in `only`, and return the damaged ones. Draws a progress bar."""
     bar = st.progress(0.0, text="Reading stored results")
 
     def report(label: str, done: float, total: float) -> None:
@@ -200,7 +200,7 @@ def _files(count: int) -> str:
 
 
 def runs_again(damages: Sequence[Damage], history: History) -> list[Request]:
-    """Return the runs that rebuild deleted data. Requests that differ only in their models are merged."""
+    """Return the run requests that recreate deleted data. Requests that differ only in their models are merged."""
     merged: list[Request] = []
     for key in dict.fromkeys(
         key for damage in damages if damage.drop for key in _runs_of(damage, history)
@@ -219,7 +219,7 @@ def runs_again(damages: Sequence[Damage], history: History) -> list[Request]:
 
 
 def _mend(damages: tuple[Damage, ...]) -> None:
-    """Delete the data that is still damaged, and restart its runs. Their requests are stored first."""
+    """Delete the data that is still damaged, and start the runs that recreate it. Their requests are stored first."""
     current = store()
     current.require_writable()
     with lock(
@@ -268,7 +268,7 @@ def _mend(damages: tuple[Damage, ...]) -> None:
 
 
 def _busy(damage: Damage, history: History, probes: Set[str]) -> bool:
-    """Return whether a job may be using damaged data. If the data's run is unknown, any unfinished job counts."""
+    """Return whether an unfinished job may be using damaged data. If the data's run is unknown, any job counts."""
     if _place(damage)[0] not in ("runs", "cases"):
         return False
     of_damage = {history.requests[key].probe for key in _runs_of(damage, history)}
@@ -276,7 +276,7 @@ def _busy(damage: Damage, history: History, probes: Set[str]) -> bool:
 
 
 def _history(current: Store) -> History:
-    """Return all runs that are still described by their manifests or by the jobs that made them."""
+    """Collect all runs that can be repeated, because their manifest or the job that made them still describes them."""
     runs = {}
     for path in current.root.glob("runs/*/manifest.json"):
         try:
@@ -306,7 +306,7 @@ def _request(run: Run) -> Request:
 
 
 def _runs_of(damage: Damage, history: History) -> list[str]:
-    """Return the keys of the runs that rebuild a damaged file."""
+    """Return the keys of the runs that must be repeated to recreate a damaged file."""
     kind, key = _place(damage)
     if kind == "runs":
         return [key] if key in history.requests else []
@@ -316,7 +316,7 @@ def _runs_of(damage: Damage, history: History) -> list[str]:
 
 
 def _in_words(damage: Damage, history: History) -> tuple[str, str]:
-    """Describe the content of a damaged file, and its repair."""
+    """Return a description of a damaged file's content, and of how it is repaired."""
     kind = _place(damage)[0]
     if damage.path.name.endswith(".tmp") or not kind:
         return NEVER_FINISHED

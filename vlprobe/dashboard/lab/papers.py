@@ -1,4 +1,4 @@
-"""Parts that Lab's pages share: the top of a page and a paper's table with the user's runs; also Printed numbers."""
+"""Elements shared by Lab's pages, such as a paper's table filled from the user's runs, and the Printed numbers page."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -54,7 +54,7 @@ N_BESIDE = 6  # cards with two pictures side by side; they fill two rows
 
 @dataclass(frozen=True)
 class Opening:
-    """The subject of a page: question set, model and kind."""
+    """The question set, model and kind of cases that a page in Lab is about."""
 
     questions: PageSubject
     model: str
@@ -62,13 +62,13 @@ class Opening:
 
     @property
     def believed(self) -> Filter:
-        """The wrong captions that fool the model, or all cases if no model can be fooled."""
+        """A filter for the cases that fool the model, or for all cases if the kind cannot fool a model."""
         outcome = "all" if self.kind in movement_kinds() else "fooled"
         return Filter(self.model, self.kind, outcome=outcome)
 
 
 def pick(probe: str = "") -> PageSubject:
-    """Draw a picker for the question sets of one probe or of all; if there are none, show how to run one."""
+    """Draw a picker for the question sets of one probe or of all. If there are none, draw how to run the probe."""
     stored = view(views.runs.question_sets)
     if probe:
         if probe not in set(stored["probe"]):
@@ -86,7 +86,7 @@ def pick_model(stored: PageSubject) -> str:
 
 
 def draw(probe: str) -> Opening:
-    """Draw the top of a probe's own page: pickers, the finding, the probe's description and example cards."""
+    """Draw the top of a probe's page: pickers, the main finding, the probe's description and example cards."""
     with st.container(horizontal=True, key="lab_subject"):
         stored = pick(probe)
         model = pick_model(stored)
@@ -114,7 +114,7 @@ def finding(opening: Opening) -> str:
 
 
 def draw_examples(stored: PageSubject, case_filter: Filter, key: str = "examples") -> None:
-    """Draw cards for the first cases that pass a filter, one per picture; pressing a card opens the case in Explore."""
+    """Draw cards for the first cases that pass a filter, one per picture. Pressing a card opens its case in Explore."""
     kind = stored.presentation.kind(case_filter.kind)
     n_cards = N_BESIDE if card_type(kind).is_neutral else N_EXAMPLES
     cards, n_pictures, _ = view(views.wall.wall, stored.question_set, case_filter, 1, n_cards, True)
@@ -127,7 +127,7 @@ def draw_examples(stored: PageSubject, case_filter: Filter, key: str = "examples
 def draw_cards(
     cards: Sequence[WallCard], kind: KindPresentation, label: str, query: case_links.Query, key: str
 ) -> None:
-    """Draw a row of cards of one kind; pressing a card opens its case in Explore with the parameters `query`."""
+    """Draw a row of cards. Pressing a card opens its case in Explore, with `query` as the other URL parameters."""
     values = case_links.wall_values([case_card(card, kind) for card in cards], label, bare=True)
     # Streamlit reports a click only if a callback is set
     component("wall")(key=key, data=values, on_open_change=lambda: None)
@@ -171,7 +171,7 @@ def how_it_is_measured() -> Iterator[None]:
 
 
 def end(stored: PageSubject, name: str) -> None:
-    """Draw the end of a page: the paper's table in an expander, notes on the models, and question set details."""
+    """Draw the bottom of a page: an expander with the paper's table, notes on models, and question set details."""
     with st.expander(
         "In the format of the paper's tables", icon=":material/table_chart:", key="paper_table"
     ):
@@ -182,7 +182,7 @@ def end(stored: PageSubject, name: str) -> None:
 
 
 def draw_table(stored: PageSubject) -> PaperTable:
-    """Draw a picker for the paper's tables, and the chosen table filled from the user's runs; return that table."""
+    """Draw a picker for the paper's tables and the chosen table, filled from the user's runs. Returns the table."""
     by_number = {str(table.number): table for table in TABLES[stored.probe]}
     number = next(iter(by_number))
     if len(by_number) > 1:
@@ -203,7 +203,7 @@ def draw_table(stored: PageSubject) -> PaperTable:
 
 
 def _draw_notes(notes: Sequence[str]) -> None:
-    """Draw numbered notes on printed numbers in an expander; nothing if there are none."""
+    """Draw numbered notes on printed numbers in an expander, unless there are no notes."""
     if notes:
         with st.expander(f"Notes on the printed numbers ({len(notes)})"):
             st.html(papers.numbered(notes))
@@ -235,7 +235,7 @@ def draw_altered_file(stored: PageSubject) -> None:
 
 
 def altered_captions(cases: Reader, rule: str) -> bytes:
-    """Build the RoCOCO file for one rule, when the user clicks the download button."""
+    """Build the file with one rule's altered captions in RoCOCO's layout. Called when the user clicks the download."""
     names = {
         name
         for block in cases(["kind", "images"])
@@ -248,7 +248,7 @@ def altered_captions(cases: Reader, rule: str) -> bytes:
 
 
 def draw_printed_numbers() -> None:
-    """Draw every number printed in a paper: pickers, a summary, and a table with the numbers from a run."""
+    """Draw the Printed numbers page: pickers, a summary, and a table of a paper's numbers next to those from a run."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="lab_subject"):
         titles = {
             probe: presented.title
@@ -301,7 +301,7 @@ def _without_run(_: Store, paper: str) -> pd.DataFrame:
 
 
 def _pick_run_set(paper: str) -> PageSubject | None:
-    """Pick a question set whose runs fill cells in the paper's tables; None if none are stored."""
+    """Draw a picker for question sets whose runs fill cells in the paper's tables. Returns None if none are stored."""
     sets = view(views.runs.question_sets)
     sets = sets.loc[sets["probe"].isin(views.papers.probes_of(paper))]
     if sets.empty:
@@ -311,7 +311,7 @@ def _pick_run_set(paper: str) -> PageSubject | None:
 
 
 def _summarize(paper: str, cells: pd.DataFrame, stored: PageSubject | None, model: str) -> None:
-    """Draw how many numbers a paper prints, how many are doubtful, and how many have a counterpart in the run."""
+    """Draw how many numbers a paper prints, how many of them are doubtful, and how many the run measured too."""
     source = SOURCES[paper]
     n_doubted = len(cells.loc[cells["mark"] == "doubted"])
     st.markdown(
@@ -336,7 +336,7 @@ def _summarize(paper: str, cells: pd.DataFrame, stored: PageSubject | None, mode
 
 
 def _matching(cells: pd.DataFrame, table: str, mark: str, contains: str) -> pd.DataFrame:
-    """Return the cells of a table with a mark (`ALL`: any) whose texts contain all the given words."""
+    """Return the cells that match a table and a mark (ALL matches any) and contain all words in `contains`."""
     if table != ALL:
         cells = cells.loc[cells["table"] == int(table)]
     if mark != ALL:

@@ -1,4 +1,5 @@
-"""The Repair page: the effects of fine-tuning on every probe, against a control, and a form to fine-tune a model.
+"""The Repair page: how fine-tuning changes the results on every probe, compared with a control, and a form to
+fine-tune a model.
 
 The page opens with models whose authors published their answers, if these are stored. The URL names the
 three models (`before`, `control`, `after`), the job that runs them (`job`) and the open training (`training`).
@@ -80,7 +81,7 @@ FIRST_LISTS = 6  # number of captions
 
 @dataclass(frozen=True)
 class Repaired:
-    """A question set and a kind of case, with the number of cases repaired there."""
+    """A question set and a kind of case, with the number of its cases that were repaired or broken."""
 
     questions: PageSubject
     case_filter: Filter  # for the model before the repair
@@ -88,7 +89,7 @@ class Repaired:
 
 
 def repaired() -> Three:
-    """Pick the original model, the control and the repaired model; "" if no model fits. Buttons offer examples."""
+    """Draw pickers for the original, control and repaired models, and buttons that select examples. Returns the names."""
     tuned = trained()
     shipped = [name for name in registry.names("models") if name.startswith("demo:")]
     names = list(dict.fromkeys([*shipped, *tuned, *ordered(view(views.runs.models))]))
@@ -122,23 +123,23 @@ def repaired() -> Three:
 
 
 def _first(tuned: dict[str, str], plain_: bool) -> str:
-    """Return the newest fine-tuned model with, or without, the plain loss; "" if there is none."""
+    """Return the newest model fine-tuned with a plain loss or, if `plain_` is false, with another loss; "" if none."""
     return next((name for name, loss in tuned.items() if (loss in RETRIEVAL) is plain_), "")
 
 
 def _choose(models: Sequence[str]) -> None:
-    """Write an example's models to the URL. A link to the current page would not change the URL."""
+    """Select an example's models by writing them to the URL, because a link to the same page would have no effect."""
     st.query_params.update(dict(zip(HELP, models, strict=True)))
 
 
 def _about(name: str) -> str:
-    """Describe a model in one sentence; "" if nothing is known about it."""
+    """Describe a model in one sentence, or return "" if nothing is known about it."""
     publication = published.publication(name)
     return f"{publication.about}." if publication else SHIPPED_MODELS.get(name, ("", ""))[1]
 
 
 def _is_published(models: Three) -> bool:
-    """Return whether one of the models has published answers, and so cannot answer more questions."""
+    """Return whether one of the models only has published answers, so that it cannot be run on more questions."""
     return any(name.startswith(f"{PREFIX}:") for name in models)
 
 
@@ -153,13 +154,13 @@ def short(name: str) -> str:
 
 
 def called(name: str) -> str:
-    """Return a model's display name; if it has none, its stored name without folders."""
+    """Return a model's display name or, if it has none, its stored name without folders."""
     plain_name = model_name(name)
     return short(name) if "@" in name and plain_name == name.partition(":")[2] else plain_name
 
 
 def changed(models: Three) -> None:
-    """Draw the changes between the three models, and a button for missing results."""
+    """Draw how the three models' results differ, and a button that computes missing results."""
     if len(set(models)) < 3 or "" in models:
         st.info(
             (
@@ -210,7 +211,7 @@ def changed(models: Three) -> None:
 
 
 def _draw_repaired(models: Three) -> None:
-    """Draw how many cases fool only the original and only the repaired model, with examples of repaired cases."""
+    """Draw how many cases fool only the original model or only the repaired model, and examples of repaired cases."""
     before, _, after = models
     repaired = _most_repaired(before, after)
     if repaired is None:
@@ -242,7 +243,7 @@ def _draw_repaired(models: Three) -> None:
 
 
 def _most_repaired(before: str, after: str) -> Repaired | None:
-    """Return the question set and kind, answered by both models, with the most repaired cases minus broken ones."""
+    """Return the question set and kind, answered by both models, in which repaired cases outnumber broken ones most."""
     every: list[Repaired] = []
     for key in view(views.repair.repair_sets, (before, after)).values():
         stored = page_subject(key)
@@ -263,7 +264,7 @@ def _most_repaired(before: str, after: str) -> Repaired | None:
 
 
 def _draw_first_lists(before: str, after: str) -> None:
-    """Draw captions whose top five results changed, with both lists; nothing if neither model was run on searches."""
+    """Draw captions whose top five search results changed, if both models answered the same searches."""
     key = view(views.repair.repair_sets, (before, after)).get("rococo")
     if not key:
         return
@@ -287,7 +288,7 @@ def _draw_first_lists(before: str, after: str) -> None:
 
 
 def seeds(models: Three) -> None:
-    """Draw the repair's effect in training runs that differ only in the seed, and a button that runs missing ones."""
+    """Draw how the effect of the repair varies between training seeds, and a button that runs missing probes."""
     if len(set(models)) < 3 or "" in models or _is_published(models):
         return
     if not view(views.repair.repair_sets, models):
@@ -333,7 +334,7 @@ def seeds(models: Three) -> None:
 
 
 def _other_seeds(models: Three) -> list[tuple[str, str]]:
-    """Return pairs of a control and a repaired model that differ from the chosen pair only in their seed."""
+    """Return the other pairs of control and repaired models that differ from the chosen pair only in the seed."""
     _, control, after = models
     available = {*registry.names("models"), *view(views.runs.models)}
     numbered = [(f"{control}-{number}", f"{after}-{number}") for number in range(2, SEEDS + 1)]
@@ -341,7 +342,7 @@ def _other_seeds(models: Three) -> list[tuple[str, str]]:
 
 
 def _figures(levels: pd.DataFrame, metrics: Metrics, names: dict[str, str], styles: Looks) -> None:
-    """Draw all rates on one axis, and each metric with another unit in its own figure."""
+    """Draw one figure with all rates, and a separate figure for each metric that has another unit."""
     with_value = levels.dropna(subset=["value"])
     rows = {
         (probe, name): (f"{tables.ARROWS[metric.direction]} {metric.label}", unit_of(metric, UNIT))
@@ -371,13 +372,13 @@ def _beside_rates(
     styles: Looks,
     has_legend: bool,
 ) -> go.Figure:
-    """Make a small figure of a single metric."""
+    """Build a small figure for a single metric."""
     figure = charts.repair.dumbbells(levels, {pair: row}, names, styles)
     return figure.update_layout(showlegend=has_legend, margin_t=10, height=150)
 
 
 def _ask(models: Three, missing: list[str]) -> None:
-    """Draw the job that is running the models, or a button that runs the probes some of them lack."""
+    """Draw the progress of the job that runs the models, or a button that runs the probes that some of them lack."""
     if _is_published(models):
         if missing:
             quiet(
@@ -425,20 +426,22 @@ def _asks(job: Job, models: tuple[str, ...]) -> bool:
 
 
 def probe_all(models: tuple[str, ...], probes: tuple[str, ...] = tuple(PROBES)) -> None:
-    """Start one job that runs the models on all given probes with their demo data; cached answers are reused."""
+    """Start one job that runs the models on the demo data of all given probes. Stored results are reused."""
     names = tuple(dict.fromkeys(filter(None, models)))
     begin(*(Request(names, registry.load_probe(probe).dataset, probe) for probe in probes))
 
 
 def probe_tuned(tuned: str, loss: str) -> None:
-    """Select a new model, as the control if its loss is plain, and run the three models on every probe."""
+    """Select a newly trained model and run the three models on every probe. A model with a plain loss becomes the
+    control, any other the repaired model.
+    """
     st.query_params["control" if loss in RETRIEVAL else "after"] = tuned
     models = tuple(st.query_params.get(role, "") for role in HELP)
     probe_all(models)
 
 
 def _work(models: Three, missing: list[str]) -> str:
-    """Estimate the time needed, from stored runs of the demo models on the same questions."""
+    """Estimate how long the missing runs take, based on stored runs of demo models on the same questions."""
     runs = view(views.runs.run_rows)
     total = 0.0
     for probe in missing:

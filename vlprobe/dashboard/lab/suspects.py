@@ -1,4 +1,5 @@
-"""The Suspect labels page: cases that most strong models get wrong, shown one by one, with a key for each verdict.
+"""The Suspect labels page: cases that most strong models get wrong, because their label may be wrong. Users judge the
+cases one by one, with a key for each verdict.
 
 The URL names the question set (`set`), the kind (`kind`), the minimum accuracy of a strong model
 (`accuracy`) and the case (`case`).
@@ -42,7 +43,7 @@ CHOICES: dict[Verdict, tuple[str, str, str]] = {  # label, key and icon of each 
 
 
 def draw_page() -> None:
-    """Draw the pickers, and the suspects in the chosen kind."""
+    """Draw the whole Suspect labels page."""
     st.title("Suspect labels", anchor=False)
     with st.container(horizontal=True, key="lab_subject"):
         questions = papers.pick()
@@ -59,12 +60,12 @@ def draw_page() -> None:
 def draw_suspects(
     questions: PageSubject, kind: str, selected: Collection[int] | None = None
 ) -> None:
-    """Draw the list of suspects, the open case and each model's accuracy.
+    """Draw the list of cases with suspect labels, the open case, and the accuracy of each model.
 
     Args:
         questions: The question set.
         kind: The kind of cases.
-        selected: Case numbers to list [all].
+        selected: Numbers of the cases to consider [all].
     """
     if not kind or not _has_label(questions.probe, kind):
         st.info(
@@ -112,7 +113,7 @@ def _draw_none(questions: PageSubject, ranking: Suspects) -> None:
 
 
 def _pick(ranking: Suspects) -> Suspect:
-    """Draw the list of suspects, and return the one named in the URL, else the first without a verdict."""
+    """Draw the list of suspects and return the open one: the one in the URL, or else the first without a verdict."""
     by_id = {each.id: each for each in ranking.suspects}
     linked = st.query_params.get("case", "")
     suspect = by_id.get(linked) or next(

@@ -86,7 +86,7 @@ class Training:
 
 
 def trained() -> dict[str, str]:
-    """Return the models fine-tuned here that are ready, newest first, with the loss of each."""
+    """Return the loss of each model that was fine-tuned on this dashboard and is ready to use, newest first."""
     return {
         training.request.tuned: training.request.loss
         for training in _trainings()
@@ -95,7 +95,7 @@ def trained() -> dict[str, str]:
 
 
 def other_seeds(control: str, after: str) -> list[tuple[str, str]]:
-    """Return pairs of models trained here exactly like `control` and `after`, except for their common seed."""
+    """Return pairs of models that were trained like `control` and `after` but with another seed, which both share."""
     requests = {
         training.request.tuned: training.request
         for training in _trainings()
@@ -129,7 +129,7 @@ def _trainings() -> list[Training]:
 
 
 def training_form() -> None:
-    """Draw the form for a training run: the model to tune, the loss, the duration, and a button that starts it."""
+    """Draw the form for a training run: the model to fine-tune, the loss and other settings, and a Start button."""
     if not changes("Install vlprobe to fine-tune your own models."):
         return
     losses = {name: f"**{title}.** {use}" for name, (title, _, use) in REPAIRS.items()}
@@ -175,7 +175,7 @@ def tuning_request(
     seed: int,
     eqsim: str = TrainRequest.eqsim,
 ) -> TrainRequest:
-    """Build a training request. The same choices give the same file name, so that no training runs twice."""
+    """Build a training request. Equal choices give the same file name, so that no training runs twice."""
     contrastive = "sigmoid" if start == "demo:sigmoid" else "clip"
     loss = "+".join(
         [
@@ -207,7 +207,7 @@ def _term(weight: float, term: str) -> str:
 
 
 def _effort(steps: int) -> str:
-    """Estimate the training time, from the newest training run on this machine."""
+    """Estimate the training time, based on the newest training run on this machine."""
     measured = (seconds_per_step(training.request.path) for training in _trainings())
     newest = next((seconds for seconds in measured if not math.isnan(seconds)), math.nan)
     if math.isnan(newest):
@@ -228,10 +228,10 @@ def _begin(request: TrainRequest) -> None:
 
 
 def trainings(probe: Callable[[str, str], None]) -> None:
-    """Draw a table of the newest training runs, and one run with its losses, updated while it runs.
+    """Draw a table of the newest training runs, and the losses of the selected run, updated while it runs.
 
     Args:
-        probe: Function that tests the trained model; called with the model's name and its loss.
+        probe: Called with a trained model's name and loss when the user asks to test it.
     """
     begun = _trainings()
     if not begun:
@@ -248,7 +248,7 @@ def trainings(probe: Callable[[str, str], None]) -> None:
 
 
 def _live(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
-    """Draw one training run and the table of all, both from the same reading of the jobs, so that they agree."""
+    """Draw the selected training run and the table of all runs. Both use the same list of jobs, so that they agree."""
     begun = _trainings()
     current = next((training for training in begun if training.job.id == job_id), None)
     if current is None:
@@ -264,7 +264,7 @@ def _live(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
 
 
 def _loss(request: TrainRequest) -> str:
-    """Return the loss as text, with the EqSim variant if it is not the default one."""
+    """Describe a training request's loss. The EqSim variant is included if it is not the default."""
     variant = "" if request.eqsim == TrainRequest.eqsim else f", EqSim {request.eqsim}"
     return request.loss + variant
 
@@ -361,7 +361,7 @@ def _buttons(training: Training, probe: Callable[[str, str], None]) -> None:
 
 
 def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
-    """Draw the loss and its parts so far, and a table of the losses on held-out pictures."""
+    """Draw the curves of the loss and its parts so far, and a table of the losses on held-out pictures."""
     if table.empty:
         quiet(
             "No losses yet: the model and the pictures are loading. The first training "

@@ -1,1 +1,1 @@
-"""Trade-off: which model keeps its score when a caption is only reworded, and notices when it is made wrong."""
+"""The trade-off between a stable score when a caption is reworded and a lower score when it is made wrong."""

@@ -1,7 +1,7 @@
-"""The trade-off in a question set: the data for its page, read from stored results, and its Plotly figure.
+"""Data for the Trade-off page, read from the stored results of a question set, and the page's Plotly figure.
 
-Real models set the axis ranges of the figure. Controls, models that failed their checks, and published models
-that fall outside these ranges are named below the figure and do not stretch it.
+The axis ranges cover the real models. Controls, models that failed their checks, and published models do not extend
+the ranges; if they fall outside, their names are listed below the figure.
 """
 
 import math
@@ -48,20 +48,20 @@ Frame = tuple[tuple[float, float], tuple[float, float]]
 
 @dataclass(frozen=True)
 class TradeOffData:
-    """The values of a question set's models on both sides of a trade-off.
+    """The models that answered a question set, with their values for both metrics of a trade-off.
 
     Attributes:
         down: The metric on the x axis.
         up: The metric on the y axis.
         unit: "cosine" or "spread", for metrics that are cosines.
         points: All models, even with unknown values, sorted by the value on the y axis, highest first, controls last.
-        front: Models that no other model beats on both sides.
+        front: Models that no other model beats on both metrics.
         fit: Models that are not controls and failed no check.
         printed: Published models from a paper.
         chance: The value of guessing on the y axis; NaN if it is not defined.
-        lowest: The leader on the x axis.
-        highest: The leader on the y axis.
-        shifted_by: What changes a score that should stay the same, such as "a rewording".
+        lowest: Which model leads on the x axis, or which models are tied.
+        highest: Which model leads on the y axis, or which models are tied.
+        shifted_by: The change that should leave the score the same, such as "a rewording".
         averaging: "macro" or "micro".
         frame: The ends of both axes, if several figures share them.
     """
@@ -92,11 +92,11 @@ class TradeOffData:
 
     @property
     def known(self) -> list[PointRow]:
-        """The models with values on both sides."""
+        """The models whose values for both metrics are known."""
         return [point for point in self.points if not math.isnan(point.x + point.y)]
 
     def finding(self, names: Mapping[str, str]) -> findings.Finding:
-        """Return the heading of the page, and the model to look at first."""
+        """Return the heading for the page and the model that the heading is about."""
         return findings.trade_off(
             findings.Sides(
                 self.points,
@@ -111,7 +111,9 @@ class TradeOffData:
         )
 
     def ranges(self) -> Frame:
-        """Return the ends of both axes, which cover the intervals of models that pass their checks, or of all."""
+        """Return the ranges of both axes, which cover the intervals of all models that passed their checks. If no model
+        passed, they cover the intervals of all models.
+        """
         if self.frame:
             return self.frame
         marks = [point for point in self.known if point.model in self.fit] or self.known
@@ -125,7 +127,7 @@ class TradeOffData:
         )
 
     def side(self, point: PointRow | PrintedRow) -> str:
-        """Return the side on which a known mark falls outside the axes, a key of SIDES; "" if it is inside."""
+        """Return on which side a mark falls outside the axes, as a key of SIDES, or "" if it is inside."""
         (left, right), (bottom, top) = self.ranges()
         if not bottom <= point.y <= top:
             return "below" if point.y < bottom else "above"
@@ -152,7 +154,7 @@ def trade_off_data(
     unit: str = "cosine",
     shows_published: bool = True,
 ) -> TradeOffData:
-    """Read the trade-off in a question set.
+    """Read the data for the trade-off figure of a question set from the store.
 
     Args:
         store: The store with the results.
@@ -187,7 +189,7 @@ def trade_off_data(
 
 
 def _ordered(table: pd.DataFrame) -> tuple[PointRow, ...]:
-    """Return the models by their value on the y axis, highest first, controls last."""
+    """Sort the models by their value on the y axis, highest first, with controls last."""
     return tuple(
         sorted(
             records(PointRow, table),
@@ -204,9 +206,9 @@ def trade_offs_by_type(
     unit: str = "cosine",
     shows_published: bool = True,
 ) -> dict[str, TradeOffData]:
-    """Read the trade-off once for each type of case, with the same axes for all types.
+    """Read the data for one trade-off figure per type of case. All figures have the same axes.
 
-    The arguments are the same as for `trade_off_data`. A type without known models is left out.
+    The arguments are the same as for `trade_off_data`. A type is left out if no model has a value for it.
     """
     whole = trade_off_data(store, question_set, up, averaging, unit, shows_published)
     table = views.tradeoff.trade_off_by_type(store, question_set, whole.up.name, averaging, unit)
@@ -225,12 +227,12 @@ def trade_offs_by_type(
 
 
 def failures(metric: Metric, model: str, subtype: str = "") -> Filter:
-    """Return a filter for the cases that fool a model under a metric, of one type or of all types."""
+    """Build a filter for the cases of a metric that fool a model, limited to one type of edit if `subtype` is given."""
     return Filter.parse(model, metric.kinds[0], subtype=subtype)
 
 
 def failures_link(n_failures: int) -> str:
-    """Return the label for a link to the wrong captions that fool a model."""
+    """Return the text for a link to the wrong captions that fool a model."""
     if n_failures == 1:
         return "See the wrong caption that fools it"
     return f"See the {n_failures:,} wrong captions that fool it"
@@ -243,7 +245,7 @@ def trade_off_figure(
     named: Collection[str] = (),
     is_panel: bool = False,
 ) -> go.Figure:
-    """Draw each model with both 95 % intervals, published models as rings, and a line through the best models.
+    """Draw models as marks with 95% intervals, published models as rings, and a line through the best models.
 
     A mark's `customdata` is its model; published models have none.
 
@@ -251,8 +253,8 @@ def trade_off_figure(
         data: The trade-off.
         looks: Looks of all models.
         names: Display names of all models.
-        named: Models to name in a crowded figure; with up to DISTINCT models, all are named.
-        is_panel: Whether this is one of several small figures, which have no names and titles.
+        named: Models to label if there are more than DISTINCT models; otherwise all models are labeled.
+        is_panel: Whether this is one of several small figures, which have no labels and titles.
     """
     models = [point.model for point in data.points]
     is_crowded = len(models) > DISTINCT
@@ -284,7 +286,7 @@ def trade_off_figure(
 
 
 def place_of_mark(data: TradeOffData, model: str) -> int:
-    """Return the position of a model's mark among the figure's traces, from 1; 0 if the model has no mark."""
+    """Return the position of a model's mark among the figure's traces, counted from 1, or 0 if it has no mark."""
     drawn = [point.model for point in data.known if not data.side(point)]
     if model not in drawn:
         return 0
@@ -363,7 +365,7 @@ def _draw_names(
     labels: Mapping[PointRow | PrintedRow, str],
     others: Sequence[PointRow],
 ) -> None:
-    """Draw names next to the marks if there is room; published names only close to their mark."""
+    """Draw names next to the marks where there is room. Published models are named only if the name fits close by."""
     (left, right), (bottom, top) = data.ranges()
     is_reversed = data.down.direction == "down"
 
@@ -448,7 +450,9 @@ def short_name(printed: str) -> str:
 
 
 def edge_notes(data: TradeOffData, names: Mapping[str, str]) -> list[str]:
-    """Return a line for each side with marks outside the axes: models by name, published models together."""
+    """Return a note for each side of the figure beyond which marks fall. It names the models and gives their values;
+    published models share one range.
+    """
     notes = []
     for side, words in SIDES.items():
         is_vertical = side in ("below", "above")

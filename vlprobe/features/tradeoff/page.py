@@ -1,4 +1,4 @@
-"""The Trade-off page: pickers, the finding, the figure next to the worst mistake of one model, and expanders.
+"""The Trade-off page: pickers, the main finding, the figure, the worst mistake of one model, and expanders.
 
 The URL names the question set (`set`), the shown models if not all are shown (`shown`), and the model whose
 worst mistake is next to the figure (`model`).
@@ -140,7 +140,7 @@ def probes_with_trade_off() -> list[str]:
 
 
 def trade_off_subject() -> PageSubject:
-    """Return the selection in the URL, else the last one viewed; its question set has only the models to show.
+    """Return the selection in the URL, or else the last one viewed. Its question set contains only the models to show.
 
     Without results, draw a button that runs the demo and stop the page.
     """
@@ -183,7 +183,7 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
 
 
 def _pick_set(subject: PageSubject) -> None:
-    """Draw a picker for question sets, labeled by dataset and, where datasets repeat, by what differs."""
+    """Draw a picker for question sets. The labels are dataset names, or more precise if a dataset name repeats."""
     table = view(views.runs.question_sets)
     rows = table.loc[table["probe"].isin(probes_with_trade_off())]
     names = [dataset_name(dataset) for dataset in rows["dataset"]]
@@ -222,7 +222,7 @@ def show_models(models: Collection[str], every: Collection[str]) -> None:
 
 
 def pinned(subject: PageSubject, default: str) -> str:
-    """Return the model whose worst mistake is shown: the URL's, else the last one viewed, else `default`."""
+    """Return the model whose worst mistake is shown: the one in the URL, else the last one viewed, else `default`."""
     linked = st.query_params.get("model", "")
     if linked in subject.models:
         carry("model", linked)
@@ -262,7 +262,9 @@ def _draw_how_it_is_measured(subject: PageSubject) -> TradeOffData:
 
 
 def _pick_published(subject: PageSubject, unit: str) -> bool:
-    """Return whether to show the paper's models. They are hidden at first if the paper lacks some kinds of edit."""
+    """Draw a switch for the models that the paper published, and return whether to show them. By default, they are
+    hidden if the paper lacks some kinds of edits.
+    """
     if unit != "cosine" or subject.probe != "lgip":
         return False
     default = "hidden" if view(views.estimates.mixed_kinds, subject.question_set) else "shown"
@@ -285,7 +287,7 @@ def _draw_share(subject: PageSubject, trade_off: TradeOffData) -> None:
 
 
 def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collection[str]) -> None:
-    """Draw the figure and name models outside its axes. A click selects one model, an area several."""
+    """Draw the figure, and name the models outside its axes. Users can click a model or select several in an area."""
     tables.cards(trade_off.up, trade_off.down)
     selectable_chart(
         lambda: data.trade_off_figure(trade_off, subject.looks, subject.names, named),
@@ -337,7 +339,7 @@ def _draw_models(subject: PageSubject, trade_off: TradeOffData, model: str) -> N
 
 
 def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: str) -> None:
-    """Draw the wrong caption that fools the selected model most, both of its values, and a link to the other cases."""
+    """Draw the wrong caption that fools the selected model most, the model's values, and a link to other mistakes."""
     name = subject.names[model]
     st.html(str(htpy.h2(".vp-model")[embed(mark(subject.looks[model])), htpy.bdi[name]]))
     failures = data.failures(trade_off.up, model)
@@ -390,7 +392,7 @@ def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
 
 
 def _draw_kinds(subject: PageSubject, trade_off: TradeOffData) -> None:
-    """Draw the trade-off by type, and each side by strength or by type of rewording."""
+    """Draw the trade-off for each type of wrong caption, and each metric by strength or by type of rewording."""
     _draw_types(subject, trade_off)
     left, right = st.columns(2, gap="large")
     if trade_off.up.kinds == (CHANGED,):
@@ -459,12 +461,12 @@ def _type_label(name: str) -> str:
 
 
 def _named_looks(subject: PageSubject) -> Looks:
-    """Return the looks of the shown models by display name."""
+    """Return the colors and symbols of the shown models, keyed by display name."""
     return {subject.names[model]: subject.looks[model] for model in subject.models}
 
 
 def _draw_strength(subject: PageSubject, trade_off: TradeOffData, metric: Metric) -> bool:
-    """Draw a metric by the strength of flips or the severity of changes; return whether the run has any."""
+    """Draw a metric by the strength of flips or the severity of changes. Return False if the run has neither."""
     question_set, names = subject.question_set, subject.names
     if "strength_bin" not in view(views.estimates.slices, question_set):
         quiet("This run has no flips, so strength is not defined.")
@@ -499,7 +501,7 @@ def _draw_strength(subject: PageSubject, trade_off: TradeOffData, metric: Metric
 
 
 def _draw_wordings(subject: PageSubject, trade_off: TradeOffData) -> None:
-    """Draw how far simple and advanced rewordings move the score."""
+    """Draw how much each type of rewording changes the score."""
     down = trade_off.down
     table = view(
         *(views.estimates.estimates, subject.question_set, "subtype"),
