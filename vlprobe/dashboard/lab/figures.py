@@ -393,7 +393,7 @@ def lexical(stored: PageSubject, model: str) -> None:
 
 
 def both_sides(stored: PageSubject) -> None:
-    """Draw how often each model is right with a triplet's captions only and with its picture, and links to the cases."""
+    """Draw how often each model is right with a triplet's captions alone and with its picture, with links to cases."""
     table = view(views.figures.crossed_outcomes, stored.question_set)
     if table.empty:
         return

@@ -89,7 +89,7 @@ class Repaired:
 
 
 def repaired() -> Three:
-    """Draw pickers for the original, control and repaired models, and buttons that select examples. Returns the names."""
+    """Draw pickers for the original, control and repaired models, and example buttons. Returns the picked names."""
     tuned = trained()
     shipped = [name for name in registry.names("models") if name.startswith("demo:")]
     names = list(dict.fromkeys([*shipped, *tuned, *ordered(view(views.runs.models))]))
