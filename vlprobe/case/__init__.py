@@ -1,1 +1,1 @@
-"""A single case as every page and report shows it: `card` describes it, `html` and `json` write it."""
+"""One case as pages and reports show it. `card` describes the case; `html` and `json` convert the description."""

@@ -1,7 +1,7 @@
-"""A case as every page and report shows it: texts with marked words, pictures, strips, bars and numbers.
+"""Describes one case for pages and reports: texts with marked words, pictures, bars and numbers.
 
-`case_card` is the only place that chooses by the body of a case. `case.html` and `case.json` write the description.
-A line is a list of runs; a run is a text and its style, "true", "lie", "changed" or "".
+`case_card` is the only function that chooses a class by the kind of case. `case.html` and `case.json` convert the
+result. A line of text is a list of runs. A run is a piece of text and its style: "true", "lie", "changed" or "".
 """
 
 import json
@@ -50,7 +50,7 @@ PART_TAKEN = {"0.9": "A tenth", "0.8": "A fifth", "0.7": "Three tenths", "0.6": 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The role of a text in its case, worded for each page; "" if a page leaves it out."""
+    """The role of a text in a case, such as true or false, in the words of each page; "" if a page omits the role."""
 
     label: str  # label in the drawer
     style: str = "quiet"  # style of the label: "true", "same", "lie", "tie" or "quiet"
@@ -103,7 +103,7 @@ ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class CaseText:
-    """A text in a case, with marks on the words that differ from another text."""
+    """A text in a case. Words that differ from another text can be marked."""
 
     role: Role
     text: str
@@ -112,7 +112,8 @@ class CaseText:
     is_after: bool = False  # whether the text was made from the other one
 
     def runs(self, longest: int = 0) -> list[Run]:
-        """Return the text as runs, cut to `longest` characters; 0 does not cut.
+        """Split the text into runs: pieces with a style. The text is cut to `longest` characters,
+        or kept whole if that is 0.
 
         >>> CaseText(ROLES["lie"], "A red cat.", "A red dog.", "lie", True).runs()
         [('A red', ''), (' ', ''), ('cat', 'lie'), ('.', '')]
@@ -132,7 +133,7 @@ class CaseText:
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A picture of a case, with its label and frame."""
+    """A picture in a case, with its label and the style of its frame."""
 
     name: str
     alt: str
@@ -143,7 +144,7 @@ class Shot:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A row of pictures."""
+    """A row of pictures with a label."""
 
     label: str
     pictures: Sequence[Shot]
@@ -152,7 +153,7 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class ModelBar:
-    """One model's answer as a bar; positions are shares of the bar's width."""
+    """One model's answer to a case as a bar. Positions are shares of the available width."""
 
     model: str
     name: str
@@ -166,7 +167,7 @@ class ModelBar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """The answers of all models as bars."""
+    """All models' answers to a case as bars."""
 
     title: str  # "" if no model has a bar
     title_at: float
@@ -176,7 +177,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A table of one model's scores: column headings, and rows with a heading and cells (text and style)."""
+    """A table of one model's scores on a case: column headings, and rows with a heading and cells (text and style)."""
 
     titles: Sequence[str]
     rows: Sequence[tuple[str, Sequence[Run]]]
@@ -184,7 +185,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Winner:
-    """The candidate that a model ranks first in a search: a text or a picture."""
+    """The candidate that a model ranks first in a search, which is a text or a picture."""
 
     sentence: str  # for a screen reader
     text: str = ""
@@ -193,7 +194,7 @@ class Winner:
 
 @dataclass(frozen=True)
 class CaseCard:
-    """A case with a picture, a true caption, and a wrong or reworded one. Subclasses describe the other bodies."""
+    """A case with a picture, a true caption, and a wrong or reworded one. Subclasses describe other cases."""
 
     case: WallCard
     kind: KindPresentation
@@ -220,7 +221,7 @@ class CaseCard:
 
     @property
     def sides(self) -> list[CaseText]:
-        """The texts to compare, the true one first."""
+        """The texts to compare: the true one, followed by the wrong or reworded one."""
         true, wrong = self.case.true_text, self.case.wrong_text
         if not wrong:
             return [CaseText(ROLES["true"], true)]
@@ -233,7 +234,7 @@ class CaseCard:
 
     @staticmethod
     def _changed(first: str, second: str, before: str, after: str) -> list[CaseText]:
-        """Return two texts that are both right, or only the first one if the second is missing."""
+        """Return two right texts with the changed words marked, or only the first text if `after` is ""."""
         if not after:
             return [CaseText(ROLES[first], before)]
         return [
@@ -243,7 +244,7 @@ class CaseCard:
 
     @property
     def loser(self) -> Role:
-        """The role of the text that should lose, worded according to the answer of the filter's model."""
+        """The role of the wrong text, with a label that depends on the answer by the filter's model."""
         case, role = self.case, ROLES[self.wrong_role]
         style, label = "lie", "Preferred" if case.margin < 0 else "False"
         if math.isnan(case.margin):
@@ -256,7 +257,7 @@ class CaseCard:
 
     @property
     def texts(self) -> list[CaseText]:
-        """The texts in the drawer: those that are compared and, if the case has few texts, its other true ones."""
+        """The texts in the drawer: the compared ones and, if there is room, the other true captions of the picture."""
         first, *others = [side for side in self.sides if side.role.label]
         if len(self.case.texts) > FEW_TEXTS or not others:
             return [first, *others]
@@ -265,7 +266,7 @@ class CaseCard:
 
     @property
     def more_texts(self) -> list[CaseText]:
-        """All other texts of the case, shown in its details."""
+        """The texts of the case that are not in `texts`; the drawer lists them in the details."""
         return self._others(self.texts)
 
     def _others(self, shown: Sequence[CaseText]) -> list[CaseText]:
@@ -286,29 +287,29 @@ class CaseCard:
 
     @property
     def front(self) -> list[Shot]:
-        """The pictures on a small card."""
+        """The pictures on the small card for the case."""
         return self.pictures
 
     def side_pictures(self, side: int) -> list[Shot]:
-        """Return the pictures next to the true side (0) or next to the wrong side (1), for slides."""
+        """Return the pictures to show on a slide next to the true text (side 0) or the wrong text (side 1)."""
         return self.pictures[side : side + 1] if self.has_picture_per_side else self.pictures
 
     def strips(self, everything: bool = False) -> list[Strip]:
-        """Return the rows of pictures below the texts: the most informative rows, or all of them."""
+        """Return the rows of pictures below the texts: the most informative ones, or all if `everything` is true."""
         return []
 
     # Words.
 
     @property
     def changed_words(self) -> tuple[str, str]:
-        """The removed and the inserted words, in lowercase if only the start of a caption capitalizes them."""
+        """The removed and the inserted words. A capital letter at the start of a caption is lowercased."""
         sides = ((self.case.source, self.case.true_text), (self.case.target, self.case.wrong_text))
         source, target = (_without_capital(shorten(words, 80), text) for words, text in sides)
         return source, target
 
     @property
     def change(self) -> list[Run]:
-        """The removed and the inserted words as a line; empty if there are none."""
+        """The removed and the inserted words as one line of runs; empty if there are none."""
         is_neutral = self.kind.is_movement or self.is_neutral
         true_style, lie_style = ("changed", "changed") if is_neutral else ("true", "lie")
         source, target = self.changed_words
@@ -320,13 +321,13 @@ class CaseCard:
 
     @property
     def judges(self) -> list[ModelVerdict]:
-        """The verdicts of all models except controls, or of the controls if there are no other models."""
+        """The verdicts for all models except controls. If there are only controls, the verdicts for the controls."""
         models = [verdict for verdict in self.case.verdicts if not is_control(verdict.model)]
         return models or list(self.case.verdicts)
 
     @property
     def count_text(self) -> str:
-        """How many of the models are fooled, including ties, such as "2 of 6"; for a single model, its verdict."""
+        """How many models are fooled (including ties), such as "2 of 6"; for a single model, its verdict in words."""
         verdicts = self.judges
         if len(verdicts) == 1:
             return verdict_word(verdicts[0])
@@ -335,7 +336,7 @@ class CaseCard:
 
     @property
     def verdict_text(self) -> str:
-        """The models' answers to the case in words, for a screen reader."""
+        """A description of how many models the case fools, for screen readers."""
         if self.kind.is_movement:
             margin = self.case.margin
             return f"moved by {'-' if math.isnan(margin) else f'{abs(margin):.3f}'}"
@@ -344,7 +345,7 @@ class CaseCard:
 
     @property
     def name(self) -> str:
-        """The card's name for screen readers: what changed, the verdict and the true caption."""
+        """The accessible name of the card: what changed, how many models are fooled, and the true caption."""
         case = self.case
         begin = case.wrong_text or case.true_text
         if self.shows_query:
@@ -355,10 +356,11 @@ class CaseCard:
         return f"{begin}, {self.verdict_text}: {shorten(case.true_text)}"
 
     def heading(self, subject: str, is_plural: bool, name: str) -> tuple[str, str]:
-        """Return two sentences: what people see, and what the models answer.
+        """Return a heading in two sentences: what people see in the case, and how the models
+        answer.
 
         Args:
-            subject: The models that are fooled, such as "Two of six models".
+            subject: The subject of the second sentence, such as "Two of six models".
             is_plural: Whether the verb after the subject is plural.
         """
         if self.kind.is_movement:
@@ -373,7 +375,7 @@ class CaseCard:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The properties of the case other than its texts, by label."""
+        """The properties of the case, such as its id and tags, by label. The texts are not included."""
         case = self.case
         question = self.kind.label
         if case.subtype:
@@ -391,7 +393,7 @@ class CaseCard:
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """The columns next to the margin in a table of models, by heading; here, the score of each text."""
+        """Additional columns for the table of models, by heading: functions that format a value from an answer."""
         if len(self.case.images) != 1:
             return {}
         if self.kind.edit_label or len(self.case.texts) == 2:
@@ -410,14 +412,12 @@ class CaseCard:
         return None
 
     def winner_of(self, answer: AnswerRow | None) -> Winner | None:
-        """Return what a model ranks first in a search; None if the question has only two sides, because the verdict
-        then shows what wins.
-        """
+        """Return the candidate that a model ranks first in a search, or None if the case is not a search."""
         return None
 
 
 class ChangedPictureCard(CaseCard):
-    """A picture and a changed copy of it, with a true and a wrong caption."""
+    """A case with a picture, a changed copy of the picture, a true caption and a wrong caption."""
 
     speaker_notes = (
         "The caption is true of the picture before and after the change.",
@@ -426,7 +426,7 @@ class ChangedPictureCard(CaseCard):
 
     @property
     def pictures(self) -> list[Shot]:
-        """The picture before and after the change."""
+        """The pictures before and after the change."""
         label = value_label(self.case.subtype)
         before, after = self.case.images[:2]
         return [
@@ -436,34 +436,34 @@ class ChangedPictureCard(CaseCard):
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """The scores of both captions, before and after the change."""
+        """Additional columns for the table of models: the scores of both captions, before and after the change."""
         names = ("true, before", "wrong, before", "true, after", "wrong, after")
         return {name: _score(index) for index, name in enumerate(names)}
 
 
 class SearchCard(CaseCard):
-    """A case in which a model ranks candidates and one of them is right."""
+    """A case in which a model ranks candidates and one of the candidates is right."""
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """The columns next to the margin in a table of models, by heading; here, ranks of the right candidate."""
+        """Additional columns for the table of models: ranks of the right candidate."""
         return RANKS
 
     def winner_of(self, answer: AnswerRow | None) -> Winner | None:
-        """Return the candidate that a model ranks first: the right one if its margin is above 0."""
+        """Return the candidate that a model ranks first. If the answer's margin is above 0, this is the right one."""
         top = answer and (self.right if answer.margin > 0 else answer.text("top"))
         return self._winner(top) if top else None
 
     @property
     def right(self) -> str:
-        """The right candidate."""
+        """The right candidate, as a caption or the name of a picture."""
         return self.case.true_text
 
     def _winner(self, top: str) -> Winner:
         return Winner(f"first “{shorten(top, 120)}”", text=self._winner_words(top))
 
     def _winner_words(self, text: str) -> str:
-        """Return the words that distinguish a caption ranked first by a model from the true captions."""
+        """Return the words in the first-ranked caption that differ from the true captions."""
         if text == self.right:
             return "a true one"
         true_texts = [
@@ -478,7 +478,7 @@ class SearchCard(CaseCard):
 
 
 class CaptionSearchCard(SearchCard):
-    """A picture, and the caption that a model ranks first among the picture's own captions and altered ones."""
+    """A search in which a model ranks the captions of a picture together with altered captions."""
 
     believed = "ranked above the true ones"
     opening = "One caption is true."
@@ -488,14 +488,14 @@ class CaptionSearchCard(SearchCard):
 
     @property
     def loser(self) -> Role:
-        """The role of the best altered caption; the filter's model may rank another caption first."""
+        """The role of the best altered caption. Its label depends on whether the filter's model ranks it first."""
         is_first = self.case.answer is not None and self.case.answer.number("top_altered") == 1
         role = ROLES[self.wrong_role]
         return replace(role, label="Ranked 1st") if is_first else super().loser
 
 
 class PictureSearchCard(SearchCard):
-    """A caption, its picture, and the mixed picture that a model ranks first."""
+    """A search in which a model ranks pictures for a caption, and some of the pictures are mixed."""
 
     believed = "ranked above the right one"
     winner = "the mixture"
@@ -510,7 +510,7 @@ class PictureSearchCard(SearchCard):
 
     @property
     def sides(self) -> list[CaseText]:
-        """The query and a description of the mixed picture."""
+        """The query, and a sentence that describes the mixed picture."""
         return [
             CaseText(ROLES["wanted"], self.case.true_text),
             CaseText(ROLES["mixture"], self._mixture),
@@ -518,7 +518,7 @@ class PictureSearchCard(SearchCard):
 
     @property
     def _mixture(self) -> str:
-        """The mixed picture, described in a sentence."""
+        """A sentence that describes the mixed picture."""
         edit = self._edit
         if edit is None:
             return "A mixture of other pictures." if self.case.wrong_image else "A mixture."
@@ -529,18 +529,18 @@ class PictureSearchCard(SearchCard):
 
     @property
     def _edit(self):
-        """The edit that made the mixed picture competing with the right one; None if there is no mixed picture."""
+        """The edit that created the mixed picture; None if there is no mixed picture."""
         return Picture.from_name(self.case.wrong_image).edit if self.case.wrong_image else None
 
     @property
     def is_own_mixture(self) -> bool:
-        """Return whether the competing mixed picture is a mixture of the right picture."""
+        """Return whether the competing mixed picture was made from the right picture."""
         names = (self.case.wrong_image, *self.case.images[:1])
         return self._edit is not None and len({Picture.from_name(name).path for name in names}) == 1
 
     @property
     def pictures(self) -> list[Shot]:
-        """The right picture, and the wrong picture with the best rank if there is one."""
+        """The right picture, followed by the highest-ranked wrong picture if there is one."""
         case = self.case
         detail = ""
         if case.answer is not None:
@@ -575,11 +575,11 @@ class PictureSearchCard(SearchCard):
 
     @property
     def front(self) -> list[Shot]:
-        """The picture on a small card: the wrong one if there is one, else the right one."""
+        """The picture on a small card: the highest-ranked wrong picture if there is one, else the right picture."""
         return self.pictures[-1:]
 
     def heading(self, subject: str, is_plural: bool, name: str) -> tuple[str, str]:
-        """Describe a search that a mixed picture wins, and how much of another picture is mixed into it."""
+        """Return a heading in two sentences: how the gallery was altered, and who loses the right picture."""
         edit, lose = self._edit, "lose" if is_plural else "loses"
         if self.case.wrong_image and edit is None:
             return "One picture is the right one.", f"{subject} {lose} it."
@@ -600,7 +600,7 @@ class PictureSearchCard(SearchCard):
 
 
 class PairCard(CaseCard):
-    """Two pictures, two captions and their four scores."""
+    """A case with two pictures, two captions, and a score for each of the four combinations."""
 
     believed = "not told apart"
     winner = "the mistake"
@@ -631,7 +631,7 @@ class PairCard(CaseCard):
         ]
 
     def matrix(self, model: str) -> Matrix | None:
-        """Return the 2 x 2 scores; the last column and the last row have the results of the comparisons."""
+        """Return the 2 x 2 scores. The last row and the last column say whether each comparison passed."""
         scores = [float(score) for score in self.answers[model].scores]
         if len(scores) != 4:
             return None
@@ -647,7 +647,7 @@ class PairCard(CaseCard):
 
 
 class TripletCard(CaseCard):
-    """Three texts and the cosines of their three pairs."""
+    """A case with three texts that are compared by the cosine of each pair."""
 
     winner = "the lookalike"
     opening = "Two of these say the same."
@@ -658,7 +658,7 @@ class TripletCard(CaseCard):
 
     @property
     def sides(self) -> list[CaseText]:
-        """The two texts that mean the same, and the lookalike."""
+        """The two texts that mean the same, followed by the lookalike."""
         text, same, wrong = self.case.texts[:3]
         loser = self.loser
         if loser.label == "Preferred":
@@ -670,7 +670,7 @@ class TripletCard(CaseCard):
         ]
 
     def matrix(self, model: str) -> Matrix | None:
-        """Return a model's cosine and the share of equal words for each pair of texts, with the comparisons."""
+        """Return a table with a row per pair of texts: the model's cosine, the share of equal words, the comparison."""
         answer = self.answers[model]
         cosines = answer.columns.get("text_scores")
         if not isinstance(cosines, Collection) or len(cosines) != 3:
@@ -684,18 +684,18 @@ class TripletCard(CaseCard):
 
 
 class RankingsCard(CaseCard):
-    """The pictures ranked first for each wording of a query."""
+    """A query that was searched for in several wordings, with the pictures ranked first for each wording."""
 
     shows_query = True
 
     @property
     def sides(self) -> list[CaseText]:
-        """The query and the wording that is compared with it."""
+        """The query, and the rewording that is compared with it."""
         return self._changed("wish", "wording", self.case.true_text, self.case.wrong_text)
 
     @property
     def texts(self) -> list[CaseText]:
-        """The query, and each other wording labeled with the number of first pictures that stay."""
+        """The query and all rewordings. Each rewording's label says how many of the query's first pictures it keeps."""
         texts = [CaseText(ROLES["wish"], self.case.texts[0])]
         for text, names in zip(self.case.texts[1:], self.top_lists[1:], strict=False):
             label = f"{self._shared(names)} of {len(names)} stay"
@@ -704,7 +704,7 @@ class RankingsCard(CaseCard):
 
     @property
     def top_lists(self) -> list[list[str]]:
-        """For each wording, the names of the pictures that rank first."""
+        """Names of the first-ranked pictures, one list for each wording."""
         top = self.case.answer.text("top") if self.case.answer else ""
         return json.loads(top) if top.startswith("[") else []
 
@@ -713,12 +713,12 @@ class RankingsCard(CaseCard):
 
     @property
     def stayed(self) -> tuple[int, int] | None:
-        """How many first pictures the most different wording keeps, and how many there are; None if unknown."""
+        """How many first pictures the most different rewording keeps, and how many there are; None if unknown."""
         first, *others = self.top_lists or [[]]
         return (min(map(self._shared, others)), len(first)) if others else None
 
     def strips(self, everything: bool = False) -> list[Strip]:
-        """Return the first pictures for the query and the wording that shares fewest of them, or for all wordings."""
+        """Return the first pictures for the query and for its most different rewording, or for all rewordings."""
         rankings = self.top_lists
         if len(rankings) < 2:
             return []
@@ -738,12 +738,12 @@ class RankingsCard(CaseCard):
 
     @property
     def verdict_text(self) -> str:
-        """How many of the first pictures stayed, in words."""
+        """A sentence fragment that says how many of the first pictures stayed."""
         shared = self.stayed
         return f"{shared[0]} of the first {shared[1]} stayed" if shared else "no answer"
 
     def heading(self, subject: str, is_plural: bool, name: str) -> tuple[str, str]:
-        """Return a sentence for people, and a sentence that counts the first pictures that stay."""
+        """Return a heading in two sentences: what was done, and how many of the first pictures stay."""
         shared = self.stayed
         count = "No picture stays."
         if shared:
@@ -753,7 +753,7 @@ class RankingsCard(CaseCard):
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """The columns next to the margin in a table of models, by heading."""
+        """Additional columns for the table of models: the overlap of the results at several depths."""
         return {
             "top 10": lambda answer: _share(answer.number("local_10")),
             "top 100": lambda answer: _share(answer.number("local_100")),
@@ -762,7 +762,7 @@ class RankingsCard(CaseCard):
 
 
 class SeriesCard(CaseCard):
-    """Pictures in order, and the place that a model chooses: where a video changes, or the best candidate."""
+    """A series of pictures in which a model chooses where a video changes, or the best picture."""
 
     believed = "missed"
     winner = "another place"
@@ -783,20 +783,20 @@ class SeriesCard(CaseCard):
 
     @property
     def sides(self) -> list[CaseText]:
-        """The two texts: before and after the change, or the query and its edit."""
+        """The two texts: the captions before and after the change in a video, or the query and its edit."""
         roles = ("before", "after") if self.is_video else ("query", "edit")
         return self._changed(*roles, self.case.true_text, self.case.wrong_text)
 
     @property
     def pictures(self) -> list[Shot]:
-        """The first and the last picture in the order."""
+        """The first and the last picture in the series."""
         labels = ("First", "Last") if self.is_video else ("Fits best", "Fits least")
         names = (self.case.images[0], self.case.images[-1])
         texts = (self.case.true_text, self.case.texts[-1])
         return [Shot(*values) for values in zip(names, texts, labels, strict=True)]
 
     def strips(self, everything: bool = False) -> list[Strip]:
-        """Return the pictures in order, with frames around the right ones and the model's choice."""
+        """Return the pictures in order, with frames around the right picture and around the model's choice."""
         images, answer = self.case.images, self.case.answer
         right_index, model_index = (
             -1 if answer is None or math.isnan(answer.number(name)) else int(answer.number(name))
@@ -821,7 +821,7 @@ class SeriesCard(CaseCard):
 
     @property
     def _ranks(self) -> list[str]:
-        """The model's rank for each candidate, from 1; candidates with equal scores share a rank, marked with =."""
+        """The model's rank for each candidate, from 1. Candidates with equal scores share a rank, marked with "="."""
         answer, count = self.case.answer, len(self.case.images)
         if answer is None or len(answer.scores) < count:
             return []
@@ -852,7 +852,7 @@ class SeriesCard(CaseCard):
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """The columns next to the margin in a table of models, by heading."""
+        """Additional columns for the table of models: seconds off for a video, else the agreement with people."""
         if self.is_video:
             return {"seconds off": lambda answer: _rounded(answer.number("seconds_off"), 2)}
         return {"agreement": lambda answer: _rounded(answer.number("agreement"), 3)}
@@ -872,17 +872,17 @@ CARDS: Mapping[CardBody, type[CaseCard]] = {
 
 
 def card_type(kind: KindPresentation) -> type[CaseCard]:
-    """Return the card class for a kind of cases; the words that describe a kind are class attributes."""
+    """Return the card class for a kind of cases. Class attributes contain the words that describe the kind."""
     return CARDS[kind.body]
 
 
 def wrong_captions(kind: KindPresentation) -> str:
-    """Return what fools models in a kind of cases, as a plural; "lies" is only for Home, the quiz and slides."""
+    """Return what fools models in a kind of cases, in the plural. Only Home, the quiz and slides use "lies"."""
     return "wrong captions" if kind.lies == "lies" else kind.lies
 
 
 def preferred(kind: KindPresentation) -> str:
-    """Return what happened to wrong captions that fooled a model; "believed" is only for Home, quiz and slides."""
+    """Return the participle for wrong captions that fool a model. Only Home, the quiz and slides use "believed"."""
     happened = card_type(kind).believed
     return "preferred" if happened == "believed" else happened
 
@@ -890,23 +890,23 @@ def preferred(kind: KindPresentation) -> str:
 def case_card(
     case: WallCard, kind: KindPresentation, answers: Mapping[str, AnswerRow] | None = None
 ) -> CaseCard:
-    """Create the card that describes a case, with the class for the body of its kind.
+    """Create the card for a case, using the class for the case's kind.
 
     Args:
-        case: The case, with the answer of the filter's model.
+        case: The case, with the answer by the filter's model.
         answers: Answers by model, for tables of scores.
     """
     return card_type(kind)(case, kind, answers or {})
 
 
 def verdict_word(verdict: ModelVerdict) -> str:
-    """Return a verdict in words; without scores, "tied" means that the answer changes with the caption order."""
+    """Return a verdict in words. Without scores, a tie means that the answer changes with the caption order."""
     is_change = verdict.verdict == "tied" and not verdict.is_scored
     return CHANGES if is_change else VERDICT_WORDS[verdict.verdict]
 
 
 def outcome(kind: KindPresentation, margin: float, is_scored: bool = True) -> tuple[str, str]:
-    """Return the style and the words for a model's answer.
+    """Return the style and the words that describe a model's answer.
 
     A rewording either moves the score or not; a wrong caption either fools the model or not.
     """
@@ -917,7 +917,7 @@ def outcome(kind: KindPresentation, margin: float, is_scored: bool = True) -> tu
 
 
 def bars(card: CaseCard, renamed: Mapping[str, str] = NOT_RENAMED) -> Bars:
-    """Return one bar per model: how far the wrong or the true caption wins, with the verdict in a word.
+    """Return a bar for each model that shows how far the wrong or the true caption wins, with the verdict in words.
 
     Answers that are only right or wrong have no bar.
     """
@@ -948,7 +948,8 @@ def bars(card: CaseCard, renamed: Mapping[str, str] = NOT_RENAMED) -> Bars:
 def bar_lengths(
     verdicts: Iterable[ModelVerdict], kind: KindPresentation
 ) -> tuple[dict[str, float], Literal["share", "spread", "side"]]:
-    """Return bar lengths that can be compared between models, below 0 if the wrong caption wins, and their unit.
+    """Return bar lengths that are comparable between models, and their unit. A length is negative if the wrong caption
+    wins.
 
     Different models have scores on different scales, so margins are divided by each model's own spread. Shares need no
     spread. If the spread of a model is unknown, all bars have the same length and only show which side wins.
@@ -980,10 +981,11 @@ def _bar(
 
 
 def ranked_shot(position: int, name: str, right: str, query: Set[str]) -> Shot:
-    """Describe a picture in a ranking, with its rank.
+    """Describe a picture in a ranked list, with its rank as the label.
 
     Args:
-        query: Pictures that the first wording ranks first; other pictures are marked as new.
+        query: The top pictures for the first wording. Pictures that are not among them are marked
+            as new.
     """
     if name == right:
         return Shot(name, f"Rank {position}, the query's own picture", style="right")
@@ -992,7 +994,7 @@ def ranked_shot(position: int, name: str, right: str, query: Set[str]) -> Shot:
 
 
 def shown_positions(count: int, needed: set[int]) -> list[int]:
-    """Select up to MOST_IN_SERIES of `count` positions, including the needed ones; the others are evenly spread.
+    """Select at most MOST_IN_SERIES of `count` positions: the needed ones, and others that are evenly spread.
 
     >>> shown_positions(4, set()), shown_positions(100, {30, 31})
     ([0, 1, 2, 3], [0, 14, 28, 30, 31, 42, 57, 71, 85, 99])
@@ -1005,7 +1007,7 @@ def shown_positions(count: int, needed: set[int]) -> list[int]:
 
 
 def rank(answer: AnswerRow, column: str) -> str:
-    """Return a rank as text. Approximate searches (before version 0.3.0) may only know "more than" a number."""
+    """Format a rank as text. Approximate searches (before version 0.3.0) may only know "more than" a number."""
     value, looked_up = answer.number(column), answer.number("looked_up")
     if not math.isnan(value):
         return f"{int(value):,}"
@@ -1032,7 +1034,7 @@ def _cell(score: float, style: str = "") -> Run:
 
 
 def _held(gap: float) -> Run:
-    """Return a cell that says whether the right pair scores higher."""
+    """Return the table cell for a comparison that passes if the gap is above 0."""
     if gap > 0:
         return "✓ passed", "held"
     return ("✗ failed", "fooled") if gap < 0 else ("= tied", "tied")

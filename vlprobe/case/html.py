@@ -1,4 +1,4 @@
-"""A case as HTML: texts with marked words, strips, bars, tables of scores, and the pictures in a report."""
+"""Render a case as HTML: texts with marked words, rows of pictures, bars and tables of scores."""
 
 import base64
 import io
@@ -41,12 +41,12 @@ CLASSES = {"true": "vp-t", "lie": "vp-l", "changed": "vp-changed"}  # CSS classe
 
 
 def words(runs: Iterable[Run]) -> htpy.Node:
-    """Render a line of text with its marked words."""
+    """Render a line of runs as HTML, with marked words in color."""
     return [htpy.span(f".{CLASSES[style]}")[text] if style else text for text, style in runs]
 
 
 def captions(texts: Sequence[CaseText], longest: int = 0) -> htpy.Node:
-    """Render the texts of a case, each with its role, cut to `longest` characters; 0 does not cut."""
+    """Render the texts of a case with their roles, cut to `longest` characters, or uncut if that is 0."""
     lines = [
         htpy.p[
             htpy.span(f".vp-role.vp-role-{text.role.style}")[
@@ -85,7 +85,7 @@ def strips(rows: Sequence[Strip], source: Source) -> htpy.Node:
 def first_lists(
     lists: FirstLists, picture_of: Mapping[str, str], source: Source, names: Sequence[str]
 ) -> htpy.Node:
-    """Render a caption and the first pictures that two models retrieve for it, before and after fine-tuning.
+    """Render a caption and the first pictures that each of two models retrieves for it, before and after fine-tuning.
 
     Args:
         picture_of: Names of the pictures by item.
@@ -108,7 +108,7 @@ def first_lists(
 
 
 def bars(card: CaseCard, looks: Looks, renamed: Mapping[str, str] = NOT_RENAMED) -> htpy.Element:
-    """Render one line per model: its mark and name, how far the wrong or the true caption wins, and the verdict."""
+    """Render one line per model: its symbol and name, a bar for how far one caption wins, and the verdict."""
     drawn = model_bars(card, renamed)
     return htpy.div(".vp-bars")[
         drawn.title
@@ -137,7 +137,7 @@ def _bar(line: ModelBar, looks: Looks, drawn: Bars) -> htpy.Element:
 
 
 def verdict(kind: KindPresentation, margin: float, is_scored: bool = True) -> htpy.Element:
-    """Render the headline of a card: the answer in words, and its margin if it has one."""
+    """Render a model's answer as the headline of a card: the verdict, and the margin if there is one."""
     icon, style, word = _outcome(kind, margin, is_scored)
     size = f"by {abs(margin):.3f}" if is_scored and margin and not math.isnan(margin) else ""
     return htpy.p(f".vp-verdict.vp-{style}")[
@@ -146,7 +146,7 @@ def verdict(kind: KindPresentation, margin: float, is_scored: bool = True) -> ht
 
 
 def _outcome(kind: KindPresentation, margin: float, is_scored: bool) -> tuple[str, str, str]:
-    """Return the icon, the color class and the words for an outcome."""
+    """Return the icon, the color class and the words for a model's answer."""
     style, word = outcome(kind, margin, is_scored)
     return "↕" if word == "moved" else ICONS[style], OUTCOMES[style], word
 
@@ -158,8 +158,8 @@ def numbers(
     names: Mapping[str, str] = NOT_RENAMED,
     beside: bool = False,
 ) -> htpy.Node:
-    """Render the comparisons of the first model, and one line per model with its numbers and the margin or, for answers
-    without scores, the choice. With `beside`, also render the difference between the first two margins.
+    """Render the first model's comparisons, and one line per model with its numbers and its margin (or its choice, if
+    it has no scores). If `beside` is true, also render the difference between the first two margins.
     """
     kind, answers = card.kind, [card.answers[model] for model in models]
     has_scores = any(answer.is_scored for answer in answers)
@@ -213,7 +213,7 @@ def _matrix(matrix: Matrix) -> htpy.Element:
 
 
 def _margin_cell(kind: KindPresentation, answer: AnswerRow) -> htpy.Element:
-    """Render an icon with the margin or, without scores, the choice; movements are shown without a sign."""
+    """Render a table cell with an icon and the margin or, without scores, the choice. Movements have no sign."""
     margin = answer.margin
     icon, style, word = _outcome(kind, margin, answer.is_scored)
     text = "" if answer.is_scored else word
@@ -224,7 +224,7 @@ def _margin_cell(kind: KindPresentation, answer: AnswerRow) -> htpy.Element:
 
 
 def missing(name: str) -> str:
-    """Return the text that takes the place of a picture that cannot be shown."""
+    """Return the text to show instead of a picture that cannot be shown."""
     file = Picture.from_name(name).path.name
     return file if bundled.is_absent(name) else f"The picture {file} is missing or damaged."
 
@@ -235,7 +235,7 @@ def shots(
     """Render the pictures of a case side by side, each with its label and credit.
 
     Args:
-        absence: Function that returns the text that replaces a picture without an address.
+        absence: Function that returns the text to show instead of a picture that has no address.
     """
     if not card.has_large_pictures or not card.pictures:
         return None
@@ -255,7 +255,7 @@ def shots(
 
 
 def properties(card: CaseCard, origin: Mapping[str, str] | None = None) -> str:
-    """Render the properties of a case other than its texts; `origin` has additional properties by name."""
+    """Render the properties of a case, except its texts. `origin` has additional properties by name."""
     return facts({**card.facts, **(origin or {})})
 
 
@@ -268,7 +268,7 @@ def chips(tags: Sequence[str], note: str) -> htpy.Node:
 
 
 def command(run_key: str, card: CaseCard) -> str:
-    """Return the shell command that finds the case in a terminal."""
+    """Return a shell command that lists the case in a terminal."""
     case_ = card.case
     arguments = ["vlprobe", "failures", run_key[:8], "--kind", case_.kind, "--rule", case_.rule]
     text = case_.texts[min(1, len(case_.texts) - 1)]
@@ -288,7 +288,7 @@ def data_address(name: str, side: int) -> str:
 
 
 def place_text(position: int, total: int, is_picture: bool) -> str:
-    """Describe the position of a case among the cards on Explore.
+    """Describe the position of a case in the list on the Explore page.
 
     >>> place_text(2, 282, True), place_text(0, 282, True)
     ('Picture 2 of 282', 'Not among the cases that pass the filters')
@@ -309,7 +309,7 @@ def more_label(count: int, lies: str) -> str:
 
 
 def others_text(n_shown: int, n_others: int) -> str:
-    """Describe how many other cases of a pattern the thumbnails show.
+    """Describe how many of a pattern's other cases are shown as thumbnails.
 
     >>> others_text(3, 3), others_text(1, 1), others_text(4, 55)
     ('the other three', 'the other one', 'four of 55 others')

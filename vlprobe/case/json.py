@@ -1,4 +1,4 @@
-"""A case as values for the web components: the card on the wall of Explore, and the card on Compare."""
+"""Convert a case to JSON values for the web components that draw cards on the Explore and Compare pages."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -40,7 +40,7 @@ def wall_card(
     renamed: Mapping[str, str] = NOT_RENAMED,
     badge: bool = True,
 ) -> Values:
-    """Return a card as the values that the component `wall` draws."""
+    """Return a card as input for the component `wall`."""
     kind, verdicts = card.kind, card.judges
     shows_squares = not kind.is_movement and len(verdicts) <= MOST_SQUARES
     count, word = "" if kind.is_movement else card.count_text, "fooled"
@@ -70,7 +70,7 @@ def wall_card(
 
 
 def _sheet(card: CaseCard) -> list[list[Run]]:
-    """Return the text that takes the place of pictures if the case has none."""
+    """Return the lines of text that replace the picture on a card without pictures."""
     case = card.case
     if case.images:
         return []
@@ -83,7 +83,7 @@ def _sheet(card: CaseCard) -> list[list[Run]]:
 
 
 def _lines(card: CaseCard) -> list[list[Run]]:
-    """Return the text below the picture: the query, the exchanged words, or the wrong caption."""
+    """Return the lines of text below the picture on a card: the query, the replaced words, or the wrong caption."""
     case = card.case
     if card.shows_query:
         return [[(shorten(case.true_text), "")]] if case.images else []
@@ -93,7 +93,7 @@ def _lines(card: CaseCard) -> list[list[Run]]:
 
 
 def tooltip(verdicts: Sequence[ModelVerdict], renamed: Mapping[str, str] = NOT_RENAMED) -> str:
-    """List the names of the models by verdict, those that are fooled first."""
+    """List the names of the models for each verdict, starting with the fooled models."""
     lines = []
     for word in (*VERDICT_WORDS.values(), CHANGES):
         names = [
@@ -107,7 +107,7 @@ def tooltip(verdicts: Sequence[ModelVerdict], renamed: Mapping[str, str] = NOT_R
 
 
 def legend(cards: Sequence[CaseCard]) -> list[Run]:
-    """Return the legend for the squares on cards, with the verdicts that occur on them."""
+    """Return the legend for the colored squares on cards. Only verdicts that occur on the cards are included."""
     n_models = len(cards[0].judges) if cards else 0
     if not 1 < n_models <= MOST_SQUARES or cards[0].kind.is_movement:
         return []
@@ -129,7 +129,7 @@ def facing_card(
     source: Source,
     badge: bool = True,
 ) -> Values:
-    """Return a card for Compare: the wall's card with a small box per model in place of the squares.
+    """Return a card for the Compare page: a `wall_card` with one box per model instead of colored squares.
 
     Args:
         card: The case, with the answers of the compared models if its kind is a search.
@@ -151,7 +151,7 @@ def facing_card(
 
 
 def box(card: CaseCard, verdict: ModelVerdict, name: str, looks: Looks, source: Source) -> Values:
-    """Return a model's box on a card: its mark, its verdict and, in a search, what it ranked first."""
+    """Return one model's box on a card: its symbol, its verdict and, for a search, its first-ranked candidate."""
     kind, winner = card.kind, card.winner_of(card.answers.get(verdict.model))
     is_change = verdict.verdict == "tied" and not verdict.is_scored
     state = f"is {CHANGES}" if is_change else STATES[verdict.verdict]
@@ -173,7 +173,7 @@ def box(card: CaseCard, verdict: ModelVerdict, name: str, looks: Looks, source: 
 
 
 def facing_pictures(card: CaseCard) -> list[str]:
-    """Return the names of all pictures on a card for Compare, including those that models rank first."""
+    """Return the names of all pictures on a card for the Compare page, including the ones that models rank first."""
     winners = map(card.winner_of, card.answers.values())
     return [
         *(shot.name for shot in card.front),
@@ -182,6 +182,6 @@ def facing_pictures(card: CaseCard) -> list[str]:
 
 
 def picture_names(card: CaseCard) -> list[str]:
-    """Return the names of all pictures of a case, including those in the drawer."""
+    """Return the names of all pictures in a case, including the ones in the drawer."""
     shots = [*card.pictures, *(shot for strip in card.strips() for shot in strip.pictures)]
     return [shot.name for shot in shots]

@@ -1,1 +1,1 @@
-"""Render tables as HTML, figures and files. Nothing in this package imports Streamlit."""
+"""Convert results to HTML, figures and files. Nothing in this package imports Streamlit."""

@@ -1,4 +1,4 @@
-"""Picture credits and sources of published answers. No other module writes them.
+"""Credits for pictures, and sources of published answers. No other module writes credits.
 
 If a picture of a bundled question set is not bundled itself, the credit line says so and links to its public page.
 """
@@ -20,12 +20,12 @@ SECURE = "https://"  # other addresses are shown as plain text
 
 
 def photo_values(credit: Credit) -> dict[str, str]:
-    """Return the label and page of a photograph, and the name and URL of its license."""
+    """Return the label and web page of a photograph, and the name and URL of its license."""
     return _values("Photo", credit.page, credit.license, credit.license_url)
 
 
 def credit_values(name: str) -> dict[str, str] | None:
-    """Return the credit below a picture: a label with its page, and a license with its URL.
+    """Return the credit to show below a picture: a label with a web page, and a license with a URL.
 
     Return None if nothing is known about the picture.
     """
@@ -39,7 +39,7 @@ def _values(label: str, page: str, license_: str = "", license_url: str = "") ->
 
 
 def credit_line(name: str) -> htpy.Element | None:
-    """Return the credit of a picture as a line of HTML, or None if nothing is known about the picture."""
+    """Return the credit for a picture as one line of HTML, or None if nothing is known about the picture."""
     values = credit_values(name)
     if values is None:
         return None
@@ -51,13 +51,13 @@ def credit_line(name: str) -> htpy.Element | None:
 
 
 def distinct_credits(names: Iterable[str]) -> list[Credit]:
-    """Return the distinct credits for some pictures and the pictures mixed into them, in the order of the pictures."""
+    """Return the credits for the given pictures and for pictures mixed into them, without repeats, in order."""
     credits = chain.from_iterable(map(picture_credits, names))
     return list(dict.fromkeys(credit for credit in credits if credit))
 
 
 def credits_line(names: Iterable[str]) -> htpy.Element | None:
-    """Return the credits for pictures that are shown together as one line of HTML, or None if there are none.
+    """Return the credits for several pictures as one line of HTML, or None if there are none.
 
     Args:
         names: Stored names of the pictures, in display order.
@@ -74,7 +74,7 @@ def credits_line(names: Iterable[str]) -> htpy.Element | None:
 def published_line(
     runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED
 ) -> htpy.Element | None:
-    """Return the sources of answers that others published as a line of HTML, or None if all were computed here."""
+    """Return the sources of answers published by others as HTML, or None if vlprobe computed all answers."""
     sources = _sources(runs)
     if not sources:
         return None
@@ -87,7 +87,7 @@ def published_line(
 
 
 def published_text(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED) -> str:
-    """Return the sources of answers that others published as plain text with URLs, or "" if all were computed here."""
+    """Return the sources of answers published by others as plain text, or "" if vlprobe computed all answers."""
     parts = [
         f"{', '.join(model_name(model, renamed) for model in models)}: {authors}, {source}"
         for (authors, source), models in _sources(runs).items()
@@ -96,7 +96,7 @@ def published_text(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENA
 
 
 def _sources(runs: Sequence[RunRow]) -> dict[tuple[str, str], list[str]]:
-    """Group the models with published answers by the authors and the URL of the answers."""
+    """Group the models whose answers were published by others, by the authors and the URL."""
     sources: dict[tuple[str, str], list[str]] = {}
     for run in runs:
         if run.publication:

@@ -1,4 +1,4 @@
-"""The words exchanged between two captions, written as a sentence for a person who sees the picture."""
+"""Describe the words that were exchanged between two captions, in sentences for a person who sees the picture."""
 
 import re
 from typing import NamedTuple
@@ -31,7 +31,7 @@ PLACES = {  # relation to its form in "one thing is ... another"
 
 
 class Exchange(NamedTuple):
-    """A true sentence about the picture, and the false statement: a verb and its words."""
+    """A true sentence about the picture, and a false statement, which consists of a verb and the wrong words."""
 
     truth: str
     verb: str
@@ -39,10 +39,11 @@ class Exchange(NamedTuple):
 
 
 def exchange(source: str, target: str, subtype: str, true_text: str) -> Exchange | None:
-    """Describe the words that were exchanged between a true and a wrong caption, or return None.
+    """Describe the words that were exchanged between a true and a wrong caption. Return None if they cannot be
+    described.
 
-    The words must both be numbers, colors, places or things. If the type of edit is not made for one of these
-    categories, the words themselves must be known to belong to it.
+    Both words must be numbers, colors, places or things. If the type of edit does not imply the category, the words
+    must be known to belong to it.
     """
     if not source or not target or "," in source + target or subtype in LIES:
         return None
@@ -65,7 +66,7 @@ def exchange(source: str, target: str, subtype: str, true_text: str) -> Exchange
 
 
 def number_word(text: str, counts_articles: bool = True) -> str:
-    """Return the number that a text stands for as a word or digits, or "" if the text is not a number.
+    """Return a number as a lowercase word or in digits, or "" if the text is not a number.
 
     >>> number_word("four"), number_word("A"), number_word("12"), number_word("several"), number_word("a", False)
     ('four', 'one', '12', '', '')
@@ -90,7 +91,8 @@ def is_thing(words: str, article: str) -> bool:
 
 
 def article_before(word: str, caption: str) -> str:
-    """Return "a" if an indefinite word comes shortly before a noun, "the" for a definite one, or "" for neither.
+    """Return the article for a noun in a caption: "a" if it follows an indefinite word, "the" if it follows a definite
+    one, else "".
 
     >>> article_before("bird", "A gray bird is shown."), article_before("trains", "three yellow trains")
     ('a', '')
@@ -107,7 +109,7 @@ def article_before(word: str, caption: str) -> str:
 
 
 def with_article(article: str, noun: str) -> str:
-    """Return a noun with its article. A countable noun without an article gets "a", and a number or a plural gets none.
+    """Add an article to a noun. A countable noun without an article gets "a"; numbers, plurals and mass nouns get none.
 
     >>> with_article("a", "owl"), with_article("the", "dog"), with_article("", "dogs"), with_article("", "man")
     ('an owl', 'the dog', 'dogs', 'a man')

@@ -1,7 +1,7 @@
-"""Findings in words: which model is better in a comparison, a ranking or a trade-off.
+"""Findings in words: which model is better in a comparison, in a ranking or in a trade-off.
 
-No other module calls a model better, and this one never claims more than `views.paired_tests` proves. A model is
-called better only if the difference is clear after the correction for all tests and the model is above guessing. A
+No other module states that a model is better, and this one never claims more than `views.paired_tests` proves. A model
+is called better only if the difference is clear after the correction for all tests and the model is above guessing. A
 control, or a model that failed its checks, is never called better. All other results are tied or unknown.
 """
 
@@ -40,7 +40,7 @@ MOVEMENT_UNITS = {"cosine": " (cosine)", "spread": " of its own spread", "rate":
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The finding of a comparison as a heading and a detail, with the test that proves it."""
+    """The finding from a comparison: a heading, a detail, and the test that proves the heading."""
 
     heading: str
     detail: str
@@ -49,7 +49,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The finding of a trade-off as a heading and a detail, with the best model."""
+    """The finding from a trade-off: a heading, a detail, and the best model."""
 
     heading: str
     detail: str
@@ -59,18 +59,18 @@ class Finding:
 def verdict(
     tests: PairedTests, kind: KindPresentation, renamed: Mapping[str, str] | None = None
 ) -> Verdict:
-    """Return the finding of a comparison between two or more models, of which the first is the baseline."""
+    """Return the finding from a comparison between two or more models. The first model is the baseline."""
     return _Comparison(tests, kind, renamed or {}).verdict()
 
 
 def power_of_ties(tests: PairedTests) -> str:
-    """Describe the difference that the tests of tied models would have detected, or return "" without ties."""
+    """Describe the differences that the tests between tied models could have detected, or return "" without ties."""
     tied = [row.detectable for row in tests.rows if row.verdict == "tied" and not row.subtype]
     return power(tied, tests.unit)
 
 
 class _Comparison:
-    """Writes the sentences about one comparison."""
+    """Writes sentences about one comparison between models."""
 
     def __init__(
         self, tests: PairedTests, kind: KindPresentation, renamed: Mapping[str, str]
@@ -96,24 +96,24 @@ class _Comparison:
         return Verdict(heading, self.detail(heading, winners), row)
 
     def name(self, model: ModelShare) -> str:
-        """Return the name of a model, followed by the reason if the model cannot be called better."""
+        """Return the name of a model, with the reason why it cannot be called better if there is one."""
         unfit = ", which failed its checks" if model.is_unfit else ""
         return self.names[model.model] + (", a control" if model.is_control else unfit)
 
     def named(self, models: Iterable[ModelShare]) -> str:
-        """Return the names of models as a list in a sentence."""
+        """List the names of models in the form used in a sentence."""
         return listed([self.names[each.model] for each in models])
 
     def row(self, rival: ModelShare, subtype: str = "") -> PairedTest:
-        """Return the paired test of a rival against the baseline."""
+        """Return the paired test that compares a rival with the baseline."""
         return self.tests.row(rival.model, subtype)
 
     def having(self, *verdicts: str) -> list[ModelShare]:
-        """Return the rivals whose test on all cases has one of the given verdicts."""
+        """Return the rivals for which the test on all cases has one of the given verdicts."""
         return [rival for rival in self.rivals if self.row(rival).verdict in verdicts]
 
     def unknown(self, rows: Sequence[PairedTest]) -> Verdict:
-        """Return the finding for a comparison without enough data on any rival."""
+        """Return the finding for a comparison in which no rival has enough data."""
         names = self.named(self.everyone)
         if not (n_lies := max(row.n_lies for row in rows)):
             heading = f"{names} cannot be compared."
@@ -127,7 +127,7 @@ class _Comparison:
         )
 
     def nobody_fit(self) -> str:
-        """Describe a comparison that has only controls and models that failed their checks."""
+        """Describe a comparison in which all models are controls or failed their checks."""
         everyone = "Both" if self.is_pair else "All"
         if all(each.is_control for each in self.everyone):
             return f"{everyone} are controls, which should fail."
@@ -152,7 +152,7 @@ class _Comparison:
         return f"{subject} {'can' if is_all else 'cannot'} tell: {compared}."
 
     def heading(self) -> tuple[str, list[ModelShare], PairedTest]:
-        """Return the heading, the models that the heading calls better, and the row that proves it."""
+        """Return the heading, the models that it calls better, and the test that proves it."""
         base, fit_rivals = self.base, [rival for rival in self.rivals if rival.is_fit]
         if fewer := [rival for rival in self.having("fewer") if rival.may_win]:
             return self.better(fewer, [base])
@@ -195,7 +195,7 @@ class _Comparison:
     def better(
         self, winners: list[ModelShare], losers: list[ModelShare]
     ) -> tuple[str, list[ModelShare], PairedTest]:
-        """Return the heading that all winners are better than all losers, the winners, and the row that proves it."""
+        """Return a heading that all winners are better than all losers, the winners, and the test that proves it."""
         pairs = [(winner, loser) for winner in winners for loser in losers]
         subtypes = common([self.better_at(*pair) for pair in pairs])
         subject = {1: "It", 2: "Both"}.get(len(winners), "All")
@@ -207,32 +207,32 @@ class _Comparison:
         return joined(less, self.skills(skills)), winners, self.proof(pairs)
 
     def no_better(self, models: Sequence[ModelShare], other: ModelShare) -> str:
-        """State that no model is clearly better than a control or a model that failed its checks."""
+        """State that models are not clearly better than a control or than a model that failed its checks."""
         do = "does" if len(models) == 1 else "do"
         return f"{self.named(models)} {do} no better than {self.name(other)}."
 
     def furthest(self, rows: Iterable[PairedTest]) -> PairedTest:
-        """Return the row with the largest difference."""
+        """Return the test with the largest difference."""
         return max(rows, key=lambda row: abs(row.difference))
 
     def proof(self, pairs: Sequence[tuple[ModelShare, ModelShare]]) -> PairedTest:
-        """Return the row with the largest difference among the rows that prove the heading.
+        """Return the test with the largest difference among the tests that prove the heading.
 
-        The first model of each pair is better than the second. The rows are those of the kinds of edit in the heading,
-        or those of all cases.
+        The first model of each pair is better than the second. The tests are on the kinds of edit that the heading
+        names, or on all cases.
         """
         subtypes = common([self.better_at(*pair) for pair in pairs]) or [""]
         rivals = [loser if winner is self.base else winner for winner, loser in pairs]
         return self.furthest(self.row(rival, subtype) for rival in rivals for subtype in subtypes)
 
     def less(self, models: Sequence[ModelShare], how: str = "less") -> str:
-        """State that models are fooled less (or more) often, or that their scores move less."""
+        """State that models are fooled less (or more) often, or for kinds of movement, that their scores move less."""
         if self.moves:
             return f"{'moves' if len(models) == 1 else 'move'} {how}"
         return f"{_be(models)} fooled {how} often"
 
     def better_at(self, winner: ModelShare, loser: ModelShare) -> list[str]:
-        """Return the subtypes at which the winner is clearly better than the loser. One of the two is the baseline."""
+        """Return the types of edit on which the winner is clearly better. One of the two is the baseline."""
         is_base = winner is self.base
         rows = [self.row(loser if is_base else winner, subtype) for subtype in self.subtypes]
         return [
@@ -244,7 +244,7 @@ class _Comparison:
         ]
 
     def skills(self, by_subject: Mapping[str, Sequence[str]]) -> str:
-        """Return a sentence with the types of edit that each subject is better at, or "" if there are none."""
+        """Return a sentence with the types of edit that each subject is better at; "" if there are none."""
         clauses = [
             f"{subject} {self.clause(subtypes, subject not in ('Both', 'All'))}"
             for subject, subtypes in by_subject.items()
@@ -253,7 +253,7 @@ class _Comparison:
         return f"{', '.join(clauses)}." if clauses else ""
 
     def clause(self, subtypes: Sequence[str], is_one: bool) -> str:
-        """Return the predicate for one or more models that are better at the given types of edit."""
+        """Return the part of a sentence that says on which types of edit one or more models are better."""
         if len(subtypes) > MOST_SKILLS:
             of_all = "all" if len(subtypes) == len(self.subtypes) else f"{len(subtypes)} of"
             do = "does" if is_one else "do"
@@ -283,7 +283,7 @@ class _Comparison:
         return f"{', '.join(figures)}."
 
     def detail(self, heading: str, winners: Sequence[ModelShare]) -> str:
-        """Return the text below the heading: shares, ties by type of edit, omitted rivals, and failed checks."""
+        """Return the text below the heading: shares, ties by type of edit, other rivals, and failed checks."""
         lines = [self.shares(winners)]
         if len(winners) == 1:
             losers = self.having("more") if winners[0] is self.base else [self.base]
@@ -304,7 +304,7 @@ class _Comparison:
         return f"On {nouns(tied) if len(tied) <= MOST_SKILLS else on} the two are tied."
 
     def others(self, rivals: Sequence[ModelShare], heading: str) -> list[str]:
-        """Describe the rivals that the heading omits. Rivals with equal results share a sentence."""
+        """Describe the rivals that the heading does not name. Rivals with equal results share a sentence."""
         groups: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[ModelShare]] = {}
         for rival in rivals:
             better, worse = self.better_at(rival, self.base), self.better_at(self.base, rival)
@@ -323,7 +323,7 @@ class _Comparison:
         better: Sequence[str],
         worse: Sequence[str],
     ) -> str:
-        """Return one sentence about rivals that have the same result against the baseline."""
+        """Return a sentence about rivals that have the same result when compared with the baseline."""
         names, is_one, be = self.named(rivals), len(rivals) == 1, _be(rivals)
         if verdict == "unknown":
             return f"There is too little data on {names}."
@@ -346,7 +346,7 @@ class _Comparison:
         return f"{names} {result}{f', on {costs} above all' if worse else ''}."
 
     def notes(self, with_controls: bool = True) -> list[str]:
-        """Name the models that only guess (if others do not), the models that failed their checks, and the controls."""
+        """Name the models that only guess (if others do not), that failed their checks, or that are controls."""
         lines = []
         guessing = [each for each in self.fit if each.standing in ("guessing", "below")]
         if 0 < len(guessing) < len(self.fit):
@@ -369,7 +369,7 @@ def _be(models: Sequence[ModelShare]) -> str:
 
 
 def ties(tests: PairedTests, names: Mapping[str, str]) -> str:
-    """Count the ties of each model, which count as fooled, or return "" if there are none."""
+    """Return a sentence with the number of ties for each model, or "" if there are none. Ties count as fooled."""
     tied = [f"{names[each.model]} {each.n_tied:,}" for each in tests.contestants if each.n_tied]
     return f"Ties, which count as fooled: {', '.join(tied)}." if tied else ""
 
@@ -378,7 +378,7 @@ def ties(tests: PairedTests, names: Mapping[str, str]) -> str:
 
 
 def ranking(tests: PairedTests, names: Mapping[str, str]) -> str:
-    """Name the best and the worst of all models if the differences are clear.
+    """Name the best and the worst model in a sentence if the differences are clear.
 
     Args:
         tests: Tests of every pair of the models that passed their checks.
@@ -414,7 +414,7 @@ def ranking(tests: PairedTests, names: Mapping[str, str]) -> str:
 
 
 def _rest_of_ranking(tests: PairedTests, remaining: Sequence[str]) -> str:
-    """Describe the models that are neither the best nor the worst."""
+    """Describe the models between the best and the worst."""
     best, worst, count = tests.best, tests.worst, count_word(len(remaining))
     if len(remaining) < 2:
         return ""
@@ -434,7 +434,7 @@ def _rest_of_ranking(tests: PairedTests, remaining: Sequence[str]) -> str:
 
 
 def unbeaten(tests: PairedTests, names: Mapping[str, str]) -> str:
-    """Name the models that no other model clearly beats, as a speaker's note.
+    """Name the models that no other model clearly beats, for the speaker notes.
 
     Return "" if there are fewer than three models or one of them is the best.
     """
@@ -444,7 +444,7 @@ def unbeaten(tests: PairedTests, names: Mapping[str, str]) -> str:
 
 
 def frequency_sentence(count: int, total: int, lies: str, happened: str) -> str:
-    """Return a heading that states how often something happened.
+    """Return a heading that says how often wrong captions fool a model.
 
     >>> frequency_sentence(126, 1000, "lies", "believed"), frequency_sentence(61, 100, "decoys", "preferred")
     ('One lie in eight is believed.', '61 % of the decoys are preferred.')
@@ -464,17 +464,18 @@ def frequency_sentence(count: int, total: int, lies: str, happened: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The leaders on both sides of a trade-off, and the results of all models.
+    """The best models on both sides of a trade-off, and the results for all models.
 
     Attributes:
-        points: Results of every model. Unknown values are NaN.
-        lowest: The leader at the metric that should be low.
-        highest: The leader at the metric that should be high.
+        points: Results for all models. Unknown values are NaN.
+        lowest: The leader on the metric that should be low.
+        highest: The leader on the metric that should be high.
         fit: Models that are not controls and failed no check.
         names: Display name of each model.
         units: Units of the low metric and of the high metric.
         labels: Names of the two metrics in a sentence.
-        shifted_by: The change that moves a score although the score should stay the same.
+        shifted_by: Name of the change under which scores should stay the same, for use in a
+            sentence.
     """
 
     points: Sequence[PointRow]
@@ -488,7 +489,7 @@ class Sides:
 
 
 def trade_off(sides: Sides) -> Finding:
-    """Return the first finding that applies to a trade-off."""
+    """Return the finding from a trade-off."""
     known = [point for point in sides.points if not math.isnan(point.x + point.y)]
     fit, models = [point for point in known if point.model in sides.fit], sides.highest.models
     down, up = sides.labels
@@ -564,7 +565,7 @@ def _trade_off_heading(sides: Sides, is_pair: bool) -> str:
 
 
 def _values(sides: Sides, points: Sequence[PointRow]) -> str:
-    """Describe the values of some models on both sides of the trade-off."""
+    """State the values of some models on both sides of the trade-off."""
     x_unit, y_unit = sides.units
     of_spread = " of its own spread" if x_unit == "spread" else ""
     sentences = []
@@ -584,8 +585,8 @@ def _values(sides: Sides, points: Sequence[PointRow]) -> str:
 def order_sentences(
     estimates: pd.DataFrame, names: dict[str, str], models: Sequence[str] = ()
 ) -> list[str]:
-    """Describe how often the answers of each model change with the order of the captions, with the interval, and in how
-    many orders the model is right. Each model that ran in both orders gets two sentences.
+    """Describe how often each model's answer changes with the order of the captions (with an interval), and in how many
+    orders the model is right. Each model that ran in both orders gets two sentences.
 
     Args:
         estimates: Estimates over all cases, as `views.estimates.estimates` returns them.

@@ -1,4 +1,4 @@
-"""Results of the model checks, in words and as a table of models by checks."""
+"""Results of the model checks, as sentences and as a table with one row per model."""
 
 import html
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ CSS = {"passed": "vp-held", "failed": "vp-tied", "unjudged": "vp-quiet"}
 
 
 def check_name(name: str) -> str:
-    """Return the display name of a check.
+    """Return the display name for a model check.
 
     >>> check_name("r1_forth"), check_name("something_else")
     ('Picture finds caption', 'something else')
@@ -32,7 +32,7 @@ def check_name(name: str) -> str:
 
 
 def fails(count: int, is_control: bool) -> str:
-    """State how many checks a model fails. For a control, add that it should fail.
+    """Say how many checks a model fails. For a control, add that it should fail.
 
     >>> fails(3, True), fails(1, False), fails(0, True)
     ('fails three checks, as it should', 'fails one check', 'passes all checks')
@@ -44,7 +44,7 @@ def fails(count: int, is_control: bool) -> str:
 
 
 def passes(n_judged: int) -> str:
-    """Return the verdict for a model that fails no check.
+    """Return the verdict for a model that fails no check, given the number of checks that apply.
 
     >>> passes(6), passes(1), passes(0)
     ('OK, 6 of 6', 'OK, 1 of 1', 'no check applies')
@@ -72,13 +72,13 @@ def warning(warned: Warned, called: str) -> str:
 
 
 def matrix(rows: Sequence[ModelFitness], looks: Looks, called: Callable[[str], str]) -> str:
-    """Return a table with one row per model and one column per check, and the verdict in words in the last column.
+    """Return an HTML table with one row per model, one column per check, and the verdict in words in the last column.
 
-    A passed check has a tick, a failed one "!", and one that was not judged "-".
+    A passed check has a check mark, a failed check "!", and a check that was not judged "-".
 
     Args:
-        looks: Marks of the models. A model without an entry gets no mark.
-        called: Returns the display name of a model by its stored name.
+        looks: Symbols for the models. A model without an entry gets no symbol.
+        called: Function that returns the display name for a model's stored name.
     """
     names = list(dict.fromkeys(name for row in rows for name in row.checks))
     head = tag("th", "Model", scope="col") + "".join(

@@ -1,4 +1,4 @@
-"""The forest plot of a comparison: one row per kind of edit and model.
+"""The forest plot for a comparison, with one row per kind of edit and model.
 
 Only models that passed their checks set the range of the axis, so a control does not stretch it.
 """
@@ -30,7 +30,7 @@ TOTALS_SOURCE = "mteb, CC0"
 
 
 def frame(comparison: PairedTests) -> tuple[float, float]:
-    """Return the ends of the axis. The range contains zero and the intervals of all models that passed their checks."""
+    """Return both ends of the axis. It includes zero and the intervals of all models that passed their checks."""
     fit = {contestant.model for contestant in comparison.rivals if contestant.is_fit}
     rows = [row for row in comparison.rows if row.model in fit] or list(comparison.rows)
     ends = [
@@ -48,7 +48,7 @@ def frame(comparison: PairedTests) -> tuple[float, float]:
 
 
 def signed(value: float, unit: str) -> str:
-    """Return a difference with its sign. Shares are in points, cosines unchanged.
+    """Format a difference with its sign: shares in percentage points, cosines unchanged.
 
     >>> signed(-0.0658, "rate"), signed(0.05, "rate"), signed(0.0012, "cosine"), signed(0.0, "rate")
     ('−6.6', '+5.0', '+0.0012', '0.0')
@@ -60,14 +60,14 @@ def signed(value: float, unit: str) -> str:
 
 
 def magnitude(value: float, unit: str) -> str:
-    """Return a difference without its sign."""
+    """Format a difference without its sign."""
     if math.isnan(value):
         return "-"
     return f"{100 * abs(value):.1f}" if unit == "rate" else f"{abs(value):.4f}"
 
 
 def in_words(row: PairedTest, comparison: PairedTests) -> str:
-    """Return the verdict of a row in two or three words, such as "1.7 points fewer" or "tied"."""
+    """Return the verdict for one row in two or three words, such as "1.7 points fewer" or "tied"."""
     if row.verdict == "unknown":
         return "not known"
     if row.verdict == "tied":
@@ -78,7 +78,7 @@ def in_words(row: PairedTest, comparison: PairedTests) -> str:
 
 
 def only_uncorrected(row: PairedTest) -> bool:
-    """Return whether the interval of a row excludes 0 although the pair is tied once p is corrected for all rows."""
+    """Return whether a row counts as tied only because of the correction: its uncorrected interval excludes 0."""
     return row.verdict == "tied" and (row.low > 0 or row.high < 0)
 
 
@@ -88,7 +88,7 @@ def row_title(subtype: str, kind: KindPresentation) -> str:
 
 
 def part_title(subtype: str, kind: KindPresentation) -> str:
-    """Return the title for a group of rows within a sentence. A type of edit without its own words is quoted."""
+    """Return the title for a group of rows, in the form used within a sentence. Unknown types of edit are quoted."""
     if subtype:
         title, label = wrong(subtype), value_label(subtype)
         return f"“{shortened(label)}”" if title.lower() == label.lower() else shortened(title)
@@ -98,9 +98,10 @@ def part_title(subtype: str, kind: KindPresentation) -> str:
 
 
 def first_row(comparison: PairedTests, rival: str) -> PairedTest:
-    """Return the row of a rival that is open at first.
+    """Return the row that is open when a rival is selected.
 
-    It is the type of edit with the largest clear difference from the baseline, or all types together if there is none.
+    This is the type of edit with the largest clear difference from the baseline, or all types together if no difference
+    is clear.
     """
     rows = [row for row in comparison.rows if row.model == rival]
     clear = [row for row in rows if row.subtype and row.verdict in ("fewer", "more")]
@@ -108,7 +109,7 @@ def first_row(comparison: PairedTests, rival: str) -> PairedTest:
 
 
 def describe_shared(row: PairedTest, comparison: PairedTests, noun: str) -> str:
-    """Count the cases that fool both models or neither, and those that only one of the two answered."""
+    """Describe how many cases fool both models or neither, and how many only one of the models answered."""
     if comparison.is_movement:
         return ""
     lines = [f"{row.both:,} other {noun} fool both, {row.neither:,} fool neither."]
@@ -124,13 +125,14 @@ def forest_figure(
     renamed: Mapping[str, str],
     totals: Sequence[Total] = (),
 ) -> go.Figure:
-    """Draw a group of rows per kind of edit, each row a model's difference from the baseline with its 95 % interval.
+    """Draw the forest plot: a group of rows for each kind of edit, and in it each model's difference from the baseline
+    with a 95% interval.
 
     A mark is filled if the difference is clear. The `customdata` of a mark is [subtype, model].
 
     Args:
         renamed: Display names of models, by stored name.
-        totals: Published totals that measure the same as the first group. They do not stretch the axis.
+        totals: Published totals that correspond to the first group of rows. They do not stretch the axis.
     """
     names = sentence_names([contestant.model for contestant in comparison.contestants], renamed)
     figure, (low, high) = go.Figure(), frame(comparison)
@@ -183,7 +185,7 @@ def _draw_rows(
     scale: float,
     is_dashed: bool,
 ) -> None:
-    """Draw the marks of one model with intervals: error bars, or dashed lines if only the correction makes a tie."""
+    """Draw one model's marks and intervals. Dashed lines are intervals of rows that are tied only after correction."""
     values, lows, highs = (
         [scale * value for value in ends]
         for ends in zip(*((row.difference, row.low, row.high) for row in rows), strict=True)
@@ -220,7 +222,7 @@ def _is_clear(row: PairedTest) -> bool:
 
 
 def _lanes(comparison: PairedTests, has_totals: bool) -> dict[tuple[str, str], float]:
-    """Return the y position of each row by subtype and model, from 0 down, in lanes of LANE pixels."""
+    """Return the y position of each row, by subtype and model. Rows are LANE pixels apart, from 0 downward."""
     lanes: dict[tuple[str, str], float] = {}
     models = [rival.model for rival in comparison.rivals]
     top = 0.0
@@ -237,7 +239,7 @@ def _lanes(comparison: PairedTests, has_totals: bool) -> dict[tuple[str, str], f
 def _draw_totals(
     figure: go.Figure, totals: Sequence[Total], comparison: PairedTests, height: float
 ) -> int:
-    """Draw rings at the differences between published totals and the baseline, and return how many are in view."""
+    """Draw rings for published totals, as differences from the baseline. Return how many of them are visible."""
     low, high = frame(comparison)
     differences = {total: total.fooled - comparison.baseline.share for total in totals}
     drawn = {total: value for total, value in differences.items() if low <= value <= high}
@@ -264,7 +266,7 @@ def _draw_axes(
     lanes: Mapping[tuple[str, str], float],
     titles: Mapping[str, str],
 ) -> None:
-    """Draw the axis of differences, the title of each group at the left, and a band behind each group."""
+    """Draw the axis of differences, a title to the left of each group, and a band behind each group."""
     unit = comparison.unit
     of_group: dict[str, list[float]] = {}
     for (subtype, _), height in lanes.items():
@@ -327,7 +329,7 @@ def _draw_axes(
 
 
 def _count(comparison: PairedTests, subtype: str, kind: KindPresentation) -> str:
-    """Count the wrong captions behind the rows of a subtype: one number, or a range from the least to the most."""
+    """Return the number of wrong captions in the rows of a subtype, or the range if rows have different numbers."""
     counts = {row.n_lies for row in comparison.rows if row.subtype == subtype}
     fewest, largest = min(counts), max(counts)
     if fewest == largest:
@@ -338,7 +340,7 @@ def _count(comparison: PairedTests, subtype: str, kind: KindPresentation) -> str
 def row_in_full(
     row: PairedTest, comparison: PairedTests, names: Mapping[str, str], kind: KindPresentation
 ) -> str:
-    """Describe a row in words: verdict, difference, interval, the shares of both models, and the numbers of cases."""
+    """Describe a row in a sentence: verdict, difference, interval, both models' shares, and the number of cases."""
     unit = comparison.unit
     counts = f"; {row.n_lies:,} {wrong_captions(kind)}, {row.n_pictures:,} pictures"
     verdict = f"{row_title(row.subtype, kind)}, {names[row.model]}: {in_words(row, comparison)}"
@@ -359,7 +361,7 @@ def row_in_full(
 
 
 def how_to_read(comparison: PairedTests) -> str:
-    """Return the explanation below the forest plot."""
+    """Return the explanation that is shown below the forest plot."""
     n_rows = sum(
         not (math.isnan(row.p) or row.subtype.startswith(PREFIX)) for row in comparison.rows
     )

@@ -1,6 +1,7 @@
-"""The content of the Home page as input for the components `home` and `figures`.
+"""Content of the Home page, as input for the web components `home` and `figures`.
 
-It has a failure, the rate at which each type of lie is believed, and the share of every model.
+It consists of a failure, how often models believe each type of lie, and how often each model
+believes lies.
 """
 
 import math
@@ -29,14 +30,14 @@ Address = Callable[[str, Mapping[str, str]], str]
 
 
 def kicker(presentation: Presentation, kind: KindPresentation, is_shipped: bool) -> str:
-    """Return the line above a failure on the Home page."""
+    """Return the line of text above the failure on the Home page."""
     if not is_shipped:
         return "Failure of the day, from your results"
     return describe_question(presentation, kind)
 
 
 def describe_question(presentation: Presentation, kind: KindPresentation) -> str:
-    """Return the question that a probe asks, in one line."""
+    """Return the question that a probe asks in one line of text."""
     if card_type(kind) is CaseCard:
         return "Two captions, one picture. Which one is true?"
     return presentation.asks
@@ -52,12 +53,12 @@ def failure(
     picture: Callable[[str], str],
     href: str,
 ) -> Values:
-    """Return one failure as input for the component.
+    """Return one failure as input for the component `home`.
 
     Args:
-        credible: Models that are not controls and failed no check of being better than chance.
-        picture: Returns the source of a picture by its name, or "" if there is none.
-        href: Address of the page that shows the full case.
+        credible: Models that are not controls and failed no chance check.
+        picture: Function that returns the source of a picture for its name, or "" if there is none.
+        href: Link to the page that shows the full case.
     """
     card = case_card(showcase.card, kind)
     fooled = [
@@ -94,12 +95,12 @@ def failure(
 
 
 def nothing(kind: KindPresentation) -> str:
-    """Return the heading for a kind of cases without failures."""
+    """Return the heading for a kind of cases in which no model is fooled."""
     return "Nothing moves here." if kind.is_movement else "No lie is believed here."
 
 
 def doors(kind: KindPresentation, name: str, n_pictures: int) -> dict[str, str]:
-    """Return a sentence for each page that Home links to. `n_pictures` pictures fool the model with this name."""
+    """Return a sentence for each page that Home links to. `n_pictures` is how many pictures fool the model."""
     fooling = f"{counted(n_pictures, 'picture')} that fool{'s' if n_pictures == 1 else ''} {name}"
     return {
         "explore": f"Every case of {name}" if kind.is_movement else fooling,
@@ -113,12 +114,12 @@ def doors(kind: KindPresentation, name: str, n_pictures: int) -> dict[str, str]:
 def numbers(
     counts: Sequence[LieCount], model: str, name: str, kind: KindPresentation, address: Address
 ) -> list[Values]:
-    """Return the types of lies that the model believes least often, at the middle rank, and most often.
+    """Return the types of lies that a model believes least often, most often, and at the middle rank.
 
-    Types with few answers are left out.
+    Types with few answers are omitted.
 
     Args:
-        address: Returns the address of the cases behind a number.
+        address: Function that returns the link to the cases behind a number.
     """
     lie_counts = [
         count for count in counts if count.model == model and count.n_lies >= LEAST_ANSWERS
@@ -157,14 +158,15 @@ def strip(
     model_looks: Looks,
     address: Address,
 ) -> Values:
-    """Return every model with the share of lies that it believes, or with its mean movement.
+    """Return all models with the share of lies that each one believes, or with its mean movement.
 
-    Models beyond MOST_MODELS are left out, and the link to them is empty.
+    If there are more than MOST_MODELS models, the others are omitted, and the link to them is
+    empty.
 
     Args:
-        names: Display names of the counted models, in display order.
-        credible: Models that are not controls and failed no check of being better than chance.
-        address: Returns the address of a model's cases.
+        names: Display names of the models, in display order.
+        credible: Models that are not controls and failed no chance check.
+        address: Function that returns the link to a model's cases.
     """
     totals = {name: [count for count in counts if count.model == name] for name in names}
     rates = {name: _rate(model_counts) for name, model_counts in totals.items()}
@@ -197,7 +199,7 @@ def strip(
 
 
 def caution(models: Collection[str], credible: Collection[str]) -> str:
-    """Return a warning if every model is a control or failed its checks, or "".
+    """Return a warning if all models are controls or failed their checks, otherwise "".
 
     >>> caution(["m"], ["m"]), caution(["a", "b"], [])
     ('', 'No model here passed its checks, so these may be guesses.')
@@ -213,7 +215,7 @@ def caution(models: Collection[str], credible: Collection[str]) -> str:
 
 
 def remark(model: str, credible: Collection[str]) -> str:
-    """Return the reason why a model's share may be a guess, or "" for a model that passed its checks.
+    """Return the reason why a model may be guessing, or "" for a model that passed its checks.
 
     >>> remark("m", ["m"]), remark("m", []), remark("control:random", ["m"])
     ('', 'failed its checks', 'a control')
@@ -224,7 +226,7 @@ def remark(model: str, credible: Collection[str]) -> str:
 
 
 def _phrase(subtype: str, kind: KindPresentation) -> str:
-    """Return the words for what is wrong in lies of a type, for use in a sentence."""
+    """Describe what is wrong in lies of the given type, in words that fit into a sentence."""
     if not subtype:
         return kind.lie
     is_known = subtype in WRONG_SUBTYPES or ":" in subtype
@@ -232,7 +234,7 @@ def _phrase(subtype: str, kind: KindPresentation) -> str:
 
 
 def _rate(lie_counts: list[LieCount]) -> float:
-    """Compute the share of a model's lies that it believes, or its mean movement."""
+    """Compute the share of a model's lies that it believes, or its mean movement, over all given types."""
     n_lies = sum(count.n_lies for count in lie_counts)
     if not n_lies:
         return math.nan

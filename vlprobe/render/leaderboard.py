@@ -1,4 +1,4 @@
-"""The leaderboard as a table for readers: one row per model, one column per question set."""
+"""The leaderboard as a table of text, with one row per model and one column per question set."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,8 @@ DIRECTIONS = {"up": "higher is better", "down": "lower is better"}
 
 
 def in_words(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> pd.DataFrame:
-    """Return the leaderboard as text: a value with its interval and tie letters, or the reason why there is no value.
+    """Format the leaderboard: each cell has a value with its interval and tie letters, or the reason why there is no
+    value.
 
     Args:
         columns: The columns that `views.leaderboard.leaderboard` returns.
@@ -36,7 +37,7 @@ def in_words(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -
 
 
 def describe_columns(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each column: its question set, its metric and the better direction."""
+    """Describe each column of the leaderboard in a sentence: its question set, its metric and the better direction."""
     return [
         f"{head}: {column.metric.label} ({column.metric.name}), {DIRECTIONS[column.metric.direction]}; "
         f"{column.question_set.label}."
@@ -45,7 +46,7 @@ def describe_columns(columns: Sequence[LeaderboardColumn], renamed: Mapping[str,
 
 
 def _heads(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> list[str]:
-    """Return a heading for each column: its dataset and probe, with the start of the key if two headings are equal."""
+    """Return a heading for each column: dataset and probe. Equal headings are extended by the start of the key."""
     sets = [column.question_set for column in columns]
     heads = [f"{dataset_name(each.runs[0].dataset, renamed)}, {each.probe}" for each in sets]
     counts = Counter(heads)

@@ -1,6 +1,7 @@
-"""One search among mixed pictures, in words and as input for the component `mixed`.
+"""Describe one search in a gallery with mixed pictures, in words and as input for the component
+`mixed`.
 
-A line is a list of runs, as in `render.wall`. Each run is a text and its style, "strong" or "".
+A line of text is a list of runs. A run is a piece of text and its style, "strong" or "".
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +29,7 @@ Source = Callable[[str], int]  # maps a picture name to its index among the sour
 
 @dataclass(frozen=True, slots=True)
 class MixedAnswers:
-    """The answers to a case by the selected model and by all other models."""
+    """The answers to one search by the selected model and by all other models."""
 
     model: str
     fronts: Fronts | None
@@ -43,7 +44,7 @@ class MixedAnswers:
 
 
 def amount(stays: int) -> str:
-    """Describe how much of the other picture is in a mixture that keeps `stays` percent of the right one.
+    """Describe how much of the other picture a mixture contains if `stays` percent of the right one remain.
 
     >>> amount(90), amount(88)
     ('a tenth', '12 %')
@@ -63,12 +64,12 @@ def ordinal(number: int) -> str:
 
 
 def is_patched(case: MixedCase) -> bool:
-    """Return whether part of the other picture is pasted into the right one, rather than blended with it."""
+    """Return whether part of the other picture is pasted into the right one. Otherwise, the two are blended."""
     return case.subtype.startswith("patch:")
 
 
 def heading(case: MixedCase, model: str, name: str) -> str:
-    """Return the outcome of the search in one line. A mixture is called the winner only if it won."""
+    """Return the outcome of the search in one line. A mixture is called the winner only if it ranks first."""
     ranks = case.ranks_of(model)
     if case.is_lost_to_own:
         is_patch = is_patched(case)
@@ -85,7 +86,7 @@ def heading(case: MixedCase, model: str, name: str) -> str:
 
 
 def subtitle(counts: SearchCounts, share: int, is_patch: bool, name: str) -> str:
-    """State how many searches a model finds first without mixtures, and how many of them it loses to mixtures."""
+    """Say how many searches a model finds without mixtures, and how many of these it loses once mixtures are added."""
     parts = IN_PARTS.get(100 - share, f"{100 - share} % of another picture")
     mixtures = f"Patches on {parts}" if is_patch else f"Mixtures with {parts}"
     successes = (
@@ -101,7 +102,7 @@ def subtitle(counts: SearchCounts, share: int, is_patch: bool, name: str) -> str
 
 
 def place_text(place: Place, name: str) -> tuple[str, str]:
-    """Return the position of the case in the list of searches lost to their own mixture, and the name of that list."""
+    """Return the case's position in the list of searches lost to their own mixture, and a description of that list."""
     if not place.place:
         return "not one", f"of the {place.total:,} that fool {name}"
     if place.n_models > 1 and place.place <= place.n_fooling_all:
@@ -111,7 +112,7 @@ def place_text(place: Place, name: str) -> tuple[str, str]:
 
 
 def right_text(clean: int, whole: int) -> list[Run]:
-    """Return the rank of the right picture without mixtures and with them."""
+    """Describe the ranks of the right picture without and with mixtures."""
     clean_rank, rank = (
         ordinal(place) if place else "below all retrieved candidates" for place in (clean, whole)
     )
@@ -124,7 +125,7 @@ def right_text(clean: int, whole: int) -> list[Run]:
 
 
 def own_text(standing: Standing) -> tuple[str, str]:
-    """Return the result of the search's own mixture, and a style: "lie" if the mixture wins, "true" if it does not."""
+    """Describe the rank of the right picture's own mixture. The returned style is "lie" if the mixture wins."""
     if standing.is_won is None:
         return "Not tested at this share", "quiet"
     if standing.share == SHARES[0]:
@@ -136,7 +137,7 @@ def own_text(standing: Standing) -> tuple[str, str]:
 
 
 def steps(case: MixedCase, answers: MixedAnswers) -> list[dict]:
-    """Return the text for each step of the slider, which has a step for every share that was evaluated or can be."""
+    """Return the texts for the slider, which has a step for each mixing share that was or can be evaluated."""
     known = {standing.share: standing for standing in answers.standings}
     shares = sorted({*SHARES, *known} if answers.is_waiting else known, reverse=True)
     ranks = case.ranks_of(answers.model)
@@ -169,11 +170,11 @@ def component_data(
     looks: Looks,
     name_of: Callable[[str], str],
 ) -> dict:
-    """Return the input of the component, without the pictures themselves.
+    """Return the input for the component `mixed`, with pictures as indices.
 
     Args:
-        source: Stores a picture and returns its index among the sources.
-        size: Size of the right picture in pixels, from which the position of a patch follows.
+        source: Function that stores a picture and returns its index in the list of sources.
+        size: Size of the right picture in pixels, which determines the position of a patch.
     """
     built = steps(case, answers)
     shares = [step["share"] for step in built]
@@ -199,7 +200,7 @@ def component_data(
 
 
 def _boxes(case: MixedCase, size: tuple[int, int], shares: Sequence[int]) -> list:
-    """Return the position of the patch at each step. A share without its own step gets the nearest step's box."""
+    """Return the patch's position at each step of the slider. Other shares get the position of the nearest step."""
     by_share = dict(zip(SHARES, boxes(size, case.edit), strict=True)) if case.edit else {}
     nearest = {share: min(SHARES, key=lambda step: abs(step - share)) for share in shares}
     return [by_share[nearest[share]] for share in shares]
@@ -217,7 +218,7 @@ def note(case: MixedCase, answers: MixedAnswers) -> str:
 
 
 def strips(case: MixedCase, answers: MixedAnswers, source: Source) -> dict:
-    """Return the first five pictures of the galleries without and with mixtures, or {} if they are unknown."""
+    """Return the first five pictures in the galleries without and with mixtures, or {} if they are unknown."""
     if answers.fronts is None:
         return {}
     partner = case.partner_item, case.partner, case.mixture
@@ -239,14 +240,14 @@ def strips(case: MixedCase, answers: MixedAnswers, source: Source) -> dict:
 
 @dataclass(frozen=True, slots=True)
 class _Frames:
-    """Builds the frames of a strip from candidates."""
+    """Converts candidates to the picture frames in a strip."""
 
     case: MixedCase
     source: Source
     is_patch: bool
 
     def frame(self, candidate: Candidate) -> dict:
-        """Return the frame for one picture: the lower layer and, for a mixture drawn on the page, the layer on top."""
+        """Return a candidate's frame: the picture and, if the page draws the mixture, the picture mixed into it."""
         is_own = candidate.item == self.case.item
         alt = shorten(candidate.caption or candidate.item, 160)
         if candidate.is_mixture:
@@ -273,7 +274,7 @@ class _Frames:
 def chart(
     case: MixedCase, answers: MixedAnswers, looks: Looks, name_of: Callable[[str], str]
 ) -> dict:
-    """Return the chart with one row per model: the share up to which its mixture wins."""
+    """Return a chart with one row per model that shows up to which share of the right picture the mixture wins."""
     turns = answers.turns[:MOST_ROWS]
     kind = "patch" if is_patched(case) else "mixture"
     rows = [_row(each, looks, name_of(each.model)) for each in turns]
@@ -309,7 +310,7 @@ def _row(each: ModelTurn, looks: Looks, name: str) -> dict:
 
 
 def segments(wins: Sequence[bool | None]) -> list[tuple[int, int]]:
-    """Return the first and last share of each unbroken range in which the mixture wins.
+    """Return the first and last share of each uninterrupted range in which the mixture wins.
 
     >>> segments([False] * 10 + [True] * 16)
     [(100, 80)]

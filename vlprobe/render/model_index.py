@@ -1,4 +1,4 @@
-"""The metrics of one model in the `model-index` format of a Hugging Face model card."""
+"""Convert one model's metrics to the `model-index` format of a Hugging Face model card."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ TASK = "other"  # the Hub has no task for these questions
 
 
 def model_index(runs: Sequence[tuple[RunRow, Sequence[EstimateRow], Mapping[str, Metric]]]) -> str:
-    """Return the metrics as YAML, to be pasted between the two `---` lines of a model card.
+    """Return a model's metrics as YAML, to be pasted between the two `---` lines of a model card.
 
-    Names contain no local paths. Unknown values are left out because the format cannot express them.
+    Local paths are removed from names. Unknown values are omitted, because the format cannot express them.
 
     Args:
-        runs: At least one run of the model, with its estimates over all cases and the metrics of its probe by name.
+        runs: At least one run of the model. Each has its estimates over all cases, and its probe's metrics by name.
     """
     from huggingface_hub import EvalResult, ModelCardData
 

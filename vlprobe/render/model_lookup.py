@@ -1,4 +1,4 @@
-"""Find stored models and runs by stored name, display name or key."""
+"""Find stored models and runs by their stored name, display name or key."""
 
 from typing import Any
 
@@ -10,9 +10,10 @@ from vlprobe.views import runs
 
 
 def find_model(store: Store, name: str) -> str:
-    """Return the stored name of the model with a given display name. Any other name is returned unchanged.
+    """Return the stored name for a model's display name. A name that is not a display name is returned unchanged.
 
-    A display name was set by a user, is the value of `+as=`, or is the short name on pages. Stored names come first.
+    A display name is a name set by a user, the value of `+as=`, or the short name on pages. A stored name takes
+    precedence over an equal display name.
 
     Raises:
         InvalidInput: Several stored models have the display name.
@@ -31,9 +32,9 @@ def find_model(store: Store, name: str) -> str:
 
 
 def find_run(store: Store, name: str) -> dict[str, Any]:
-    """Return the manifest of a run, found by its key, a prefix of the key, or the name of its model.
+    """Return the manifest of a run that is given by its key, by a prefix of its key, or by the name of its model.
 
-    If a model is named, its newest run is returned.
+    For a model name, the model's newest run is returned.
 
     Raises:
         NotFound: No run has the key, and no stored model has the name.

@@ -1,4 +1,4 @@
-"""Formatting of numbers for readers: values, intervals, units, differences and p-values."""
+"""Format numbers for readers: values, intervals, units, differences and p-values."""
 
 import math
 from collections.abc import Iterable
@@ -12,12 +12,12 @@ WAYS = {"up": "higher is better", "down": "lower is better", "none": ""}
 
 
 def unit_of(metric: Metric, unit: str) -> str:
-    """Return the unit of a metric's values: its own ("rate" or "correlation"), or for cosines the chosen `unit`."""
+    """Return the unit of a metric's values: its own ("rate" or "correlation"), or `unit` if they are cosines."""
     return unit if metric.unit == "cosine" else metric.unit
 
 
 def number(value: float, unit: str) -> str:
-    """Format a value: rates in percent, cosines with four decimals, others with three, and "-" if unknown.
+    """Format a value: rates in percent, cosines with four decimals, other values with three, and unknown values as "-".
 
     >>> number(0.5, "rate"), number(0.0135, "cosine"), number(math.nan, "rate")
     ('50.0 %', '0.0135', '-')
@@ -30,7 +30,7 @@ def number(value: float, unit: str) -> str:
 
 
 def interval(low: float, high: float, unit: str) -> str:
-    """Format a 95 % interval in the units of `number`, or return "" if the interval is unknown.
+    """Format a 95% interval in the same way as `number`, or return "" if the interval is unknown.
 
     >>> interval(0.25, 0.5, "rate")
     '25.0 to 50.0 %'
@@ -41,7 +41,7 @@ def interval(low: float, high: float, unit: str) -> str:
 
 
 def with_interval(value: float, low: float, high: float, unit: str) -> str:
-    """Format a value with its 95 % interval, or with the reason why there is no interval.
+    """Format a value with its 95% interval, or with the reason why there is no interval.
 
     >>> with_interval(0.4, 0.25, 0.5, "rate"), with_interval(0.4, math.nan, math.nan, "rate")
     ('40.0 % (25.0 to 50.0 %)', '40.0 % (-, fewer than 5 pictures)')
@@ -52,7 +52,7 @@ def with_interval(value: float, low: float, high: float, unit: str) -> str:
 
 
 def signed(value: float, unit: str) -> str:
-    """Format a difference with its sign. Rates are in points.
+    """Format a difference with its sign. Differences between rates are in percentage points.
 
     >>> signed(0.038, "rate"), signed(-0.0012, "cosine"), signed(math.nan, "rate")
     ('+3.8 points', '-0.0012', '-')
@@ -75,7 +75,7 @@ def between(low: float, high: float, unit: str) -> str:
 
 
 def power(values: Iterable[float], unit: str) -> str:
-    """Describe the difference (or range of differences) that tests would have detected, or return "" if unknown.
+    """Describe the smallest difference (or range of differences) that tests could detect, or return "" if unknown.
 
     >>> power([0.021], "rate"), power([0.021, 0.034], "rate")
     ('A difference of 2.1 points would have been found (80 % power).', 'A difference of 2.1 to 3.4 points would have \
@@ -93,12 +93,13 @@ been found (80 % power).')
 
 
 def _unsigned_zero(text: str) -> str:
-    """Remove the sign of a number that is written as zero."""
+    """Remove the minus sign from a number that is rounded to zero."""
     return text if text.strip("-0.") else text.removeprefix("-")
 
 
 def chance(p: float) -> str:
-    """Format a p-value with two or three decimals, or with more if rounding would move it across SIGNIFICANCE.
+    """Format a p-value with two or three decimals, or with more if rounding would move it to the other side of
+    SIGNIFICANCE.
 
     >>> chance(0.00005), chance(0.0312), chance(0.62), chance(1.0)
     ('p < .001', 'p = .031', 'p = .62', 'p = 1')

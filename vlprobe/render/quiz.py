@@ -1,4 +1,4 @@
-"""Sentences of the quiz, and its questions as input for the component."""
+"""Sentences in the quiz, and quiz questions as input for the web component."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ MOST_SCORES = 8  # models in the row of scores
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """A person or a model in the row of scores."""
+    """A person or a model in the list of quiz scores."""
 
     name: str
     rights: tuple[bool | None, ...]  # for each question so far; None without a vote
@@ -34,12 +34,12 @@ class Participant:
 
     @property
     def total(self) -> int:
-        """Count the questions that the participant answered correctly."""
+        """Number of questions that the participant answered correctly."""
         return sum(right is True for right in self.rights)
 
 
 def outcome(own_right: bool | None, question: QuizQuestion) -> str:
-    """Return a heading with the result of the vote and the verdicts of the models.
+    """Return a heading that says whether the vote was right and which models were fooled.
 
     Args:
         own_right: Whether the vote was right, or None if there was no vote.
@@ -63,7 +63,7 @@ def outcome(own_right: bool | None, question: QuizQuestion) -> str:
 
 
 def summary(rights: Sequence[bool | None], models: Sequence[Participant]) -> str:
-    """Return the result of a whole round as a heading."""
+    """Return a heading that sums up a whole round: how many wrong captions the player and the best model spotted."""
     total = sum(right is True for right in rights)
     spotted = (
         f"You spotted {count_word(total) if total else 'none'} of {count_word(len(rights))} lies."
@@ -79,7 +79,7 @@ def summary(rights: Sequence[bool | None], models: Sequence[Participant]) -> str
 
 
 def how_drawn(quiz: QuizRound) -> str:
-    """Explain how the questions were selected, so that no one mistakes the score for a model's accuracy."""
+    """Explain how the questions were chosen, so that no one mistakes the score for a model's accuracy."""
     n_models = len(quiz.models)
     lies = f"{quiz.n_cases:,} {'lie' if quiz.n_cases == 1 else 'lies'}"
     rates = sorted({round(100 * rate) for rate in quiz.shares if not math.isnan(rate)})
@@ -108,11 +108,11 @@ def question_data(
     own_vote: int | None,
     votes: tuple[int, int] = (0, 0),
 ) -> dict[str, object]:
-    """Return the captions of a question for the component. The truth is included only if `is_revealed`.
+    """Return the captions in a question as input for the component. The right answer is included only if `is_revealed`.
 
     Args:
-        own_vote: Index of the caption that was voted for, or None without a vote.
-        votes: Votes in a room for each caption, or (0, 0) for a single person.
+        own_vote: Index of the caption that the player voted for, or None without a vote.
+        votes: Number of votes in a room for each caption, or (0, 0) for a single player.
     """
     captions = []
     for index, segments in enumerate(question.segments):
@@ -146,7 +146,7 @@ def question_data(
 
 
 def model_rights(quiz: QuizRound, n_revealed: int) -> dict[str, tuple[bool | None, ...]]:
-    """Return whether each model was right on each revealed question, or None if unknown."""
+    """Return for each model whether it was right on each revealed question; None for unknown answers."""
     return {
         model: tuple(
             None
@@ -159,7 +159,7 @@ def model_rights(quiz: QuizRound, n_revealed: int) -> dict[str, tuple[bool | Non
 
 
 def scores_data(participants: Sequence[Participant]) -> list[dict[str, object]]:
-    """Return the row of scores. If there are many models, only the best MOST_SCORES are included."""
+    """Return the list of scores as input for the component, limited to the best MOST_SCORES models."""
     people = [each for each in participants if each.look is None]
     models = [each for each in participants if each.look is not None]
     if len(models) > MOST_SCORES:
@@ -177,7 +177,7 @@ def scores_data(participants: Sequence[Participant]) -> list[dict[str, object]]:
 
 
 def human_sentence(baseline: HumanBaseline, names: Mapping[str, str]) -> str:
-    """Compare people with models in one or two sentences, or return "" if there are too few cases."""
+    """Compare people with models in one or two sentences, or return "" if people answered too few cases."""
     if not baseline.says_something:
         return ""
     around = ""

@@ -1,4 +1,4 @@
-"""Building blocks for sentences about models: names, lists of names, counts and strengths."""
+"""Helpers for sentences about models: names, lists of names, counts and strengths."""
 
 import math
 import unicodedata
@@ -32,7 +32,7 @@ SKILLS = {  # by type of edit: a noun, and the skill of a model that it seldom f
 
 
 def count_word(count: int) -> str:
-    """Write a number up to ten as a word and a larger one in digits.
+    """Write numbers up to ten as words and larger numbers in digits.
 
     >>> count_word(6), count_word(1200)
     ('six', '1,200')
@@ -41,7 +41,7 @@ def count_word(count: int) -> str:
 
 
 def every_model(count: int) -> str:
-    """Return the words for all of several models.
+    """Return a phrase that refers to all of several models.
 
     >>> every_model(2), every_model(6)
     ('both models', 'all six models')
@@ -50,7 +50,7 @@ def every_model(count: int) -> str:
 
 
 def shorten(text: str, length: int = LONGEST) -> str:
-    """Cut a text to `length` characters.
+    """Cut text to `length` characters, ending in an ellipsis.
 
     >>> shorten("a long caption", 8)
     'a long …'
@@ -64,7 +64,7 @@ def capitalized(text: str) -> str:
 
 
 def nouns(subtypes: Sequence[str]) -> str:
-    """List types of edit in a sentence. A type without its own words is quoted.
+    """List types of edit in a sentence. Types without a plain name are quoted.
 
     >>> nouns(["object", "color"]), nouns(["P1"])
     ('objects and colors', '“P1: any other wording”')
@@ -78,7 +78,7 @@ def nouns(subtypes: Sequence[str]) -> str:
 
 
 def does_better(subtypes: Sequence[str], is_one: bool) -> str:
-    """Describe the strengths of models that are fooled less often by the given types of edit.
+    """Say at what models are better, given the types of edit that fool them less often.
 
     >>> does_better(["number", "object", "color"], True), does_better(["number"], False)
     ('counts and knows objects and colors better', 'count better')
@@ -97,7 +97,7 @@ def does_better(subtypes: Sequence[str], is_one: bool) -> str:
 
 
 def shortened(name: str) -> str:
-    """Shorten a name for a sentence: cut the middle of a long name, and isolate its writing direction."""
+    """Shorten a name for use in a sentence: the middle of a long name is cut, and its writing direction is isolated."""
     text = printable(" ".join(name.split()))
     if len(text) > LONGEST_NAME:
         text = f"{text[: LONGEST_NAME // 2 - 1]}…{text[-LONGEST_NAME // 2 :]}"
@@ -106,9 +106,9 @@ def shortened(name: str) -> str:
 
 
 def sentence_names(models: Sequence[str], renamed: Mapping[str, str]) -> dict[str, str]:
-    """Return the name of each model in a sentence.
+    """Return the name to use in sentences for each model.
 
-    Models that share a short name keep their full names. Names that are equal even after shortening get a number.
+    Models that share a short name keep their full names. Names that are equal after shortening get a number.
     """
     names = {model: shortened(model_name(model, renamed)) or model for model in models}
     twins = {name for name in names.values() if list(names.values()).count(name) > 1}
@@ -122,7 +122,8 @@ def sentence_names(models: Sequence[str], renamed: Mapping[str, str]) -> dict[st
 
 
 def listed(names: Sequence[str]) -> str:
-    """List names in a sentence. A long list has the first few names and the number of the others.
+    """List names in a sentence. For a long list, only the first few names and the number of others
+    are given.
 
     >>> listed(["A"]), listed(["A", "B"]), listed(["A", "B", "C"]), listed(list("ABCDE"))
     ('A', 'A and B', 'A, B and C', 'A, B and 3 others')
@@ -148,7 +149,7 @@ MOST_ONE_IN = 0.15  # a larger share is given in percent
 
 
 def frequency(count: int, total: int) -> str:
-    """Describe a share: "1 in 8" up to 15 %, else whole percents. "All" and "None" are used only if exact.
+    """Describe a share: as "1 in 8" up to 15%, above that in whole percent. "All" and "None" are used only if exact.
 
     >>> [frequency(count, 283) for count in (0, 2, 116, 281, 283)], frequency(400, 2337), frequency(1, 9)
     (['None', '1 in 142', '41 %', '99 %', 'All'], '17 %', '1 in 9')
@@ -172,7 +173,7 @@ def unbroken(text: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number with its noun, in the plural if needed.
+    """Return a number with a noun, which is in the plural if necessary.
 
     >>> counted(1, "picture"), counted(1200, "question")
     ('one picture', '1,200 questions')
@@ -181,7 +182,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def drawn_only(toys: Sequence[str], n_models: int) -> str:
-    """Warn that models trained on drawn scenes guess on photographs, or return "" if there are none.
+    """Warn that the given models were trained on drawings and guess on photographs, or return "" if there are none.
 
     >>> drawn_only(["Tiny CLIP"], 3), drawn_only([], 2)
     ('Tiny CLIP was trained on drawings. On photographs it mostly guesses.', '')
@@ -197,10 +198,10 @@ def drawn_only(toys: Sequence[str], n_models: int) -> str:
 
 
 def common(lists: Sequence[Sequence[str]]) -> list[str]:
-    """Return the elements that all lists contain, in the order of the first list."""
+    """Return the elements that occur in all lists, in the order of the first list."""
     return [name for name in lists[0] if all(name in names for names in lists)]
 
 
 def joined(*sentences: str) -> str:
-    """Join the sentences that are not empty into one text."""
+    """Join all sentences that are not empty."""
     return " ".join(filter(None, sentences))

@@ -1,6 +1,4 @@
-"""A failure on the Home page in words: a heading of two lines, the fooled models, and how often each type of lie is
-believed.
-"""
+"""Describe a failure on the Home page: a heading in two lines, the fooled models, and how often lies are believed."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +11,7 @@ LONGEST_CAPTION = 280  # maximum length of a caption; the case itself shows all 
 
 
 def models_word(count: int, total: int, name: str) -> str:
-    """Return the subject of a sentence about `count` of `total` models, or the name if there is only one model.
+    """Return the subject of a sentence about `count` of `total` models, or `name` if there is only one model.
 
     >>> models_word(6, 6, "A"), models_word(1, 6, "A"), models_word(39, 43, "A"), models_word(1, 1, "A")
     ('Six of six models', 'One of six models', '39 of 43 models', 'A')
@@ -24,7 +22,7 @@ def models_word(count: int, total: int, name: str) -> str:
 
 
 def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str, str]:
-    """Return two sentences: what a person sees, and what the models answered."""
+    """Return a heading in two sentences: what people see, and how the models answered."""
     subject = models_word(showcase.n_fooled, showcase.n_models, name)
     return case_card(showcase.card, kind).heading(subject, showcase.n_fooled != 1, name)
 
@@ -32,7 +30,7 @@ def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str,
 def verdict(
     showcase: Showcase, kind: KindPresentation, names: Mapping[str, str], model: str
 ) -> str:
-    """Return the sentence about the fooled models that is shown next to their marks."""
+    """Return the sentence about the fooled models, which is shown next to the models' symbols."""
     if kind.is_movement:
         return f"What {names[model]} answers"
     subject = every_model(showcase.n_models).capitalize()
@@ -61,7 +59,7 @@ def verdict(
 
 
 def _chose(showcase: Showcase, names: Mapping[str, str]) -> str:
-    """Name the models that chose the wrong caption, and those that chose it in only one of two orders."""
+    """Say how many models chose the wrong caption, and how many chose it in only one of two caption orders."""
     chose, in_one_order = (
         listed(
             [
@@ -78,7 +76,7 @@ def _chose(showcase: Showcase, names: Mapping[str, str]) -> str:
 
 
 def how_often(rate: float) -> str:
-    """Return an adverb for the share of lies that are believed.
+    """Return an adverb for how often lies are believed.
 
     >>> how_often(.0016), how_often(.05), how_often(.17), how_often(.7)
     ('hardly ever', 'seldom', 'often', 'mostly')
@@ -91,7 +89,7 @@ def how_often(rate: float) -> str:
 
 
 def number_sentences(phrases: Sequence[str], rates: Sequence[float], name: str) -> list[str]:
-    """Return one sentence per type of lie, in page order, the type that is believed least often first.
+    """Return one sentence per type of lie, starting with the type that is believed least often.
 
     Args:
         phrases: What is wrong in the lies, such as "a wrong color".

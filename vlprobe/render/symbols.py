@@ -1,6 +1,7 @@
-"""The text of information cards: the symbols of metrics in the papers, and the worked examples from the documentation.
+"""Text for cards that explain a metric: its symbol in the paper, and the worked example from the documentation.
 
-A metric has its name, sentence and paper. `docs/numbers` has the example, and a test computes it with the metric.
+The name, the explanation and the paper are part of the metric. The example is in `docs/numbers`, and a test computes it
+with the metric.
 """
 
 import functools
@@ -26,7 +27,7 @@ ROW = re.compile(r"^\| `(\w[\w.]*)`(?:, (?:micro|k = 2))? \| `([^`]+)` \| (\S+) 
 
 
 def heading(metric: Metric) -> str:
-    """Return the label of a metric with its symbol, if it has one.
+    """Return a metric's label, with its symbol if it has one.
 
     >>> from vlprobe import registry
     >>> [heading(metric) for metric in registry.load_probe("lgip").metrics][:2]
@@ -37,7 +38,7 @@ def heading(metric: Metric) -> str:
 
 
 def example(metric: Metric) -> str:
-    """Return the arithmetic and value of a metric in the worked example of its probe, or "" if the example lacks it.
+    """Return a metric's computation and value in its probe's worked example, or "" if the example does not include it.
 
     An example covers one search direction and uses one k for all top-k overlaps.
 
@@ -50,7 +51,7 @@ def example(metric: Metric) -> str:
 
 
 def formula_page(metric: Metric) -> str:
-    """Return the path, without suffix, of the documentation page with the formula, or "" for a metric of a plug-in."""
+    """Return the path, without suffix, to the documentation page with the formula, or "" for a plug-in's metric."""
     return _formula_pages().get(metric.name, "")
 
 

@@ -1,4 +1,4 @@
-"""Headings, patterns and filters for walls of cases."""
+"""Headings, pattern names and filters for walls, which are pages of case cards."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,14 +24,14 @@ MOVED_ORDERS = {"worst": "Moved most first", "best": "Moved least first"}
 
 
 def orders(is_movement: bool, is_scored: bool) -> dict[str, str]:
-    """Return the sort orders of a wall, the default first. Answers without scores cannot be sorted by margin."""
+    """Return the sort orders for a wall, the default first. Answers without scores cannot be sorted by margin."""
     by_margin = MOVED_ORDERS if is_movement else MARGIN_ORDERS if is_scored else {}
     by_models = {} if is_movement else {"models": "Most models fooled first"}
     return {**by_margin, **by_models, "dataset": "In the dataset's order"}
 
 
 def side_filter(kind: str, model: str, rival: str, subtype: str) -> Filter:
-    """Return a filter for the cases that fool only `model`, or in kinds of movement, that move it more than `rival`."""
+    """Return a filter for cases that fool only `model`, or that move its score more than the score of `rival`."""
     chosen = {"subtype": subtype}
     if subtype.startswith(PREFIX):
         chosen = {"named_slice": subtype.removeprefix(PREFIX)}
@@ -42,7 +42,8 @@ def side_filter(kind: str, model: str, rival: str, subtype: str) -> Filter:
 
 
 def pattern_words(key: str) -> tuple[str, str]:
-    """Return the name of a pattern: its removed and inserted words, or a type or tag and "".
+    """Return a pattern's name as two parts: the removed and the inserted words, or a type or tag
+    and "".
 
     >>> pattern_words("four>five"), pattern_words("type:color"), pattern_words(">knife")
     (('four', 'five'), ('Color', ''), ('…', 'knife'))
@@ -56,7 +57,7 @@ def pattern_words(key: str) -> tuple[str, str]:
 
 
 def lift_words(pattern: Pattern) -> str:
-    """State how much more often the words of a pattern fool the model than other edits do."""
+    """Say how much more often a pattern fools the model than other edits do."""
     others = "the average" if pattern.key.startswith(TYPE) else "edits of the same type"
     return f"Fools the model {pattern.lift:.1f} times as often as {others} ({100 * pattern.base:.1f} %)"
 
@@ -69,10 +70,10 @@ def heading(
     has_pictures: bool = True,
     is_scored: bool = True,
 ) -> str:
-    """Return a heading that counts the cases and pictures on the wall.
+    """Return a heading that says how many cases and pictures are on the wall.
 
     Args:
-        outcome: Outcome in the filter: "fooled", "tied", "held" or "all".
+        outcome: The outcome that the filter selects: "fooled", "tied", "held" or "all".
         has_pictures: Whether the cases have pictures at all.
         is_scored: Whether the model has scores. Otherwise its answers are only right or wrong.
     """
@@ -93,7 +94,8 @@ def heading(
 
 
 def rate_text(counted: Mapping[str, int], n_orders: int) -> str:
-    """Return the share of cases that fool a model, and how many are ties or fool it in only one of two caption orders.
+    """Describe the share of cases that fool a model, and how many are ties or fool it in only one of two caption
+    orders.
 
     A case that fools the model in only one order counts half.
 

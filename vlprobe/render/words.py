@@ -1,4 +1,4 @@
-"""Plain words for stored names. The words for a single probe come from its `presentation`."""
+"""Plain words for stored names. Words for a single probe come from the probe's `presentation`."""
 
 import functools
 import re
@@ -93,16 +93,16 @@ WRONG_SUBTYPES = {  # the error in a wrong caption, for use after "fooled by" or
 
 
 def presentations() -> dict[str, Presentation]:
-    """Return the presentation of every probe, sorted by position."""
+    """Return the presentations of all probes, sorted by position."""
     every = {name: registry.load_probe(name).presentation for name in registry.names("probes")}
     return dict(sorted(every.items(), key=lambda entry: entry[1].position))
 
 
 @functools.cache  # tables ask for it in every row
 def movement_kinds() -> frozenset[str]:
-    """Return the kinds of cases in which the margin is how far a score or a result moved.
+    """Return the kinds of cases in which the margin measures how far a score or a result moved.
 
-    The margin is never above 0, and no model can be fooled.
+    In these kinds, the margin is never above 0, and no model can be fooled.
     """
     every = [
         kind for presentation in presentations().values() for kind in presentation.kinds.items()
@@ -127,7 +127,7 @@ def _value_order() -> tuple[str, ...]:
 
 
 def value_label(name: str) -> str:
-    """Return the plain words for a stored name. An unknown name is returned unchanged.
+    """Return plain words for a stored name. Unknown names are returned unchanged.
 
     >>> value_label("color"), value_label("mix:0.9"), value_label("danger:3"), value_label("flip:color")
     ('Color', 'Mixed, 90 % stays', 'A danger word, 3 words', 'flip:color')
@@ -152,7 +152,7 @@ def value_label(name: str) -> str:
 
 
 def model_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
-    """Return a model's display name: the name that a user set, the bundled name, or the last part of a path.
+    """Return a model's display name: the name set by a user, the name of a bundled model, or the last part of a path.
 
     >>> model_name("demo:softmax"), model_name("openclip:ViT-B-32/openai"), model_name("hf:/models/my-clip@rev")
     ('Tiny CLIP', 'ViT-B-32/openai', 'my-clip@rev')
@@ -178,7 +178,7 @@ def model_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
 
 
 def dataset_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
-    """Return a dataset's display name. The full name belongs in a tooltip.
+    """Return a dataset's display name. Pages show the full name in a tooltip.
 
     >>> dataset_name("demo"), dataset_name("coco:/data/val2017"), dataset_name("mine")
     ('Drawn scenes', 'Photographs (val2017)', 'mine')
@@ -199,7 +199,7 @@ def dataset_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
 def distinct(labels: Mapping[str, str]) -> dict[str, str]:
     """Make labels unique, because a picker cannot tell two equal labels apart.
 
-    Equal labels get the end of their stored names as a suffix, just long enough to differ.
+    Equal labels are extended by the end of the stored names, just long enough to differ.
 
     >>> distinct({"csv:/a/x.csv": "Table (x.csv)", "csv:/b/x.csv": "Table (x.csv)", "demo": "Drawn"})
     {'csv:/a/x.csv': 'Table (x.csv) · a/x.csv', 'csv:/b/x.csv': 'Table (x.csv) · b/x.csv', 'demo': 'Drawn'}
@@ -218,7 +218,7 @@ def distinct(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def _distinct_tails(names: Sequence[str]) -> list[str]:
-    """Return the end of each path, just long enough to make all ends distinct, or "" for a single path."""
+    """Return the end of each path, just long enough to make the ends distinct; "" for a single path."""
     if len(names) == 1:
         return [""]
     parts = [name.split("/") for name in names]
@@ -230,10 +230,10 @@ def _distinct_tails(names: Sequence[str]) -> list[str]:
 
 
 def set_labels(table: "pd.DataFrame", renamed: Mapping[str, str] = NOT_RENAMED) -> dict[str, str]:
-    """Return unique labels for question sets in pickers, by their keys.
+    """Return unique labels for question sets in a picker, by question set key.
 
     Args:
-        table: One row per question set, as `views.runs.question_sets` returns them.
+        table: The table that `views.runs.question_sets` returns.
         renamed: Display names by stored name.
     """
     datasets = distinct({name: dataset_name(name, renamed) for name in table["dataset"]})
@@ -252,13 +252,13 @@ def set_labels(table: "pd.DataFrame", renamed: Mapping[str, str] = NOT_RENAMED) 
 
 
 def _source_file(path: str) -> str:
-    """Return the FILE in FILE@IMAGEDIR+OPTION, without its suffix."""
+    """Return the FILE part of a name FILE@IMAGEDIR+OPTION, without the file's suffix."""
     bare = re.sub(r"(\+[a-z0-9]+(=[^+]*)?)+$", "", path).rpartition("@")
     return re.sub(r"\.(jsonl?|csv|tsv|parquet|arrow|tar)$", "", bare[0] or bare[2])
 
 
 def _display_option(name: str) -> str:
-    """Return the value of the option `+as=` in a model name that stands for a file or a server, or ""."""
+    """Return the value of the option `+as=` in the name of a model from a file or a server, or ""."""
     if not name.startswith(("scores:", "embeddings:", "http:")):
         return ""
     _, option, called = name.rpartition("+as=")
@@ -266,12 +266,12 @@ def _display_option(name: str) -> str:
 
 
 def _last_part(path: str) -> str:
-    """Return the last named part of a path."""
+    """Return the last part of a path that is not empty."""
     return path.rstrip("/").rpartition("/")[2] or path
 
 
 def wrong(subtype: str) -> str:
-    """Return the words for what is wrong in a caption of a subtype, for use in a sentence.
+    """Describe what is wrong in captions of a subtype, in words that fit into a sentence.
 
     >>> wrong("color"), wrong("danger:3"), wrong("mix:0.9")
     ('a wrong color', 'a danger word, 3 words', 'a picture mixed, 90 % stays')
@@ -286,7 +286,7 @@ def wrong(subtype: str) -> str:
 
 
 def is_plural(phrase: str) -> bool:
-    """Return whether a phrase is plural, so that its verb is "fool" rather than "fools".
+    """Return whether a phrase is plural, so that the verb after it is "fool" instead of "fools".
 
     >>> is_plural("swapped roles"), is_plural("a wrong count (small numbers)"), is_plural("a false claim of things")
     (True, False, False)
@@ -296,9 +296,10 @@ def is_plural(phrase: str) -> bool:
 
 
 def slice_order(name: str) -> tuple[int, list[str | int], float]:
-    """Return a sort key for slices: in the order of probes and caption bins, then by name with numeric order.
+    """Return a sort key for slices: first in the order of probes and caption bins, then by name, with numbers in
+    numeric order.
 
-    Edits of pictures go from weak to strong.
+    Edits of pictures are sorted from weak to strong.
     """
     ordered_names = _value_order()
     edit, _, strength = name.partition(":")
@@ -308,7 +309,7 @@ def slice_order(name: str) -> tuple[int, list[str | int], float]:
 
 
 def breakdown_label(probe: str, name: str) -> str:
-    """Return the words for a breakdown of estimates."""
+    """Return plain words for a breakdown of estimates, such as the label for "subtype"."""
     if name == "subtype":
         return presentations()[probe].subtype_label
     return SLICED_BY.get(name) or f"Tag: {name.removeprefix('tag:')}"

@@ -1,4 +1,4 @@
-"""Plotly figures drawn from tables."""
+"""Plotly charts that are drawn from tables of results."""
 
 from vlprobe.render.charts import compare, dots, papers, repair, styles, theme, tradeoff
 

@@ -1,4 +1,4 @@
-"""Scatter plot of the margins of two models."""
+"""Scatter plot of two models' margins."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -32,8 +32,8 @@ def margins(
     Args:
         points: The table that `views.paired_outcomes.scatter` returns.
         subtypes: Plain words for the stored names of edit types.
-        area: Corners of the marked area.
-        tool: What dragging draws: "box" or "lasso".
+        area: Corners of the area that the user marked.
+        tool: The selection tool for dragging: "box" or "lasso".
         moved: Whether the margin is how far a score moved. No model can be fooled then, and all marks look the same.
         names: Display names of models, if different from their stored names.
     """
@@ -81,7 +81,7 @@ def margins(
 
 
 def _hover_texts(points: pd.DataFrame, subtypes: Mapping[str, str]) -> np.ndarray:
-    """Return the text for each mark: the type of edit and its words. Shape (len(points),)."""
+    """Return the hover text for each mark: the type of edit and the replaced words. Shape (len(points),)."""
     texts = []
     for row in records(ScatterRow, points):
         words = ""

@@ -1,4 +1,4 @@
-"""Charts of means with their intervals, and of distributions."""
+"""Charts of means with intervals, and of distributions."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -36,12 +36,12 @@ def dots(
     chances: Mapping[str, float] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """Draw one row per slice, with one mark per model and its 95 % interval.
+    """Draw one row per slice, with a mark and a 95% interval for each model.
 
     Args:
         table: Columns model, slice, value, low, high, n_items, n_cases for one metric.
         unit: "cosine" or "spread".
-        slices: The name of each slice in words, top to bottom.
+        slices: Display names of the slices, from top to bottom.
         chances: The value of guessing in each slice, if it differs from the metric's own chance level.
         labels: Models whose names are shown next to their marks if there are more than MANY models.
     """
@@ -61,7 +61,7 @@ def headlines(
     chances: Mapping[str, float],
     labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """Draw one row per metric, with one mark per model, its 95 % interval, and the value of guessing.
+    """Draw one row per metric, with a mark and a 95% interval for each model, and a line for the value of guessing.
 
     Args:
         table: Columns model, metric, value, low, high, n_items, n_cases.
@@ -87,7 +87,7 @@ def headlines(
 
 
 def distribution(table: pd.DataFrame, metric: Metric, unit: str, styles: Looks) -> go.Figure:
-    """Draw the distribution of a metric over the cases, with one stepped line per model.
+    """Draw the distribution of a metric over cases as one stepped line per model.
 
     Args:
         table: Columns model, left and right (the edges of a bin), and share (of the model's cases).
@@ -116,9 +116,9 @@ def _rows(
     styles: Looks,
     labels: Mapping[str, str],
 ) -> go.Figure:
-    """Draw one row for each entry of `names`, with the values whose column `key` has that name.
+    """Draw one row for each entry in `names`, using the table rows whose column `key` equals the entry's name.
 
-    `metrics` gives the metric that each row measures. The `customdata` of a mark is its model and the key of its row.
+    `metrics` gives the metric for each row. A mark's `customdata` is its model and the key of its row.
     """
     figure = go.Figure()
     drawn_models = set(table["model"])
@@ -180,7 +180,7 @@ def _label(
     heights: Sequence[float] | np.ndarray,
     middle: float,
 ) -> None:
-    """Write a model's name next to each of its intervals, on the side nearer to the middle of the chart."""
+    """Write a model's name next to each of its intervals, on the side that is closer to the middle of the chart."""
     for row, height in zip(rows, heights, strict=True):
         is_left = row.value > middle
         end = row.low if is_left else row.high
@@ -195,7 +195,7 @@ def _label(
 
 
 def _chances(figure: go.Figure, chances: Mapping[str, float], rows: Sequence[str]) -> None:
-    """Draw a dotted line per row at the value of guessing, with a single legend entry."""
+    """Draw a dotted line in each row at the value of guessing. All lines share one legend entry."""
     levels = [
         (height, chances[name])
         for height, name in enumerate(rows)

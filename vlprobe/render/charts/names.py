@@ -1,4 +1,4 @@
-"""Place names next to the marks of a figure so that they overlap neither each other nor a mark.
+"""Place names next to the marks in a figure so that they do not overlap each other or the marks.
 
 Plotly puts texts at fixed positions and lets them overlap. The browser decides how wide a figure is, so a place
 counts as free only if it is free at each of `WIDTHS`.
@@ -22,7 +22,7 @@ PASSES = 4
 
 @dataclass(frozen=True, slots=True)
 class NamedMark:
-    """A mark with its name and intervals. Positions are shares of the plot's size, from its lower left corner."""
+    """A mark with its name and intervals. Positions are shares of the plot's size, from the lower left corner."""
 
     text: str  # "" for an obstacle without a name
     x: float
@@ -34,7 +34,7 @@ class NamedMark:
 
 @dataclass(frozen=True, slots=True)
 class LabelPlace:
-    """The center of a name, in pixels to the right of its mark and above it."""
+    """Where to draw a name: the offset of its center from the mark, in pixels to the right and upward."""
 
     right: float
     up: float
@@ -42,10 +42,11 @@ class LabelPlace:
 
 
 def place_names(marks: Sequence[NamedMark], height: float) -> list[LabelPlace | None]:
-    """Find a place for each name. The result is None for a mark without a name, or if every place is taken.
+    """Find a position for each name. The result is None for marks without a name and for names that do not fit
+    anywhere.
 
     Args:
-        marks: Marks of the figure. The names of earlier marks are placed first.
+        marks: All marks in the figure. Names of earlier marks are placed first.
         height: Height of the plot in pixels.
     """
     sizes = np.array([(width, height) for width in WIDTHS])  # (W, 2)
@@ -89,7 +90,7 @@ def place_names(marks: Sequence[NamedMark], height: float) -> list[LabelPlace | 
 
 
 def _candidates(text: str, is_minor: bool) -> np.ndarray:
-    """Return the possible boxes of a name around its mark, shape (places, 4): left, bottom, right, top in pixels."""
+    """Return the possible boxes for a name around its mark, shape (places, 4): left, bottom, right, top in pixels."""
     wide, high = LETTER * len(text) / 2, LINE / 2
     boxes = []
     for gap in GAPS:
@@ -104,7 +105,7 @@ def _candidates(text: str, is_minor: bool) -> np.ndarray:
 
 
 def _arms(mark: NamedMark, sizes: np.ndarray) -> np.ndarray:
-    """Return the boxes of both intervals of a mark, shape (2, W, 4)."""
+    """Return the boxes around both intervals of a mark, shape (2, W, 4)."""
     across = np.array([mark.across[0], mark.y, mark.across[1], mark.y])
     along = np.array([mark.x, mark.along[0], mark.x, mark.along[1]])
     thick = np.array([-2.0, -2.0, 2.0, 2.0])
@@ -112,7 +113,7 @@ def _arms(mark: NamedMark, sizes: np.ndarray) -> np.ndarray:
 
 
 def _overlap(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return the area of each box (B, W, 4) that the others (O, W, 4) cover, in pixels summed over all widths: (B,)."""
+    """Return how much of each box (B, W, 4) the others (O, W, 4) cover: pixels summed over all widths, shape (B,)."""
     left_bottom = np.maximum(boxes[:, None, :, :2], others[None, :, :, :2])
     right_top = np.minimum(boxes[:, None, :, 2:], others[None, :, :, 2:])
     return np.maximum(right_top - left_bottom, 0).prod(axis=3).sum(axis=(1, 2))

@@ -1,4 +1,4 @@
-"""Figures from single papers that no other page draws. Nothing here imports Streamlit."""
+"""Figures that reproduce a figure from one paper. Nothing here imports Streamlit."""
 
 import math
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ ACROSS = {
 
 
 def edit_distances(table: pd.DataFrame) -> go.Figure:
-    """Draw the edit distances in triplets, with a stepped line for each pair of captions (VISLA, figure 8).
+    """Draw histograms of the edit distances between captions in triplets, one stepped line per pair (VISLA, figure 8).
 
     Args:
         table: The table that `views.figures.edit_distances` returns.
@@ -39,7 +39,7 @@ def edit_distances(table: pd.DataFrame) -> go.Figure:
 
 
 def agreement(table: pd.DataFrame) -> go.Figure:
-    """Draw how many encoders name the same word of a caption, as bars with a mark for chance (RoCOCO, figure 11 a).
+    """Draw how many encoders agree on a caption's word, as bars with a mark for chance (RoCOCO, figure 11 a).
 
     Args:
         table: The `agreement` table that `runs.consensus.consensus` returns.
@@ -65,7 +65,7 @@ def agreement(table: pd.DataFrame) -> go.Figure:
 
 
 def source_words(table: pd.DataFrame, most: int) -> go.Figure:
-    """Draw how often each word is the least influential one, most frequent first (RoCOCO, figure 11 b).
+    """Draw how often each word is the least influential one, sorted by frequency (RoCOCO, figure 11 b).
 
     Args:
         table: The `source_words` table that `runs.consensus.consensus` returns.
@@ -88,7 +88,7 @@ def source_words(table: pd.DataFrame, most: int) -> go.Figure:
 
 
 def turning_point(figure: go.Figure, steps: Mapping[str, str], first_step: str, text: str) -> None:
-    """Draw a line before one of the steps of `charts.tradeoff.curves`, with a text that names what changes there."""
+    """Draw a vertical line before one step in `charts.tradeoff.curves`, with a text that says what changes there."""
     line = {"color": QUIET, "dash": "dot", "width": 1.5}
     annotation = {"text": f"{text} →", "y": 0.01, "yanchor": "bottom", "xanchor": "left"}
     figure.add_vline(x=list(steps).index(first_step) - 0.5, line=line, annotation=annotation)
@@ -97,7 +97,7 @@ def turning_point(figure: go.Figure, steps: Mapping[str, str], first_step: str, 
 def sizes(
     table: pd.DataFrame, across: str, styles: Looks, called: Mapping[str, str], chance: float
 ) -> go.Figure:
-    """Draw one mark per model: the user's models with 95 % intervals, published ones hollow and gray.
+    """Draw one mark per model: the user's models with 95% intervals, and published models as hollow gray marks.
 
     Args:
         table: The table that `views.figures.sizes` returns.

@@ -1,4 +1,4 @@
-"""Figures about a fine-tuning: metrics before, in the control and after; and losses by step."""
+"""Charts about fine-tuning: metrics before, in the control and after fine-tuning, and losses by training step."""
 
 import math
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ Rows = Mapping[tuple[str, str], tuple[str, str]]  # (probe, metric) to (label, u
 def dumbbells(
     levels: pd.DataFrame, rows: Rows, names: Mapping[str, str], styles: Looks
 ) -> go.Figure:
-    """Draw one row per metric: its value before, in the control and after, joined by a line, with 95 % intervals.
+    """Draw one row per metric, with the values before, in the control and after, joined by a line, and 95% intervals.
 
     Args:
         levels: The table that `views.repair.repair_levels` returns.
-        rows: The rows to draw, top to bottom, all in the same unit.
-        names: The models before, in the control and after, with their names in the legend.
+        rows: The rows to draw, from top to bottom. All must have the same unit.
+        names: The three models (before, control, after), with their names for the legend.
     """
     heights = {pair: height for height, pair in enumerate(rows)}
     offsets = {model: 0.24 * (index - 1) for index, model in enumerate(names)}
@@ -81,12 +81,12 @@ def _hover(level: LevelRow, label: str, unit: str, name: str) -> str:
 
 
 def losses(table: pd.DataFrame, terms: Mapping[str, str], n_steps: int) -> go.Figure:
-    """Draw one panel per term of the loss, each on its own scale: a line for batches, marks for held-out data.
+    """Draw one panel per loss term, each with its own scale: a line for training batches, and marks for held-out data.
 
     Args:
         table: The table that `views.repair.loss_curves` returns.
-        terms: The terms to draw, top to bottom, with their names in words.
-        n_steps: Number of steps in the whole training.
+        terms: The loss terms to draw, from top to bottom, with their display names.
+        n_steps: Total number of training steps.
     """
     figure = make_subplots(
         rows=len(terms), cols=1, shared_xaxes=True, vertical_spacing=0.28 / len(terms)

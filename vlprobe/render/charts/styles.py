@@ -1,4 +1,4 @@
-"""The color and mark of a model in every chart, card and table. They do not depend on other stored results."""
+"""The color and symbol for a model in every chart, card and table. They do not depend on other stored results."""
 
 import hashlib
 import itertools
@@ -30,7 +30,7 @@ DISTINCT = 9  # marks that a reader can tell apart in one figure
 
 
 class Look(NamedTuple):
-    """The color and mark of a model. `color` is the color on a light page."""
+    """The color and symbol for a model. `color` is the color on a light page."""
 
     color: str
     symbol: str
@@ -71,15 +71,15 @@ PAIRS: tuple[Look, ...] = tuple(
 
 
 def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
-    """Assign a color and symbol to each model, from the table SHIPPED or from the hash of the model's digest.
+    """Assign a color and a symbol to each model, from the table SHIPPED or from a hash of the model's digest.
 
     If two hashes collide, the earlier model keeps its style and the later one takes the next free style. A model that
     is stored later therefore never changes the style of another. With more models than PAIRS, styles are shared.
     Controls are gray.
 
     Args:
-        models: Model names, the first stored first, with the digests of their weights. Names without digests are hashed
-            themselves.
+        models: Model names, in the order in which they were stored, with the digests of their weights. A name without a
+            digest is hashed itself.
 
     Returns:
         The style of each model, sorted by name, controls last.
@@ -101,7 +101,7 @@ def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
 
 
 def emphasised(model_styles: Looks, models: Collection[str]) -> Looks:
-    """Return the styles for a crowded figure: with more than DISTINCT models, only those in `models` keep a color."""
+    """Return the styles for a crowded figure: with more than DISTINCT models, only `models` keep their color."""
     if len(model_styles) <= DISTINCT:
         return model_styles
     return {
@@ -111,7 +111,7 @@ def emphasised(model_styles: Looks, models: Collection[str]) -> Looks:
 
 
 def dash(style: Look) -> str:
-    """Return the line dash of a model, which depends on its symbol."""
+    """Return the line dash for a model, derived from its symbol."""
     return DASHES[SYMBOLS.index(style.symbol) % len(DASHES)]
 
 
@@ -119,7 +119,7 @@ SIZE = 14  # side of the square in which a shape is drawn
 
 
 def _polygon(n_corners: int, *radii: float) -> str:
-    """Return the SVG path of a polygon with its first corner on top. The corners use the given radii in turn."""
+    """Return the SVG path for a polygon with a corner on top. Corners use the given radii in turn."""
     angles = [math.tau * corner / n_corners - math.pi / 2 for corner in range(n_corners)]
     points = [
         (SIZE / 2 + radius * math.cos(angle), SIZE / 2 + radius * math.sin(angle))
@@ -144,5 +144,5 @@ PATHS: Mapping[str, str] = {
 
 
 def mark_values(look: Look) -> dict[str, str]:
-    """Return the input of a component that draws a mark: the path of the shape and its color in light and dark mode."""
+    """Return a model's symbol as input for a web component: the SVG path, and the color in light and dark mode."""
     return {"path": PATHS[look.symbol], "color": look.css}

@@ -20,7 +20,7 @@ QUIET = "#8a94a3"  # lines that are not data: readable on white and on near-blac
 
 
 def on_dark(figure: go.Figure) -> go.Figure:
-    """Replace the model colors in a figure with the colors for a dark page."""
+    """Replace all model colors in a figure with the colors for a dark page."""
 
     def recolored(value: object) -> object:
         if isinstance(value, str):
@@ -34,7 +34,7 @@ def on_dark(figure: go.Figure) -> go.Figure:
 
 
 def inked(figure: go.Figure, is_dark: bool) -> go.Figure:
-    """Set text colors that are readable on a light page, or on a dark one, and return the figure."""
+    """Set the text colors of a figure so that they are readable on a light or a dark page, and return the figure."""
     ink = "#d5dae2" if is_dark else "#3a4454"
     if is_dark:
         on_dark(figure)
@@ -49,10 +49,10 @@ def inked(figure: go.Figure, is_dark: bool) -> go.Figure:
 def page_figures(
     figure: go.Figure, alternative: str, choice: Callable[[Sequence[str]], str]
 ) -> dict[str, object]:
-    """Return a figure as input for Plotly's script in a file, once for a light page and once for a dark one.
+    """Return a figure in two versions, for light and dark pages, as input for the Plotly script in an HTML file.
 
     Args:
-        figure: A figure whose marks have what they stand for as `customdata`.
+        figure: A figure whose marks are identified by their `customdata`.
         choice: Maps the `customdata` of a mark to the URL fragment that the mark links to.
     """
     clear = "rgba(0,0,0,0)"
@@ -72,7 +72,7 @@ def page_figures(
 
 
 def safe(text: str) -> str:
-    """Escape a text for a figure, because Plotly interprets HTML elements and template fields.
+    """Escape text for use in a figure, because Plotly interprets HTML elements and template fields.
 
     >>> safe("<b>R&D</b> %{x}")
     '&lt;b&gt;R&amp;D&lt;/b&gt; %&#123;x}'
@@ -83,7 +83,7 @@ def safe(text: str) -> str:
 def arms(
     values: Sequence[float], lows: Sequence[float], highs: Sequence[float], color: str
 ) -> dict[str, object]:
-    """Return 95 % intervals as Plotly error bars."""
+    """Return 95% intervals as error bars for Plotly."""
     return {
         "type": "data",
         "symmetric": False,
@@ -96,7 +96,7 @@ def arms(
 
 
 def guessing(figure: go.Figure, way: str, chance: float) -> None:
-    """Draw the line for a model that guesses."""
+    """Draw a line at the value that a guessing model has."""
     line = {"color": QUIET, "dash": "dot", "width": 1.5}
     if way == "h":
         figure.add_hline(y=chance, line=line, annotation={"text": "guessing", "xanchor": "right"})
@@ -105,7 +105,7 @@ def guessing(figure: go.Figure, way: str, chance: float) -> None:
 
 
 def divided(figure: go.Figure, n_rows: int) -> None:
-    """Draw thin lines between `n_rows` rows. All are set at once because Plotly is slow at repeated `add_hline`."""
+    """Draw thin lines between `n_rows` rows. They are set all at once, because repeated `add_hline` calls are slow."""
     line = {"color": QUIET, "width": 0.5}
     ends = {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": "y", "line": line}
     heights = [row - 0.5 for row in range(1, n_rows)]
@@ -113,10 +113,10 @@ def divided(figure: go.Figure, n_rows: int) -> None:
 
 
 def named_rows(figure: go.Figure, labels: Sequence[str], width: int) -> None:
-    """Label the y axis with rows from top to bottom, at 0, 1 and so on, with thin lines between them.
+    """Label rows at heights 0, 1 and so on, from top to bottom, and draw thin lines between the rows.
 
     Args:
-        width: Maximum number of characters of a label before it is wrapped.
+        width: Number of characters after which a label is wrapped.
     """
     divided(figure, len(labels))
     figure.update_yaxes(
@@ -129,7 +129,7 @@ def named_rows(figure: go.Figure, labels: Sequence[str], width: int) -> None:
 
 
 def mean_text(row: SliceRow, unit: str) -> str:
-    """Return the hover text for a mean: its value, its interval and its counts."""
+    """Return the hover text for a mean: the value, the interval, and the numbers of pictures and cases."""
     value = with_interval(row.value, row.low, row.high, unit)
     return f"{value}<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
 
@@ -137,10 +137,10 @@ def mean_text(row: SliceRow, unit: str) -> str:
 def stepped_line(
     figure: go.Figure, bins: Sequence[BinRow], color: str, dash: str, hover_bin: str
 ) -> None:
-    """Draw a distribution as a stepped line from the first left edge to the last right one.
+    """Draw one model's distribution as a stepped line.
 
     Args:
-        bins: Bins of one model, from left to right.
+        bins: The bins, from left to right.
         dash: Line dash, as Plotly names it.
         hover_bin: Hover text for a bin, a Plotly template.
     """
@@ -156,7 +156,7 @@ def stepped_line(
 
 
 def axis(metric: Metric, unit: str) -> str:
-    """Return the title of an axis: the metric, its unit and the better direction."""
+    """Return the title for an axis: the metric, its unit, and whether higher or lower is better."""
     suffix = {"cosine": " (cosine)", "spread": " (in spreads)"}.get(unit_of(metric, unit), "")
     way = WAYS[metric.direction]
     name = heading(metric)
@@ -164,12 +164,12 @@ def axis(metric: Metric, unit: str) -> str:
 
 
 def ticks(metric: Metric) -> str:
-    """Return the tick format of a metric's axis: whole percents for rates, else Plotly's default."""
+    """Return the tick format for a metric's axis: whole percentages for rates, otherwise Plotly's default."""
     return ".0%" if metric.unit == "rate" else ""
 
 
 def wrapped(text: str, width: int) -> str:
-    """Escape a name like `safe`, and wrap it after slashes, colons, at signs, hyphens and spaces."""
+    """Escape a name with `safe`, and wrap it after slashes, colons, at signs, hyphens and spaces."""
     spaced = (
         text.replace("/", "/ ").replace(":", ": ").replace("@", "@ ") if len(text) > width else text
     )
@@ -183,7 +183,7 @@ def wrapped(text: str, width: int) -> str:
 
 
 def finished(figure: go.Figure, height: int) -> go.Figure:
-    """Set the height of a figure, and the margins and legend that all figures share."""
+    """Set the height of a figure, and the margins and the legend that all figures share."""
     figure.update_layout(
         height=height,
         margin={"l": 10, "r": 10, "t": 30, "b": 10},

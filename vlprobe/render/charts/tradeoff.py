@@ -1,4 +1,4 @@
-"""Curves of a metric over increasing steps, and published values next to measured ones."""
+"""Line charts of a metric over increasing steps, and marks for published values next to measured ones."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -36,16 +36,19 @@ def curves(
     printed: pd.DataFrame | None = None,
     chosen: str = "",
 ) -> go.Figure:
-    """Draw a metric over increasing steps, with one line per model and 95 % intervals.
+    """Draw one line per model for a metric over increasing steps, such as strengths, with 95%
+    intervals.
 
-    With more than DISTINCT models, all but the chosen one are thin and gray, without intervals.
+    With more than DISTINCT models, all lines except the chosen model's are thin and gray, without
+    intervals.
 
     Args:
         table: Columns model, slice, value, low, high, n_items, n_cases.
         unit: "cosine" or "spread".
-        steps: Slices from left to right, with their names in words.
-        across: Title of the x axis: the quantity that increases.
-        printed: Published values of other models, drawn hollow. Columns model, slice, value.
+        steps: Slices from left to right, with their display names.
+        across: Title of the x axis, which names the quantity that increases.
+        printed: Published values for other models, drawn as hollow marks. Columns model, slice,
+            value.
         chosen: The model that the page is about.
     """
     figure = go.Figure()
@@ -101,7 +104,7 @@ def curves(
 def _printed_curves(
     figure: go.Figure, printed: pd.DataFrame, steps: Mapping[str, str], unit: str
 ) -> None:
-    """Draw the published values of a paper over the steps, with one thin line and hollow marks per model."""
+    """Draw published values over the steps, with one thin line and hollow marks per model."""
     order = list(steps)
     rows = records(PrintedSliceRow, printed)
     for index, model in enumerate(dict.fromkeys(row.model for row in rows)):
@@ -127,13 +130,14 @@ def _printed_curves(
 
 
 def beside(figure: go.Figure, printed: pd.DataFrame, rows: Sequence[str], unit: str) -> None:
-    """Draw hollow marks for published values below the marks in each row of `charts.dots`.
+    """Draw hollow marks for published values in each row of a figure from `charts.dots`, below the
+    other marks.
 
     Args:
         figure: The figure that `dots` returned.
         printed: Columns model, slice, value.
         rows: The slices in the figure, top to bottom.
-        unit: Unit of the values, as `render.numbers.number` takes it.
+        unit: Unit of the values, as in `render.numbers.number`.
     """
     drawn = [row for row in records(PrintedSliceRow, printed) if row.slice in rows]
     figure.add_scatter(

@@ -1,1 +1,1 @@
-"""Tables and cases as HTML. Names, captions and notes are data and always escaped."""
+"""Render tables and cases as HTML. Names, captions and notes come from users and are always escaped."""

@@ -1,4 +1,4 @@
-"""Models side by side as HTML: a scorecard with brackets around tied models, and tables of differences."""
+"""Compare models in HTML: a scorecard with brackets around tied models, and tables of differences."""
 
 import html
 import math
@@ -45,7 +45,7 @@ WORDS = {
 
 
 def how_to_read(compared: pd.DataFrame) -> str:
-    """Explain the table of differences: its content, the p-values, and the number of excluded pictures."""
+    """Explain the table of differences: its content, how p is computed, and how many pictures are excluded."""
     n_compared = sum(not math.isnan(row.p) for row in records(DifferenceRow, compared))
     sentences = [
         "Below each value: its difference from the baseline with a 95 % interval (resampled by "
@@ -76,7 +76,8 @@ def differences(
     chances: Mapping[str, float],
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[str, list[str]]:
-    """Return a table with one row per metric and one column per model: value, difference from the baseline, and p.
+    """Return a table with one row per metric and one column per model: value, difference from the baseline, and
+    p-value.
 
     Args:
         compared: The table that `views.paired_tests.compare_metrics` returns.
@@ -84,7 +85,7 @@ def differences(
         names: Display names of models, if different from their stored names.
 
     Returns:
-        The table, and the labels of metrics without any known value.
+        The table, and the labels of metrics for which no value is known.
     """
     compared_rows = records(DifferenceRow, compared)
     models = dict.fromkeys([compared_rows[0].baseline, *(row.model for row in compared_rows)])
@@ -109,7 +110,7 @@ def differences(
 
 
 def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
-    """Return the rows of the forest plot as a table of shares, differences, intervals and p-values."""
+    """Return the rows of the forest plot as an HTML table of shares, differences, intervals and p-values."""
     unit, base = comparison.unit, names[comparison.baseline.model]
     titles = ("Wrong captions", "Preferred", f"By {base}")
     if comparison.is_movement:
@@ -135,7 +136,7 @@ def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
 
 
 def _bounds(low: float, high: float, unit: str) -> str:
-    """Format the interval of a known difference, or give the reason why there is none."""
+    """Format the interval of a known difference, or say why there is no interval."""
     return between(low, high, unit) or f"-, {TOO_FEW}"
 
 
@@ -166,11 +167,11 @@ def scorecard(
     names: Mapping[str, str],
     blind: BlindAccuracy | None = None,
 ) -> str:
-    """Return the table of all models: share, interval, and a bracket with a letter for each group of tied models.
+    """Return a table of all models: share, interval, and a bracket with a letter for each group of tied models.
 
     Args:
         tests: The tests that `views.paired_tests.rank_models` returns.
-        blind: Accuracy of the best guess without the picture, shown in the last row.
+        blind: Accuracy of the best method that guesses without the picture, shown in the last row.
     """
     groups = tests.tie_groups
     letters = group_letters(groups)
@@ -208,7 +209,7 @@ def scorecard(
 
 
 def _with_interval(value: float, low: float, high: float, unit: str) -> str:
-    """Format a value with its interval on a separate line, so that brackets fit next to it on a phone."""
+    """Format a value with its interval on a separate line, so that the brackets fit next to it on a phone."""
     if math.isnan(value):
         return number(value, unit)
     limits = interval(low, high, unit) or f"- ({TOO_FEW})"
@@ -218,7 +219,7 @@ def _with_interval(value: float, low: float, high: float, unit: str) -> str:
 def _bracket(
     group: Sequence[str], letter: str, model: str, place: int, places: Mapping[str, int]
 ) -> str:
-    """Return the table cell of a model in the column of a group."""
+    """Return the cell for a model in the column for a group of tied models."""
     if model in group:
         return f'<td style="{MEMBER}">{html.escape(letter)}</td>'
     is_between = places[group[0]] < place < places[group[-1]]
@@ -226,7 +227,7 @@ def _bracket(
 
 
 def scorecard_reading(tests: PairedTests) -> str:
-    """Explain the letters of the scorecard, and the difference that tests of tied models would have detected."""
+    """Explain the letters in the scorecard, and how large a difference between tied models could have been detected."""
     return joined(
         "Models that share a letter are tied: no paired test by picture tells them apart (p adjusted for "
         f"{counted(len(tests.rows), 'pair')}, Holm). Being tied is not "

@@ -17,7 +17,7 @@ SHAPES = dict(zip(charts.styles.SYMBOLS, "●◆■▲★✚⬢▼⬟◄►", st
 
 
 def embed(escaped: str) -> Markup:
-    """Mark HTML that vlprobe generated as safe. Everything else on a page is escaped.
+    """Mark HTML that vlprobe generated as safe, so that it is not escaped. All other text on a page is escaped.
 
     Args:
         escaped: The result of a function in `render.html`, or a style sheet. All data in it is already escaped.
@@ -34,7 +34,7 @@ def tag(name: str, text: str, **attributes: str) -> str:
 
 
 def mark(style: Look) -> str:
-    """Return the colored symbol of a model, as in the charts."""
+    """Return a model's colored symbol as HTML, the same symbol as in the charts."""
     return f'<span aria-hidden="true" style="color:{style.css}">{SHAPES[style.symbol]}</span>'
 
 
@@ -44,13 +44,13 @@ def breakable(name: str) -> str:
 
 
 def marked(element: str, text: str) -> str:
-    """Escape a text and wrap it in an element. Leading spaces stay outside of the element."""
+    """Escape text and wrap it in an element. Leading spaces stay outside the element."""
     words = text.lstrip()
     return text[: len(text) - len(words)] + tag(element, words) if words else ""
 
 
 def table(name: str, headings: str, rows: Sequence[str], css: str = "") -> str:
-    """Return a table with a name for screen readers. It scrolls on narrow screens."""
+    """Return an HTML table with a name for screen readers. The table scrolls on narrow screens."""
     return (
         f'<div class="vp-scroll" role="region" tabindex="0" aria-label="{html.escape(name)}">'
         f'<table class="{f"vp-table {css}".strip()}">'
@@ -64,17 +64,17 @@ def column_heads(titles: Iterable[str]) -> str:
 
 
 def model_label(style: Look, name: str) -> str:
-    """Return the mark of a model and its name as HTML that can wrap."""
+    """Return a model's symbol and name as HTML that can wrap."""
     return f"{mark(style)} {breakable(name)}"
 
 
 def metric_row(heading: str, cells: str) -> str:
-    """Return a row for a table of metrics. Heading and cells are HTML."""
+    """Return an HTML row for a table of metrics. `heading` and `cells` must already be HTML."""
     return f'<tr><th scope="row" class="vp-metric">{heading}</th>{cells}</tr>'
 
 
 def facts(values: Mapping[str, str]) -> str:
-    """Return names and values as a description list."""
+    """Return names and values as an HTML description list."""
     lines = "".join(
         f"{tag('dt', name)}<dd>{breakable(value)}</dd>" for name, value in values.items()
     )
@@ -82,5 +82,5 @@ def facts(values: Mapping[str, str]) -> str:
 
 
 def ordered(models: Iterable[str]) -> list[str]:
-    """Sort models as every page lists them: models of vlprobe first, then by name, controls last."""
+    """Sort model names in the order used on all pages: bundled models first, then others by name, controls last."""
     return sorted(models, key=model_order)

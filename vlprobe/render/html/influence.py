@@ -1,7 +1,7 @@
-"""Influence scores drawn on their input: caption words are colored, regions of a picture are tinted.
+"""Draw influence scores on the model's input: words of a caption are colored, regions of a picture are tinted.
 
-Orange means above 0. Strength is shown both as color and as a number, so that it can be read without color vision and
-in any theme.
+Orange means above 0. Each score is shown both as a color and as a number, so that it can be read without color vision
+and in any theme.
 """
 
 import html
@@ -22,11 +22,11 @@ ROOM = 50  # pixels: minimum side of a cell that shows its score
 
 
 def worded(caption: str, scores: Mapping[int, float]) -> tuple[list[str], list[float]]:
-    """Split a caption into words with their punctuation, and give each word its score.
+    """Split a caption into words (with punctuation), and look up the score for each word.
 
     Args:
-        caption: The caption as written.
-        scores: Scores by the start index of a word. A word without a score gets NaN.
+        caption: The original caption.
+        scores: Scores by the start index of the word. Words without a score get NaN.
 
     Returns:
         Words and scores, two lists of equal length.
@@ -41,7 +41,7 @@ def worded(caption: str, scores: Mapping[int, float]) -> tuple[list[str], list[f
 
 
 def colored_words(words: Sequence[str], values: Sequence[float]) -> str:
-    """Return words as HTML, each colored by its score and with the score below it, followed by a legend.
+    """Return words as HTML, each colored by its score and with the score written below it, followed by a legend.
 
     Args:
         words: The words as written. They are escaped here.
@@ -51,7 +51,7 @@ def colored_words(words: Sequence[str], values: Sequence[float]) -> str:
 
 
 def line(words: Sequence[str], values: Sequence[float], scale: float) -> str:
-    """Return colored words without the legend. The strongest color stands for `scale`, which captions can share."""
+    """Return colored words without a legend. `scale` is the score that gets the strongest color."""
     spans = []
     for word, value in zip(words, values, strict=True):
         tint, exact, short = "", "unknown", "-"
@@ -71,7 +71,7 @@ def legend(
     high_label: str = "more",
     least: float = 0.0,
 ) -> str:
-    """Return a color bar for `values` from the lowest to the highest, with a label at each end."""
+    """Return a color bar that ranges from the lowest to the highest of `values`, with a label at each end."""
     high = strongest(values)
     low = -high if (np.asarray(values, dtype=float) < 0).any() else least
     stops = ", ".join(_tint(low + (high - low) * step / 4, high, least) for step in range(5))
@@ -83,9 +83,9 @@ def legend(
 
 
 def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Image:
-    """Return a gray copy of a picture with every cell of a grid tinted by its score.
+    """Return a gray copy of a picture in which every cell of a grid is tinted by its score.
 
-    The score is written into a cell that is large enough. The cell whose score is furthest from 0 is framed.
+    If a cell is large enough, the score is written into it. The cell with the score furthest from 0 is framed.
 
     Args:
         image: An RGB picture.
@@ -132,7 +132,7 @@ def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Im
 
 
 def strongest(values: Sequence[float] | np.ndarray) -> float:
-    """Return the largest known distance from 0, or 0 if all values are unknown."""
+    """Return the largest absolute value, or 0 if all values are unknown."""
     distances = np.abs(np.asarray(values, dtype=float))
     return float(distances[~np.isnan(distances)].max(initial=0.0))
 

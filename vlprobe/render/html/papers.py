@@ -1,5 +1,5 @@
-"""A paper's table as HTML with the user's runs above the published rows, and all published numbers as a sortable
-table.
+"""Render a reproduced paper table with the user's runs above the published rows, and all published numbers as a
+sortable table.
 """
 
 import html
@@ -30,7 +30,7 @@ UNITS = {"percent": " %", "million": " million", "billion": " billion"}
 
 @dataclass(frozen=True)
 class Remade:
-    """A reproduced table of a paper as HTML, with an explanation and the numbered notes on its cells."""
+    """A reproduced paper table as HTML, with an explanation and the numbered notes on its cells."""
 
     table: str
     remark: str
@@ -44,7 +44,7 @@ def remade(
     styles: Looks,
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> Remade:
-    """Return the result of `views.papers.remade` as HTML. `names` maps stored models to display names."""
+    """Render the table from `views.papers.remade` as HTML. `names` maps stored model names to display names."""
     rows = records(CellRow, cells)
     columns = [metrics[column.metric] for column in paper_table.columns]
     units = [
@@ -103,13 +103,13 @@ def remade(
 
 
 def numbered(notes: Sequence[str]) -> str:
-    """Return notes as a numbered list in HTML, or "" if there are none."""
+    """Render notes as a numbered list in HTML, or return "" if there are none."""
     items = "".join(tag("li", note) for note in notes)
     return f'<ol class="vp-notes">{items}</ol>' if items else ""
 
 
 def _head(paper_table: PaperTable) -> str:
-    """Return one or two header rows. Neighboring columns of the same group share a heading."""
+    """Return one or two header rows. Neighboring columns in the same group share a heading."""
     columns = paper_table.columns
     titles = column_heads(column.title for column in columns)
     if not any(column.group for column in columns):
@@ -124,7 +124,7 @@ def _head(paper_table: PaperTable) -> str:
 def _cell(
     cell: CellRow, metric: Metric, unit: str, are_rates: bool, note_numbers: Mapping[str, int]
 ) -> str:
-    """Return the table cell for a value with its note or its interval."""
+    """Return the table cell for a value, with the value's note or interval."""
     if math.isnan(cell.value):
         return "<td>-</td>"
     suffix = " %" if are_rates else ""
@@ -147,9 +147,10 @@ def _cell(
 
 
 def printed(rows: Sequence[PrintedCell]) -> "Styler":
-    """Return all published cells as a table, one per row, with the value of a run next to each.
+    """Return a table with one published cell per row, and the corresponding value from a run next
+    to it.
 
-    Values sort as numbers and have as many decimals as the published one.
+    Values sort as numbers and have as many decimals as the published value.
     """
     table = pd.DataFrame(
         {
@@ -185,7 +186,7 @@ def _measured(row: PrintedCell) -> str:
 
 
 def _interval(row: PrintedCell) -> str:
-    """Format the interval of a run's value with as many decimals as the published value has.
+    """Format the interval for a run's value with the same number of decimals as the published value.
 
     >>> _interval(PrintedCell("lgip", 2, "coco", "all", "A", "m", "percent", "86.60", 9.128, 9, 9.5, False, "", ""))
     '9.00 to 9.50'

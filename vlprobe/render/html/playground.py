@@ -1,4 +1,4 @@
-"""Results of the Playground as HTML: a line of marks per model, and a table with one row per edit."""
+"""Render the results of the Playground: one line of marks per model, and a table with one row per edit."""
 
 import html
 import math
@@ -47,7 +47,7 @@ HEIGHTS = {True: (16, 26, 36), False: (64, 74, 84)}
 
 
 def verdict(wrong: bool, margin: float) -> str:
-    """Return the effect of an edit on a model as a key of VERDICTS, or "" if unknown.
+    """Return how an edit affects a model, as a key of VERDICTS, or "" if unknown.
 
     >>> verdict(True, 0.1), verdict(True, 0.0), verdict(True, -0.1)
     ('held', 'tie', 'fools')
@@ -67,7 +67,7 @@ def glance(
     styles: Looks,
     names: Mapping[str, str] = NO_NAMES,
 ) -> str:
-    """Return one line per model with all edits placed around the caption's own score. Each line has its own scale.
+    """Render one line per model that shows all edits relative to the caption's own score. Each line has its own scale.
 
     Args:
         names: Display names of models, if different from their stored names.
@@ -82,7 +82,7 @@ def glance(
 def headline(
     edits: Sequence[Edited], answers: Sequence[Answer], names: Mapping[str, str] = NO_NAMES
 ) -> str:
-    """Name the model that is fooled most often, or return "" if nothing can be judged."""
+    """Name the model that is fooled by most edits, or return "" if nothing can be judged."""
     n_wrong = sum(edited.wrong for edited in edits)
     n_fooled = {
         names.get(answer.model, answer.model): sum(
@@ -132,7 +132,7 @@ def _widest(margins: np.ndarray) -> float:
 
 
 def _drawn(margin: float, widest: float) -> float:
-    """Return the position of a margin, -1 to 1. It is the square root, so that close margins can be distinguished."""
+    """Return where to draw a margin, -1 to 1. The square root keeps small margins distinguishable."""
     return math.copysign(math.sqrt(abs(margin) / widest), margin)
 
 
@@ -141,7 +141,7 @@ def _number(score: float) -> str:
 
 
 def _summary(edits: Sequence[Edited], margins: np.ndarray) -> tuple[str, str]:
-    """Return a text on how many wrong captions fool a model, and its color class."""
+    """Return text that says how many wrong captions fool a model, and the text's color class."""
     verdicts = [
         verdict(True, margin)
         for edited, margin in zip(edits, margins.tolist(), strict=True)
@@ -162,7 +162,7 @@ def _summary(edits: Sequence[Edited], margins: np.ndarray) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Column:
-    """The column of one model in the table of edits."""
+    """One model's column in the table of edits."""
 
     answer: Answer
     name: str  # display name
@@ -180,12 +180,13 @@ def table(
     names: Mapping[str, str] = NO_NAMES,
     unlearned: Mapping[str, Set[str]] = NO_WORDS,
 ) -> str:
-    """Return a table with one row per edit, grouped by type and with changed words marked, and one column per model.
+    """Render a table with one row per edit and one column per model. Edits are grouped by type, and changed words are
+    marked.
 
     Args:
         only_fooling: Include only wrong captions that fool at least one model. The result is "" if there are none.
         names: Display names of models, if different from their stored names.
-        unlearned: Words that a model does not know, by model.
+        unlearned: Words that each model does not know, by model name.
     """
     columns = []
     for answer in answers:
@@ -218,7 +219,7 @@ def table(
 
 
 def changed(caption: str, edited: str) -> str:
-    """Return an edit as HTML, with removed words in <del> and inserted words in <ins> next to them.
+    """Render an edited caption as HTML, with removed words in <del> and inserted words in <ins>.
 
     >>> changed("A red dog.", "A blue dog."), changed("A red dog.", "A dog.")
     ('A <del>red</del> <ins>blue</ins> dog.', 'A <del>red</del> dog.')
@@ -240,7 +241,7 @@ def _head(column: _Column, styles: Looks) -> str:
 
 
 def _row(caption: str, edited: Edited, index: int, columns: Sequence[_Column]) -> str:
-    """Return a row of the table. `index` is the position of the edit among the scores of an answer."""
+    """Render one row of the table. `index` is the position of the edit's score in an answer."""
     subtype = edited.edit.subtype
     words = f'<span class="vp-caption">{changed(caption, edited.text)}</span>'
     is_reworded = edited.group in ("simple", "advanced")
@@ -279,10 +280,10 @@ def mixed(
     styles: Looks,
     names: Mapping[str, str] = NO_NAMES,
 ) -> str:
-    """Return a table of the effect of mixing on the scores of both captions, with one column per model.
+    """Render a table that shows how mixing two pictures affects the scores of both captions, with one column per model.
 
     Args:
-        captions: The caption of the picture, and that of the other picture.
+        captions: The picture's caption and the other picture's caption.
         scores: Scores of shape (3, 2) by model: picture, mixed picture and other picture, each with both captions. None
             if the model has no image input.
         names: Display names of models, if different from their stored names.
@@ -306,7 +307,7 @@ def mixed(
 
 
 def _mixed_cell(name: str, scores: np.ndarray | None, caption: int) -> str:
-    """Return the score of the mixed picture with one caption (0 or 1), and the score of that caption's own picture."""
+    """Render the score between the mixed picture and a caption (0 or 1), and the score of the caption's own picture."""
     if scores is None:
         content = tag("small", "sees no pictures")
     else:

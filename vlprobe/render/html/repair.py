@@ -1,4 +1,4 @@
-"""The effects of a fine-tuning as HTML: gains, losses and the metrics."""
+"""Render the effects of fine-tuning: what got better, what got worse, and the table of metrics."""
 
 import html
 import math
@@ -23,7 +23,8 @@ AGAINST = {"loss": "after − control", "training": "control − before"}
 
 
 def in_words(moves: pd.DataFrame, metrics: Metrics) -> str:
-    """List the gains and losses of the repair against the control, and the effect of training without the repair.
+    """List the metrics that the repaired model gained and lost compared with the control, and the effect of training
+    alone.
 
     Args:
         moves: The table that `views.repair.repair_moves` returns.
@@ -47,7 +48,7 @@ def in_words(moves: pd.DataFrame, metrics: Metrics) -> str:
 
 
 def _item(rows: Sequence[MoveRow], verdict: str, metrics: Metrics) -> str:
-    """Return a list item with all metrics that have one verdict. Metrics that changed are shown with their values."""
+    """Render a list item with all metrics that have the same verdict, with values for metrics that changed."""
     texts = []
     for row in rows:
         metric = metrics[row.probe][row.metric]
@@ -73,16 +74,16 @@ def numbers(
     models: Sequence[str],
     styles: Looks,
 ) -> tuple[str, list[str]]:
-    """Return a table with one row per metric: its value for the three models, and the two differences with their p.
+    """Render a table with one row per metric: the values for the three models, and the two differences with p-values.
 
     Args:
         levels: The table that `views.repair.repair_levels` returns.
         moves: The table that `views.repair.repair_moves` returns.
         probes: Display names of the probes, in order.
-        models: The models before, in the control and after.
+        models: The three models: before, control and after.
 
     Returns:
-        The table, and the labels of metrics without any known value.
+        The table, and the labels of metrics for which no value is known.
     """
     level_of = {(row.probe, row.metric, row.model): row for row in records(LevelRow, levels)}
     move_rows = records(MoveRow, moves)
@@ -144,11 +145,12 @@ def _move(row: MoveRow, unit: str) -> str:
 
 
 def seeds(differences: pd.DataFrame, metrics: Metrics, names: Sequence[str]) -> str:
-    """Return a table with one row per metric: the effect of the repair in each training, the mean and the deviation.
+    """Render a table with one row per metric: the effect of the repair for each seed, the mean, and the standard
+    deviation.
 
     Args:
         differences: The table that `views.repair.repair_seeds` returns.
-        names: Names of the trainings, in order.
+        names: Names of the training runs, in order.
     """
     titles = ("Number", *names, "Mean", "Standard deviation")
     rows = []

@@ -1,4 +1,4 @@
-"""The style sheets of pages. Each color is a pair for light and dark pages."""
+"""Style sheets for pages. Each color is a pair of colors for light and dark pages."""
 
 from pathlib import Path
 
@@ -11,9 +11,10 @@ STYLE = f"<style>\n{SHEET}\n{STREAMLIT}</style>"
 
 
 def style(theme: str | None) -> str:
-    """Return the style sheets, with the theme for elements that Streamlit puts outside of the app, such as dialogs.
+    """Return the style sheets for a page. `theme` applies to elements that Streamlit puts outside the app, such as
+    dialogs.
 
-    Without the theme, a dialog would stay light.
+    Without it, dialogs would always be light.
     """
     return (
         f"{STYLE}<style>:root {{ color-scheme: {theme}; }}</style>"

@@ -1,4 +1,4 @@
-"""Tables of metrics as HTML: values with intervals, readable by screen readers."""
+"""Tables of metrics as HTML, with intervals, readable by screen readers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ ARROWS = {"up": "↑", "down": "↓", "none": ""}
 
 
 def metrics(probe: str) -> dict[str, Metric]:
-    """Return the metrics of a probe by name. Labels that several metrics share start with the kind of question."""
+    """Return a probe's metrics by name. If several metrics have the same label, the kind of question is added to it."""
     by_name = views.runs.metrics(probe)
     labels = [metric.label for metric in by_name.values()]
     kinds = views.runs.kinds(probe)
@@ -41,7 +41,7 @@ def metrics(probe: str) -> dict[str, Metric]:
 
 
 def scale_text(metric: Metric, unit: str, chance: float) -> str:
-    """Describe the scale of a metric in one line: its unit, the better direction and the value of guessing.
+    """Describe a metric's scale in one line: the unit, the better direction, and the value for guessing.
 
     >>> from vlprobe import registry
     >>> rates = [metric for metric in registry.load_probe("lgip").metrics if metric.unit == "rate"]
@@ -56,11 +56,11 @@ def scale_text(metric: Metric, unit: str, chance: float) -> str:
 
 
 def explained(metric: Metric, unit: str, chance: float, folded: bool) -> str:
-    """Return the row heading for a metric: its name, `scale_text`, meaning, source and a worked example.
+    """Return the row heading for a metric: name, scale (see `scale_text`), meaning, source, and a worked example.
 
     Args:
         unit: The unit that `render.numbers.unit_of` returns for the metric.
-        chance: The value of guessing, or NaN if that is not defined.
+        chance: The value for guessing, or NaN if it is not defined.
         folded: Whether the meaning is hidden until the reader opens it.
     """
     line = f" Example: {symbols.example(metric)}." if symbols.example(metric) else ""
@@ -84,17 +84,17 @@ def headline(
     leaders: Mapping[str, Leader] = MappingProxyType({}),
     folded: bool = False,
 ) -> tuple[str, list[str]]:
-    """Return a table with one row per metric and one column per model: value, 95 % interval, n, and ties.
+    """Return a table with one row per metric and one column per model: value, 95% interval, n, and ties.
 
     Args:
         numbers: Estimates that `views.estimates.estimates` returns for the whole question set.
         unit: "cosine" or "spread".
         models: Display names of models by their stored names, in column order.
-        leaders: Leaders that `views.paired_tests.leaders` returns. A leading model is set in bold.
+        leaders: The result of `views.paired_tests.leaders`. A leading model is set in bold.
         folded: Whether the meaning of each metric is hidden, as in `explained`.
 
     Returns:
-        The table, and the labels of metrics that no model has.
+        The table, and the labels of metrics for which no model has a value.
     """
     estimates = {(row.model, row.metric): row for row in records(EstimateRow, numbers)}
     head = tag("th", "Metric", scope="col")
@@ -133,7 +133,8 @@ def _cell(estimate: EstimateRow | None, unit: str, is_best: bool, has_ties: bool
 
 
 def facts(questions: QuestionFacts) -> str:
-    """Return the dropped edits with their reasons, the defects of the dataset, and notes.
+    """Render the facts about a question set: dropped edits with reasons, defects in the dataset,
+    and notes.
 
     Args:
         questions: The facts that `views.runs.facts` returns.

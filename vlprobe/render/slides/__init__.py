@@ -1,1 +1,1 @@
-"""The content of slides about stored results, as typed records."""
+"""Content for slides about stored results, as typed records."""

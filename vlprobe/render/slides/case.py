@@ -1,4 +1,4 @@
-"""Slides about one case: the true captions, the wrong ones, and the answer of each model."""
+"""Slides about one case: the true captions, the wrong captions, and each model's answer."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ SIDES = {"fooled": (0.5, 1.0), "held": (0.0, 0.5), "tied": (0.25, 0.75)}
 def case_slides(
     story: Story, opener: Opener, kind: KindPresentation, names: Mapping[str, str]
 ) -> list[Slide]:
-    """Return the slides for the true captions, the wrong ones, and the answers of the models."""
+    """Return the slides for the true captions, the wrong captions, and the models' answers."""
     card = case_card(opener.card, kind)
     verdicts = [answer for answer in opener.card.verdicts if answer.model in story.models]
     truth, lie = _sides(card)
@@ -46,7 +46,7 @@ def case_slides(
 
 
 def marked(text: CaseText) -> tuple[Run, ...]:
-    """Return the runs of a text. If more than half of the text is marked, the marks show nothing and are dropped."""
+    """Return a text as runs with marked words. If more than half of the text is marked, all marks are removed."""
     runs = text.runs(LONGEST)
     if 2 * sum(len(words) for words, style in runs if style) > len(text.text):
         return ((shorten(text.text, LONGEST), ""),)
@@ -54,7 +54,7 @@ def marked(text: CaseText) -> tuple[Run, ...]:
 
 
 def _sides(card: CaseCard) -> tuple[Slide, Slide]:
-    """Return the slide for the true side and the slide for the wrong side. A case with a single text has it on both."""
+    """Return a slide for the true side and one for the wrong side. Both show the text if the case has only one."""
     case = card.case
     first, *middle = card.sides
     last = middle.pop() if middle else first
@@ -93,7 +93,7 @@ def _side(card: CaseCard, side: int, text: CaseText, detail: str) -> Slide:
 
 
 def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
-    """State how many models are fooled. Ties count as fooled.
+    """Say how many models are fooled. Ties count as fooled.
 
     >>> answers = [ModelVerdict(name, -1.0, "fooled") for name in ("a", "b")]
     >>> believing(KindPresentation(label=""), answers)
@@ -136,7 +136,7 @@ def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVe
 
 
 def _noticed(verdicts: Sequence[ModelVerdict], names: Mapping[str, str]) -> str:
-    """Name the models that were not fooled."""
+    """Say which models were not fooled."""
     answered = [answer for answer in verdicts if answer.verdict != "unknown"]
     held = [names[answer.model] for answer in answered if answer.verdict == "held"]
     if not held:
@@ -149,7 +149,7 @@ def _noticed(verdicts: Sequence[ModelVerdict], names: Mapping[str, str]) -> str:
 def _said(
     card: CaseCard, verdicts: Sequence[ModelVerdict], names: Mapping[str, str]
 ) -> list[Slide]:
-    """Return a slide with one bar per model: how far the wrong side wins, or how far the score moved."""
+    """Return a slide with one bar per model that shows how far the wrong side wins or how far the score moved."""
     kind = card.kind
     answers = [answer for answer in verdicts if not math.isnan(answer.margin)]
     if not answers:

@@ -1,4 +1,4 @@
-"""Build a whole talk from stored results, as a pure function."""
+"""Create all slides for a talk from stored results. The functions have no side effects."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ ROOM = 0.8  # share of the width for the longest bar with its interval
 
 
 def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slide, ...]:
-    """Return the slides of a talk. Slides without known results are left out.
+    """Return the slides for a talk. Slides whose results are unknown are omitted.
 
     Args:
         renamed: Display names that users gave to models and datasets.
@@ -52,7 +52,7 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
 def describe_questions(
     story: Story, kind: KindPresentation, renamed: Mapping[str, str] = NOT_RENAMED
 ) -> str:
-    """Return a line with the number of models, the number of questions and the dataset."""
+    """Return a line of text with the number of models, the number of questions, and the dataset."""
     n_models = len(story.models)
     subject = f"{count_word(n_models)} {'model' if n_models == 1 else 'models'}"
     lies = kind.lies if story.standings.n_cases != 1 else kind.lies.removesuffix("s")
@@ -79,7 +79,7 @@ def _title(story: Story, kind: KindPresentation, renamed: Mapping[str, str]) -> 
 
 
 def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
-    """Return a slide on how often each type of edit fools the models, the mildest type first."""
+    """Return a slide that shows how often each type of edit fools the models, the least effective type first."""
     rows = [
         row
         for row in standings.shares
@@ -114,7 +114,7 @@ def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
 
 
 def _worst_subtype(rows: Sequence[SubtypeShare]) -> str:
-    """Name the type of edit that fools models most often, if that is clear. The rows are sorted by ascending share."""
+    """Name the type of edit that fools models most often, if this is clear. Rows must be sorted by share, ascending."""
     *others, worst = rows
     mildest, *higher = rows
     if any(math.isnan(row.low) or math.isnan(row.high) for row in rows):
@@ -129,13 +129,13 @@ def _worst_subtype(rows: Sequence[SubtypeShare]) -> str:
 
 
 def _fools(row: SubtypeShare) -> str:
-    """Return the start of a sentence: a type of error and its verb."""
+    """Return the start of a sentence: a type of edit and a verb, such as "A wrong color fools"."""
     what = wrong(row.subtype)
     return f"{capitalized(what)} {'fool' if is_plural(what) else 'fools'}"
 
 
 def _share(row: SubtypeShare | ModelShare) -> str:
-    """Return a share with its interval in words."""
+    """Write a share with its interval in words."""
     ends = interval(row.low, row.high, "rate")
     between = f", with 95 % confidence between {ends.replace(' to ', ' % and ')}" if ends else ""
     return f"{number(row.share, 'rate')}{between}"
@@ -186,7 +186,7 @@ def _who_is_better(
 def _headline(
     contestants: Sequence[ModelShare], standings: PairedTests, kind: KindPresentation
 ) -> str:
-    """State how often all models together are fooled, or how far their scores move."""
+    """Say how often all models together are fooled, or how far their scores move."""
     if standings.is_movement:
         mean = sum(contestant.share for contestant in contestants) / len(contestants)
         if standings.unit == "rate":

@@ -1,6 +1,6 @@
-"""Slides, their elements, and the plain values that the component `slides` takes. Pictures have short keys.
+"""Slides and their elements, and their conversion to plain values for the component `slides`. Pictures have short keys.
 
-Texts are runs. Each run is a text and its style: "true", "lie", "changed" or "".
+A text is a list of runs. A run is a piece of text and its style: "true", "lie", "changed" or "".
 """
 
 import math
@@ -31,7 +31,7 @@ class SlidePicture:
 
 @dataclass(frozen=True, slots=True)
 class ModelMark:
-    """The answer of one model to one case."""
+    """One model's answer to one case."""
 
     model: str
     verdict: Verdict
@@ -39,7 +39,7 @@ class ModelMark:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A big number and what it counts."""
+    """A big number on a slide, and what it counts."""
 
     figure: str
     label: str
@@ -48,7 +48,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class SlideBar:
-    """The bar of one model. All ends are shares of the width, NaN if unknown."""
+    """One model's bar on a slide. The ends are shares of the width, NaN if unknown."""
 
     model: str
     start: float
@@ -62,7 +62,7 @@ class SlideBar:
 
 @dataclass(frozen=True, slots=True)
 class Slide:
-    """One slide of a talk."""
+    """One slide in a talk."""
 
     id: str
     heading: tuple[Run, ...]
@@ -81,18 +81,18 @@ class Slide:
 
     @property
     def title(self) -> str:
-        """The heading of the slide as plain text."""
+        """The heading as plain text."""
         return "".join(text for text, _ in self.heading)
 
     @property
     def spoken(self) -> str:
-        """The text of the slide for screen readers."""
+        """All text on the slide as plain text, for screen readers."""
         texts = [self.tag, self.title, self.detail, self.verdict]
         return " ".join(text if text[-1] in ".?!:" else f"{text}." for text in texts if text)
 
 
 def picture_names(slides: Sequence[Slide]) -> tuple[str, ...]:
-    """Return the distinct names of all pictures on some slides."""
+    """Return the names of all pictures on the given slides, without repeats."""
     return tuple(dict.fromkeys(picture.name for slide in slides for picture in slide.pictures))
 
 
@@ -104,10 +104,10 @@ def talk_values(
     heading: str,
     detail: str,
 ) -> Values:
-    """Return a whole talk as input for the component.
+    """Return all slides in a talk as input for the component `slides`.
 
     Args:
-        addresses: Data URL of every picture by its name, or "" if the picture cannot be read.
+        addresses: Data URLs by picture name, or "" for pictures that cannot be read.
         heading: Heading above the slides on the page.
     """
     keys = {name: f"p{index}" for index, name in enumerate(picture_names(slides))}
@@ -176,7 +176,7 @@ def _bar_values(bar: SlideBar, model_looks: Looks, names: Mapping[str, str]) -> 
 
 
 def named_notes(slide: Slide, names: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the speaker notes with display names in place of stored model names."""
+    """Return a slide's speaker notes, with stored model names replaced by display names."""
     lines = []
     for line in filter(None, slide.notes):
         for model in sorted(names, key=len, reverse=True):
