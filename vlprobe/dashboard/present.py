@@ -1,4 +1,4 @@
-"""The Present page: the subject of the talk, its slides, and a download of the slides as one file."""
+"""The Present page: slides about a question set, which can be shown here or downloaded as one file."""
 
 from collections import Counter
 from dataclasses import replace
@@ -60,7 +60,7 @@ def draw_page() -> None:
 
 
 def _pick_set() -> PageSubject:
-    """Pick the question set for the talk. If there is none, say so and stop the page."""
+    """Draw a picker for the question set that the slides are about. If there is none, say so and stop the page."""
     rows = view(views.runs.question_set_rows)
     if not rows:
         st.html(tag("h1", "No results yet, so no slides can be made.", class_="vp-nothing"))
@@ -78,7 +78,7 @@ def _pick_set() -> PageSubject:
 
 
 def _pick_kind(stored: PageSubject) -> str:
-    """Pick the kind of question; draw no picker if there is only one kind."""
+    """Draw a picker for the kind of question, unless there is only one kind, and return the kind."""
     kinds = stored_kinds(stored)
     default = view(views.runs.default_kind, stored.question_set)
     if len(kinds) < 2:
@@ -89,7 +89,7 @@ def _pick_kind(stored: PageSubject) -> str:
 
 
 def _story(stored: PageSubject, kind: str) -> Story:
-    """Return the content of the slides; if another first case is chosen, only that case is loaded again."""
+    """Return the content of the slides. If the URL names another case to open with, only that case is loaded again."""
     told = view(story, stored.question_set, kind)
     if case_id := st.query_params.get("case", ""):
         told = replace(told, opener=view(opener, stored.question_set, kind, case_id))
@@ -102,14 +102,14 @@ def _open_next(case_id: str) -> None:
 
 
 def _make_ready(question_set: QuestionSet, kind: str, case_id: str) -> None:
-    """Load the case that comes next, with its pictures, into the cache."""
+    """Load the case that "Another one" would show next, with its pictures, into the cache."""
     following = view(opener, question_set, kind, case_id)
     for name in following.card.images if following else ():
         large_picture(name, SIDE)
 
 
 def _talk(stored: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) -> values.Values:
-    """Return the input for the slides component."""
+    """Build the data for the `slides` component."""
     kind = stored.presentation.kind(talk_story.standings.kind)
     addresses = {name: large_picture(name, SIDE) for name in values.picture_names(slides)}
     names = sentence_names(stored.models, renamed())
@@ -125,7 +125,7 @@ def _talk(stored: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) -> 
 
 
 def _draw_download(stored: PageSubject, slides: tuple[Slide, ...], talk: values.Values) -> None:
-    """Draw a button that downloads the slides as one web page that needs no network."""
+    """Draw a button that downloads the slides as a single web page that works offline."""
     script, sheets = components.source("slides")
     file_button(
         "Download as one offline file",

@@ -1,4 +1,4 @@
-"""The sentence of pickers above the wall (model, kind of question and dataset), and the order of the cards.
+"""Pickers for model, kind of question and dataset, arranged as a sentence above the cards, and the order of the cards.
 
 The URL names the question set, the model and the kind. Choosing another kind or dataset opens the most
 complete question set that has it.
@@ -46,7 +46,7 @@ OF_PICTURES = ("tag", "tagged", "pictured")  # filters that apply to one dataset
 
 
 def stored_sets() -> list[QuestionSetRow]:
-    """Return all question sets, the most complete first. Equal labels are told apart by their keys."""
+    """Return all question sets, the most complete first. If two have the same label, keys are added to the labels."""
     rows = view(views.runs.question_set_rows)
     n_alike = Counter(row.label for row in rows)
     return [
@@ -56,7 +56,9 @@ def stored_sets() -> list[QuestionSetRow]:
 
 
 def subject() -> PageSubject:
-    """Return the selection in the URL, else the last one viewed, else the most complete; stop the page without any."""
+    """Return the question set, model and kind in the URL, or else the last ones viewed or the defaults. If there are no
+    results, the page stops.
+    """
     sets = stored_sets()
     if not sets:
         st.info("No results yet. Run a test first.", icon=":material/info:")
@@ -86,7 +88,7 @@ def _likely(sets: Sequence[QuestionSetRow]) -> list[QuestionSetRow]:
 
 
 def most_asked(stored: PageSubject) -> str:
-    """Return the model with the most answered cases over all question sets; among equals, the first listed."""
+    """Return the model that answered the most cases over all question sets. Controls come last."""
     n_cases = view(views.runs.n_cases_by_model)
     return min(
         stored.models,
@@ -95,7 +97,7 @@ def most_asked(stored: PageSubject) -> str:
 
 
 def _current(name: str, options: Sequence[str], default: str) -> str:
-    """Return the choice in the URL, else the previous page's, else the default, and write it to the URL."""
+    """Return the choice in the URL, else the one on the previous page, else the default. Writes it to the URL."""
     linked = any(st.query_params.get(parameter) for parameter in LINKED)
     before = default if name == "set" and linked else carried(name, options, default)
     value = st.query_params.get(name, "")
@@ -107,7 +109,9 @@ def _current(name: str, options: Sequence[str], default: str) -> str:
 
 
 def _stop_at_strangers(sets: Sequence[QuestionSetRow]) -> None:
-    """Stop the page if its link names results that are not stored here; drop values left over from a picker."""
+    """Stop the page if its link names results that are not stored here. If the user has used a picker, drop the
+    unknown values from the URL instead.
+    """
     strangers = list(_strangers(sets))
     if not strangers:
         return
@@ -126,7 +130,7 @@ def _stop_at_strangers(sets: Sequence[QuestionSetRow]) -> None:
 
 
 def _strangers(sets: Sequence[QuestionSetRow]) -> Iterator[tuple[str, str]]:
-    """Yield a label and a name for each result that the URL names but that is not stored here."""
+    """Yield a label and a name for each question set, model or kind in the URL that is not stored here."""
     linked = {name: st.query_params.get(name, "") for name in LINKED}
     by_key = {stored.case_key: stored for stored in sets}
     linked_set = by_key.get(linked["set"])
@@ -153,17 +157,17 @@ def _forget_link() -> None:
 
 
 def stored_kinds(stored: PageSubject) -> list[str]:
-    """Return the kinds that have cases in a question set, in the probe's order."""
+    """Return the kinds of cases in a question set, in the order that the probe defines."""
     return view(views.runs.stored_kinds, stored.key, stored.probe)
 
 
 def draw_word(text: str) -> None:
-    """Draw a word between two pickers."""
+    """Draw a word between two pickers in a sentence."""
     st.html(tag("p", text, class_="vp-between"), width="content")
 
 
 def draw_sentence(about: PageSubject) -> None:
-    """Draw the three pickers with the words between them."""
+    """Draw the pickers for model, kind and dataset, with words between them."""
     pick_model(about)
     draw_word(about.kind_presentation.verb)
     pick_kind(about)
@@ -172,7 +176,7 @@ def draw_sentence(about: PageSubject) -> None:
 
 
 def pick_model(about: PageSubject, on_change: Callable[[], None] | None = None) -> None:
-    """Draw the model picker; `on_change` is called before the new model is written to the URL."""
+    """Draw the model picker. `on_change` is called before a new model is written to the URL."""
     label, look = model_labels(about.models), about.looks[about.model]
     models = {name: label(name) for name in about.models}
     width = picker_width(models[about.model]) + MARK
@@ -184,12 +188,12 @@ def pick_model(about: PageSubject, on_change: Callable[[], None] | None = None) 
 
 
 def picker_width(text: str) -> int:
-    """Return the width in pixels of a picker that shows the given text."""
+    """Return the width in pixels that a picker needs to show the given text."""
     return int(min(max(len(text) * LETTER + FRAME, NARROWEST), WIDEST))
 
 
 def pick_kind(about: PageSubject) -> None:
-    """Draw the picker for kinds: those in this question set, then those in others, labeled with what else changes."""
+    """Draw the picker for kinds of questions: first those in this question set, then those in other question sets."""
     options = {kind: _lie(about.probe, kind) for kind in stored_kinds(about)}
     here, elsewhere = _other_kinds(about)
     options |= here
@@ -201,11 +205,11 @@ def pick_kind(about: PageSubject) -> None:
 
 
 def _other_kinds(about: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
-    """List the kinds in other question sets, with keys that combine the set's key and the kind.
+    """Return labels for the kinds in other question sets. The keys combine the key of a question set and a kind.
 
     Returns:
-        The kinds on the same dataset, and the kinds on other datasets. Among several sets of one probe on the
-        same dataset, only the most complete with this model is listed, or else the most complete.
+        The kinds on the same dataset, and the kinds on other datasets. For each probe and dataset, only the most
+        complete question set is considered, preferably one with the selected model.
     """
     sets = sorted(stored_sets(), key=lambda stored: about.model not in stored.models)
     nearest: dict[tuple[str, str], QuestionSetRow] = {}
@@ -243,7 +247,7 @@ def _lie(probe: str, kind: str) -> str:
 
 
 def _change_kind() -> None:
-    """Switch to another kind in the same question set, or to the question set that has it."""
+    """Switch to the picked kind and, if needed, to the question set that contains it."""
     key, between, kind = st.session_state["kind"].partition(BETWEEN)
     if not between and not key:  # the heading above the kinds in other datasets
         return
@@ -276,7 +280,7 @@ TIES = "Fooled: the wrong one scores at least as high as the true one; a tie cou
 
 
 def pick_bucket(stored: PageSubject, case_filter: Filter) -> str:
-    """Pick which of two models is fooled. The default is only the first, or all for a selected area."""
+    """Draw a filter by which of two models is fooled. By default, only the first; all if an area is selected."""
     counted = view(views.paired_outcomes.buckets, stored.question_set, case_filter)
     model, second = (plain(model_name(name)) for name in (case_filter.model, case_filter.other))
     options = {
@@ -294,7 +298,7 @@ def pick_bucket(stored: PageSubject, case_filter: Filter) -> str:
 
 
 def orders(stored: PageSubject, case_filter: Filter) -> dict[str, str]:
-    """Return the available orders of the cards, the default first. Orders by margin need answers with scores."""
+    """Return the orders in which cards can be sorted, the default first. Orders by margin need scores."""
     is_movement = case_filter.kind in movement_kinds()
     models = filter(None, (case_filter.model, case_filter.other))
     is_scored = all(stored.question_set.run(model).is_scored for model in models)
@@ -305,14 +309,14 @@ def orders(stored: PageSubject, case_filter: Filter) -> dict[str, str]:
 
 
 def with_order(stored: PageSubject, case_filter: Filter) -> Filter:
-    """Return the filter with the order named in the URL."""
+    """Return a copy of the filter with the order that the URL names, or the default order."""
     possible = orders(stored, case_filter)
     order = st.query_params.get("sort", "")
     return replace(case_filter, sort=order if order in possible else next(iter(possible)))
 
 
 def draw_order(stored: PageSubject, case_filter: Filter, suffix: str = "") -> None:
-    """Draw the picker for the order; which orders are available depends on the other filters."""
+    """Draw the picker for the order of the cards. Which orders it offers depends on the other filters."""
     possible = orders(stored, case_filter)
     look: dict[str, Any] = {"suffix": suffix}
     if not suffix:

@@ -26,11 +26,11 @@ LISTENING = 0.2  # seconds after the application's start by which the server lis
 
 
 def main(app: Path, settings: Mapping[str, Any]) -> None:
-    """Serve the dashboard until a signal ends the process.
+    """Run the dashboard's server until a signal ends the process.
 
     Args:
         app: The file of the Streamlit application.
-        settings: Streamlit settings by name, such as "server.port"; must include "server.allowedHosts".
+        settings: Streamlit settings by name, such as "server.port". They must include "server.allowedHosts".
     """
     # With threads of their own, matrix products wait for each other: at load 5 another baseline on Compare (12 million
     # rows) took 2.2 s, and .3 s without.

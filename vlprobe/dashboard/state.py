@@ -1,7 +1,7 @@
-"""State that pages share: the cache folder, cached tables, and pickers whose choice is stored in the URL.
+"""State that pages share: the store, cached results of queries, and pickers whose choices are stored in the URL.
 
-The URL alone determines a picker's value: a missing parameter means the default. So a link reopens
-exactly what was seen.
+Only the URL determines a picker's value, and a missing parameter means the default. A link therefore
+opens exactly what its sender saw.
 """
 
 import contextlib
@@ -73,7 +73,7 @@ _page_store: contextvars.ContextVar[PageStore | None] = contextvars.ContextVar(
 
 
 def store() -> Store:
-    """Return the store that this dashboard shows and writes to, with the bundled results below it."""
+    """Return the store that this dashboard shows and writes to, combined with the bundled results."""
     if page_store := _page_store.get():
         return page_store.store
     return _opened(store_module.DEFAULT, os.getcwd(), shipped.folders())
@@ -87,7 +87,7 @@ def _opened(root: Path | str, folder: str, shipped_roots: tuple[Path, ...]) -> S
 
 @contextlib.contextmanager
 def fix_store_version() -> Iterator[None]:
-    """Look up the store's version once, and use it for everything that a page draws."""
+    """Look up the store's version once, and use it for everything that is drawn inside the block."""
     current = store()
     token = _page_store.set(
         PageStore(current, current.version(), renamed(), SLICES.version(current))
@@ -100,9 +100,9 @@ def fix_store_version() -> Iterator[None]:
 
 @contextlib.contextmanager
 def warn_of_missing() -> Iterator[None]:
-    """Warn above a page if its link names results that are not stored here.
+    """Draw a warning above a page if its link names results that are not stored here.
 
-    A value left over after a picker changed, such as a model from another question set, is not an error in a link.
+    Values that are left over after the user changed a picker, such as a model from another question set, are ignored.
     """
     linked = "picked" not in st.session_state and any(name in st.query_params for name in RESULTS)
     # Always drawn; otherwise, all elements below would move up and be mounted again
@@ -116,7 +116,7 @@ def warn_of_missing() -> Iterator[None]:
 
 
 def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
-    """Return a function that adds a label and a value to the warning in a slot."""
+    """Return a function that adds an unknown name, with its label, to the warning in a slot."""
     unknown_names: list[str] = []
 
     def add(label: str, value: str) -> None:
@@ -132,20 +132,20 @@ def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
 
 
 def report_missing(label: str, name: str, value: str) -> None:
-    """Add a result to the warning about results that the URL names but that are not stored."""
+    """Add a name in the URL to the page's warning about results that are not stored here."""
     if (add := _unknown.get()) and name in RESULTS:
         add(label, value)
 
 
 def mark_picked() -> None:
-    """Record that a picker changed the URL, so that other values in the URL count as left over, not as a link's."""
+    """Record that the user changed a picker, so that unknown values in the URL are not reported as a broken link."""
     st.session_state["picked"] = True
 
 
 def write_choice(changes: Mapping[str, str | Sequence[str] | None]) -> None:
-    """Write a user's choice to the URL; None or an empty list removes a parameter.
+    """Write a user's choice to the URL. None or an empty list removes a parameter.
 
-    The open case and the page number belong to the previous choice, so both are removed unless `changes` has them.
+    The open case and the page number belong to the previous choice. They are removed unless `changes` sets them.
     """
     mark_picked()
     for name, value in {"page": None, "case": None, **changes}.items():
@@ -159,7 +159,7 @@ def view(
     *arguments: Arguments.args,
     **options: Arguments.kwargs,
 ) -> Result:
-    """Return the result of a function in `vlprobe.views`, cached until the store, tags or slices change."""
+    """Call a function in `vlprobe.views`. The result is cached until the store, tags or named slices change."""
     current = store()
     page_store = _page_store.get()
     version = page_store.version if page_store else current.version()
@@ -180,7 +180,7 @@ def view(
 
 
 def _unshared(answer: Result) -> Result:
-    """Return a copy that a page can change without affecting others; the numbers are copied only when they change."""
+    """Return a copy of a cached result that a page can modify. A DataFrame's data is copied only on modification."""
     if isinstance(answer, pd.DataFrame):
         return cast(Result, answer.copy(deep=False))
     if type(answer) is tuple:
@@ -189,43 +189,43 @@ def _unshared(answer: Result) -> Result:
 
 
 def model_name(name: str) -> str:
-    """Return a model's name for display: its new name if it was renamed here, else its plain name."""
+    """Return a model's display name: the one that users gave it, or else a plain form of its stored name."""
     return words.model_name(name, renamed())
 
 
 def renamed() -> Mapping[str, str]:
-    """Return the new names of models and datasets that were renamed here, by stored name."""
+    """Return the display names that users gave to models and datasets, by stored name."""
     if page_store := _page_store.get():
         return page_store.renamed
     return display_names.read(store())
 
 
 def dataset_name(name: str) -> str:
-    """Return a dataset's name for display. Show its stored name in a tooltip."""
+    """Return a dataset's display name. Pages that use it should show the stored name in a tooltip."""
     return words.dataset_name(name, renamed())
 
 
 def model_labels(names: Iterable[str]) -> Callable[[str], str]:
-    """Return a function that gives each model a unique label for a picker."""
+    """Return a function that maps model names to labels for a picker, all of them different."""
     labels = words.distinct({name: model_name(name) for name in names})
     # The fallback is for names that the user typed
     return lambda name: labels.get(name) or model_name(name)
 
 
 def counts(stored: "PageSubject", case_filter: Filter) -> dict[str, int]:
-    """Count the cases that pass a filter by outcome, ignoring the filter's own outcome and order."""
+    """Count the cases that pass a filter, for each outcome. The filter's own outcome and order are ignored."""
     return view(
         views.cases.outcomes, stored.question_set, replace(case_filter, outcome="all", sort="worst")
     )
 
 
 def n_passing(stored: "PageSubject", case_filter: Filter) -> int:
-    """Return the number of cases that pass a filter, including its outcome."""
+    """Count the cases that pass a filter, including its outcome."""
     return counts(stored, case_filter)[case_filter.outcome]
 
 
 def plain(text: str) -> str:
-    """Escape text so that Markdown shows it unchanged. Use it for names, captions and messages.
+    """Escape text, such as names, captions and messages, so that Markdown shows it unchanged.
 
     Screen readers read the backslashes in labels aloud, so characters that Markdown ignores are not escaped.
 
@@ -236,7 +236,7 @@ def plain(text: str) -> str:
 
 
 def link_docs(text: str) -> str:
-    """Escape a message for Markdown, and turn the documentation pages that it names into links.
+    """Escape a message for Markdown, and add links to the documentation pages that it names.
 
     >>> link_docs("See docs/edits.md, not my_docs/edits.md.")
     'See [docs/edits.md](docs?page=edits), not my_docs/edits.md.'
@@ -251,13 +251,13 @@ def quiet(text: str) -> None:
 
 @dataclass(frozen=True)
 class PageSubject:
-    """The subject of a page: a question set, with the models and the kind of question that the page shows.
+    """The question set, models and kind of question that a page is about.
 
     Attributes:
         question_set: The question set.
         models: Names of the models that the page shows, controls last.
-        looks: The look of every stored model; a model looks the same on all pages.
-        model: The selected model, such as the baseline of a comparison; "" on pages without one.
+        looks: The color and symbol of every stored model, which are the same on all pages.
+        model: The selected model, such as the baseline in a comparison; "" on pages without one.
         kind: The selected kind of question; "" on pages without one.
         rivals: The models that `model` is compared with, in the order of choice.
     """
@@ -281,17 +281,17 @@ class PageSubject:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The probe's metrics by name; if two share a label, their labels include the kind of question."""
+        """The probe's metrics by name. If two have the same label, the kind of question is added to it."""
         return tables.metrics(self.probe)
 
     @property
     def presentation(self) -> Presentation:
-        """The probe's texts for pages."""
+        """The probe's titles, descriptions and other text for pages."""
         return words.presentations()[self.probe]
 
     @property
     def kind_presentation(self) -> KindPresentation:
-        """The texts for the selected kind of question."""
+        """The labels and other text for the selected kind of question."""
         return self.presentation.kind(self.kind)
 
     @property
@@ -301,12 +301,12 @@ class PageSubject:
 
     @property
     def names(self) -> dict[str, str]:
-        """Names for use in sentences, for the compared models or, on pages without a selected model, for all models."""
+        """Display names for use in sentences: of the compared models or, if no model is selected, of all models."""
         return sentence_names(self.compared if self.model else self.models, renamed())
 
 
 def pick_question_set(probe: str = "") -> PageSubject:
-    """Draw a picker for the question sets of one probe or of all; if there are none, say so and stop the page."""
+    """Draw a picker for the question sets of one probe or of all. If there are none, say so and stop the page."""
     table = view(views.runs.question_sets)
     table = table.loc[table["probe"] == probe] if probe else table
     if table.empty:
@@ -318,12 +318,12 @@ def pick_question_set(probe: str = "") -> PageSubject:
 
 
 def set_labels(table: pd.DataFrame) -> dict[str, str]:
-    """Return a unique display name for each question set, by its key."""
+    """Return a unique label for each question set, by key."""
     return words.set_labels(table, renamed())
 
 
 def page_subject(key: str) -> PageSubject:
-    """Return the question set with the given key and all its models as the subject of a page."""
+    """Load a question set, and return it with all its models as the subject of a page."""
     question_set = view(views.runs.question_set, key)
     looks = charts.styles.styles(view(views.runs.models))
     return PageSubject(question_set, tuple(ordered(question_set.models)), looks)
@@ -344,18 +344,18 @@ def choose(
     suffix: str = "",
     on_change: Callable[[], None] | None = None,
 ) -> str:
-    """Draw a picker whose value is stored in the URL, and return its value.
+    """Draw a picker whose value is stored in the URL, and return the value.
 
     Args:
         label: Label of the picker.
         name: Name of the URL parameter.
         options: Labels that the user sees, by the values used in the URL.
         default: Value if the URL lacks the parameter.
-        segments: Whether to show the options side by side instead of in a list; for few and short options.
-        always: Whether the URL names the default too, because the default may change over time.
+        segments: Whether to show the options side by side instead of in a list. Suits a few short options.
+        always: Whether to write the default to the URL too, because the default may change over time.
         help_: A tooltip.
         disabled: Whether the picker is shown but cannot be changed.
-        bare: Whether the label is only for screen readers, as in a sentence.
+        bare: Whether to hide the label except from screen readers, for pickers in a sentence.
         width: Width in pixels.
         suffix: Suffix of the widget's key, for a second picker with the same name on a page.
         on_change: Function that is called after the choice has changed, before it is written to the URL.
@@ -390,7 +390,7 @@ def pick(
     segments: bool = False,
     **settings: Any,
 ) -> str:
-    """Draw a picker that shows `value`, and return its value; `on_change` is called with the arguments.
+    """Draw a picker that shows `value`, and return its value. After a change, `on_change` is called with `arguments`.
 
     `options` has the label for each value; `bare` and `segments` have the same meaning as in `choose`.
     """
@@ -403,13 +403,13 @@ def pick(
 
 
 def carried(name: str, options: Container[str], default: str) -> str:
-    """Return the previous page's choice if it is also available here, else the default."""
+    """Return the user's choice on the previous page if it is among the options, or else the default."""
     value = st.session_state.get(f"carried_{name}", "")
     return value if value in options else default
 
 
 def carry(name: str, value: str) -> None:
-    """Remember a choice for the next pages, for as long as the browser tab is open."""
+    """Remember a choice for other pages, as long as the browser tab is open."""
     st.session_state[f"carried_{name}"] = value
 
 
@@ -433,7 +433,7 @@ def search(label: str, name: str, placeholder: str) -> str:
 
 
 def paginate(total: int, size: int, name: str = "page") -> int:
-    """Draw page numbers, and return the page named in the URL, from 1."""
+    """Draw page numbers, and return the number of the current page, which is stored in the URL and counted from 1."""
     page = page_number(total, size, name)
     if st.session_state.get(name, page) != page:  # the URL changed, or there are fewer pages now
         st.session_state[name] = page
@@ -442,7 +442,7 @@ def paginate(total: int, size: int, name: str = "page") -> int:
 
 
 def page_number(total: int, size: int, name: str = "page") -> int:
-    """Return the page named in the URL, limited to existing pages."""
+    """Return the page number in the URL, limited to existing pages."""
     linked = st.query_params.get(name, "1")
     number = int(linked) if linked.isdecimal() and len(linked) < 9 else 1
     return min(max(number, 1), max(1, -(-total // size)))
@@ -465,7 +465,7 @@ def _write(
 
 
 def attempt(action: Callable[..., object], *arguments: object) -> None:
-    """Run a button's action; if it fails, show its error on the page."""
+    """Run a button's action. If it fails with a VlprobeError, the page shows the error when it is drawn again."""
     try:
         action(*arguments)
     except VlprobeError as error:

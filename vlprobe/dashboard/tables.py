@@ -1,4 +1,4 @@
-"""HTML tables that screen readers can read and narrow screens can scroll, with downloads and a report."""
+"""Tables on pages, which screen readers can read and narrow screens can scroll, and buttons for downloads."""
 
 import functools
 import html
@@ -26,7 +26,7 @@ from vlprobe.views.runs import QuestionFacts, QuestionSet
 
 
 def all_numbers(stored: PageSubject, averaging: str, unit: str) -> pd.DataFrame:
-    """Draw every metric for every model, with interval, pictures and ties; return the estimates shown."""
+    """Draw a table of all metrics for all models, with intervals, picture counts and ties. Returns the estimates."""
     estimates = view(views.estimates.estimates, stored.question_set, "all", averaging, unit)
     body, unasked = tables.headline(
         estimates,
@@ -54,7 +54,7 @@ def slices(
     slicing: str,
     address: Callable[[str, str], str] = lambda model, name: "",
 ) -> None:
-    """Draw a row for each slice and model: value, interval, pictures, cases and ties; "-" for unknown values.
+    """Draw a table with a metric's value, interval, pictures, cases and ties for each slice and model; "-" if unknown.
 
     `address` returns a link to the cases of a model and slice, used for the model's name; "" for no link.
     """
@@ -92,12 +92,12 @@ def slices(
 
 
 def show(name: str, head: str, rows: Sequence[str], css: str = "") -> None:
-    """Draw a table with a name for screen readers; narrow screens scroll it."""
+    """Draw a table that narrow screens can scroll. `name` describes it for screen readers."""
     st.html(elements.table(name, head, rows, css))
 
 
 def explain(metric: Metric) -> None:
-    """Draw a metric's meaning, better direction, chance level, worked example and formula."""
+    """Draw an explanation of a metric: meaning, better direction, chance level, a worked example and the formula."""
     scale = tables.scale_text(metric, metric.unit, metric.chance)
     name, example = plain(symbols.heading(metric)), symbols.example(metric)
     parts = [f"**{name}.** {metric.help} ({scale}. Source: {metric.source})"]
@@ -110,7 +110,7 @@ def explain(metric: Metric) -> None:
 
 
 def cards(*metrics: Metric) -> None:
-    """Draw a button per metric that opens its information card, above the axes or columns that show the metric."""
+    """Draw a button for each metric that opens a card with an explanation of the metric."""
     with st.container(horizontal=True, gap="small"):
         for metric in metrics:
             name = plain(symbols.heading(metric))
@@ -119,7 +119,7 @@ def cards(*metrics: Metric) -> None:
 
 
 def about(question_set: QuestionSet) -> None:
-    """Draw details about the question set: its size, the dropped edits with reasons, and defects in the data."""
+    """Draw an expander with details on a question set: size, dropped edits with reasons, and defects in the data."""
     facts: QuestionFacts = view(views.runs.facts, question_set)
     sizes = [views.runs.extent(facts["n_items"], question_set.runs[0].n_units)]
     if views.rows.keeps_unpictured(question_set):
@@ -143,7 +143,7 @@ def file_button(
 
 
 def report_button(stored: PageSubject) -> None:
-    """Draw a button that downloads the whole comparison as one file."""
+    """Draw a button that downloads a report on the question set as a single HTML file."""
     file_button(
         "Download as a report",
         functools.partial(report.report, store(), stored.question_set),
@@ -161,5 +161,5 @@ def download(table: pd.DataFrame, name: str, label: str = "Download as CSV") -> 
 
 
 def csv(table: pd.DataFrame) -> str:
-    """Return a table as CSV in which no cell can run as a spreadsheet formula."""
+    """Format a table as CSV, and escape cells that a spreadsheet could run as a formula."""
     return table.map(selection.defused).to_csv(index=False)

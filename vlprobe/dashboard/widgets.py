@@ -18,7 +18,7 @@ from vlprobe.storage import access
 def press(
     label: str, action: Callable[..., object], *arguments: object, icon: str = "", **settings: Any
 ) -> None:
-    """Draw a button; if its action raises a VlprobeError, the page shows the error.
+    """Draw a button. If its action raises a VlprobeError, the page shows the error.
 
     Args:
         label: Label of the button.
@@ -34,23 +34,23 @@ def press(
 def link_page(
     page: str, label: str, query: Mapping[str, Any] | None = None, icon: str = "", **settings: Any
 ) -> None:
-    """Draw a link to a page; `query` has the parameters for its URL."""
+    """Draw a link to a page, with `query` as its URL parameters."""
     icons = {"icon": f":material/{icon}:"} if icon else {}
     st.page_link(page_file(page), label=label, query_params=query, **icons, **settings)
 
 
 def open_page(page: str, query: Mapping[str, Any]) -> None:
-    """Switch to a page, with `query` as the parameters in its URL."""
+    """Switch to a page, with `query` as its URL parameters."""
     st.switch_page(page_file(page), query_params=query)
 
 
 def draw_row(key: str | None = None, **settings: Any) -> DeltaGenerator:
-    """Return a container that places its elements side by side, vertically centered."""
+    """Draw a container that places its elements side by side, vertically centered."""
     return st.container(horizontal=True, vertical_alignment="center", key=key, **settings)
 
 
 def draw_styles(*names: str) -> None:
-    """Add a page's style sheets, which are files NAME.css in this folder."""
+    """Add the style sheets NAME.css in this folder to the page."""
     for name in names:
         st.html(Path(__file__).with_name(f"{name}.css"))
 
@@ -66,8 +66,8 @@ def fold(name: str, label: str, icon: str, parameters: Sequence[str] = ()) -> It
         name: Name of the expander in the URL.
         label: Title of the expander.
         icon: Icon before the title.
-        parameters: URL parameters that apply only inside this expander; a link that contains one of them
-            opens it.
+        parameters: URL parameters that apply only inside the expander. A link with one of them opens the
+        expander.
     """
     key = f"fold_{name}"
     if any(parameter in st.query_params for parameter in parameters):
@@ -103,7 +103,7 @@ UNREAD = 3  # maximum number of warnings above a page
 
 
 def left_out() -> None:
-    """Draw a warning for each stored entry that cannot be read, above a page that shows the rest."""
+    """Draw a warning for each stored run that cannot be read. The page below shows the other runs."""
     try:
         errors = view(views.runs.unread)
     except VlprobeError:  # the stored data cannot be listed, and the page reports that itself
@@ -127,7 +127,7 @@ def way_out(error: VlprobeError) -> None:
 
 
 def error_text(error: VlprobeError) -> str:
-    """Return an error's text for a page, which names the repair button instead of the repair command."""
+    """Return the text of an error for a page. For damaged results, it names the repair button, not the command."""
     if isinstance(error, StoredDamage) and error.remedy and not access.read_only():
         return f"{error.problem} {PRESS}"
     return str(error)

@@ -1,4 +1,4 @@
-"""Play: *Spot the lie*, for one person or in a room, and the switch to the Playground."""
+"""The Play page: the quiz *Spot the lie*, for one person or for a room, and a switch to the Playground."""
 
 import random
 from collections import Counter
@@ -58,7 +58,7 @@ PLAYGROUND = (
 
 
 def draw() -> None:
-    """Draw the half of Play that the URL names: the quiz or the Playground."""
+    """Draw the Play page with the part that the URL names: the quiz or the Playground."""
     draw_styles("play")
     if "game" not in st.query_params and any(name in st.query_params for name in PLAYGROUND):
         st.query_params["game"] = "playground"
@@ -95,10 +95,10 @@ class Solo:
 
 
 def _draw_quiz(bar: DeltaGenerator) -> None:
-    """Draw the quiz.
+    """Draw the quiz, for one person or, if the user is in a room, for the room.
 
     Args:
-        bar: The row above the quiz, which begins with the switch between quiz and Playground.
+        bar: The row above the quiz that contains the switch between the quiz and the Playground.
     """
     if problem := st.session_state.pop("quiz_problem", ""):
         st.error(link_docs(problem), icon=":material/error:")
@@ -128,7 +128,7 @@ def _draw_quiz(bar: DeltaGenerator) -> None:
 
 
 def _draw_nothing() -> None:
-    """Show that no run has questions with two captions and a picture."""
+    """Draw a message that no stored run has questions with two captions and a picture."""
     st.title("Spot the lie")
     remark = "Nothing has been run yet."
     if len(view(views.runs.question_sets)):
@@ -141,7 +141,7 @@ def _draw_nothing() -> None:
 
 
 def _clock() -> int:
-    """Draw a button that switches to the next time limit, and return the current limit for a vote in seconds."""
+    """Draw a button that switches between time limits for a vote. Returns the current limit in seconds, 0 for none."""
     seconds = st.session_state.setdefault("quiz_clock", 0)
     choices = list(CLOCKS)
     following = choices[(choices.index(seconds) + 1) % len(choices)]
@@ -152,7 +152,7 @@ def _clock() -> int:
 
 
 def _solo(quiz: QuizRound) -> Solo:
-    """Return the user's votes in a round, or start again if the questions differ."""
+    """Return the user's votes in the current round. If the questions have changed, the round starts again."""
     solo = st.session_state.get("quiz_solo")
     if solo is None or solo.quiz != quiz:
         solo = st.session_state["quiz_solo"] = Solo(quiz)
@@ -161,7 +161,7 @@ def _solo(quiz: QuizRound) -> Solo:
 
 @st.fragment
 def _draw_solo(stored: PageSubject, solo: Solo, clock: int) -> None:
-    """Draw the current question. A vote and the next question rerun only this part of the page."""
+    """Draw the current question. A vote or a step to the next question reruns only this part of the page."""
     _take(solo)
     quiz = solo.quiz
     is_told = len(solo.votes) > solo.index
@@ -181,7 +181,7 @@ def _draw_solo(stored: PageSubject, solo: Solo, clock: int) -> None:
 
 
 def _take(solo: Solo) -> None:
-    """Handle the component's message: a vote, or a request for the next question. Anything else is ignored."""
+    """Handle a message from the quiz component: a vote or a request for the next question. Others are ignored."""
     vote, next_index = sent_by(KEY, "vote"), sent_by(KEY, "next")
     is_told = len(solo.votes) > solo.index
     if isinstance(vote, dict) and vote.get("question") == solo.index and not is_told:
@@ -205,7 +205,7 @@ ABOUT_DRAWS = (
 
 
 def pick_round() -> tuple[PageSubject, QuizRound] | None:
-    """Pick the question set and the questions of a round; None if no stored run is eligible."""
+    """Draw pickers for the question set and the questions in a round. Returns None if no stored run is eligible."""
     sets = _quiz_sets()
     if not sets:
         return None
@@ -223,7 +223,7 @@ def pick_round() -> tuple[PageSubject, QuizRound] | None:
 
 
 def _quiz_sets() -> dict[str, str]:
-    """Return question sets with two captions per case: bundled ones first, then by probe."""
+    """Return labels for all question sets with two captions per case, by key: bundled ones first, then by probe."""
     probes = list(presentations())
     rows = [row for row in view(views.runs.question_set_rows) if views.quiz.quiz_kinds(row.probe)]
     rows.sort(
@@ -241,7 +241,7 @@ def _quiz_sets() -> dict[str, str]:
 
 
 def _pick(label: str, name: str, options: dict[str, str]) -> str:
-    """Draw a picker shared with other pages. Keep a choice made there for those pages if it is not eligible here."""
+    """Draw a picker whose choice other pages share. If their choice is not eligible here, those pages still keep it."""
     carried = st.session_state.get(f"carried_{name}", "")
     linked = st.query_params.get(name, "")
     if linked and linked not in options and (linked == carried or _is_stored(name, linked)):
@@ -253,7 +253,7 @@ def _pick(label: str, name: str, options: dict[str, str]) -> str:
 
 
 def _is_stored(name: str, value: str) -> bool:
-    """Return whether a link names a question set or kind that exists here but is not eligible for the quiz."""
+    """Return whether a question set or kind in the URL exists here, even if it is not eligible for the quiz."""
     if name == "set":
         return value in set(view(views.runs.question_sets)["case_key"])
     return any(value in presentation.kinds for presentation in presentations().values())
@@ -264,7 +264,7 @@ def _drawn(stored: PageSubject, kind: str, draw: Draw) -> QuizRound:
 
 
 def round_seed() -> int:
-    """Return the seed of the round from the URL; without one, start a new round."""
+    """Return the seed for the round from the URL. If there is none, start a new round."""
     seed_text = st.query_params.get("round", "")
     if seed_text.isdecimal() and len(seed_text) < 9:
         return int(seed_text)
@@ -278,7 +278,7 @@ def new_seed() -> None:
 
 
 def attempted(action: Callable[..., object], *arguments: object) -> bool:
-    """Run an action in a room and return whether it succeeded; store any error for the page to show."""
+    """Run an action in a room, and return whether it succeeded. An error is stored and shown when the page reruns."""
     try:
         action(*arguments)
     except VlprobeError as error:
@@ -300,15 +300,15 @@ def draw_question(
     extra_values: Mapping[str, object],
     key: str,
 ) -> None:
-    """Draw one question. Callbacks read the component's messages from the session, under `key`.
+    """Draw one quiz question. The component's messages are stored in the session under `key` (see `sent_by`).
 
     Args:
         stored: The question set, with the looks of models.
         quiz: The round.
         index: Index of the question, from 0.
-        own_vote: Index of the caption that the user voted for; None without a vote.
-        is_told: Whether the truth is shown.
-        votes: Number of votes in a room, for each caption.
+        own_vote: Index of the caption that the user voted for, or None before a vote.
+        is_told: Whether to reveal which caption is true.
+        votes: Number of votes for each caption in a room.
         extra_values: Further data for the component, which overrides the data built here.
         key: Key of the component.
     """
@@ -346,7 +346,7 @@ EVENTS = ("vote", "next", "voter")
 
 
 def sent_by(key: str, event: str) -> object:
-    """Return the message that the component with the given key sent with this run; None if it sent nothing."""
+    """Return the message that a component sent for this rerun of the page, or None if it sent nothing."""
     state = st.session_state.get(key)
     return None if state is None else state.get(event)
 
@@ -354,7 +354,7 @@ def sent_by(key: str, event: str) -> object:
 def participants(
     stored: PageSubject, quiz: QuizRound, n_told: int, people: Sequence[Participant]
 ) -> list[Participant]:
-    """Return the people and all models in a round, with their results on the questions revealed so far."""
+    """Return all people and models in a round, with their results on the questions that were revealed so far."""
     names = sentence_names(quiz.models, renamed())
     rights = render_quiz.model_rights(quiz, n_told)
     models = [
@@ -378,12 +378,12 @@ def all_rooms() -> Rooms:
 
 
 def person_secret() -> str:
-    """Return the secret that identifies the current user, creating it if needed."""
+    """Return the secret that identifies the current user. It is created on first use."""
     return st.session_state.setdefault("quiz_secret", new_secret())
 
 
 def current() -> str:
-    """Join the room named in the URL and return its code; "" if the URL names none or joining fails."""
+    """Join the room that the URL names, and return its code. Returns "" if the URL names none or joining fails."""
     code = st.query_params.get("room", "")
     if not code:
         return ""
@@ -399,7 +399,7 @@ def current() -> str:
 
 
 def draw_door(quiz: QuizRound | None) -> None:
-    """Draw the two ways into a room: open one with the picked questions, or join one by its code."""
+    """Draw a button that opens a room with the picked questions, and a form for joining a room by its code."""
     quiet(ABOUT_ROOMS)
     is_empty = quiz is None or not quiz.questions
     look = {"icon": "add", "type": "primary", "key": "open_room"}
@@ -451,13 +451,13 @@ def draw_room(bar: DeltaGenerator) -> None:
 
 
 def _leave(action: Callable[..., object], code: str) -> None:
-    """Close or leave the room."""
+    """Close or leave a room with the given action, and remove the room from the URL."""
     attempted(action, code, person_secret())
     st.query_params.pop("room", None)
 
 
 def _draw_asked(code: str) -> None:
-    """Draw the room's current question. It is redrawn at short intervals, because the host moves on."""
+    """Draw the room's current question. It is redrawn at short intervals, because the host may move to the next one."""
     rooms = all_rooms()
     try:
         rooms.join(
@@ -490,7 +490,7 @@ def _draw_asked(code: str) -> None:
 
 
 def _told(stored: PageSubject, quiz: QuizRound, tally: Tally) -> dict[str, object]:
-    """Return the room's data that the component receives with the question."""
+    """Build the data about the room that the quiz component receives with a question."""
     is_last = tally.question + 1 == len(quiz.questions)
     scores: list[dict[str, object]] = []
     if tally.rights:
@@ -511,7 +511,7 @@ def _told(stored: PageSubject, quiz: QuizRound, tally: Tally) -> dict[str, objec
 
 
 def _room_score(tally: Tally) -> dict[str, object]:
-    """Return the room's score in percent, and whether most votes were right on each question."""
+    """Build the room's row in the score list: its score in percent, and for each question whether most were right."""
     return {
         "name": f"The room ({tally.n_people:,})",
         "path": "",
@@ -523,7 +523,7 @@ def _room_score(tally: Tally) -> dict[str, object]:
 
 
 def _take_room(rooms: Rooms, code: str) -> None:
-    """Handle the component's message: a vote, the host's next step, or the browser's earlier identity.
+    """Handle a message from the component: a vote, the host's next step, or the identity stored in the browser.
 
     Raises InvalidInput if the room no longer exists.
     """
@@ -545,7 +545,7 @@ def _take_room(rooms: Rooms, code: str) -> None:
 
 
 def _become(rooms: Rooms, code: str, voter: str) -> None:
-    """Restore the identity and votes of a person whose browser was in the room before."""
+    """Restore the identity and the votes of a person who was in the room before with the same browser."""
     if rooms.tally(code, person_secret()).is_host:
         return
     rooms.leave(code, person_secret())
@@ -554,7 +554,7 @@ def _become(rooms: Rooms, code: str, voter: str) -> None:
 
 
 def human_sentences(stored: PageSubject, models: Sequence[str]) -> list[str]:
-    """Return a sentence for each kind of lie that enough people have voted on; empty if the quiz is disabled."""
+    """Describe people's results in a sentence for each kind of lie with enough votes. Empty if rooms are disabled."""
     if not access.quiz():
         return []
     names = sentence_names(models, renamed())
@@ -568,6 +568,6 @@ def human_sentences(stored: PageSubject, models: Sequence[str]) -> list[str]:
 
 
 def draw_human_baseline(stored: PageSubject, models: Sequence[str]) -> None:
-    """Draw people's results on the same lies, if enough votes were cast in rooms."""
+    """Draw how often people in rooms were right on the same questions, if there are enough votes."""
     for sentence in human_sentences(stored, models):
         st.markdown(f":material/groups: {plain(sentence)}")

@@ -1,8 +1,8 @@
-"""The Playground: a picture, a caption, and every edit of the caption at once, updated while the user types.
+"""The Playground: a picture, a caption, and all edits of the caption with their scores, updated while the user types.
 
-An upload exists only in the session, until its owner asks to keep it. The URL names the caption, the
-models and a picture picked from a dataset, never an upload. Models that take long to load are loaded
-only on request.
+An uploaded picture is kept only in the session, unless its owner saves it. The URL names the caption, the
+models and a picture from a dataset, but never an upload. Models that take long to load are loaded only
+on request.
 """
 
 import contextlib
@@ -87,7 +87,7 @@ class PlayPicture:
 
 @st.fragment
 def playground() -> None:
-    """Draw the half of Play below the switch. Typing reruns only this part, not the frame around it."""
+    """Draw the Playground. Typing reruns only this part of the page."""
     try:
         _page()
     except VlprobeError as error:
@@ -188,7 +188,7 @@ def _say_limits(
     names: Mapping[str, str],
     unlearned: Mapping[str, Set[str]],
 ) -> None:
-    """Draw the limits of the chosen models: models that know no photographs, and words they never learned."""
+    """Draw warnings about models that were trained only on drawn pictures and words that models never learned."""
     toys = [names[player.name] for player in players if player.name.startswith("demo:")]
     if toys and not picture.is_drawn:
         st.warning(plain(drawn_only(toys, len(players))), icon=":material/draw:")
@@ -207,7 +207,9 @@ def _say_limits(
 
 
 def _picture(shelf: Mapping[str, Exhibit]) -> PlayPicture | None:
-    """Draw the picture in use and return it: the upload or the picture in the URL; None for an unreadable upload."""
+    """Draw the picture in use and return it: the upload, or else the picture that the URL names. Returns None if the
+    upload cannot be read.
+    """
     frame = st.container(key="play_picture")
     default = START if START in shelf else next(iter(shelf))
     linked = st.query_params.get("item", "")
@@ -242,16 +244,16 @@ def _picture(shelf: Mapping[str, Exhibit]) -> PlayPicture | None:
 
 
 def _pick(items: Sequence[str] = ()) -> None:
-    """Write the picked picture, or a random one from `items`, to the URL."""
+    """Write the picked picture to the URL or, if `items` is given, a random one of them."""
     st.query_params["item"] = random.choice(items) if items else st.session_state["item"]
     st.session_state["play_fresh"] = True
 
 
 def _refused() -> str:
-    """Decode a new upload once; return why it cannot be read, or "" if it can or there is none.
+    """Decode a new upload, once. Returns the reason if it cannot be read, or "" if it can or there is no upload.
 
-    The upload is dropped when its owner removes it or leaves. If it is refused, all traces of an earlier upload
-    are removed, so that no answer about one picture is mistaken for an answer about another.
+    An upload is deleted when its owner removes it or leaves. If a new upload cannot be read, an earlier one and its
+    cached scores are deleted too, so that they are not mistaken for scores of the new picture.
     """
     file = None if access.read_only() else st.session_state.get("play_file")
     decoded = st.session_state.get("play_upload")
@@ -270,7 +272,7 @@ def _refused() -> str:
 
 
 def _caption(picture: PlayPicture) -> str:
-    """Return the typed caption. A new picture starts with its own caption, an upload with an empty one."""
+    """Draw the caption field and return its text. A new picture brings its own caption, and an upload an empty one."""
     fresh = st.session_state.pop("play_fresh", False)
     if fresh or ("caption" not in st.session_state and "caption" not in st.query_params):
         st.session_state["caption"] = picture.caption[:LONGEST]
@@ -287,7 +289,7 @@ def _caption(picture: PlayPicture) -> str:
 
 
 def _players() -> list[Player]:
-    """Return the chosen models. Models that may take long to load get a button each and load on request."""
+    """Draw the model picker and return the chosen models. A model that may take long to load gets a Load button."""
     linked = filter(None, dict.fromkeys(st.query_params.get_all("models")))
     names = list(linked)[:MOST_MODELS] or list(MODELS)
     complete = [name for name in registry.names("models") if not registry.is_form(name)]
@@ -336,7 +338,9 @@ def _players() -> list[Player]:
 
 
 def _options() -> tuple[int, int, str, str]:
-    """Draw the settings for the edits (seed, number of words, which word), and the filter for the list."""
+    """Draw the settings for RoCOCO's edits and a filter for the list of edits. Returns the seed, the number of words
+    to replace, which word to start with, and the filter.
+    """
     seed_text = st.query_params.get("draw", "")
     seed = int(seed_text) if seed_text.isdecimal() and len(seed_text) < 9 else 42
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -352,7 +356,7 @@ def _options() -> tuple[int, int, str, str]:
 
 
 def _why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping[str, str]) -> None:
-    """Draw what one model's score depends on: words in the caption and parts of the picture."""
+    """Draw how much each word in the caption and each part of the picture influences one model."""
     st.header("Important words and parts")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options = {player.name: names[player.name] for player in players}
@@ -409,7 +413,7 @@ def _mixing(
     styles: Looks,
     names: Mapping[str, str],
 ) -> None:
-    """Draw the picture mixed with another one, and the scores for both captions. The slider reruns only this part."""
+    """Draw a mixture with another picture, and the scores for both captions. The slider reruns only this part."""
     st.header("Mix in another picture")
     st.markdown(
         "Your caption should fit your picture better than a mixed one. Where the mixed picture scores as high or "
@@ -447,7 +451,7 @@ def _mixing(
 
 
 def _photo(image: Image.Image, alternative: str) -> None:
-    """Draw a picture at a size small enough to be sent at every key press."""
+    """Draw a picture that is small enough to be sent to the browser at every key press."""
     small = image.copy()
     small.thumbnail((SIDE, SIDE))
     buffer = BytesIO()
@@ -456,7 +460,7 @@ def _photo(image: Image.Image, alternative: str) -> None:
 
 
 def _opened(exhibit: Exhibit, slot: str) -> Canvas:
-    """Return an example picture, opened when it is first needed; each slot in the session holds one picture."""
+    """Open an example picture, or return it from the session if the slot already holds it."""
     cached = st.session_state.get(slot)
     if cached is None or cached[0] != exhibit:
         cached = st.session_state[slot] = (exhibit, exhibits.canvas(exhibit.open()))
@@ -464,7 +468,7 @@ def _opened(exhibit: Exhibit, slot: str) -> Canvas:
 
 
 def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
-    """Save the picture and caption as a dataset on request, and show where it is and how to run it."""
+    """Draw a button that saves the picture and caption in a dataset. After a click, show how to run the dataset."""
     st.header("Keep it")
     if not changes("Nothing can be saved here."):
         return
@@ -487,7 +491,7 @@ def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
 
 
 def _link(is_complete: bool) -> None:
-    """Draw the URL of the current view."""
+    """Draw a popover with the URL of the current view."""
     with st.popover("Link", icon=":material/link:"):
         quiet(
             "Opens this caption, these models and this picture."
@@ -498,7 +502,7 @@ def _link(is_complete: bool) -> None:
 
 
 def _pick_shelf() -> dict[str, Exhibit]:
-    """Draw a picker for the demo's pictures and for datasets that were run; return the chosen pictures by id."""
+    """Draw a picker for the demo's pictures and those of datasets in stored runs. Returns the chosen pictures by id."""
     stored = view(views.runs.runs)["dataset"].unique().tolist()
     names = [DEMO, *sorted(name for name in stored if not name.startswith(DEMO))]
     linked = st.query_params.get("from", "")
@@ -520,14 +524,14 @@ def _pick_shelf() -> dict[str, Exhibit]:
 
 @st.cache_resource(max_entries=50, show_spinner="Opening the picture")  # reads annotations
 def _exhibit(dataset: str, root: str, item: str) -> Exhibit | None:
-    """Return a picture that a link names but that is not among the first ones in its dataset."""
+    """Load a picture that the URL names but that is not among the first pictures in its dataset."""
     with contextlib.suppress(VlprobeError):
         return exhibits.exhibit(dataset, store().root, item)
     return None
 
 
 def _dataset_of_shelf() -> str:
-    """Return the dataset whose pictures are offered: one that was run, or the demo."""
+    """Return the name of the dataset whose pictures the user can pick from: one with stored runs, or the demo."""
     name = st.query_params.get("from", DEMO)
     return name if name in set(view(views.runs.runs)["dataset"]) else DEMO
 
@@ -561,7 +565,7 @@ def _draw_samples(shelf: Mapping[str, Exhibit]) -> None:
 
 @st.cache_data(max_entries=400, show_spinner=False)  # 2 ms each, for all samples in every run
 def _sample(dataset: str, item: str, _exhibit: Exhibit) -> str:
-    """Return a small version of a picture as a data URL; "" if it cannot be read."""
+    """Return a small version of a picture as a data URL, or "" if the picture cannot be read."""
     try:
         return thumbnails.data_address(thumbnails.encode(_exhibit.open()))
     except VlprobeError:

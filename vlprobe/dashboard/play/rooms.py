@@ -1,4 +1,4 @@
-"""Rooms in which several people answer the same questions. Rooms exist only in the memory of this server.
+"""Rooms in which several people take the quiz together. Rooms exist only in this server's memory.
 
 A room is found by its random code. The person who opens it reveals the questions; each person in it has one vote per
 question until the answer is revealed. No one has a name: a person is a number, and a secret that only that person's
@@ -35,7 +35,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What a person in a room may see about its current question."""
+    """The data about a room's current question that a person in the room may see."""
 
     round_number: int
     question: int  # index of the question, from 0
@@ -80,7 +80,7 @@ class _Room:
 def _locked(
     method: Callable[Concatenate["Rooms", Parameters], Answer],
 ) -> Callable[Concatenate["Rooms", Parameters], Answer]:
-    """Let only one caller at a time run a method, after closing rooms that are a day old."""
+    """Decorate a method of `Rooms` so that it holds the lock and first closes rooms that are a day old."""
 
     @wraps(method)
     def call(rooms: "Rooms", *arguments: Parameters.args, **named: Parameters.kwargs) -> Answer:
@@ -110,7 +110,7 @@ class Rooms:
 
     @_locked
     def open(self, quiz: QuizRound, secret: str) -> str:
-        """Open a room with a first round and return its code. The person with this secret is the host."""
+        """Open a room with a first round, and return the room's code. The person with the given secret is the host."""
         _check_secret(secret)
         if not quiz.questions:
             raise InvalidInput("The quiz has no questions.")
@@ -125,7 +125,7 @@ class Rooms:
 
     @_locked
     def join(self, code: str, secret: str) -> str:
-        """Add a person to a room, unless they are already in it; return the room's code in its normal form.
+        """Add a person to a room, unless they are already in it. Returns the room's code in its normal form.
 
         Args:
             code: The code as the person typed it.
@@ -141,7 +141,7 @@ class Rooms:
 
     @_locked
     def leave(self, code: str, secret: str) -> None:
-        """Let a person leave. Votes stay, and so does the place of anyone who voted. The host cannot leave."""
+        """Remove a person from a room. People who voted keep their place and votes. The host cannot leave."""
         room = self._room(code)
         person = self._person(room, secret)
         if person == room.host:
@@ -160,7 +160,7 @@ class Rooms:
             secret: Secret of the person.
             round_number: Index of the round, from 0.
             question: Index of the question, from 0.
-            caption: Index of the caption that the person takes for true, 0 or 1.
+            caption: Index of the caption that the person thinks is true, 0 or 1.
         """
         room = self._room(code)
         person = self._person(room, secret)
@@ -180,7 +180,7 @@ class Rooms:
 
     @_locked
     def reveal(self, code: str, secret: str) -> None:
-        """Reveal the answer on the host's request; after that no one can vote on the question."""
+        """Reveal the answer to the current question, which ends voting on it. Only the host may do this."""
         room = self._hosted(code, secret)
         current = room.rounds[-1]
         if current.revealed == current.current:
@@ -188,7 +188,7 @@ class Rooms:
 
     @_locked
     def advance(self, code: str, secret: str) -> None:
-        """Move to the next question in the round on the host's request."""
+        """Move to the next question in the round. Only the host may do this."""
         room = self._hosted(code, secret)
         current = room.rounds[-1]
         if current.revealed > current.current and current.current + 1 < len(current.votes):
@@ -196,7 +196,7 @@ class Rooms:
 
     @_locked
     def new_round(self, code: str, secret: str, quiz: QuizRound) -> None:
-        """Start a round with other questions on the host's request; votes from earlier rounds stay."""
+        """Start another round and keep the votes from earlier rounds. Only the host may do this."""
         room = self._hosted(code, secret)
         if len(room.rounds) >= MAX_ROUNDS:
             raise InvalidInput(f"A room has at most {MAX_ROUNDS} rounds. Open another one.")
@@ -206,7 +206,7 @@ class Rooms:
 
     @_locked
     def close(self, code: str, secret: str) -> None:
-        """Close the room on the host's request and delete its votes."""
+        """Close a room and delete its votes. Only the host may do this."""
         self._hosted(code, secret)
         del self._rooms[code]
 
@@ -217,7 +217,7 @@ class Rooms:
 
     @_locked
     def tally(self, code: str, secret: str) -> Tally:
-        """Return the data that a person in the room may see now."""
+        """Return the data about the current question that a person in the room may see now."""
         room = self._room(code)
         person = self._person(room, secret)
         current = room.rounds[-1]
@@ -246,7 +246,7 @@ class Rooms:
 
     @_locked
     def ballots(self, set_key: str, kind: str) -> list[Ballot]:
-        """Return the votes on revealed questions drawn at random from a question set, oldest room first."""
+        """Return the votes on a question set's revealed questions from rounds drawn at random, oldest room first."""
         return [
             Ballot(person, question.case, question.picture_code, caption == question.true_index)
             for room in self._rooms.values()
@@ -295,7 +295,7 @@ class Rooms:
         return sum(len(room.people) for room in self._rooms.values())
 
     def _free_abandoned_places(self) -> None:
-        """Remove people whose page is closed, except hosts and people who voted, because their votes stay."""
+        """Remove people who have closed the page, except hosts and people who have voted."""
         for room in self._rooms.values():
             for secret, person in list(room.people.items()):
                 is_away = self._clock() - person.seen_at > AWAY
@@ -309,7 +309,7 @@ class Rooms:
                 return code
 
     def _number_of(self, secret: str) -> int:
-        """Return a person's number, which is the same in all rooms."""
+        """Return the number for the person with a secret. A person has the same number in all rooms."""
         for room in self._rooms.values():
             if secret in room.people:
                 return room.people[secret].number
@@ -318,7 +318,7 @@ class Rooms:
 
 
 def parse_code(typed: str) -> str:
-    """Return a room code in its normal form. Raises InvalidInput if the text cannot be a code.
+    """Convert a typed room code to its normal form. Raises InvalidInput if the text cannot be a code.
 
     >>> parse_code(" k7d-p2m ")
     'K7DP2M'
@@ -330,7 +330,7 @@ def parse_code(typed: str) -> str:
 
 
 def new_secret() -> str:
-    """Return a secret that identifies one person and is shown to no one else."""
+    """Create a random secret that identifies one person. No one else sees it."""
     return secrets.token_hex(16)
 
 

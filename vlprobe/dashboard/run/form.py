@@ -1,4 +1,4 @@
-"""The form that runs a test, in three steps: models, tests and pictures. Everything is checked before a run starts.
+"""The form on the Run page, with three steps: models, tests and pictures. All input is checked before a run starts.
 
 The options of probes and of the runner are declared as data, and the form draws a field for each. The fields are in
 expanders and are drawn only while their expander is open. Their values, and the choices in the three steps, are kept
@@ -57,7 +57,7 @@ NO_CHANGES = "Results of earlier runs are on the other pages. Install vlprobe to
 
 
 def draw() -> None:
-    """Draw the form. If earlier runs cannot be read, show the error but keep the list below, which can repair them."""
+    """Draw the form. Errors are drawn on the page, so that the list of jobs below the form stays usable."""
     st.title("Run a test", anchor=False)
     stays = "All data stays on this computer"
     if servers := ", ".join(endpoints.named()):
@@ -73,7 +73,7 @@ def draw() -> None:
 
 
 def _draw() -> None:
-    """Draw the steps and options and, at the bottom, the error or the estimated duration with a Start button."""
+    """Draw the three steps, the options and, at the bottom, a Start button with an error or the estimated duration."""
     models = _pick_models()
     probes = _pick_probes()
     dataset = _pick_dataset(probes)
@@ -90,7 +90,7 @@ def _draw() -> None:
 
 @contextmanager
 def _step(title: str, key: str) -> Iterator[DeltaGenerator]:
-    """Draw one step with its title at the left; yield the slot below the title."""
+    """Draw one step of the form with its title at the left. Yields an empty slot below the title."""
     st.html('<hr class="vp-line">')
     with st.container(key=f"step_{key}"):
         left, right = st.columns([2, 10], gap="medium")
@@ -101,10 +101,10 @@ def _step(title: str, key: str) -> Iterator[DeltaGenerator]:
 
 
 def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool = False) -> bool:
-    """Draw a card that acts as one check box. `text` is HTML.
+    """Draw a card with a check box, and return whether it is checked. `text` is HTML.
 
-    The check box has the plain title as its name for screen readers, and the card draws the title, because
-    otherwise screen readers would read Markdown characters aloud.
+    The card draws the title itself, and the check box has a hidden label without Markdown characters, which screen
+    readers would read aloud.
     """
     with column.container(border=True, key=f"card_{key}", height="stretch"):
         name = UNSPOKEN.sub(" ", title)
@@ -116,7 +116,7 @@ def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool
 
 
 def _pick_models() -> tuple[str, ...]:
-    """Draw the models to run: cards for the bundled models, and a field for any other model."""
+    """Draw the first step: cards for the bundled models, and a field for other models. Returns the chosen names."""
     with _step("1. Models", "who") as below:
         names = []
         grid = st.grid(3, gap="small", key="who_cards")
@@ -140,7 +140,7 @@ def _pick_models() -> tuple[str, ...]:
 
 
 def _pick_probes() -> tuple[str, ...]:
-    """Draw the tests to run, with a card for each probe."""
+    """Draw the second step, with a card for each probe. Returns the chosen probes."""
     with _step("2. Tests", "what") as below:
         every = presentations()
         grid = st.grid(4, min_column_width=150, gap="small", key="what_cards")
@@ -160,7 +160,7 @@ def _pick_probes() -> tuple[str, ...]:
 
 
 def _pick_dataset(chosen_probes: Sequence[str]) -> str:
-    """Draw the third step and return the name of a dataset; "" for the scenes drawn for each probe."""
+    """Draw the third step. Returns the name of a dataset, or "" for the scenes that are drawn for each probe."""
     with _step("3. Pictures", "which") as below:
         drawn = {registry.load_probe(name).dataset for name in chosen_probes}
         drawn_for_others = {registry.load_probe(name).dataset for name in registry.names("probes")}
@@ -185,7 +185,7 @@ def _pick_dataset(chosen_probes: Sequence[str]) -> str:
 
 
 def _pick_pictures(options: Sequence[str], labels: Mapping[str, str]) -> str | None:
-    """Draw the datasets side by side with their stored names, or as a searchable list if there are many."""
+    """Draw the dataset picker: options side by side or, if there are many, a searchable list. Returns the choice."""
     label, key = "Pictures and captions", "run_dataset"
     if st.session_state.get(key) not in options:
         st.session_state[key] = ""
@@ -199,7 +199,7 @@ def _pick_pictures(options: Sequence[str], labels: Mapping[str, str]) -> str | N
 
 
 def _draw_options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Draw an expander with the options of each chosen probe; return the typed values by probe and option."""
+    """Draw an expander with the options of each chosen probe. Returns the typed values by probe and option name."""
     typed: dict[str, dict[str, object]] = {name: {} for name in chosen_probes}
     for name in chosen_probes:
         if described := registry.load_probe(name).options:
@@ -218,17 +218,16 @@ def _report(slot: DeltaGenerator, text: str) -> None:
 def _fold_of_fields(
     name: str, label: str, groups: Sequence[Sequence[Option]], prefix: str
 ) -> dict[str, object]:
-    """Draw an expander with a field for each option.
+    """Draw an expander with a field for each option, and return the typed values.
 
     Args:
         name: Name of the expander in the URL.
-        label: Title of the expander; the number of values that differ from the defaults is added to it.
-        groups: Options for a probe or for runs; each group begins a new row.
+        label: Title of the expander. The number of values that differ from the defaults is added to it.
+        groups: Groups of options. Each group begins a new row.
         prefix: Prefix for the keys of the fields.
 
     Returns:
-        The values of the fields by option name. Fields that were never drawn are left out, because they have their
-        default values.
+        The typed values by option name. Fields that were never drawn are left out, because they have default values.
     """
     options = [option for group in groups for option in group]
     values = _kept(options, prefix)
@@ -251,14 +250,14 @@ def _fold_of_fields(
 
 
 def _kept(options: Sequence[Option], prefix: str) -> dict[str, Any]:
-    """Return the values of all fields that were ever drawn, by option name."""
+    """Return the values of all fields that were drawn in this session, by option name."""
     keys = {option.name: f"{prefix}_{option.name}" for option in options}
     state = st.session_state
     return {name: state[key] for name, key in keys.items() if key in state}
 
 
 def _draw_fields(options: Sequence[Option], prefix: str) -> None:
-    """Draw a field for each option, several in a row."""
+    """Draw a field for each option, with several fields per row."""
     width = WIDE_COLUMNS if all(option.type in WIDE for option in options) else COLUMNS
     for start in range(0, len(options), width):
         columns = st.columns(width, vertical_alignment="bottom")
@@ -270,7 +269,7 @@ def _draw_fields(options: Sequence[Option], prefix: str) -> None:
 
 
 def _field(column: DeltaGenerator, option: Option, key: str) -> None:
-    """Draw a field that fits the option's type, starting with the value in the session."""
+    """Draw a field that fits the option's type. Its initial value is the one in the session."""
     common: dict[str, Any] = {"key": key, "help": option.help, "persist_state": "session"}
     choices = _choices(option)
     if option.type == "flag":
@@ -292,14 +291,14 @@ def _field(column: DeltaGenerator, option: Option, key: str) -> None:
 
 
 def _choices(option: Option) -> list[str]:
-    """Return the choices for a field: all values that the option allows, or else known names."""
+    """Return the choices for an option's field: the option's own choices or, if it has none, known names."""
     if option.refers_to and not option.choices:
         return _known_names(f"{option.refers_to}s")
     return [str(choice) for choice in option.choices]
 
 
 def _default(option: Option) -> object:
-    """Return an option's default in the form that its field holds."""
+    """Return an option's default value in the form that its field needs."""
     if isinstance(option.default, tuple):
         return [str(entry) for entry in option.default]
     if option.type in ("flag", "number"):
@@ -308,7 +307,7 @@ def _default(option: Option) -> object:
 
 
 def _typed(option: Option, value: Any) -> object:
-    """Return a field's value in the form that `parse_options` reads; list entries follow the order of the choices."""
+    """Convert a field's value to a form that `parse_options` reads. List entries are sorted like the choices."""
     if option.type in ("flag", "number"):
         return value
     if option.type != "list":
@@ -319,7 +318,7 @@ def _typed(option: Option, value: Any) -> object:
 
 
 def _known_names(folder: str) -> list[str]:
-    """Return complete names of `models` or `datasets`, with the demo's first and then those of earlier runs."""
+    """Return all complete names of models or datasets: demo names first, then names in stored runs, then others."""
     if folder == "files":
         return []
     earlier = view(views.runs.runs)[folder.removesuffix("s")].tolist()
@@ -335,7 +334,7 @@ def _bar(
     probes: Mapping[str, Mapping],
     settings: Mapping[str, object],
 ) -> None:
-    """Draw the estimated duration, or the error, next to the Start button."""
+    """Draw the Start button, next to the estimated duration or the first error in the form."""
     problem: VlprobeError | None = None
     try:
         requests = checked(models, dataset, probes, settings)
@@ -368,13 +367,13 @@ def checked(
     probes: Mapping[str, Mapping],
     settings: Mapping[str, object],
 ) -> list[Request]:
-    """Return the requests that the form describes, one per probe, without loading anything.
+    """Check the form and build one request per probe. No model or dataset is loaded.
 
     Args:
         models: Model names as typed.
-        dataset: Name of a dataset; "" means the scenes drawn for each probe.
+        dataset: Name of a dataset, or "" for the scenes that are drawn for each probe.
         probes: Names of probes, each with its options as typed.
-        settings: Settings for a run; omitted ones have their default values.
+        settings: Settings for a run. Omitted ones have their default values.
 
     Raises:
         VlprobeError: The first error found: an invalid value, an unknown name, or a path that does
@@ -413,7 +412,7 @@ def checked(
 
 
 def _check_named(option: Option, value: object) -> None:
-    """Raise a VlprobeError if the value names a file, a dataset or a model that does not exist."""
+    """Raise a VlprobeError if an option's value names a file, a dataset or a model that does not exist."""
     for name in filter(None, map(str, value if isinstance(value, list) else [value])):
         if option.refers_to == "file":
             read_head(files.parse_path(name))
@@ -427,7 +426,7 @@ def _start(
     probes: Mapping[str, Mapping],
     settings: Mapping[str, object],
 ) -> None:
-    """Start one job for all probes, after checking the form once more."""
+    """Check the form again, and start one job for all chosen probes."""
     requests = checked(models, dataset, probes, settings)
     if requests[0].executor == "local" and requests[0].device not in EVERYWHERE:
         pick_device(requests[0].device)
@@ -435,7 +434,7 @@ def _start(
 
 
 def _expectation(requests: Sequence[Request]) -> None:
-    """Draw an estimate of the duration, based on earlier runs, and the amount of work."""
+    """Draw the amount of work and an estimate of its duration, which is based on earlier runs."""
     runs, total = view(views.runs.run_rows), NOTHING
     for request in requests:
         names = request.models, request.dataset, request.probe
@@ -457,7 +456,7 @@ def _expectation(requests: Sequence[Request]) -> None:
 
 
 def _servers(requests: Sequence[Request]) -> str:
-    """Describe the data sent to a server; "" if no model is on a server. The number of requests is not known yet."""
+    """Describe which data is sent to servers. Returns "" if no model is on a server."""
     origins = {
         endpoints.of_name(name).origin
         for name in requests[0].models
@@ -474,7 +473,7 @@ def _servers(requests: Sequence[Request]) -> str:
 
 
 def _pictures(runs: Sequence[RunRow], requests: Sequence[Request]) -> int:
-    """Count the pictures in the run; 0 if they have not been read yet or differ between probes."""
+    """Count the pictures in a run, or return 0 if the number is unknown or differs between probes."""
     sizes = set()
     for request in requests:
         size = next((run.n_items for run in runs if run.dataset == request.dataset), 0)
@@ -484,5 +483,5 @@ def _pictures(runs: Sequence[RunRow], requests: Sequence[Request]) -> int:
 
 
 def _at_most(request: Request) -> int:
-    """Return the maximum number of pictures that a request allows, without reading the data; 0 means all."""
+    """Return the maximum number of pictures that a request selects, or 0 if it has no maximum."""
     return min(filter(None, (request.limit, request.sample, len(request.item))), default=0)

@@ -1,6 +1,6 @@
-"""Gallery of edits on the Run page: each kind of caption edit and of picture change, before and after.
+"""The gallery on the Run page, which shows each kind of caption edit and picture change before and after.
 
-Cases come from the probes themselves, so a kind that a run would drop for this picture is not in the gallery either.
+The probes make the cases, so that the gallery omits the same kinds as a run would for the chosen picture.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ MEANINGS = {"same": "same", "different": "wrong"}
 
 
 def draw(dataset: str) -> None:
-    """Draw the expander with the gallery for a dataset; "" stands for the demo's drawn scenes."""
+    """Draw an expander with the gallery for a dataset, or for the demo's drawn scenes if `dataset` is ""."""
     with fold("gallery", "Edits, before and after", ":material/compare:") as is_open:
         if not is_open:
             return

@@ -1,4 +1,4 @@
-"""The progress of a run: a card per model with the results so far; on other pages, a bar and a notice at the end."""
+"""The progress of jobs: a card per model on the Run page, and on other pages a bar, and a notice when a job ends."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ TOWERS = {"(images)": "Reading pictures", "(texts)": "Reading captions"}  # by t
 
 @dataclass(frozen=True)
 class ModelProgress:
-    """A job's progress with one of its models."""
+    """The progress of one model in a job."""
 
     name: str
     state: State
@@ -62,7 +62,9 @@ def panel(job: Job) -> None:
 
 
 def reread(job_id: str, ended: bool) -> Job | None:
-    """Return a job's current state for an updating panel; rerun the page once the job ends; report a missing job."""
+    """Read a job again for a panel that updates itself. Reruns the page when the job ends, and draws an error and
+    returns None if the job is missing.
+    """
     try:
         job = jobs.read(store(), job_id)
     except VlprobeError as error:
@@ -74,7 +76,7 @@ def reread(job_id: str, ended: bool) -> Job | None:
 
 
 def stored_runs(job: Job) -> list[RunRow]:
-    """Return the complete runs of a job, in the order of its models and probes."""
+    """Return the runs that a job has completed, in the order of the job's models and probes."""
     newest = {
         (row.model, row.probe): row
         for row in reversed(view(views.runs.run_rows))
@@ -87,7 +89,7 @@ def stored_runs(job: Job) -> list[RunRow]:
 
 
 def _is_of(row: RunRow, keys: Sequence[str], request: Request) -> bool:
-    """Return whether a stored run answers a job's request. A finished job lists its runs itself."""
+    """Return whether a stored run belongs to a request. If the job has finished, `keys` lists its runs."""
     if keys:
         return row.key in keys
     if any(getattr(row, name) != getattr(request, name) for name in ("probe", "dataset", "limit")):
@@ -100,7 +102,7 @@ def _is_of(row: RunRow, keys: Sequence[str], request: Request) -> bool:
 
 
 def _place(job: Job) -> int:
-    """Return the number of models that are done. While the job runs, its label names the current model."""
+    """Return the number of models that are done, judging by the job's label, which names the current model."""
     if job.state == "done":
         return len(job.models)
     positions = [position for position, model in enumerate(job.models) if model in job.label]
@@ -108,19 +110,19 @@ def _place(job: Job) -> int:
 
 
 def overall_fraction(job: Job) -> float:
-    """Return the share of a job that is done, from 0 to 1; models count equally."""
+    """Return the finished share of a job, from 0 to 1. All models count equally."""
     return min((_place(job) + _fraction(job)) / len(job.models), 1.0)
 
 
 def _fraction(job: Job) -> float:
-    """Return the share of the current model's work that is done, from 0 to 1; work before scoring does not count."""
+    """Return the finished share of the current model's work, from 0 to 1. Stages before scoring do not count."""
     if job.ended or _is_counted(job):
         return job.fraction
     return job.probes_begun / max(len(job.probes), 1)
 
 
 def _is_counted(job: Job) -> bool:
-    """Return whether the job's counter counts cases or training steps, rather than work in an earlier stage."""
+    """Return whether the job counts scored cases or training steps now, rather than progress in another stage."""
     return job.request.kind == "training" or stage_of(job.label) == SCORING
 
 
@@ -146,7 +148,7 @@ def in_one_line(job: Job) -> str:
 
 
 def _what(job: Job) -> str:
-    """Describe the tests and datasets of a job."""
+    """Describe a job's tests and datasets in one line."""
     if job.request.kind == "training":
         return f"Training on {dataset_name(job.dataset)}"
     questions = ", ".join(_probe_name(probe) for probe in job.probes)
@@ -155,7 +157,7 @@ def _what(job: Job) -> str:
 
 
 def _probe_name(probe: str) -> str:
-    """Return the display name of a probe, or its plain name if it belongs to a plug-in that is not installed."""
+    """Return a probe's display name, or its stored name if its plug-in is not installed."""
     presentation = presentations().get(probe)
     return presentation.name if presentation else probe
 
@@ -190,7 +192,7 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
 
 
 def _cards(job: Job, finished: list[RunRow]) -> None:
-    """Draw a card for each model: its mark, its progress, and how many cases fooled it."""
+    """Draw a card for each model in a job with its progress and the number of cases that fooled it."""
     styles = charts.styles.styles([*view(views.runs.models), *job.models])
     grid = st.grid(min_column_width=240, border=True, gap="small", key=f"models_{job.id}")
     for progress in model_progress(job, finished):
@@ -206,7 +208,7 @@ def _cards(job: Job, finished: list[RunRow]) -> None:
 
 
 def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
-    """Return a job's progress with each of its models."""
+    """Return the progress of each model in a job. `finished` lists the job's completed runs."""
     current = _place(job)
     every = []
     for position, name in enumerate(job.models):
@@ -220,7 +222,7 @@ def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
 
 
 def _lines(job: Job, state: State, rows: Mapping[str, RunRow]) -> Iterator[str]:
-    """Yield one line of progress per probe for one model; if there are several probes, each line names its probe."""
+    """Yield one line of progress per probe for a model. If a job has several probes, each line names its probe."""
     for probe_position, probe in enumerate(job.probes or ("",)):
         if probe in rows:
             line = _fooled(rows[probe])
@@ -240,9 +242,9 @@ def _lines(job: Job, state: State, rows: Mapping[str, RunRow]) -> Iterator[str]:
 
 
 def _fooled_so_far(job: Job) -> str:
-    """Describe how many wrong captions fooled the current model in the finished parts of its run.
+    """Describe how many wrong captions have fooled the current model in the finished parts of its run.
 
-    Returns "" before the first part is finished, and if no model can be fooled.
+    Returns "" before the first part is finished, and for kinds that cannot fool a model.
     """
     if not job.run_key or not job.probes:
         return ""
@@ -278,7 +280,7 @@ def _fooled(row: RunRow) -> str:
 
 
 def _pace(job: Job) -> str:
-    """Describe how much is done, how fast, and how long the rest will take; "" as long as this is unknown."""
+    """Describe how much work is done, its speed, and how long the rest will take. Returns "" while unknown."""
     spent = job.updated - job.started
     if job.state != "running" or not _is_counted(job) or job.done <= 0 or spent <= 0.5:
         return ""
@@ -295,14 +297,14 @@ def _pace(job: Job) -> str:
 
 
 def draw_stop(job: Job, label: str, stopping: str, key: str, **settings: str) -> None:
-    """Draw the button that stops a job; once pressed, its label changes to `stopping`."""
+    """Draw a button that stops a job. Once it is pressed, its label changes to `stopping`."""
     is_stopping = st.session_state.get("stopping") == job.id
     settings = {"icon": "stop", "key": key} | settings
     press(stopping if is_stopping else label, stop, job.id, disabled=is_stopping, **settings)
 
 
 def draw_resume(job: Job, key: str) -> None:
-    """Draw the button that starts a stopped job again."""
+    """Draw a button that resumes a stopped job."""
     help_ = "Try again from where it stopped."
     press("Resume", resume, job.id, icon="play_arrow", key=key, help=help_)
 
@@ -324,19 +326,19 @@ def _buttons(job: Job) -> None:
 
 
 def stop(job_id: str) -> None:
-    """Request that a job stops; the button then shows the request."""
+    """Ask a job to stop, and remember the request so that the button shows it."""
     jobs.cancel(store(), job_id)
     st.session_state["stopping"] = job_id
 
 
 def resume(job_id: str) -> None:
-    """Start a stopped job again."""
+    """Resume a stopped job."""
     st.session_state.pop("stopping", None)
     jobs.resume(store(), job_id)
 
 
 def what_was_found(job: Job) -> str:
-    """Describe in one line what an ended job found, or what the job was and why it stopped."""
+    """Describe in one line the result of an ended job, or its models, tests and the reason why it stopped."""
     finished = stored_runs(job) if job.state == "done" else []
     if len(finished) == 1:
         return f"{model_name(finished[0].model)}: {_fooled(finished[0])}."
@@ -345,7 +347,7 @@ def what_was_found(job: Job) -> str:
 
 
 def result_link(job: Job) -> tuple[str, str, dict[str, str]]:
-    """Return the page, label and URL parameters of a link to the results of an ended job."""
+    """Return the page, label and URL parameters for a link to the results of an ended job."""
     finished = stored_runs(job) if job.state == "done" else []
     if finished:
         query = {"set": finished[-1].case_key, "model": finished[-1].model}
@@ -356,7 +358,7 @@ def result_link(job: Job) -> tuple[str, str, dict[str, str]]:
 
 
 def _links(job: Job, finished: list[RunRow]) -> None:
-    """Draw links to the results, as soon as the first model is done."""
+    """Draw links to the results of a job. They appear as soon as the first model is done."""
     if job.request.kind == "training":
         if job.state == "done":
             link_page("repair", "See the losses", {"training": job.id}, icon="build")
@@ -371,7 +373,7 @@ def _links(job: Job, finished: list[RunRow]) -> None:
 
 
 def past() -> None:
-    """List the newest jobs that are not shown above, each with a button that opens it."""
+    """Draw a list of the newest jobs that the page does not show yet, each with a button that opens it."""
     watched = st.query_params.get_all("job")
     earlier = [job for job in jobs.jobs(store()) if job.ended or job.id not in watched][:PAST]
     for error in jobs.damaged(store()):
@@ -401,7 +403,7 @@ MOST = 3  # maximum number of notices at once; the newest are kept
 
 
 def draw_notices() -> None:
-    """Draw a notice for each ended job whose progress this page does not show."""
+    """Draw a notice for each job that has ended, unless the page already shows the job's progress."""
     going = {job.id for job in under_way()}
     before = st.session_state.get(GOING, set())
     ended = [*st.session_state.get(ENDED, ()), *sorted(before - going)]
@@ -418,7 +420,7 @@ def draw_notices() -> None:
 
 
 def _draw_notice(job: Job) -> None:
-    """Draw the notice for one job."""
+    """Draw a notice that a job has ended, with its result and a link."""
     icon, word = STATES[job.state]
     with st.container(key=f"notice_{job.id}", gap="small"):
         st.html(
@@ -438,7 +440,7 @@ def _dismiss(job_id: str) -> None:
 
 
 def draw_bar() -> None:
-    """Draw the current job's progress, refreshed every two seconds, unless the page already shows the job."""
+    """Draw a bar with the current job's progress, updated every 2 seconds, unless the page already shows the job."""
     job = _current_job()
     if job is not None and job.id not in st.query_params.get_all("job"):
         with st.bottom:
@@ -446,7 +448,7 @@ def draw_bar() -> None:
 
 
 def _current_job() -> Job | None:
-    """Return the running job, else the one that has waited longest; None if no job is unfinished."""
+    """Return the running job, or else the one that has waited longest. Returns None if no job is unfinished."""
     return min(under_way(), key=lambda job: (job.state != "running", job.queued), default=None)
 
 
