@@ -22,7 +22,7 @@ RESAMPLE_BLOCK = 500  # resamples held in memory at once
 
 @dataclass(frozen=True, slots=True)
 class CrossedMean:
-    """A mean with its 95 % interval; NaN if unknown."""
+    """A mean with its 95% interval; NaN if unknown."""
 
     value: float = math.nan
     low: float = math.nan

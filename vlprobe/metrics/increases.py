@@ -1,4 +1,4 @@
-"""Relative increase from one mean of a model to another, with a 95 % interval."""
+"""Relative increase from one mean of a model to another, with a 95% interval."""
 
 import math
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from vlprobe.types import Estimate, Measure
 
 
 def increases(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Estimate]:
-    """Compute the share by which the first mean in each pair exceeds the second: 0.1 means 10 % more.
+    """Compute the share by which the first mean in each pair exceeds the second: 0.1 means 10% more.
 
-    The interval is the 95 % percentile interval over the same resamples of items as for every
+    The interval is the 95% percentile interval over the same resamples of items as for every
     estimate. Each resample draws both means at once, so the part that an item adds to both means
     does not widen the interval.
 

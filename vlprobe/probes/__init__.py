@@ -1,1 +1,1 @@
-"""Probes: the tests that are run on models, one file per probe."""
+"""Probes, the tests that run on a model. Each file contains one probe."""

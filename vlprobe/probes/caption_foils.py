@@ -1,4 +1,4 @@
-"""Captions altered by RoCOCO's policies, and the text encoders that vote on which word to alter
+"""Alter captions by RoCOCO's policies, and load the text encoders that vote on which word to alter
 (papers/rococo.txt).
 """
 
@@ -37,7 +37,7 @@ PRECISION = "fp32"  # precision in which the voting encoders run
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Rules for choosing which word of a caption to replace, and its replacement."""
+    """Settings for the random choice of the word to replace in a caption, and of its replacement."""
 
     voters: tuple[str, ...] = ()  # names of the encoders that vote on the word to replace
     seed: int = 42  # seed of the run
@@ -45,7 +45,7 @@ class Draws:
     words: substitution.Vocabulary | None = None  # vocabulary of rand-voca; None: the built-in list
 
     def by_rule(self, policy: str) -> dict[str, int]:
-        """Return the random seed for each gallery that a policy produces, keyed by rule name."""
+        """Return the seed for each gallery that a policy creates, by rule name."""
         if policy == RELEASED or not self.caption_seeds:
             return {policy: self.seed}
         return {f"{policy}:seed{seed}": seed for seed in self.caption_seeds}
@@ -99,7 +99,7 @@ def _votes(
 def altered_captions(
     item: Item, policy: str, draws: Draws, seed: int, foreign: Collection[str] = ()
 ) -> tuple[list[str], Mapping[str, int]]:
-    """Alter an item's captions by a policy, and count the captions that could not be altered, by reason.
+    """Alter an item's captions by a policy. Also count the captions that could not be altered, by reason.
 
     The captions in `foreign` are in another language and are skipped.
     """
@@ -118,9 +118,10 @@ def altered_captions(
 def caption_cases(
     item: Item, image: Picture, policies: Sequence[str], draws: Draws, foreign: frozenset[str]
 ) -> tuple[list[Case], Counter[str]]:
-    """Create a picture's query for each gallery (one per policy and seed), and count unaltered captions by reason.
+    """Create one query with a picture for each gallery (one gallery per policy and seed).
 
-    If rules alter the captions, a picture without an English caption gets no query.
+    Captions that could not be altered are counted by reason. If rules alter the captions, a picture without an English
+    caption gets no query.
     """
     cases, dropped = [], Counter[str]()
     for policy in policies:
@@ -133,14 +134,14 @@ def caption_cases(
 
 
 def file_foils(item: Item, edits: EditsFile) -> list[str]:
-    """Return an item's altered captions from an edits file."""
+    """Return the altered captions that an edits file has for an item."""
     return [row.text for text in item.captions for row in edits.of(item, text, "different")]
 
 
 def file_caption_cases(
     item: Item, image: Picture, edits: EditsFile
 ) -> tuple[list[Case], Counter[str]]:
-    """Create a picture's query for each gallery with altered captions from an edits file (one per subtype)."""
+    """Create one query with a picture for each gallery that an edits file defines (one gallery per subtype)."""
     by_policy: dict[str, list[str]] = {}
     for text in item.captions:
         for row in edits.of(item, text, "different"):
@@ -170,7 +171,7 @@ def load_voter(name: str) -> TextEncoder | Lookup:
 
 @functools.cache  # called for each item: loading takes a second or more
 def _loaded_voter(name: str) -> tuple[TextEncoder | Lookup, int]:
-    """Load a text encoder, and return it with the time when loading started, in ns since 1970."""
+    """Load a text encoder, and return it with the time at which loading started, in nanoseconds since 1970."""
     began = time.time_ns()
     model = registry.load_model(name)
     is_file = looks_up(model) and not model.capabilities.asks_server
@@ -183,9 +184,9 @@ def _loaded_voter(name: str) -> tuple[TextEncoder | Lookup, int]:
 
 
 def voter_digest(name: str, cache: Path) -> str:
-    """Return the digest of a voting encoder. The encoder is loaded only if its digest is not in the cache.
+    """Return the digest of an encoder that votes. The encoder is loaded only if its digest is not in the cache.
 
-    Raises InvalidInput like `load_voter`.
+    Raises InvalidInput for the same reasons as `load_voter`.
     """
     parsed = registry.parse_name("models", name)
     parsed.check()
@@ -197,7 +198,7 @@ def voter_digest(name: str, cache: Path) -> str:
 
 
 def text_encoder(model: TextEncoder | Lookup) -> Callable[[Sequence[str]], np.ndarray]:
-    """Return a function that embeds texts with a model, or looks up their embeddings in a file.
+    """Return a function that embeds texts with the model or, if the model is a file, looks up their embeddings.
 
     The function raises InvalidInput if the file lacks a text; `vlprobe influence --texts` writes all texts needed.
     """

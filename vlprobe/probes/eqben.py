@@ -105,7 +105,7 @@ class EqBen(file_options.ProbeWithEdits):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Create the cases for an item. An item without a picture or a foil has no case and is counted, by reason."""
+        """Create the cases for an item. An item without a picture or a foil has no case, and the reason is counted."""
         edits = file_options.load_edits(options)
         if edits and item.image:
             rows = [row for text in item.captions for row in edits.of(item, text, "different")]
@@ -126,7 +126,7 @@ class EqBen(file_options.ProbeWithEdits):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "MinimalPairScorer":
-        """Return a scorer whose margin is the smallest difference that should be positive.
+        """Return a scorer. Its margin is the smallest of the differences that should all be positive.
 
         For a generative model, the scorer also returns the answers for both orders of the captions.
         """
@@ -138,7 +138,7 @@ class EqBen(file_options.ProbeWithEdits):
         return pairs.survey(blocks)
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-        """Add the subset sizes and the weaker side from the survey to the rows."""
+        """Add two columns from the survey to the rows: the size of the subset, and which side is weaker."""
         return pairs.prepare(rows, survey_facts)
 
 
@@ -153,7 +153,7 @@ def _foil_cases(
 
 
 class MinimalPairScorer:
-    """Scorer for blocks of a run's cases. It evaluates a generative model with the captions in both orders.
+    """Scores blocks of cases. A generative model is evaluated with the captions in both orders.
 
     Args:
         encoder: The encoder for pictures and texts.
@@ -165,7 +165,7 @@ class MinimalPairScorer:
         self._score = scoring_cases.case_scorer(encoder, _margins)
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """Return the table of scores for a block of cases, with `probability`, `order_12` and `order_21`."""
+        """Score a block of cases. The table includes the columns `probability`, `order_12` and `order_21`."""
         table = self._score(cases)
         table = table.append_column(
             "probability", pa.array(np.full(len(cases), self.gives_probabilities))
@@ -178,7 +178,7 @@ class MinimalPairScorer:
 
 
 def _orders(encoder: Encoder, cases: pa.Table) -> np.ndarray:
-    """Return the model's answers with the first caption listed first, and with it listed second.
+    """Return the model's answers for both orders of the captions: first caption listed first, and listed second.
 
     The array is float32 of shape (2, n), in the form that `metrics.pairs` uses.
     """

@@ -25,11 +25,11 @@ class FileOption:
 
     Args:
         name: The name of the option; the digest is stored under this name plus `_digest`.
-        kind: A name for this kind of file within a sentence.
-        called: A name for this kind of file at the start of a sentence.
+        kind: How messages name this kind of file within a sentence.
+        called: How messages name this kind of file at the start of a sentence.
         max_bytes: The maximum file size in bytes.
-        when_large: The end of the error message for a file that is too large.
-        when_unreadable: The end of the error message for a file that cannot be read.
+        when_large: How the error message for a file that is too large ends.
+        when_unreadable: How the error message for a file that cannot be read ends.
     """
 
     name: str
@@ -40,8 +40,8 @@ class FileOption:
     when_unreadable: str
 
     def with_digest(self, options: Mapping[str, object]) -> dict[str, object]:
-        """Return the options with the file's full path and its digest. Raises InvalidInput if the file is too
-        large or cannot be read.
+        """Add the full path and the digest of the file to the options. Raises InvalidInput if the file is too large or
+        cannot be read.
         """
         path = files.parse_path(str(options[self.name]))
         try:
@@ -94,26 +94,24 @@ class ProbeWithEdits(Probe):
     """Probe with the option `edits`: a file whose edits replace those from the probe's rules or dataset."""
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digest of the edits file. If there is no file, remove the option so that the run keeps its key."""
+        """Add the digest of the edits file. If no file is given, remove the option so that the run keeps its key."""
         if not options["edits"]:
             return {name: value for name, value in options.items() if name != "edits"}
         return with_edits_digest(options)
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raise InvalidInput if the edits file contains a caption that no item has."""
+        """Raise InvalidInput if the edits file contains a caption that does not occur in any item."""
         if edits := load_edits(options):
             edits.check(items)
 
 
 def with_edits_digest(options: Mapping[str, object]) -> dict[str, object]:
-    """Return the options with the full path and the digest of the edits file. Raises InvalidInput if the
-    file cannot be read.
-    """
+    """Add the edits file's full path and digest to the options. Raises InvalidInput if the file cannot be read."""
     return _EDITS.with_digest(options)
 
 
 def load_edits(options: Mapping[str, object]) -> EditsFile | None:
-    """Return the edits from the file named in pinned options, or None if no file is named."""
+    """Return the edits from the file that is named in a run's pinned options; None if no file is named."""
     if not options.get("edits"):
         return None
     edits = _edits_of(str(options["edits"]), str(options.get("edits_digest", "")))
@@ -126,13 +124,13 @@ def load_edits(options: Mapping[str, object]) -> EditsFile | None:
 
 
 def is_lgip_form(options: Mapping[str, object]) -> bool:
-    """Return whether the edits file in pinned options has LGIP's format, with one picture per line."""
+    """Return whether the edits file in a run's pinned options is in LGIP's format, with one picture per line."""
     return _edits_of(str(options["edits"]), str(options.get("edits_digest", ""))) is None
 
 
 @functools.lru_cache(maxsize=2)  # called for each item with the edits of the whole file
 def _edits_of(path: str, digest: str) -> EditsFile | None:
-    """Read an edits file, or return None if it has LGIP's format. Raises InvalidInput if the file has changed."""
+    """Read an edits file; return None if it is in LGIP's format. Raises InvalidInput if the file has changed."""
     content = _EDITS.content(path, digest)
     return None if edits_file.is_lgip_form(content) else edits_file.read(content, path)
 
@@ -170,8 +168,8 @@ def check_vocabulary(vocabulary: str, policies: Sequence[str]) -> None:
 
 
 def pin_vocabulary(options: Mapping[str, object]) -> Mapping[str, object]:
-    """Add the full path and the digest of the vocabulary. If there is none, remove the option so that the run keeps its
-    key. Raises InvalidInput if the file cannot be read or has fewer than two nouns.
+    """Add the full path and the digest of the vocabulary to the options. If no vocabulary is given, remove the option
+    so that the run keeps its key. Raises InvalidInput if the file cannot be read or has fewer than two nouns.
     """
     if not options.get("vocabulary"):
         return {name: value for name, value in options.items() if name != "vocabulary"}
@@ -181,7 +179,7 @@ def pin_vocabulary(options: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def load_vocabulary(options: Mapping[str, object]) -> substitution.Vocabulary | None:
-    """Return the nouns from the vocabulary file named in pinned options, or None if no file is named."""
+    """Return the nouns from the vocabulary file that is named in a run's pinned options; None if no file is named."""
     if not options.get("vocabulary"):
         return None
     return _vocabulary_of(str(options["vocabulary"]), str(options.get("vocabulary_digest", "")))

@@ -1,4 +1,4 @@
-"""Checks whether a model can run a probe, and the type of scores that a model returns."""
+"""Check whether a model can run a probe, and determine the type of its scores."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,10 @@ MOST_CANDIDATES = (
 
 
 def score_type(model: Model, probe: Probe) -> str:
-    """Return the type of a model's scores in a probe: "cosine", or the type that a pair scorer declares.
+    """Return the type of the scores that a model gives in a probe: "cosine", or the type that a pair scorer declares.
 
-    A pair scorer ranks a gallery in two steps: it selects a short list by cosine, and re-ranks the list by the
-    logit of each pair. Without embeddings, it ranks the whole gallery by the logit of every pair.
+    A model that scores pairs searches a gallery in two steps: it selects a short list by cosine, and re-ranks the list
+    by the logit of each pair. If it has no embeddings, it ranks the whole gallery by the logit of every pair.
     """
     declared = model.capabilities.score_type
     if model.capabilities.looks_up:
@@ -26,13 +26,13 @@ def score_type(model: Model, probe: Probe) -> str:
 
 
 def takes_every_pair(capabilities: Capabilities, probe: Probe) -> bool:
-    """Return whether a model searches the probe's galleries with one forward pass per picture and text."""
+    """Return whether a model needs one forward pass per pair of picture and text to search the probe's galleries."""
     embeds = capabilities.embeds_images or capabilities.embeds_texts
     return probe.needs == "gallery" and capabilities.scores_pairs and not embeds
 
 
 def check_name_fits(name: ModelName, probe: Probe) -> None:
-    """Run `check_fit` before a model is loaded, if the model's name determines what the model supports."""
+    """Run `check_fit` before the model is loaded, if the model's name determines what the model supports."""
     if name.capabilities:
         _refuse_misfit(name.text, name.capabilities, probe, ())
 
@@ -107,7 +107,7 @@ def _refuse_server(
 def check_candidates(
     name: str, probe: Probe, n_pictures: int, n_captions: int, pairs: str = ""
 ) -> None:
-    """Raise Misfit if a gallery is too large for a model that needs one forward pass per pair."""
+    """Raise Misfit if the model needs one forward pass per pair and the gallery is too large for that."""
     if (most := max(n_pictures, n_captions)) > MOST_CANDIDATES:
         raise Misfit(
             f"Probe '{probe.name}' searches a gallery of {most:,} candidates, but '{name}' needs "
@@ -123,7 +123,7 @@ def _counts(items: Sequence[Item]) -> tuple[int, int]:
 
 
 def _pairs(items: Sequence[Item]) -> str:
-    """Describe in parentheses how many pairs a clean gallery of the items has; "" if no item has a picture."""
+    """Describe the number of pairs in a clean gallery in parentheses, for error messages; "" without pictures."""
     n_pictures, n_captions = _counts(items)
     if not n_pictures:
         return ""
@@ -134,7 +134,7 @@ def _pairs(items: Sequence[Item]) -> str:
 
 
 def check_pictures(model: Model, items: Sequence[Item]) -> None:
-    """Raise InvalidInput if the model needs pictures and some items have no picture on this machine."""
+    """Raise InvalidInput if the model needs pictures and the picture of any item is missing on this machine."""
     absent = [item for item in items if any(picture.absent for picture in item.pictures)]
     if absent and model.capabilities.takes_pictures:
         raise InvalidInput(

@@ -74,15 +74,13 @@ class HalfTruths(Probe):
         return cases, dropped
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """Return all captions of the item, because rules edit each of them."""
+        """Return the captions that the rules edit: all captions of the item."""
         return item.captions
 
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
-        """Return a scorer whose margin is the similarity of the short caption minus the similarity of the
-        caption with a wrong detail.
-        """
+        """Return a scorer. Its margin is the short caption's similarity minus the wrong caption's similarity."""
         check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
 

@@ -1,4 +1,4 @@
-"""Hard positives: does a reworded true caption still beat the wrong one? (Kamath et al. 2024, arXiv 2409.17958)
+"""Hard positives: does a true caption still beat the wrong one after rewording? (Kamath et al. 2024, arXiv 2409.17958)
 
 A case is a picture, a true caption, a second caption with the same meaning (the hard positive) and a wrong caption. It
 comes from a dataset of triplets, from a file of edits, or from the rules of `lgip`. The rules pair each wrong caption
@@ -53,7 +53,7 @@ PRESENTATION = Presentation(
 
 
 class HardPositives(file_options.ProbeWithEdits):
-    """Preference for a true caption, and for a rewording of that caption, over a wrong caption."""
+    """How often a true caption and its rewording both score higher than a wrong caption."""
 
     name = "hardpositives"
     version = 1
@@ -74,7 +74,7 @@ class HardPositives(file_options.ProbeWithEdits):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Create one case per wrong caption of the item, and count captions and items without a case, by reason."""
+        """Create one case per wrong caption. Captions and items without a case are counted by reason."""
         if item.image is None:
             return [], {"no picture": 1}
         dropped: Mapping[str, int] = {}
@@ -101,7 +101,7 @@ class HardPositives(file_options.ProbeWithEdits):
         return cases, dropped
 
     def _triplets_of_rules(self, item: Item, seed: int) -> tuple[list[Triplet], Mapping[str, int]]:
-        """Pair each wrong caption made by the rules with a paraphrase, preferably an advanced one."""
+        """Make wrong captions by rules, and pair each of them with a paraphrase, preferably an advanced one."""
         kinds = ("paraphrase", "flip", *LIES)
         made = lgip.edits(item.captions, item.id, seed=seed, kinds=kinds)
         made = lgip.in_english(item.captions, made, self.foreign)
@@ -124,7 +124,7 @@ class HardPositives(file_options.ProbeWithEdits):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
-        """Return a scorer whose margin is the lower score of the two true captions minus the wrong caption's score."""
+        """Return a scorer. Its margin is the lower score of the two true captions minus the wrong caption's score."""
         check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
 

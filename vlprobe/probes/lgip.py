@@ -1,9 +1,8 @@
-"""LGIP: similarity should not change when a caption is reworded, and should fall when it becomes wrong
+"""LGIP: similarity should not change when a caption is reworded, and should fall when the caption becomes wrong
 (papers/lgip.txt).
 
-A case is an image, one of its captions and one edit of that caption. In a combined case the third
-text is the paraphrase that was flipped; the margin is still relative to the original caption, as in
-equation 3.
+A case is an image, one of its captions and one edit of that caption. A combined case has a third text: the paraphrase
+that was flipped. Its margin is still relative to the original caption, as in equation 3.
 """
 
 import functools
@@ -169,8 +168,8 @@ class Lgip(file_options.ProbeWithEdits):
     metrics = pairwise.METRICS
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Raise a VlprobeError if nothing uses the vocabulary, or if the rules come from a plug-in that is missing,
-        is not allowed, or cannot make one of the chosen kinds of edits.
+        """Raise a VlprobeError if a vocabulary is given but not used, or if the plug-in with the rules is missing, is
+        not allowed, or cannot make one of the chosen kinds of edits.
         """
         is_strict = options["rules"] == "strict" and not options["edits"]
         if options.get("vocabulary") and not (
@@ -192,7 +191,7 @@ class Lgip(file_options.ProbeWithEdits):
             )
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digests of a plug-in's rules, the edits file and the vocabulary, if they are used."""
+        """Add the digests of the plug-in's rules, the edits file and the vocabulary, as far as they are used."""
         if options["rules"] not in lgip.RULES:
             rules = registry.load_rules(str(options["rules"]))
             options = {**options, "rules": rules.name, "rules_digest": rules.digest}
@@ -200,18 +199,18 @@ class Lgip(file_options.ProbeWithEdits):
         return file_options.with_edits_digest(options) if options["edits"] else options
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raise InvalidInput if the edits file contains a caption that no item has."""
+        """Raise InvalidInput if the edits file contains a caption that does not occur in any item."""
         if options["edits"] and not file_options.is_lgip_form(options):
             super().check_items(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """Return the captions that rules edit: all, or none if a file has the edits or a plug-in has the rules."""
+        """Return the captions that built-in rules edit: all, or none if the edits come from a file or a plug-in."""
         return () if options["edits"] or options["rules"] not in lgip.RULES else item.captions
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Create one case per edit of each caption of the item, and count the dropped edits, by reason."""
+        """Create one case per edit of each caption. Edits that are left out are counted by reason."""
         if item.image is None:
             return [], {"no picture": 1}
         settings = cast(LgipOptions, options)
@@ -242,20 +241,20 @@ class Lgip(file_options.ProbeWithEdits):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
-        """Return a scorer whose margin is the original caption's similarity minus the edited caption's similarity;
-        for a paraphrase, the negative absolute value of this difference.
+        """Return a scorer. Its margin is the original caption's similarity minus the edited caption's similarity; for a
+        paraphrase, it is the negative absolute value of this difference.
         """
         check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
-        """Compute the first and third quartiles of this model's flip strengths."""
+        """Compute the first and third quartiles of the strengths of this model's flips."""
         return {
             "quartiles": pairwise.quartiles(np.concatenate([_strengths(rows) for rows in blocks]))
         }
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-        """Add the strength of each flip, and the bin of that strength among all flips of this model."""
+        """Add two columns: the strength of each flip, and the bin of the strength among all flips of this model."""
         low, high = cast(tuple[float, float], survey_facts["quartiles"])
         strengths = _strengths(rows)
         return rows.assign(
@@ -264,7 +263,7 @@ class Lgip(file_options.ProbeWithEdits):
 
 
 def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits:
-    """Edit the item's captions by rules."""
+    """Edit the item's captions by vlprobe's rules."""
     if options["rules"] in lgip.RULES:
         return lgip.edits(
             item.captions,
@@ -293,7 +292,7 @@ def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits
 
 
 def _listed_edits(item: Item, edits: EditsFile, kinds: Sequence[str]) -> lgip.CaptionEdits:
-    """Return the edits of an item's captions from an edits file with one edit per line, limited to the chosen kinds."""
+    """Return the edits of the chosen kinds for an item's captions, from an edits file with one edit per line."""
     every, n_without = [], 0
     for caption in item.captions:
         of_caption = []
@@ -316,7 +315,7 @@ def _is_chosen(edit: Edit, kinds: Sequence[str]) -> bool:
 
 
 def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip.CaptionEdits:
-    """Return the edits of the chosen kinds that a file in LGIP's format has for an item's picture and captions.
+    """Return the edits of the chosen kinds for an item's picture and captions, from a file in LGIP's format.
 
     Raises:
         InvalidInput: The file has no line for the picture and captions, or several different lines whose
@@ -347,7 +346,7 @@ def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip
 
 
 def _shared_folders(path: Path, image_path: Path) -> int:
-    """Count how many parent folders have the same name in both paths, starting from the file."""
+    """Count the parent folders with the same name in both paths, from the file upward until two names differ."""
     folders = zip(reversed(path.parent.parts), reversed(image_path.parent.parts), strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], folders))
 
@@ -371,9 +370,10 @@ def _lines_by_file_name(path: str, digest: str) -> dict[str, list[lgip_format.Im
 
 
 def _strengths(rows: pd.DataFrame) -> np.ndarray:
-    """Return the strength of each flip, float64 of shape (n,).
+    """Compute how strong each flip is: float64 of shape (n,).
 
-    It is NaN for rows of other kinds, and if no cosines between texts were stored, as in the bundled results.
+    The strength is NaN for cases that are not flips, and in runs without stored cosines between texts, such as the
+    bundled results.
     """
     if "text_01" not in rows:
         return np.full(len(rows), np.nan)

@@ -1,8 +1,8 @@
-"""Searches with changed pictures: ranks and overlaps for each case of the probe `pictures`, in both directions.
+"""Searches with changed pictures for the probe `pictures`: compute ranks and overlaps in both directions.
 
 i2t: the picture and its changed copy each rank the captions of all items. t2i: the true caption ranks the pictures of
-all items, and then the same pictures after the same change; an item without that change has its unchanged picture in
-both galleries. Each gallery is encoded once per run, and its changed pictures come from the cases.
+all items, and then the same pictures after the same change; if an item does not have that change, its unchanged
+picture is in both galleries. Each gallery is encoded once per run, and its changed pictures come from the cases.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from vlprobe.types import Encoder, Item, Picture, Reader
 
 
 class PictureSearch:
-    """Search results for cases, as columns for the table of scores.
+    """Searches with unchanged and changed pictures. The results become columns in the table of scores.
 
     Args:
         encoder: The encoder for pictures and texts.
@@ -46,7 +46,7 @@ class PictureSearch:
         self._galleries: dict[str, tuple[Gallery, list[Picture]]] = {}
 
     def __call__(self, cases: pa.Table) -> dict[str, np.ndarray]:
-        """Compute SEARCH_COLUMNS for a block of cases, float64 of shape (n_cases,); NaN if a score is unknown."""
+        """Compute SEARCH_COLUMNS for a block of cases: float64 of shape (n_cases,), NaN if a score is unknown."""
         columns = {name: np.full(len(cases), np.nan) for name in SEARCH_COLUMNS}
         item_ids, rules = cases["item"].to_pylist(), np.array(cases["rule"].to_pylist())
         pictures = [[*map(Picture.from_name, names)] for names in cases["images"].to_pylist()]
@@ -64,7 +64,7 @@ class PictureSearch:
         return columns
 
     def _rank_captions(self, queries: Sequence[Picture]) -> Iterator[np.ndarray]:
-        """Yield the similarities between each picture and all captions."""
+        """Yield the similarities of each picture to all captions."""
         encoder, captions = self.encoder, self._captions
         if "captions" not in self._galleries:
             gallery = self._encoded(
@@ -76,7 +76,7 @@ class PictureSearch:
         return itertools.chain.from_iterable(scores for _, scores in blocks)
 
     def _rank_pictures(self, queries: Sequence[str], rule: str) -> Iterator[np.ndarray]:
-        """Yield each caption's similarities to all pictures, which are changed by the rule unless the rule is ""."""
+        """Yield each caption's similarities to all pictures, which are changed by the rule first ("": unchanged)."""
         encoder = self.encoder
         if rule not in self._galleries:
             changed = self._changed.get(rule, {})
@@ -106,7 +106,7 @@ def _fill(
     owned: Sequence[slice],
     scores_of_both: Iterator[tuple[np.ndarray, np.ndarray]],
 ) -> None:
-    """Write the ranks and overlaps of some queries to rows of the columns; `owned` selects the right candidates."""
+    """Write the ranks and overlaps of some queries into the columns. `owned` has each query's right candidates."""
     for row, right, scores in zip(rows, owned, scores_of_both, strict=True):
         if np.isnan(scores).any():
             continue

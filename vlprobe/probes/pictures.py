@@ -142,7 +142,7 @@ class ChangedPictures(Probe):
     metrics = metrics.METRICS
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Remove the option `search` if it is off, so that the run keeps its key."""
+        """Remove the option `search` if it is off, so that the run key does not depend on it."""
         return {name: value for name, value in options.items() if name != "search" or value}
 
     def metrics_of(self, options: Mapping[str, object], n_orders: int = 1) -> tuple[Metric, ...]:
@@ -197,8 +197,8 @@ class ChangedPictures(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
-        """Return a scorer whose margin is the changed picture's similarity to the true caption minus its
-        similarity to the wrong caption.
+        """Return a scorer. Its margin is the changed picture's similarity to the true caption minus its similarity to
+        the wrong caption.
         """
         check_fit(encoder.model, self)
         score = scoring_cases.case_scorer(encoder, _margins)
@@ -227,14 +227,14 @@ class ChangedPictures(Probe):
         ]
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
-        """Compute the mean recall of searches with the unchanged pictures, if the run has searches."""
+        """Compute the mean recall with unchanged pictures, if the run has searches."""
         blocks = iter(blocks)
         first = next(blocks, pd.DataFrame())
         is_searched = metrics.SEARCH_COLUMNS[0] in first
         return metrics.survey_search(itertools.chain([first], blocks)) if is_searched else {}
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-        """Add the severity as the bin for the curves, and the recall with unchanged pictures if it is known."""
+        """Add two columns: the severity as the bin for curves, and the recall with unchanged pictures, if known."""
         rows = rows.assign(strength_bin=picture_changes.BIN + rows["rule"].str.rpartition(":")[2])
         if means := cast(dict[tuple[str, str], float], survey_facts.get("clean_recall_sums")):
             for direction in ("i2t", "t2i"):
@@ -250,7 +250,7 @@ def _margins(rows: pd.DataFrame) -> np.ndarray:
 def _captions(
     item: Item, seed: int, foreign: frozenset[str]
 ) -> tuple[tuple[str, str], Edit] | None:
-    """Return a true and a wrong caption for an item, and the words that differ; None if the item has no wrong caption.
+    """Return a true and a wrong caption for an item, and the differing words; None if there is no wrong caption.
 
     The wrong caption is the dataset's own foil, or the first flip that LGIP's strict rules make.
     """
@@ -269,7 +269,7 @@ def _captions(
 
 
 def _different_words(true_caption: str, wrong_caption: str) -> tuple[str, str]:
-    """Return the words that only the true caption has, and those that only the wrong caption has."""
+    """Return the words in the true caption that differ from the wrong one, and those in the wrong one that differ."""
     true_words, wrong_words = true_caption.split(), wrong_caption.split()
     blocks = difflib.SequenceMatcher(None, true_words, wrong_words, autojunk=False).get_opcodes()
     changed = [block for block in blocks if block[0] != "equal"]
@@ -280,7 +280,7 @@ def _different_words(true_caption: str, wrong_caption: str) -> tuple[str, str]:
 
 
 def _word(name: str, wording: Edit) -> str | None:
-    """Return the word that a change writes on the picture: "" if the change writes no word, None if no word fits."""
+    """Return the word that a change writes on the picture: "" if it writes none, None if the word is too long."""
     if picture_changes.KINDS[name].function:
         return ""
     word = wording.target if name == picture_changes.FALSE_WORD else wording.source

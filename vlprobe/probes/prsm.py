@@ -1,7 +1,7 @@
 """PRSM: a reworded query should rank the same pictures first (papers/prsm.txt).
 
-A case is one query in several versions. P1: any paraphrases (the captions of one picture, or from a
-file), P2: prefixes ("a photo of"...), P3: synonyms. The gallery consists of the dataset's own
+A case is one query in several versions, of which there are three settings. P1: any paraphrases (the captions of one
+picture, or from a file). P2: prefixes ("a photo of"...). P3: synonyms. The gallery consists of the dataset's own
 pictures, or the pictures of the dataset in the option `gallery`. With the option `group`, which names a tag,
 each query searches only the pictures in its own group.
 """
@@ -119,7 +119,7 @@ class Prsm(file_options.ProbeWithEdits):
     side_tables = prsm_ranking.TABLES
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digest of the gallery's dataset, and remove the option `sampled` if it is off."""
+        """Add the digest of the gallery's dataset to the options, and remove the option `sampled` if it is off."""
         pinned = {**super().pin(options, cache)}
         if not pinned.get("sampled"):
             pinned.pop("sampled", None)
@@ -128,17 +128,17 @@ class Prsm(file_options.ProbeWithEdits):
         return pinned
 
     def metrics_of(self, options: Mapping[str, object], n_orders: int = 1) -> tuple[Metric, ...]:
-        """Return the probe's metrics, including the estimated rank correlation if candidates are sampled."""
+        """Return the probe's metrics. If candidates are sampled, the estimated rank correlation is included."""
         return (*self.metrics, *self.optional_metrics) if options.get("sampled") else self.metrics
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """Return the query that rules reword, or nothing if the dataset or a file provides its versions."""
+        """Return the query that rules reword; nothing if a dataset or a file provides the versions of the query."""
         return () if item.setting or options.get("edits") else item.captions[:1]
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Create one case per set of query versions, which come from a file, the dataset, or the item's captions."""
+        """Create one case per set of query versions. The versions come from a file, the dataset, or the captions."""
         cases, dropped = [], {}
         query_sets: Mapping[str, Sequence[str]]
         if edits := file_options.load_edits(options):
@@ -166,10 +166,11 @@ class Prsm(file_options.ProbeWithEdits):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> RankingScorer:
-        """Return a scorer that ranks the gallery for each query. The margin is the top overlap minus 1.
+        """Return a scorer that ranks the gallery for each version of a query. Its margin is an agreement measure minus
+        1.
 
-        The overlap covers the first 100 pictures, or the first 10 in a gallery of at most 100. A gallery of at
-        most 10 pictures uses the rank correlation instead.
+        The measure is the overlap between the first 100 pictures, or the first 10 in a gallery of at most 100. For a
+        gallery of at most 10 pictures, it is the rank correlation.
         """
         check_fit(encoder.model, self)
         options = cast(PrsmOptions, run.options)
@@ -210,8 +211,8 @@ class Prsm(file_options.ProbeWithEdits):
 def grouped_pictures(
     items: Sequence[Item], group_tag: str, dataset: str
 ) -> dict[str, list[Picture]]:
-    """Group the pictures in a gallery by a tag, in the order of the items. Without a tag, all pictures form
-    one group, "".
+    """Group the pictures in a gallery by the value of a tag, in the order of the items. Without a tag, all pictures are
+    in one group, "".
 
     Args:
         items: The items of the gallery; items without a picture are skipped.
@@ -241,10 +242,10 @@ def grouped_pictures(
 
 
 def _listed_sets(item: Item, edits: EditsFile) -> dict[str, list[str]]:
-    """Return each caption with its same-meaning edits from a file, by setting.
+    """Return each caption together with its same-meaning edits from a file, by setting.
 
-    The setting is the subtype of the edit if that names a setting, else P1. After the first caption, the
-    setting is prefixed with the caption's number.
+    The setting is the subtype of the edit if it names a setting, else P1. For captions after the first, the key is
+    prefixed with the caption's number.
     """
     query_sets: dict[str, list[str]] = {}
     for index, caption in enumerate(item.captions):

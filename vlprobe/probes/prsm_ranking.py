@@ -1,8 +1,8 @@
-"""Rankings of a gallery's pictures for every version of a query, and measures of how well the rankings agree.
+"""Rank a gallery's pictures for every version of a query, and measure how well the rankings agree.
 
 Comparisons of two versions of a query, as in PRSM's table 1, are stored next to the scores:
 
-    comparisons.parquet has one row per case: names of comparisons, and the measures of each
+    comparisons.parquet has one row per case: the names of the comparisons, and the measures for each of them
 
 P1: the query compared with its first and second paraphrases. P2: "an image of" compared with "a
 picture of" and with no prefix. P3: the query compared with versions in which the first, the second,
@@ -74,19 +74,19 @@ def version_texts(item: Item, setting: str, texts: Sequence[str]) -> dict[str, s
 
 
 def _prefix(text: str) -> str:
-    """Return the paper's name for a version, based on its prefix."""
+    """Return the paper's name for a query version, judging by its prefix."""
     return next((name for lead, name in _LEADS.items() if text.lower().startswith(lead)), "np")
 
 
 def measured(
     item: Item, setting: str, texts: Sequence[str], pairs: Mapping[str, np.ndarray]
 ) -> dict[str, list]:
-    """Build the row of `SCHEMA` for a case.
+    """Build the row for one case, in the form of `SCHEMA`.
 
     Args:
         item: The item that the query belongs to.
         setting: P1, P2 or P3.
-        texts: The distinct versions in the case, two or more.
+        texts: The distinct versions of the query, two or more.
         pairs: Measures for each pair of versions, as returned by `metrics.ranking.pair_measures`.
     """
     versions = version_texts(item, setting, texts)
@@ -111,7 +111,7 @@ TOP_PICTURES = 5  # candidates that are stored from each version's ranking
 
 
 class QueryRanking(NamedTuple):
-    """Ranking results for one query: the measures over its versions, and the first candidates for each version."""
+    """Results for one query: how well the rankings of its versions agree, and the first candidates for each version."""
 
     measures: dict[str, float]
     pairs: dict[str, np.ndarray]  # the measures for each pair of versions, shape (n_pairs,)
@@ -119,7 +119,7 @@ class QueryRanking(NamedTuple):
 
 
 class GroupGallery:
-    """Pictures that are ranked for the queries in one group.
+    """A gallery of pictures for the queries in one group.
 
     Args:
         encoder: The encoder for pictures and texts.
@@ -131,7 +131,7 @@ class GroupGallery:
 
     @functools.cached_property  # one gallery for all blocks of a run
     def index(self) -> Gallery:
-        """The gallery to search, built for the first query."""
+        """The gallery to search. It is built for the first query."""
         encoder, pictures = self.encoder, self.pictures
         return Gallery.encode(
             lambda block: encoder.images(pictures[block]),
@@ -150,7 +150,7 @@ class GroupGallery:
 
         Args:
             queries: The versions of each query.
-            samples: For each query, the numbers of the candidates whose ranks are correlated, or None for all.
+            samples: For each query, the numbers of the candidates used for the rank correlation, or None for all.
         """
         gallery, samples, ranker = self.index, iter(samples), ranking.Ranker()
         for block in query_blocks(queries, gallery.product_queries):
@@ -170,14 +170,14 @@ class GroupGallery:
 
 
 class RankingScorer:
-    """Scorer for blocks of a run's cases. Each case is a query in several versions.
+    """Scores blocks of cases, each of which is a query in several versions.
 
     Args:
         encoder: The encoder for pictures and texts.
-        galleries: The pictures that are ranked for the queries in each group, by group.
+        galleries: The gallery for the queries in each group, by group.
         items: The items that the queries belong to, by id.
         group_tag: The tag that defines the groups, for error messages; "" for a single group.
-        n_sampled: The number of candidates whose ranks are correlated for each query; 0 for all.
+        n_sampled: The number of randomly drawn candidates for each query's rank correlation; 0 for all.
         seed: The seed for sampling candidates.
     """
 
@@ -196,9 +196,7 @@ class RankingScorer:
         self.group_tag = group_tag
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """Return the table of scores for a block of cases. Raises InvalidInput if a query's group has no
-        picture.
-        """
+        """Score a block of cases. Raises InvalidInput if a query's group has no picture."""
         queries, case_ids = cases["texts"].to_pylist(), cases["id"].to_pylist()
         item_ids, settings = cases["item"].to_pylist(), cases["subtype"].to_pylist()
         self.encoder.texts([text for versions in queries for text in versions], keep=True)
@@ -225,7 +223,7 @@ class RankingScorer:
     def _rankings(
         self, gallery: GroupGallery, queries: Sequence[Sequence[str]], case_ids: Sequence[str]
     ) -> Iterator[QueryRanking]:
-        """Rank a gallery for queries. A gallery with at most `n_sampled` candidates is ranked completely."""
+        """Rank a gallery for some queries. If it has at most `n_sampled` candidates, all of them are used."""
         n, n_sampled = len(gallery.pictures), self.n_sampled
         if 0 < n_sampled < n:
             yield from gallery.rank(
@@ -252,12 +250,12 @@ class RankingScorer:
 
 
 def group_of(item: Item, group_tag: str) -> str:
-    """Return an item's group, which is the item's value for the tag; "" if there is no tag."""
+    """Return the group that an item belongs to, which is the value of the tag; "" if no tag is given."""
     return item.tags.get(group_tag, "") if group_tag else ""
 
 
 def ranking_table(measures: Sequence[Mapping[str, float]], tops: Sequence[str]) -> pa.Table:
-    """Build the table of scores. The margin is the measure that `margin_measure` names, minus 1."""
+    """Build the table of scores. The margin is one of the measures, chosen by `margin_measure`, minus 1."""
     columns = pd.DataFrame(measures).astype(np.float64)
     agreement = np.array([row[margin_measure(int(row["gallery_size"]))] for row in measures])
     no_scores = pa.array([[]] * len(measures), pa.list_(pa.float32()))
@@ -273,7 +271,7 @@ def ranking_table(measures: Sequence[Mapping[str, float]], tops: Sequence[str]) 
 
 
 def margin_measure(gallery_size: int) -> str:
-    """Return the name of the measure that the margin is computed from, which depends only on the gallery size.
+    """Return the name of the measure that a query's margin is based on, given the size of the gallery.
 
     >>> margin_measure(5000), margin_measure(100), margin_measure(10)
     ('local_100', 'local_10', 'global')
@@ -285,7 +283,8 @@ def margin_measure(gallery_size: int) -> str:
 def query_blocks(
     queries: Sequence[Sequence[str]], max_versions: int
 ) -> Iterator[list[Sequence[str]]]:
-    """Yield blocks of queries with at most `max_versions` versions in total. A query with more is its own block.
+    """Yield blocks of queries with at most `max_versions` versions in total. A query with more versions is a block by
+    itself.
 
     >>> list(query_blocks(["abc", "def", "gh"], 6))
     [['abc', 'def'], ['gh']]
@@ -306,7 +305,7 @@ def _ranked(versions: ranking.Rankings) -> QueryRanking:
 
 
 def _sampled(scores: np.ndarray, sample: np.ndarray) -> QueryRanking:
-    """Compute the result of `_ranked` with the rank correlation of sampled candidates, without sorting all scores."""
+    """Return what `_ranked` returns, but compute the rank correlation from sampled candidates, without sorting."""
     n_versions, n_candidates = scores.shape
     unknown = np.full(math.comb(n_versions, 2), math.nan)
     pairs = {"global": unknown, "global_idlist": unknown}

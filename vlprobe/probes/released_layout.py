@@ -1,8 +1,8 @@
-"""Export of a run's altered captions in RoCOCO's release format.
+"""Export a run's altered captions in RoCOCO's release format.
 
-A file is a JSON list with one entry per picture: `image`, and `caption`, a list of its five or six
-original captions followed by five altered ones. The j-th altered caption is made from the j-th
-original. `datasets/rococo.py` reads this format.
+A file is a JSON list with one entry per picture. An entry has the fields `image` and `caption`, a list of five or six
+original captions followed by five altered ones. The j-th altered caption is made from the j-th original.
+`datasets/rococo.py` reads this format.
 """
 
 import json
@@ -24,7 +24,7 @@ LONGEST_NAME = 80  # characters in a file name, without its extension
 
 
 class ReleasedEntry(TypedDict):
-    """Entry for one picture in a released file."""
+    """One picture in a released file."""
 
     image: str
     caption: list[str]
@@ -32,7 +32,7 @@ class ReleasedEntry(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ReleasedLayout:
-    """Content of one released file: its entries, and the number of omitted pictures by reason."""
+    """Content of one file: the entries, and the number of pictures left out, by reason."""
 
     entries: list[ReleasedEntry] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
@@ -45,11 +45,11 @@ class ReleasedLayout:
 def layouts(
     cases: Reader, image_names: Mapping[str, str], rule: str = ""
 ) -> dict[str, ReleasedLayout]:
-    """Build the files with a run's altered captions, keyed by rule (a policy, or one of its seeds).
+    """Build one file for each rule (a policy, or one of its seeds) from a run's altered captions.
 
     Args:
         cases: A function that reads the cases of a `rococo` run.
-        image_names: The name for each picture in the file, keyed by its stored name.
+        image_names: The name that each picture gets in the file, by its stored name.
         rule: The rule to write; "" for all rules.
     """
     by_rule: dict[str, ReleasedLayout] = {}
@@ -71,7 +71,7 @@ def layouts(
 
 
 def _misfit(originals: Sequence[str], altered: Sequence[str], rule: str) -> str:
-    """Return the reason why a picture does not fit the layout, or "" if it fits."""
+    """Return the reason why a picture's captions do not fit the format, or "" if they do."""
     if len(originals) not in N_ORIGINALS:
         return f"{len(originals)} captions where the layout has 5 or 6"
     is_whole = len(altered) == (N_ALTERED if rule == RELEASED else len(originals))
@@ -79,7 +79,7 @@ def _misfit(originals: Sequence[str], altered: Sequence[str], rule: str) -> str:
 
 
 def file_names(rules: Iterable[str]) -> dict[str, str]:
-    """Return a unique file or folder name for each rule, with only letters, digits, dots and underscores.
+    """Return a unique file or folder name for each rule. Names have only letters, digits, dots and underscores.
 
     >>> list(file_names(["rand-voca:2:seed1", "mix:0.9:seed10", "edits:../a b", "edits:a-b"]).values())
     ['rand_voca_2_seed1', 'mix_0.9_seed10', 'edits_a_b', 'edits_a_b_2']
@@ -97,8 +97,7 @@ def file_names(rules: Iterable[str]) -> dict[str, str]:
 
 
 def image_names(pictures: Iterable[Picture]) -> tuple[Path | None, dict[str, str]]:
-    """Return the folder that contains all pictures, and the path of each picture relative to it, by stored
-    name.
+    """Return the folder that contains all pictures, and each picture's path relative to it, by stored name.
 
     The folder is None if no picture is on this machine; pictures then keep their names from the dataset.
     """
@@ -112,7 +111,7 @@ def image_names(pictures: Iterable[Picture]) -> tuple[Path | None, dict[str, str
 
 
 def _common(folders: Iterable[Path]) -> Path | None:
-    """Return the innermost folder that contains all of the given folders."""
+    """Return the innermost folder that contains all the given folders; None if there is none."""
     common: Path | None = None
     for folder in folders:
         common = folder if common is None else common

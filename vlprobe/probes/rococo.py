@@ -127,8 +127,8 @@ OPTIONS = (
 
 
 def check_settings(settings: RococoOptions) -> None:
-    """Raise InvalidInput if votes lack voters, altered pictures lack a seed, no policy uses the vocabulary, or
-    two values of an option mean the same edit.
+    """Raise InvalidInput if votes are requested without voters, altered pictures without a seed, or a vocabulary
+    without a policy that uses it, or if two values of an option mean the same edit.
     """
     needing_votes = [policy for policy in settings["policies"] if policy in VOTED_POLICIES]
     if needing_votes and not settings["influence"]:
@@ -150,7 +150,7 @@ def check_settings(settings: RococoOptions) -> None:
 
 
 def make_draws(settings: RococoOptions, seed: int) -> Draws:
-    """Create the rules for choosing words from a run's pinned options and seed."""
+    """Create the settings for choosing words from a run's pinned options and seed."""
     return Draws(
         voters=tuple(settings["influence"]),
         seed=seed,
@@ -160,7 +160,7 @@ def make_draws(settings: RococoOptions, seed: int) -> Draws:
 
 
 def parse_strength(name: str) -> tuple[Literal["mix", "patch"], float]:
-    """Split a strength KIND:LAM into the kind of edit and the share that remains.
+    """Split a strength KIND:LAM into the kind of edit and the share of the picture that is kept.
 
     The pattern of the option does not allow any other form.
     """
@@ -169,9 +169,7 @@ def parse_strength(name: str) -> tuple[Literal["mix", "patch"], float]:
 
 
 def _refuse_synonyms(option: str, meanings: Mapping[str, object]) -> None:
-    """Raise InvalidInput if two values of an option have the same meaning, which would put the same edit into
-    the gallery twice.
-    """
+    """Raise InvalidInput if two values of an option mean the same edit, which would then be in the gallery twice."""
     for value, meaning in meanings.items():
         synonym = next(name for name, same in meanings.items() if same == meaning)
         if synonym != value:
@@ -224,7 +222,7 @@ PRESENTATION = Presentation(
 
 
 class Rococo(file_options.ProbeWithEdits):
-    """Recall with and without altered captions and mixed pictures, and how often an altered candidate ranks first."""
+    """Recall with and without altered captions or mixed pictures, and how often an altered candidate ranks first."""
 
     name = "rococo"
     version = 2
@@ -242,7 +240,8 @@ class Rococo(file_options.ProbeWithEdits):
         check_settings(cast(RococoOptions, options))
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digests of the voting encoders and the vocabulary, and remove unused options.
+        """Add the digests of the voting encoders and the vocabulary to the options, and remove options that are not
+        used.
 
         Raises:
             InvalidInput: A file cannot be read.
@@ -264,7 +263,7 @@ class Rococo(file_options.ProbeWithEdits):
         return bool(options["influence"])
 
     def for_items(self, items: Sequence[Item], options: Mapping[str, object]) -> "Rococo":
-        """Return the probe with the mixing partners for the items' pictures."""
+        """Return a copy of the probe that knows the partner that each item's picture is mixed with."""
         settings = cast(RococoOptions, options)
         paths = {item.id: item.image.path for item in items if item.image}
         if not paths or not settings["pictures"]:
@@ -289,8 +288,9 @@ class Rococo(file_options.ProbeWithEdits):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Create the queries for an item in every altered gallery. If the mixing partners are unknown, mixtures
-        that do not change the item's picture are included.
+        """Create an item's queries for every altered gallery.
+
+        If the mixing partners are unknown, queries whose mixture does not change the picture are included.
         """
         if item.image is None:
             return [], {"no picture": 1}
@@ -324,7 +324,7 @@ class Rococo(file_options.ProbeWithEdits):
     def _unchanged(
         self, item: Item, picture: Picture, strengths: Sequence[str]
     ) -> set[tuple[str, int]]:
-        """Return the strengths and seeds whose mixture has the same pixels as the item's own picture."""
+        """Return the strengths and seeds for which mixing does not change any pixel of the item's picture."""
         if not self.partners:
             return set()
         unchanged = set()
@@ -343,8 +343,8 @@ class Rococo(file_options.ProbeWithEdits):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> RetrievalScorer:
-        """Return a scorer that ranks the clean and the altered gallery. The margin is the similarity of the right
-        candidate minus the similarity of the best altered one.
+        """Return a scorer that ranks the clean and the altered gallery. Its margin is the similarity of the right
+        candidate minus that of the best altered candidate.
         """
         check_fit(encoder.model, self)
         options = cast(RococoOptions, run.options)
@@ -375,7 +375,7 @@ class Rococo(file_options.ProbeWithEdits):
 
 
 def _pictures(items: Sequence[Item]) -> dict[str, Picture]:
-    """Return the items' pictures by item id, in the order of the items."""
+    """Return the pictures by item id, in the order of the items. Items without a picture are left out."""
     return {item.id: item.image for item in items if item.image}
 
 

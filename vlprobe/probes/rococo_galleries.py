@@ -1,12 +1,12 @@
-"""RoCOCO's searches: galleries with altered captions or mixed pictures, and the scores of the cases.
+"""Search RoCOCO's galleries, which contain altered captions or mixed pictures, and score the cases.
 
 The clean gallery contains nothing altered, and the right candidate competes with the best of all others. The first
 candidates for a query in both galleries are stored next to the scores:
 
-    fronts.parquet has one row per case: the first candidates of the clean gallery and of the whole gallery
+    fronts.parquet has one row per case: the first candidates in the clean gallery and in the whole gallery
 
-A candidate is identified by its item; a caption also by its text, and a mixed picture also by the item
-whose picture was mixed in. Lists are best first and have up to `retrieval.FIRST` candidates.
+A candidate is identified by its item; a caption also by its text, and a mixed picture also by the item whose picture
+was mixed in. Lists begin with the best candidate and have up to `retrieval.FIRST` candidates.
 """
 
 import itertools
@@ -52,7 +52,7 @@ KINDS = {
 
 
 def clean_cases(item: Item, picture: Picture) -> list[Case]:
-    """Create the queries for an item in the clean gallery."""
+    """Create an item's queries in the clean gallery."""
     same: list[Role] = ["same"] * (len(item.captions) - 1)
     roles: tuple[Role, ...] = ("original", *same)
     case_id, edit = f"{item.id}/{CAPTIONS}", Edit(CAPTIONS, CLEAN, CLEAN)
@@ -86,7 +86,7 @@ TABLES = MappingProxyType({TABLE: SCHEMA})
 
 
 class CandidateNames(NamedTuple):
-    """Names of the candidates in a gallery, as sequences of equal length, indexed by candidate."""
+    """Names of the candidates in a gallery. All sequences have one entry per candidate."""
 
     items: pa.Array
     texts: pa.Array | None  # None for pictures
@@ -95,7 +95,7 @@ class CandidateNames(NamedTuple):
 
 
 def table(ranks: RetrievalRanks, names: CandidateNames, partners: Sequence[str]) -> pa.Table:
-    """Build the rows of `SCHEMA` for some queries in one gallery.
+    """Build the rows for some queries in one gallery, in the form of `SCHEMA`.
 
     Args:
         ranks: The ranks of the candidates.
@@ -120,14 +120,14 @@ def table(ranks: RetrievalRanks, names: CandidateNames, partners: Sequence[str])
 
 
 def _named(names: pa.Array | None, numbers: np.ndarray) -> pa.ListArray:
-    """Return the names of each query's candidates as lists, which are empty if the candidates have no such name."""
+    """Look up the names of each query's candidates. Return one list per query; empty lists if there are no names."""
     if names is None:
         return pa.array([[]] * len(numbers), _WORDS)
     return _listed(names.take(pa.array(numbers[numbers >= 0])), numbers)
 
 
 def _listed(values: pa.Array, numbers: np.ndarray) -> pa.ListArray:
-    """Group the values for all queries' candidates into one list per query."""
+    """Split the values for the candidates of all queries into one list per query."""
     lengths = (numbers >= 0).sum(axis=1)
     return pa.ListArray.from_arrays(pa.array(np.append(0, np.cumsum(lengths)), pa.int32()), values)
 
@@ -142,7 +142,7 @@ RANK_COLUMNS = ("rank_clean", "rank", "top_altered", "least_rank_clean", "least_
 
 
 class GallerySearch(NamedTuple):
-    """Search results for some queries in one gallery."""
+    """Results of some queries in one gallery."""
 
     ranks: RetrievalRanks
     fronts: pa.Table  # rows of `SCHEMA`, one per query
@@ -150,7 +150,7 @@ class GallerySearch(NamedTuple):
 
 
 class RuleGallery(NamedTuple):
-    """Gallery for one rule, built for the first query that searches it."""
+    """The gallery for one rule. It is built when the first query searches it."""
 
     gallery: Gallery
     owners: np.ndarray  # the number of each candidate's item
@@ -166,7 +166,7 @@ class RuleGallery(NamedTuple):
         match: Match | None,
         partners: Sequence[str],
     ) -> GallerySearch:
-        """Rank the candidates for a list of queries.
+        """Rank the candidates in the gallery for some queries.
 
         Args:
             queries: Embeddings of the queries, float32 of shape (n_queries, width).
@@ -183,7 +183,7 @@ class RuleGallery(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """Captions in one policy's gallery, as three lists of equal length."""
+    """The captions in one policy's gallery, as three lists of the same length."""
 
     texts: list[str] = field(default_factory=list)
     item_numbers: list[int] = field(default_factory=list)
@@ -191,8 +191,8 @@ class _Candidates:
 
 
 class TextGalleries:
-    """Galleries of all captions plus the altered captions, one per rule (a policy, or one of its
-    seeds).
+    """Galleries of captions. Each contains all original captions plus those altered by one rule (a policy, or one of
+    its seeds).
 
     Args:
         encoder: The encoder for pictures and texts.
@@ -218,8 +218,8 @@ class TextGalleries:
     def search(
         self, queries: Sequence[Picture], query_items: np.ndarray, rule: str
     ) -> GallerySearch:
-        """Rank all captions, and the captions altered by a rule, for each picture; `query_items` has the
-        pictures' item numbers.
+        """Rank all captions, including those altered by a rule, for each picture. `query_items` has the item number of
+        each picture.
         """
         if rule not in self._galleries:
             self._galleries[rule] = self._build(rule)
@@ -228,10 +228,10 @@ class TextGalleries:
         return gallery.search(self.encoder.images(queries), query_items, match, [""] * len(queries))
 
     def _build(self, rule: str) -> tuple[RuleGallery, list[str]]:
-        """Build the gallery for a rule, and return it with its texts in the form in which they are compared.
+        """Build the gallery for a rule. Return it with its texts in the form in which they are compared.
 
-        Embeddings of original captions are kept. If there are several blocks, embeddings of all texts are kept, so
-        that a text has the same vector in each block.
+        Embeddings of original captions are kept. If there are several blocks, embeddings of all texts are kept, so that
+        a text has the same vector in each block.
         """
         encoder, candidates = self.encoder, self._candidates[rule]
         texts, is_altered = candidates.texts, np.array(candidates.is_altered)
@@ -263,8 +263,8 @@ class TextGalleries:
 
 
 class PictureGalleries:
-    """Galleries of all pictures plus the mixed pictures that differ in a pixel, one per strength and
-    seed.
+    """Galleries of pictures. Each contains all original pictures plus the pictures mixed with one strength and seed, if
+    mixing changed any pixel.
 
     Args:
         encoder: The encoder for pictures and texts.
@@ -280,8 +280,8 @@ class PictureGalleries:
         self._galleries: dict[str, tuple[RuleGallery, list[Picture], pa.Array]] = {}
 
     def search(self, queries: Sequence[str], query_items: np.ndarray, rule: str) -> GallerySearch:
-        """Rank all pictures, and the pictures mixed by a rule, for each caption; `query_items` has the captions'
-        item numbers.
+        """Rank all pictures, including those mixed by a rule, for each caption. `query_items` has the captions' item
+        numbers.
         """
         if rule not in self._galleries:
             self._galleries[rule] = self._build(rule)
@@ -327,7 +327,7 @@ class PictureGalleries:
 
 
 class RetrievalScorer:
-    """Scorer for blocks of a run's cases. Each case is a query in one gallery.
+    """Scores blocks of cases, each of which is a query in one gallery.
 
     Args:
         pictures: The pictures by item id, in the order of the items.
@@ -342,8 +342,8 @@ class RetrievalScorer:
         self.texts, self.images = texts, images
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """Return the table of scores for a block of cases: the similarities of the best right and the best altered
-        candidate, and the columns of `SCHEMA`.
+        """Score a block of cases. The table has the similarities of the best right and the best altered candidate, and
+        the columns in `SCHEMA`.
         """
         n_cases = len(cases)
         similarities = np.full((n_cases, 2), np.nan, dtype=np.float32)
@@ -392,12 +392,12 @@ class RetrievalScorer:
 
 
 def item_numbers(pictures: Mapping[str, Picture]) -> dict[str, int]:
-    """Number the items in order, and return the numbers by item id."""
+    """Number the items from 0 in order. Return the number of each item by id."""
     return {item_id: number for number, item_id in enumerate(pictures)}
 
 
 def changed_items(cases: Reader, item_number: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """Return, for each rule, the numbers of the items whose mixed picture differs in a pixel."""
+    """For each rule, return the numbers of the items whose picture is changed in at least one pixel by mixing."""
     numbers: dict[str, set[int]] = {}
     for block in cases(["kind", "rule", "item"]):
         queries = block.filter(pc.field("kind") == "t2i")
@@ -409,7 +409,7 @@ def changed_items(cases: Reader, item_number: Mapping[str, int]) -> dict[str, np
 def mixed_pictures(
     pictures: Mapping[str, Picture], rule: str, changed: np.ndarray
 ) -> list[Picture]:
-    """Return the pictures with the given item numbers, mixed with their partners by the rule KIND:LAM:seedN."""
+    """Mix the pictures with the given item numbers with their partners, by the rule KIND:LAM:seedN."""
     kind, lam, seed = rule.split(":")
     paths = {item_id: picture.path for item_id, picture in pictures.items()}
     edits = mix.picture_edits(
@@ -422,5 +422,5 @@ def mixed_pictures(
 
 
 def normalised(text: str) -> str:
-    """Return the words of a text in lowercase, separated by single spaces."""
+    """Normalize text to its lowercase words, separated by single spaces."""
     return " ".join(re.findall(r"\w+", text.lower()))

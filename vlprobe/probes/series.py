@@ -80,7 +80,7 @@ class SeriesProbe(Probe):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Create the case for an item's series. Items without a series or with too few pictures are counted."""
+        """Create one case for an item with a series. Items without a series or with too few pictures are counted."""
         if item.series is None:
             return [], {"no series of pictures": 1}
         if len(item.series.pictures) < LEAST:
@@ -95,15 +95,15 @@ class SeriesProbe(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "SeriesScorer":
-        """Return a scorer whose margin is the score of the true boundary, or of the candidate that people rank
-        first, minus the score of the best other boundary or candidate.
+        """Return a scorer. Its margin is the score of the right answer (the true boundary, or the candidate that people
+        rank first) minus the score of the best other boundary or candidate.
         """
         check_fit(encoder.model, self)
         return SeriesScorer(encoder, {item.id: item.series for item in items if item.series})
 
 
 class SeriesScorer:
-    """Scorer for blocks of a run's cases.
+    """Scores blocks of cases.
 
     Args:
         encoder: The encoder for pictures and texts.
@@ -115,7 +115,7 @@ class SeriesScorer:
         self._score = scoring_cases.case_scorer(encoder, lambda rows: np.full(len(rows), np.nan))
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """Return the table of scores for a block of cases, with each column in COLUMNS as float64."""
+        """Score a block of cases. The table has all columns in COLUMNS, as float64."""
         table = self._score(cases)
         rows = []
         for item_id, texts, scores in zip(
@@ -139,7 +139,8 @@ class SeriesScorer:
 
 
 def _boundary(series: Series, scores: np.ndarray) -> dict[str, float]:
-    """Compute the margin and COLUMNS for a video. If several boundaries score best, the farthest off counts.
+    """Compute the margin and the columns in COLUMNS for a video. If several boundaries have the best score, the one
+    farthest from the true boundary counts.
 
     Args:
         series: A series with times.
@@ -162,8 +163,8 @@ def _boundary(series: Series, scores: np.ndarray) -> dict[str, float]:
 
 
 def _order(series: Series, scores: np.ndarray) -> dict[str, float]:
-    """Compute the margin and COLUMNS for candidates. Columns that need an edited query, or the human order for it,
-    are NaN if it is missing.
+    """Compute the margin and the columns in COLUMNS for ranked candidates. A column is NaN if it needs an edited query,
+    or the human order for one, that does not exist.
 
     Args:
         series: A series without times.

@@ -78,7 +78,7 @@ PRESENTATION = Presentation(
 
 
 class Visla(file_options.ProbeWithEdits):
-    """Ability to distinguish two captions with the same meaning from a third that only looks similar."""
+    """Ability to tell two captions with the same meaning from a third that only looks similar."""
 
     name = "visla"
     version = 1
@@ -95,7 +95,7 @@ class Visla(file_options.ProbeWithEdits):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Create the cases for a triplet. An item without a wrong caption has no case and is counted."""
+        """Create the cases for an item with a triplet. An item without a wrong caption has no case and is counted."""
         if edits := file_options.load_edits(options):
             return _triplets_of_file(item, edits)
         if not item.foils:
@@ -112,8 +112,8 @@ class Visla(file_options.ProbeWithEdits):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "TripletScorer":
-        """Return a scorer whose margin is the smaller of the two differences that should be positive, and that
-        also computes the word overlap between the texts.
+        """Return a scorer. Its margin is the smaller of the two differences that should be positive. The scorer also
+        computes the word overlap between the texts.
         """
         return TripletScorer(encoder)
 
@@ -121,7 +121,7 @@ class Visla(file_options.ProbeWithEdits):
 def _triplet(
     item: Item, positives: Sequence[str], negative: str, subset: str, number: str = ""
 ) -> list[Case]:
-    """Create the cases for one triplet, with the positive that looks more like the negative first."""
+    """Create the cases for one triplet. The true caption that looks more like the wrong one comes first."""
     near, far = sorted(positives, key=lambda caption: Levenshtein.distance(caption, negative))
     texts = (near, far, negative)
     roles: tuple[Role, ...] = ("original", "same", "different")
@@ -132,7 +132,7 @@ def _triplet(
 
 
 def _triplets_of_file(item: Item, edits: EditsFile) -> tuple[list[Case], Mapping[str, int]]:
-    """Create triplets from a file: each caption with its n-th same-meaning edit and its n-th different-meaning edit."""
+    """Create triplets from a file: a caption, its n-th same-meaning edit and its n-th different-meaning edit."""
     cases: list[Case] = []
     for index, caption in enumerate(item.captions):
         for n, (positive, negative) in enumerate(edits.pairs(item, caption)):
@@ -142,13 +142,13 @@ def _triplets_of_file(item: Item, edits: EditsFile) -> tuple[list[Case], Mapping
 
 
 class TripletScorer:
-    """Scorer for blocks of a run's cases that also computes the word overlap in each triplet."""
+    """Scores blocks of cases, and computes the word overlap between the texts in each triplet."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._score = scoring_cases.case_scorer(encoder, _margins)
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """Return the table of scores, with the Jaccard index of each pair of texts; NaN if the case has a picture."""
+        """Score a block of cases, and add the Jaccard index of each pair of texts (NaN for cases with a picture)."""
         table = self._score(cases)
         overlaps = np.full((len(cases), 3), np.nan, dtype=np.float32)
         for row, (kind, texts) in enumerate(
@@ -178,8 +178,8 @@ def _case(
 
 
 def _margins(rows: pd.DataFrame) -> np.ndarray:
-    """Compute the margin of each case, float of shape (n,), from the columns that
-    `scoring.cases.score_columns` defines.
+    """Compute the margin of each case, a float array of shape (n,), from the columns that `scoring.cases.score_columns`
+    defines.
     """
     names = ("score_0", "score_1", "score_2", "text_01", "text_02", "text_12")
     column = {
