@@ -1,1 +1,1 @@
-"""Metrics for model answers, one file per family."""
+"""Metrics computed from the answers of models. Each file contains one family of metrics."""

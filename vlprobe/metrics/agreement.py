@@ -21,7 +21,7 @@ def alpha(counts: np.ndarray) -> float:
     """Compute Krippendorff's alpha for unordered labels: 1 is full agreement, 0 is chance agreement.
 
     Args:
-        counts: Number of judges who gave each object each label, integers of shape (objects, labels).
+        counts: How many judges gave each label to each object, integers of shape (objects, labels).
 
     Returns:
         Alpha; NaN if no two judges labeled the same object, or if all gave the same label.
@@ -44,7 +44,7 @@ def alpha(counts: np.ndarray) -> float:
 
 
 def estimate(labels: np.ndarray, categories: int, groups: Sequence[int] | np.ndarray) -> Estimate:
-    """Compute Krippendorff's alpha with a 95% interval over resampled groups.
+    """Compute Krippendorff's alpha, with a 95% interval from resampled groups.
 
     Args:
         labels: Integers of shape (judges, n); UNJUDGED marks a missing label.

@@ -1,12 +1,12 @@
-"""Accuracy of guessing the true caption without seeing the picture.
+"""Measure how often the true caption can be guessed without seeing the picture.
 
-A benchmark of true and wrong captions measures vision only if the texts do not give away the
-answer. Three methods guess each pair: by length (the caption with fewer words is true), by words,
-and with a small classifier that also uses word pairs and length. The last two are linear models on
-the difference of the two texts, trained on other pictures (cross-validation by picture).
+A benchmark of true and wrong captions measures vision only if the texts do not give away the answer. Three methods
+guess the true caption in each pair: by length (the caption with fewer words), by words, and with a small classifier
+that also uses word pairs and length. The last two are linear models on the difference of the two texts, trained on
+other pictures (cross-validation by picture).
 
-Source: TsT (arXiv 2511.04655), which trains on the texts of the test set in k folds. The features
-and the folds by picture are ours.
+Source: TsT (arXiv 2511.04655), which trains on the texts of the test set in k folds. The features and the folds by
+picture are ours.
 """
 
 import itertools
@@ -48,9 +48,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BlindAccuracy:
-    """Share of pairs in which a method guesses the true caption without seeing the picture. A tie counts
-    as a failure.
-    """
+    """Share of pairs in which a method guesses the true caption without seeing the picture. A tie is a failure."""
 
     method: str  # one of METHODS
     subset: str  # "" for all pairs
@@ -136,7 +134,7 @@ def _cross_validated(
     unit: np.ndarray,
     features: Callable[[str], Iterator[str]],
 ) -> np.ndarray:
-    """Score each pair with a logistic regression trained on other pictures, float64 of shape (n,)."""
+    """Score each pair with a logistic regression that was trained on other pictures: float64 of shape (n,)."""
     differences, n_features = _feature_differences(true, wrong, features)
     fold = np.random.default_rng(unit.max() + 1).permutation(unit.max() + 1)[unit] % FOLDS
     margin = np.zeros(len(unit))
@@ -150,7 +148,9 @@ def _cross_validated(
 def _feature_differences(
     true: Sequence[str], wrong: Sequence[str], features: Callable[[str], Iterator[str]]
 ) -> tuple["csr_array", int]:
-    """Return each true caption's feature counts minus the wrong one's, shape (n, n_features), and n_features."""
+    """Count features in both captions of each pair, and subtract. Return the differences, of shape (n, n_features), and
+    n_features.
+    """
     from scipy.sparse import csr_array
 
     codes: dict[str, int] = {}
@@ -167,7 +167,7 @@ def _feature_differences(
 
 
 def _logistic_regression(differences: "csr_array", n_features: int) -> np.ndarray:
-    """Fit the weights that score true captions above wrong ones, float64 of shape (n_features,).
+    """Fit weights that score true captions higher than wrong ones: float64 of shape (n_features,).
 
     Minimizes `sum(log(1 + exp(-x w))) + w w / 2`, scikit-learn's loss with C = 1 and no intercept. scipy is a
     dependency already, scikit-learn is not.

@@ -1,10 +1,9 @@
-"""Rates of clustered answers: several cases about one picture are not independent observations.
+"""Rates of clustered answers, for which several cases about one picture are not independent observations.
 
-A binomial test compares a group of cases with an average rate at the group's effective sample size.
-For n cases in clusters of n_c cases, this is n^2 / sum(n_c (1 + (n_c - 1) r)), where r is how much
-more often two cases from the same cluster agree than any two cases do. The test does not need a
-normal approximation and is therefore valid for three pictures as well as for three thousand. The test and
-the interval use the same sample size.
+A binomial test compares the rate in a group of cases with an average rate, at the group's effective sample size. For n
+cases in clusters of n_c cases, this size is n^2 / sum(n_c (1 + (n_c - 1) r)), where r is how much more often two cases
+from the same cluster agree than any two cases do. The test does not need a normal approximation and is therefore valid
+for three pictures as well as for three thousand. The test and the interval use the same sample size.
 
 Source: Rao and Scott 1992 (effective sample size); Korn and Graubard 1998 (exact interval with it);
 Benjamini and Hochberg 1995.
@@ -19,7 +18,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class GroupRates:
-    """Counts for groups of clustered answers, as arrays of shape (n_groups,)."""
+    """Counts for groups of clustered cases. Each is an array of shape (n_groups,)."""
 
     n_cases: np.ndarray
     n_events: np.ndarray
@@ -33,7 +32,7 @@ class GroupRates:
         return self.n_events / n_cases
 
     def only(self, indices: np.ndarray) -> "GroupRates":
-        """Return only the groups with these indices."""
+        """Return the counts for the groups with the given indices."""
         return GroupRates(
             self.n_cases[indices],
             self.n_events[indices],
@@ -79,8 +78,10 @@ def group_rates(group: np.ndarray, cluster: np.ndarray, event: np.ndarray) -> Gr
 
 
 def chance_of_more(groups: GroupRates, rates: np.ndarray) -> np.ndarray:
-    """Compute the one-sided p-value for each group: the probability of at least as many events as observed
-    if the group's true rate is the one in `rates`, shape (n_groups,); 1 if the observed rate is not higher.
+    """Compute a one-sided p-value for each group.
+
+    It is the probability of at least as many events as observed if the group's true rate is the one in `rates`, which
+    has shape (n_groups,). It is 1 if the observed rate is not higher than that.
     """
     from scipy.special import betainc
 
@@ -94,8 +95,8 @@ def chance_of_more(groups: GroupRates, rates: np.ndarray) -> np.ndarray:
 
 
 def rate_interval(groups: GroupRates) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the exact 95% interval for each group's rate at the group's effective sample size, as arrays of
-    shape (n_groups,); NaN for a group without cases.
+    """Compute the exact 95% interval for each group's rate at the group's effective sample size. Return the lower and
+    upper ends as arrays of shape (n_groups,); they are NaN for a group without cases.
     """
     from scipy.special import betaincinv
 

@@ -1,11 +1,11 @@
-"""Means of answers that are clustered both by person and by picture.
+"""Means of answers that are clustered by person and by picture.
 
-Answers from one person are correlated, and so are answers about one picture. People and pictures
-are therefore resampled independently, and the weight of an answer is the number of times its person
-was drawn multiplied by the number of times its picture was drawn.
+Answers from one person are correlated, and so are answers about one picture. People and pictures are therefore
+resampled independently. The weight of an answer in a resample is the number of times its person was drawn, multiplied
+by the number of times its picture was drawn.
 
-Source: Owen 2007, The pigeonhole bootstrap (its variance is never too small on average). The tests
-compare it with the formula of Cameron, Gelbach and Miller 2011.
+Source: Owen 2007, The pigeonhole bootstrap (its variance is never too small on average). The tests compare it with the
+formula of Cameron, Gelbach and Miller 2011.
 """
 
 import math
@@ -22,7 +22,7 @@ RESAMPLE_BLOCK = 500  # resamples held in memory at once
 
 @dataclass(frozen=True, slots=True)
 class CrossedMean:
-    """A mean with its 95% interval; NaN if unknown."""
+    """A mean and its 95% interval. Values are NaN if they are unknown."""
 
     value: float = math.nan
     low: float = math.nan
@@ -40,7 +40,7 @@ def crossed_means(
     `without_spread` for the number of people or pictures, whichever is smaller.
 
     Args:
-        columns: Values of the same answers, float64 of shape (n,) each, between `lowest` and 1.
+        columns: One or more values per answer. Each column is float64 of shape (n,), between `lowest` and 1.
         people: Person who gave each answer, integer codes starting at 0, shape (n,).
         pictures: Picture of each answer, integer codes starting at 0, shape (n,).
         lowest: 0 for rates, -1 for differences of rates.

@@ -91,7 +91,7 @@ def without_spread(value: float, n_items: int, lowest: float = 0.0) -> tuple[flo
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One model's mean minus another's on the same cases; NaN if unknown."""
+    """Difference between two models: the first model's mean minus the second's, on the same cases. NaN if unknown."""
 
     value: float = math.nan
     low: float = math.nan
@@ -101,8 +101,8 @@ class Difference:
 
 
 def macro(value: np.ndarray, weight: np.ndarray, group: np.ndarray, item: np.ndarray) -> Measure:
-    """Average the rows in each group, so that all groups count equally in the mean (equations 2, 4 and 5 of
-    LGIP as printed).
+    """Build a measure in which all groups count equally, by averaging the rows in each group first (equations 2, 4 and
+    5 in LGIP as printed).
 
     Args:
         value: Value of each row, float of shape (n,); NaN if the metric does not apply to the row.
@@ -122,13 +122,13 @@ def macro(value: np.ndarray, weight: np.ndarray, group: np.ndarray, item: np.nda
 
 
 def micro(value: np.ndarray, weight: np.ndarray, item: np.ndarray) -> Measure:
-    """Pool all rows, so that a caption with more edits counts more (as in LGIP's released code)."""
+    """Build a measure in which all rows count equally: a caption with more edits counts more (as in LGIP's code)."""
     counts = ~np.isnan(value) & (weight > 0)
     return Measure(value[counts], weight[counts], item[counts])
 
 
 class Sums:
-    """Running sums for many means and their intervals, updated with one block of items at a time.
+    """Running sums for the means and intervals of many measures. They are updated with one block of items at a time.
 
     Memory grows by RESAMPLES bytes per item and does not depend on the number of cases.
     """
@@ -139,7 +139,7 @@ class Sums:
 
     @functools.cached_property
     def _resample_counts(self) -> np.ndarray:
-        """Count how often each item is drawn in each resample, shape (n_items, RESAMPLES)."""
+        """How often each item is drawn in each resample: shape (n_items, RESAMPLES)."""
         return every_resample(self.n_items)
 
     def add(
@@ -166,11 +166,11 @@ class Sums:
             running.counted_items.add(item[weight[index] > 0])
 
     def drop(self, name: Hashable) -> None:
-        """Remove a measure and its sums."""
+        """Remove a measure and its running sums."""
         self._running.pop(name, None)
 
     def count_evenly(self, name: Hashable, strata: Iterable[tuple[Hashable, Hashable]]) -> None:
-        """Give every stratum in a measure the same weight, also in each resample.
+        """Weight all strata of a measure equally, also within each resample.
 
         Args:
             name: The measure, whose weights are 1 over the size of the stratum.
@@ -211,7 +211,8 @@ class Sums:
 
 
 def resampled_sums(sums: np.ndarray, counts: np.ndarray, item: np.ndarray) -> np.ndarray:
-    """Compute each sum over the items drawn in every resample, float64 of shape (n_sums, RESAMPLES).
+    """Compute each sum in every resample, counting an item as often as it is drawn: float64 of shape (n_sums,
+    RESAMPLES).
 
     Args:
         sums: Sums per item, shape (n_sums, items).
@@ -226,7 +227,7 @@ def resampled_sums(sums: np.ndarray, counts: np.ndarray, item: np.ndarray) -> np
 
 
 class RunningMean:
-    """Running sums for one measure: weight times value, and weight."""
+    """Running sums for the mean of one measure: the sum of weight times value, and the sum of weights."""
 
     __slots__ = ("counted_items", "observed", "resampled")
 
@@ -237,7 +238,7 @@ class RunningMean:
 
 
 class BitSet:
-    """Set of integers from 0 to `size` - 1, stored as bits."""
+    """A set of integers from 0 to `size` - 1 that takes one bit per integer."""
 
     __slots__ = ("_bytes",)
 
@@ -245,7 +246,7 @@ class BitSet:
         self._bytes = np.zeros(size // 8 + 1, dtype=np.uint8)
 
     def add(self, numbers: np.ndarray) -> None:
-        """Add numbers to the set, integers of shape (n,)."""
+        """Add an array of integers, of shape (n,), to the set."""
         np.bitwise_or.at(self._bytes, numbers >> 3, (1 << (numbers & 7)).astype(np.uint8))
 
     def __len__(self) -> int:
@@ -253,7 +254,7 @@ class BitSet:
 
 
 def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False) -> list[Estimate]:
-    """Compute the mean of each measure with its interval; see `Sums.estimate`.
+    """Compute the mean and interval of each measure; see `Sums.estimate`.
 
     Args:
         measures: Measures to average.
@@ -271,7 +272,7 @@ def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False
 def differences(
     pairs: Sequence[tuple[Measure, Measure]], n_items: int, are_rates: Sequence[bool] = ()
 ) -> list[Difference]:
-    """Compute the paired difference between the two models in each pair, with its interval and p-value.
+    """Compute the paired difference between two models, with its interval and p-value, for each pair of measures.
 
     The interval is the 95% percentile interval of the difference over resampled items, with the same draws as in
     `estimates`. The p-value comes from a randomization test: it is the share of exchanges with a difference at least
@@ -338,7 +339,7 @@ def differences(
 
 
 def p_values(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> np.ndarray:
-    """Compute the p-values for `differences`, for pairs with a value on two items: float64 of shape (len(pairs),)."""
+    """Compute the p-values for `differences`, as float64 of shape (len(pairs),). Each pair has a value on two items."""
     pairs = [_common(*pair) for pair in pairs]
     p, others = np.ones(len(pairs)), []
     for index, pair in enumerate(pairs):
@@ -354,7 +355,7 @@ def p_values(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> np.ndarr
 
 
 def _group_sums(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> np.ndarray:
-    """Sum weight times value, and weight, in each group for both models of each pair: shape (2, pairs, 2, groups)."""
+    """Sum up weight times value, and weight, per group, for both models in each pair: shape (2, pairs, 2, groups)."""
     n_groups = min(n_items, GROUPS)
     group = np.arange(n_items)
     if n_items > GROUPS:
@@ -367,12 +368,12 @@ def _group_sums(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> np.nd
 
 
 def _common(left: Measure, right: Measure) -> tuple[Measure, Measure]:
-    """Remove the items for which only one of the two measures has a row."""
+    """Keep only the items for which both measures have a row."""
     return _of_items(left, right.item), _of_items(right, left.item)
 
 
 def _of_items(measure: Measure, items: np.ndarray) -> Measure:
-    """Select the rows of a measure that belong to the given items."""
+    """Keep only the rows of a measure that belong to the given items."""
     if np.array_equal(measure.item, items):
         return measure
     rows = np.isin(measure.item, items)
@@ -380,15 +381,15 @@ def _of_items(measure: Measure, items: np.ndarray) -> Measure:
 
 
 def _difference(totals: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Compute the first model's mean minus the second's: shapes (..., pairs, 2) to (..., pairs). NaN if
-    either model has no mean.
+    """Subtract the second model's mean from the first's. Shapes (..., pairs, 2) become (..., pairs). The result is NaN
+    if either model has no mean.
     """
     means = np.divide(totals, weights, out=np.full_like(totals, np.nan), where=weights > 0)
     return means[..., 0] - means[..., 1]
 
 
 def _interval(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the middle 95% of each pair's difference over resampled groups.
+    """Compute the 95% percentile interval of each pair's difference, by resampling the groups.
 
     Args:
         sums: Shape (2, pairs, 2, groups): weight times value, and weight, for both models in each
@@ -412,8 +413,9 @@ def _interval(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Compute each pair's share of random exchanges, including the observed one, with a difference at least as
-    large as observed; if only the observed one has it, at most Hoeffding's bound.
+    """Estimate each pair's p-value from random exchanges, as the share with a difference at least as large as observed.
+
+    The observed assignment counts as one of the exchanges. If no other is as large, p is at most Hoeffding's bound.
     """
     n_groups = sums.shape[3]
     # The amount that exchanging a group adds to the first model's sums
@@ -427,7 +429,7 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
     )
 
     def n_large(first: int) -> np.ndarray:
-        """Count the exchanges in the block starting at `first` whose difference is at least as large."""
+        """Count the exchanges in the block that starts at `first` whose difference is at least as large as observed."""
         size = min(EXCHANGE_BLOCK, EXCHANGES - first)
         coins = np.frombuffer(
             np.random.default_rng([n_groups, first]).bytes(size * -(-n_groups // 8)), np.uint8
@@ -451,8 +453,8 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def _whole_differences(pair: tuple[Measure, Measure], n_items: int) -> np.ndarray | None:
-    """Return twice the difference between both models' sums on each item, as integers of shape (n_items,); None if
-    these are not whole numbers, the models' weights differ, or there are too many exchanges to count.
+    """Return twice the difference between the two models' sums for each item, as integers of shape (n_items,). Return
+    None if these are not whole numbers, the models' weights differ, or there are too many exchanges to count.
     """
     first, second = (np.bincount(each.item, each.weight, n_items) for each in pair)
     if not np.array_equal(first, second):
@@ -469,7 +471,7 @@ def _whole_differences(pair: tuple[Measure, Measure], n_items: int) -> np.ndarra
 def exchange_p(differences: np.ndarray) -> float:
     """Compute the exact p-value of the randomization test from one integer difference per item.
 
-    The sum of the differences is compared with the sums under all 2^n choices of their signs. The
+    The observed sum of the differences is compared with the sums for all 2^n choices of signs. The
     distribution of these sums is the inverse Fourier transform of the product of the items' transforms,
     which are cosines. If all differences have the same size, this is McNemar's exact test and is
     computed as such; otherwise the smallest possible p is LEAST_P.
@@ -499,7 +501,7 @@ def exchange_p(differences: np.ndarray) -> float:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Compute McNemar's exact p-value from the cases that only one of two models gets wrong.
+    """Compute McNemar's exact p-value from the number of cases that only the first or only the second model gets wrong.
 
     This is twice the lower tail of a binomial, capped at 1. It is valid only for independent cases,
     that is, one case per item.

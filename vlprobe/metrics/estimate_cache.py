@@ -1,8 +1,8 @@
-"""In-memory cache of `estimate.estimates` and `estimate.differences`.
+"""In-memory cache for the results of `estimate.estimates` and `estimate.differences`.
 
-A page that compares four models requests the same measures for each selection of models. The result
-for a measure, or for a pair of measures, does not depend on the others. The keys are digests of the
-numbers themselves, so entries never become invalid.
+A page that compares four models requests the same measures for each selection of models. The result for a measure, or
+for a pair of measures, does not depend on the others. The keys are digests of the numbers themselves, so entries never
+become invalid.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _differences = SingleFlightCache(MOST_KEPT)
 
 
 def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False) -> list[Estimate]:
-    """Return the result of `estimate.estimates`. Each measure is computed only once."""
+    """Return the same as `estimate.estimates`, but compute each measure only once."""
 
     def compute(indices: list[int]) -> list[Estimate]:
         return estimate.estimates([measures[index] for index in indices], n_items, are_rates)
@@ -34,7 +34,7 @@ def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False
 def differences(
     pairs: Sequence[tuple[Measure, Measure]], n_items: int, are_rates: Sequence[bool] = ()
 ) -> list[Difference]:
-    """Return the result of `estimate.differences`. A pair of measures and its reverse are computed only once."""
+    """Return the same as `estimate.differences`, but compute each pair of measures, in either order, only once."""
     rates = list(are_rates) or [False] * len(pairs)
     digests = [(_digest(first), _digest(second)) for first, second in pairs]
     are_turned = [first > second for first, second in digests]
@@ -58,13 +58,13 @@ def differences(
 
 
 def _turned(difference: Difference) -> Difference:
-    """Reverse a difference, so that it is the second model's mean minus the first's."""
+    """Reverse a difference: the second model's mean minus the first's."""
     value, low, high = -difference.value, -difference.high, -difference.low
     return replace(difference, value=value, low=low, high=high)
 
 
 def _digest(measure: Measure) -> bytes:
-    """Compute a digest of a measure's numbers, including their types and shapes."""
+    """Hash a measure's numbers, including their types and shapes."""
     digest = hashlib.sha256()
     for column in (measure.value, measure.weight, measure.item):
         values = np.ascontiguousarray(column)

@@ -15,7 +15,7 @@ from vlprobe.types import Metric
 
 
 def longer_preferred(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the longer, wrong caption scores strictly higher than the short one.
+    """For each case, return 1 if the longer, wrong caption scores strictly higher than the short one, else 0.
 
     >>> longer_preferred(pd.DataFrame({"margin": [0.2, 0.0, -0.1]})).tolist()
     [0.0, 0.0, 1.0]
@@ -24,7 +24,7 @@ def longer_preferred(rows: pd.DataFrame) -> np.ndarray:
 
 
 def true_detail_preferred(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the true detail raises the score: the caption with it scores strictly higher than the short one.
+    """For each case, return 1 if adding the true detail to the short caption raises its score, else 0.
 
     >>> true_detail_preferred(pd.DataFrame({"score_0": [0.2, 0.2], "score_2": [0.3, 0.2]})).tolist()
     [1.0, 0.0]

@@ -17,12 +17,12 @@ KIND = "hard-positive"  # the kind of the cases
 
 
 def augmented_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if both true captions score strictly higher than the wrong one; NaN if a score is unknown."""
+    """For each case, return 1 if both true captions score strictly higher than the wrong one, else 0 (NaN: unknown)."""
     return scores_higher(rows, "score_0", "score_2") * scores_higher(rows, "score_1", "score_2")
 
 
 def brittleness(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the wrong caption scores between the two true ones; a tie counts as between.
+    """For each case, return 1 if the wrong caption scores between the two true ones, else 0. A tie counts as between.
 
     >>> scores = {"score_0": [0.9, 0.9, 0.1], "score_1": [0.4, 0.8, 0.2], "score_2": [0.5, 0.5, 0.5]}
     >>> brittleness(pd.DataFrame(scores)).tolist()
@@ -33,7 +33,7 @@ def brittleness(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _is_tied(rows: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
-    """Return whether the wrong caption's score equals the score of a caption in one of the given columns."""
+    """For each case, return whether the wrong caption's score equals that of a true caption in the given columns."""
     return (rows[list(columns)].to_numpy() == rows[["score_2"]].to_numpy()).any(axis=1)
 
 

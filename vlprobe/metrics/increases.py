@@ -1,4 +1,4 @@
-"""Relative increase from one mean of a model to another, with a 95% interval."""
+"""Relative increase from one mean to another mean of the same model, with a 95% interval."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from vlprobe.types import Estimate, Measure
 
 
 def increases(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Estimate]:
-    """Compute the share by which the first mean in each pair exceeds the second: 0.1 means 10% more.
+    """For each pair of measures, compute by what share the first mean exceeds the second: 0.1 means 10% more.
 
     The interval is the 95% percentile interval over the same resamples of items as for every
     estimate. Each resample draws both means at once, so the part that an item adds to both means
@@ -49,8 +49,8 @@ def increases(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Es
 
 
 def _shares(sums: np.ndarray) -> np.ndarray:
-    """Compute the relative increase for each pair, shape (n, m), from the totals and weights of both measures,
-    shape (n, 2, 2, m); NaN if a mean is unknown or the second is 0.
+    """Compute the relative increase of each pair, of shape (n, m), from the totals and weights of both measures, of
+    shape (n, 2, 2, m). It is NaN if a mean is unknown or the second mean is 0.
     """
     means = np.divide(
         sums[:, :, 0],

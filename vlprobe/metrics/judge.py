@@ -1,6 +1,4 @@
-"""Estimates for every metric from scored cases, overall and in slices, computed one block of cases at a
-time.
-"""
+"""Evaluate every metric on scored cases, overall and in slices, one block of cases at a time."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -20,7 +18,7 @@ Slices = dict[str, dict[str, np.ndarray]]
 
 
 def metrics_on(scale: str, metrics: Sequence[Metric]) -> list[Metric]:
-    """Return the metrics. Metrics in cosine units have no value if the scores are not on a known numeric scale."""
+    """Return the metrics for a scale of scores. If the scale is unknown, metrics in cosine units have no value."""
     if scale not in ("unknown", "verdict"):
         return list(metrics)
     return [
@@ -32,10 +30,10 @@ def metrics_on(scale: str, metrics: Sequence[Metric]) -> list[Metric]:
 
 
 class Judge:
-    """Means, intervals and counts for every metric, over all cases of a run and in each slice.
+    """Computes the mean, interval and counts of every metric, over all cases of a run and in each slice.
 
     Args:
-        metrics: Metrics to compute, each on the cases whose kinds it supports.
+        metrics: Metrics to compute. Each is computed on cases of the kinds that it supports.
         n_items: Number of items, including items without an included case.
         tags: Names of the tags to slice by.
     """
@@ -56,7 +54,7 @@ class Judge:
         }
 
     def add(self, rows: pd.DataFrame) -> None:
-        """Evaluate a block of cases.
+        """Add a block of cases to the sums.
 
         Args:
             rows: One row per case with `item_code`, `group_code` (integers, which may differ
@@ -71,7 +69,7 @@ class Judge:
                 self._add(metric, slices, of_kinds)
 
     def _add(self, metric: Metric, slices: Slices, rows: pd.DataFrame) -> None:
-        """Evaluate a metric on rows whose kinds it supports."""
+        """Add rows to the sums of one metric. The metric supports the kinds of all rows."""
         value = metric.value(rows)
         if not metric.model_free:
             value = np.where(rows["margin"].isna(), np.nan, value)
@@ -127,7 +125,7 @@ class Judge:
         item: np.ndarray,
         items: np.ndarray,
     ) -> None:
-        """Add rows to the strata of a metric that weights all values of a column equally."""
+        """Add rows to the strata of a metric that gives all values of a column the same weight."""
         code, names = pd.factorize(column)
         cell = code * len(items) + item
         is_known = ~np.isnan(value)
@@ -143,7 +141,7 @@ class Judge:
     def _sliced(
         self, metric: Metric, slices: Slices, rows: pd.DataFrame
     ) -> Iterator[tuple[str, np.ndarray, list]]:
-        """Yield each slicing column, the code of each row's slice in this block (-1: none), and the slice names."""
+        """Yield each column to slice by, each row's slice number in this block (-1: none), and the slice names."""
         yield "all", np.zeros(len(rows), dtype=np.int64), [""]
         for column in self._columns:
             counts = slices[column]

@@ -1,12 +1,10 @@
-"""EqBen's metrics for samples of two pictures and two captions, where each caption is true only of
-its own picture.
+"""EqBen's metrics for samples of two pictures and two captions, in which each caption is true only of its own picture.
 
-Rows have the columns `score_0` to `score_3`: s11, s12, s21, s22, where s12 is the similarity of the
-first picture to the second caption. All comparisons are strict, so a tie is a failure. The column
-`probability` marks scores that are probabilities. `order_12` and `order_21` are a generative
-model's results for the two orders of the captions in the question, with the true caption (for a
-pair, the left picture's caption) listed first or second. For a pair they are the probability that
-the model matches both captions correctly; for a caption and its foil they are 1 if it chose the
+Rows have the columns `score_0` to `score_3`: s11, s12, s21, s22, where s12 is the similarity of the first picture to
+the second caption. All comparisons are strict, so a tie is a failure. The column `probability` marks scores that are
+probabilities. `order_12` and `order_21` are a generative model's results for the two orders of the captions in the
+question, with the true caption (for a pair, the left picture's caption) listed first or second. For a pair they are
+the probability that the model matches both captions correctly; for a caption and its foil they are 1 if it chose the
 caption, else 0. They are NaN for a model evaluated in only one order.
 """
 
@@ -29,39 +27,44 @@ def _scores(rows: pd.DataFrame) -> tuple[np.ndarray, ...]:
 
 
 def margins(rows: pd.DataFrame) -> np.ndarray:
-    """Return the smallest of the four differences that should be positive. A sample is solved if this
-    difference is above 0.
+    """For each sample, return the smallest of the four differences that should be positive. The sample is solved if it
+    is above 0.
     """
     s11, s12, s21, s22 = _scores(rows)
     return np.minimum.reduce([s11 - s12, s22 - s21, s11 - s21, s22 - s12])
 
 
 def _differences(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the smaller of the two differences that the text score needs to be positive, and the same for the
-    image score. If the smaller difference is 0, the sample fails that score only because of a tie.
+    """Compute two differences per sample that are positive if the sample passes the text score and the image score.
+
+    Each is the smaller of the two differences that the score needs. If it is 0, the sample fails only because of a tie.
     """
     s11, s12, s21, s22 = _scores(rows)
     return np.minimum(s11 - s12, s22 - s21), np.minimum(s11 - s21, s22 - s12)
 
 
 def text_score(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if each picture prefers its own caption: s11 > s12 and s22 > s21. Source: EqBen
-    section 5, Winoground.
+    """For each sample, return 1 if both pictures prefer their own caption (s11 > s12 and s22 > s21), else 0.
+
+    Source: EqBen section 5, Winoground.
     """
     s11, s12, s21, s22 = _scores(rows)
     return ((s11 > s12) & (s22 > s21)).astype(np.float64)
 
 
 def image_score(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if each caption prefers its own picture: s11 > s21 and s22 > s12. Source: EqBen
-    section 5, Winoground.
+    """For each sample, return 1 if both captions prefer their own picture (s11 > s21 and s22 > s12), else 0.
+
+    Source: EqBen section 5, Winoground.
     """
     s11, s12, s21, s22 = _scores(rows)
     return ((s11 > s21) & (s22 > s12)).astype(np.float64)
 
 
 def group_score(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if both the text score and the image score are 1. Source: EqBen section 5, Winoground.
+    """For each sample, return 1 if the text score and the image score are both 1, else 0.
+
+    Source: EqBen section 5, Winoground.
 
     >>> samples = pd.DataFrame([[3.0, 1.0, 2.0, 4.0], [3.0, 3.0, 1.0, 4.0]], columns=[f"score_{n}" for n in range(4)])
     >>> group_score(samples).tolist()  # in the second sample the first picture fits both captions alike
@@ -71,8 +74,8 @@ def group_score(rows: pd.DataFrame) -> np.ndarray:
 
 
 def equivariance_deviation(rows: pd.DataFrame) -> np.ndarray:
-    """Compute how unequally the score responds to equal changes: |(s11-s12) - (s22-s21)| + |(s11-s21) -
-    (s22-s12)|.
+    """Compute how unequally the scores in each sample respond to equal changes:
+    |(s11-s12) - (s22-s21)| + |(s11-s21) - (s22-s12)|.
 
     Source: EqBen, figure 6, which has no formula; this is the deviation that equation 6 (EqSim v2)
         minimizes.
@@ -82,8 +85,8 @@ def equivariance_deviation(rows: pd.DataFrame) -> np.ndarray:
 
 
 def foil_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if a picture prefers its caption to a foil; for a model evaluated in both orders, the mean over both.
-    Source: VALSE; EqBen table 8.
+    """For each case, return 1 if the picture prefers its caption to the foil, else 0. For a model that was evaluated
+    with the captions in both orders, return the mean over both. Source: VALSE; EqBen table 8.
 
     >>> foil_accuracy(pd.DataFrame({"margin": [0.2, 0.0]})).tolist()
     [1.0, 0.0]
@@ -97,7 +100,7 @@ def foil_accuracy(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _orders(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return `order_12` and `order_21` as float64; NaN if the rows lack them."""
+    """Return the columns `order_12` and `order_21` as float64. If the rows lack them, return NaN."""
     first, second = (
         rows[name].to_numpy(np.float64) if name in rows else np.full(len(rows), math.nan)
         for name in ("order_12", "order_21")
@@ -106,19 +109,19 @@ def _orders(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _foil_tied(rows: pd.DataFrame) -> np.ndarray:
-    """Return whether both captions have the same score; an answer that changes with the order is not a tie."""
+    """For each case, return whether caption and foil score the same. If the order changes the answer, it is no tie."""
     first, second = _orders(rows)
     return zero_margin(rows) & np.isnan(first + second)
 
 
 def right_in_both_orders(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the model chose the caption in both orders; NaN if it was evaluated in only one order."""
+    """For each case, return 1 if the model chose the caption in both orders, else 0; NaN without two orders."""
     first, second = _orders(rows)
     return np.where(np.isnan(first + second), math.nan, np.minimum(first, second))
 
 
 def order_flips(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the answer changes with the order of the captions; NaN if the model saw only one order.
+    """For each case, return 1 if the answer depends on the order of the captions, else 0; NaN without two orders.
 
     >>> asked_twice = pd.DataFrame({"order_12": [1.0, 0.0, 0.0], "order_21": [1.0, 1.0, 0.0]})
     >>> order_flips(asked_twice).tolist()
@@ -129,7 +132,7 @@ def order_flips(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _of_probabilities(rows: pd.DataFrame, outcome: np.ndarray) -> np.ndarray:
-    """Return the outcomes for cases whose scores are probabilities, and NaN for other cases."""
+    """Return the outcomes of the cases whose scores are probabilities, and NaN for all other cases."""
     is_probability = (
         rows["probability"].to_numpy(bool)
         if "probability" in rows
@@ -139,12 +142,18 @@ def _of_probabilities(rows: pd.DataFrame, outcome: np.ndarray) -> np.ndarray:
 
 
 def caption_accepted(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the model gives the caption a probability above one half: p_c. Source: VALSE; EqBen table 2."""
+    """For each case, return 1 if the caption's probability is above one half (p_c), else 0.
+
+    Source: VALSE; EqBen table 2.
+    """
     return _of_probabilities(rows, rows["score_0"].to_numpy() > 0.5)
 
 
 def foil_rejected(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the model gives the foil a probability below one half: p_f. Source: VALSE; EqBen table 2."""
+    """For each case, return 1 if the foil's probability is below one half (p_f), else 0.
+
+    Source: VALSE; EqBen table 2.
+    """
     return _of_probabilities(rows, rows["score_1"].to_numpy() < 0.5)
 
 
@@ -157,8 +166,8 @@ def _rejection_tied(rows: pd.DataFrame) -> np.ndarray:
 
 
 def judged_rightly(rows: pd.DataFrame) -> np.ndarray:
-    """Return the share of correctly classified texts in each pair of caption and foil (acc). Source: VALSE;
-    EqBen table 2.
+    """For each case, return the share of its two texts, caption and foil, that the model classifies correctly (acc).
+    Source: VALSE; EqBen table 2.
 
     >>> pair = pd.DataFrame({"score_0": [0.9, 0.7], "score_1": [0.2, 0.6], "probability": True})
     >>> judged_rightly(pair).tolist()
@@ -168,16 +177,16 @@ def judged_rightly(rows: pd.DataFrame) -> np.ndarray:
 
 
 def weaker_side(rows: pd.DataFrame) -> np.ndarray:
-    """Return p_c or p_f, whichever is lower over all cases of a run: min(p_c, p_f). Source: VALSE;
-    EqBen table 2.
+    """For each case, return p_c or p_f, whichever is lower over the whole run: min(p_c, p_f).
 
-    Every slice uses the same side, so the value of a slice can be above its own minimum.
+    Source: VALSE; EqBen table 2. Every slice uses the same side, so the value of a slice can be above its own minimum.
     """
     return np.where(rows["captions_are_weaker"], caption_accepted(rows), foil_rejected(rows))
 
 
 def matched(rows: pd.DataFrame, *orders: str) -> np.ndarray:
-    """Return 1 if the model matches two captions to two pictures side by side in each of the given orders.
+    """For each pair, return 1 if the model matches both captions to the pictures side by side in every given order,
+    else 0.
 
     >>> matched(pd.DataFrame({"order_12": [0.9, 0.9], "order_21": [0.6, 0.1]}), "order_12", "order_21").tolist()
     [1.0, 0.0]
@@ -196,7 +205,7 @@ def _lowest(rows: pd.DataFrame, orders: Sequence[str]) -> np.ndarray:
 
 
 class Survey(TypedDict):
-    """Facts about all cases in a run that the metrics need."""
+    """Facts about a whole run that the metrics of a single case need."""
 
     subset_sizes: Mapping[str, int]  # pairs in each subset
     captions_are_weaker: bool  # whether at most as many captions are accepted as foils are rejected
@@ -216,9 +225,7 @@ def survey(blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
 
 
 def prepare(rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-    """Add the survey's results to a block of cases, as columns `subset_size` and
-    `captions_are_weaker`.
-    """
+    """Add the columns `subset_size` and `captions_are_weaker`, from the survey, to a block of cases."""
     surveyed = cast(Survey, survey_facts)
     sizes = [surveyed["subset_sizes"].get(subset, math.nan) for subset in rows["subtype"]]
     return rows.assign(subset_size=sizes, captions_are_weaker=surveyed["captions_are_weaker"])

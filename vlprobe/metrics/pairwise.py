@@ -1,8 +1,8 @@
-"""LGIP's metrics: the change of a caption's similarity to its image when the caption is edited.
+"""LGIP's metrics: how a caption's similarity to its image changes when the caption is edited.
 
-Rows are cases with the columns `kind`, `subtype`, `strength` and `margin` (similarity of the
-original minus similarity of the edit; for a paraphrase, the negative of its absolute value). The
-erased share also uses `erased` and `text_01` (the cosine of the original and the edit).
+Rows are cases with the columns `kind`, `subtype`, `strength` and `margin` (similarity of the original minus similarity
+of the edit; for a paraphrase, the negative of its absolute value). The erased share also uses `erased` and `text_01`
+(the cosine of the original and the edit).
 """
 
 import functools
@@ -17,11 +17,11 @@ PRIORS = {"color": 0.25, "number": 0.55, "object": 1.0}
 
 
 def invariance_error(rows: pd.DataFrame) -> np.ndarray:
-    """Compute how far a caption's similarity to its image moves when only its wording changes: |s(I, c) -
-    s(I, c')|.
+    """For each case, compute how far a caption's similarity to its image moves when only the wording changes:
+    |s(I, c) - s(I, c')|.
 
-    It is averaged over all paraphrases, as in the paper: a paraphrase with the same embedding as its original counts
-    as 0. `erased_share` is the share of these paraphrases.
+    The mean includes all paraphrases, as in the paper: a paraphrase with the same embedding as its original counts as
+    0. `erased_share` is the share of such paraphrases.
 
     Source: LGIP, equation 2.
 
@@ -32,8 +32,8 @@ def invariance_error(rows: pd.DataFrame) -> np.ndarray:
 
 
 def erased_share(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if a paraphrase has the same embedding as its original, so that the model cannot see the edit; NaN if
-    the model does not embed texts.
+    """For each case, return 1 if the paraphrase has the same embedding as the original, so that the model cannot see
+    the edit, else 0. Return NaN if the model does not embed texts.
 
     >>> erased_share(pd.DataFrame({"erased": [True, False, False], "text_01": [1.0, 0.98, math.nan]})).tolist()
     [1.0, 0.0, nan]
@@ -44,7 +44,7 @@ def erased_share(rows: pd.DataFrame) -> np.ndarray:
 
 
 def sensitivity_gap(rows: pd.DataFrame) -> np.ndarray:
-    """Compute the score of the true caption minus the score of the contradicting one: s(I, c) - s(I, c_flip).
+    """For each case, compute the true caption's score minus the contradicting caption's score: s(I, c) - s(I, c_flip).
 
     Source: LGIP, equations 3 and 4.
     """
@@ -52,7 +52,7 @@ def sensitivity_gap(rows: pd.DataFrame) -> np.ndarray:
 
 
 def positive_rate(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the true caption scores strictly higher than the contradicting one; a tie is a failure.
+    """For each case, return 1 if the true caption scores strictly higher than the contradicting one, else 0.
 
     Source: LGIP, equation 5.
 
@@ -63,7 +63,8 @@ def positive_rate(rows: pd.DataFrame) -> np.ndarray:
 
 
 def scores_higher(rows: pd.DataFrame, column: str, other: str) -> np.ndarray:
-    """Return 1 if the score in `column` is strictly higher than the score in `other`; NaN if either is unknown.
+    """For each row, return 1 if the score in `column` is strictly higher than in `other`, else 0; NaN if either is
+    unknown.
 
     >>> rows = pd.DataFrame({"a": [0.5, 0.5, 0.5], "b": [0.25, 0.5, math.nan]})
     >>> scores_higher(rows, "a", "b").tolist()
@@ -75,8 +76,8 @@ def scores_higher(rows: pd.DataFrame, column: str, other: str) -> np.ndarray:
 
 
 def strength(subtype: np.ndarray, text_similarity: np.ndarray) -> np.ndarray:
-    """Compute how strongly a flip contradicts its caption, from 0 to 1: half from a prior for its type,
-    half from the model's distance between the two captions.
+    """Compute how strongly each flip contradicts its caption, from 0 to 1. Half of the strength is a prior for the type
+    of flip, and half is the model's distance between the two captions.
 
     `clip01(0.5 * prior + 0.5 * clip01(1 - cos(caption, flip)))` with the priors color .25, number
     .55, object 1.
@@ -88,15 +89,15 @@ def strength(subtype: np.ndarray, text_similarity: np.ndarray) -> np.ndarray:
 
 
 def quartiles(values: np.ndarray) -> tuple[float, float]:
-    """Compute the first and third quartiles of the values that are not NaN; both are NaN if there are none."""
+    """Compute the first and third quartiles of the values, ignoring NaN. Both are NaN if no value is left."""
     finite = values[~np.isnan(values)]
     low, high = np.quantile(finite, [0.25, 0.75]) if len(finite) else (math.nan, math.nan)
     return float(low), float(high)
 
 
 def strength_bins(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Return the bin of each strength: weak (up to the first quartile of the model's flips), medium, or
-    strong (above the third); "" if unknown.
+    """Return the bin of each strength: weak (up to the first quartile of the model's flips), strong (above the third
+    quartile), or medium; "" if the strength is unknown.
     """
     names = np.full(len(values), "", dtype=object)
     names[values <= low] = "weak"

@@ -5,8 +5,8 @@ Rows are cases with `score_0` and `score_1` (similarity of the picture to the tr
 
 With the option `search`, rows also have SEARCH_COLUMNS for both directions: `i2t` (the picture searches for its
 captions among those of all items) and `t2i` (the true caption searches for the picture among those of all items).
-They are the rank of the right candidate with unchanged pictures, the rank with changed pictures (1 is best; a tie
-counts against the right candidate), the latter rank if ties did not count, and the overlap between the first DEPTH
+These columns are the rank of the right candidate with unchanged pictures, its rank with changed pictures (1 is best; a
+tie counts against the right candidate), the latter rank if ties did not count, and the overlap between the first DEPTH
 results of both searches.
 """
 
@@ -36,7 +36,8 @@ SEARCH_COLUMNS = tuple(
 
 
 def invariance_error(rows: pd.DataFrame) -> np.ndarray:
-    """Compute how far the true caption's similarity moves when the picture is changed: |s(I, c) - s(I', c)|.
+    """For each case, compute how far the true caption's similarity moves when the picture is changed:
+    |s(I, c) - s(I', c)|.
 
     Source: LGIP, equation 2, with the picture in place of the caption.
 
@@ -49,7 +50,7 @@ def invariance_error(rows: pd.DataFrame) -> np.ndarray:
 
 
 def unchanged_positive_rate(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the unchanged picture scores higher with the true caption; a tie is a failure.
+    """For each case, return 1 if the unchanged picture scores strictly higher with the true caption, else 0.
 
     >>> unchanged_positive_rate(pd.DataFrame({"score_0": [0.5, 0.5], "score_1": [0.25, 0.5]})).tolist()
     [1.0, 0.0]
@@ -58,7 +59,8 @@ def unchanged_positive_rate(rows: pd.DataFrame) -> np.ndarray:
 
 
 def decision_flips(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if changing the picture changes which caption wins; a tie counts as a failure before and after.
+    """For each case, return 1 if changing the picture changes which caption wins, else 0. A tie counts as a failure,
+    both before and after the change.
 
     >>> rows = pd.DataFrame({"score_0": [0.5, 0.5], "score_1": [0.25, 0.25], "margin": [0.1, -0.1]})
     >>> decision_flips(rows).tolist()
@@ -152,7 +154,7 @@ def recall_sum(rows: pd.DataFrame, column: str) -> np.ndarray:
 
 
 def survey_search(blocks: Iterable[pd.DataFrame]) -> dict[str, object]:
-    """Compute the mean `recall_sum` with unchanged pictures, for each direction and rule."""
+    """Compute the mean `recall_sum` of searches with unchanged pictures, for each direction and rule."""
     totals: dict[tuple[str, str], np.ndarray] = {}
     for rows in blocks:
         for direction in ("i2t", "t2i"):
@@ -169,9 +171,10 @@ def survey_search(blocks: Iterable[pd.DataFrame]) -> dict[str, object]:
 
 
 def impact(rows: pd.DataFrame, direction: str) -> np.ndarray:
-    """Compute the loss in `recall_sum`, divided by the mean `recall_sum` with unchanged pictures under the same rule.
+    """For each case, compute the loss in `recall_sum` as a share of the mean `recall_sum` that cases with the same rule
+    have with unchanged pictures.
 
-    The mean over the cases of a rule is MMI: (clean - changed) / clean, computed from the means.
+    The mean over the cases with one rule is MMI: (clean - changed) / clean, computed from the means.
 
     Source: MMRB (arXiv 2212.08044), MultiModal Impact score, with R@1 + R@5 + R@10.
     """
@@ -181,7 +184,7 @@ def impact(rows: pd.DataFrame, direction: str) -> np.ndarray:
 
 
 def _search_metrics(direction: str, query: str, target: str) -> Iterator[Metric]:
-    """Yield the metrics for one direction of search; `query` is the plural name of its queries."""
+    """Yield the metrics for one search direction; `query` is the plural name of the queries."""
     metric = functools.partial(
         Metric, version=1, kinds=(CHANGED,), unit="rate", chance=math.nan, tied=None
     )

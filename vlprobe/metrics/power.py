@@ -81,17 +81,17 @@ def pictures_needed(
 
 
 def _quantiles(n_tests: int) -> float:
-    """Add the normal quantiles for the level and for the power: 2.80 for a single test."""
+    """Return the sum of the normal quantiles for the level and the power: 2.80 for a single test."""
     return _QUANTILE(1 - ALPHA / (2 * n_tests)) + _QUANTILE(POWER)
 
 
 def _least_pictures(n_tests: int) -> int:
-    """Return the fewest pictures for significance if one model is ahead on all: p is 2 / 2^n; 6 for a single test."""
+    """Return how many pictures must differ, all in favor of one model, for significance: 6 for a single test."""
     return math.floor(math.log2(2 * n_tests / ALPHA)) + 1
 
 
 def _least_share(least: int, n_items: int) -> float:
-    """Compute how often one model must be ahead so that a sample has `least` such pictures with 80% probability."""
+    """Return how often a model must be ahead so that a sample has `least` pictures in its favor with 80% power."""
     from scipy.special import betaincinv
 
     return float(betaincinv(least, n_items - least + 1, POWER))

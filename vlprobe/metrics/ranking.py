@@ -25,7 +25,7 @@ SAMPLED = "global_sampled"  # the column of the estimated correlation
 
 @dataclass(frozen=True, slots=True)
 class Rankings:
-    """Several rankings of the same n candidates."""
+    """Several rankings of the same n candidates, one for each version of a query."""
 
     order: np.ndarray  # int64 (n_versions, n): numbers of the candidates, best first, ties in the order of the numbers
     # float64 of the same shape: average rank of each candidate minus the mean rank
@@ -35,7 +35,7 @@ class Rankings:
 
 
 class Ranker:
-    """Ranks the candidates for a query. It reuses its memory, because allocating memory takes as long as ranking.
+    """Ranks the candidates for a query. Memory is reused, because allocating it takes as long as ranking.
 
     >>> Ranker()(np.float32([[0.1, 0.9, 0.5]])).order.tolist()
     [[1, 2, 0]]
@@ -46,8 +46,8 @@ class Ranker:
         self._centred: np.ndarray = np.empty((0, 0), np.float64)
 
     def __call__(self, values: np.ndarray) -> Rankings:
-        """Rank similarities of shape (n_versions, n), float32 or float64; float64 takes several times as
-        long.
+        """Rank candidates by similarities of shape (n_versions, n), float32 or float64. With float64, it takes several
+        times as long.
 
         The next call overwrites the returned rankings.
         """
@@ -78,7 +78,7 @@ class Ranker:
         return rankings
 
     def _sort(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
-        """Sort like the function `_sort`, with integers that combine a float's bits with the candidate's number.
+        """Sort like the function `_sort`, but use integers that combine a float's bits with the candidate's number.
 
         The bits are arranged so that integers sort like floats. A single sort of these integers gives the
         order, several times as fast as sorting the candidate numbers by float.
@@ -99,7 +99,7 @@ class Ranker:
 
 
 def _sort(values: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Write the candidate numbers, best first, to `order`, and return the positions that are tied with the
+    """Sort the candidates. Write their numbers to `order`, best first, and return the positions that are tied with the
     next one.
     """
     order[:] = np.argsort(-values, kind="stable")
@@ -108,7 +108,7 @@ def _sort(values: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 
 def _tie_groups(ties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first and the last position in each run of ties."""
+    """Return the first and the last position of every group of tied candidates."""
     ends = np.flatnonzero(np.diff(ties) > 1)
     return ties[np.append(0, ends + 1)[: len(ties)]], ties[np.append(ends, -1)[: len(ties)]] + 1
 
@@ -142,8 +142,8 @@ def rank_correlation(rankings: Rankings) -> float:
 
 
 def list_correlations(rankings: Rankings) -> np.ndarray:
-    """Correlate the two ranked lists of candidate ids for each pair of versions, float64 of shape (n_pairs,);
-    NaN if either version is constant. This is not a measure of stability.
+    """For each pair of versions, correlate the two ranked lists of candidate ids: float64 of shape (n_pairs,), NaN if
+    either version is constant. This is not a measure of stability.
 
     Rankings that differ by one insertion at the top disagree at every later position, and candidate
     ids are arbitrary. It is included because the correlations published in PRSM (.02 to .04, with
@@ -165,8 +165,7 @@ def list_correlations(rankings: Rankings) -> np.ndarray:
 
 
 def top_overlaps(rankings: Rankings, k: int) -> np.ndarray:
-    """Compute the overlap between the first k candidates for each pair of versions, float64 of shape
-    (n_pairs,).
+    """For each pair of versions, compute the overlap between their first k candidates: float64 of shape (n_pairs,).
 
     A candidate that is tied at the cutoff is weighted by the probability that a random order of the
     tied candidates ranks it among the first k.
@@ -195,13 +194,13 @@ def top_overlaps(rankings: Rankings, k: int) -> np.ndarray:
 
 
 def _mean(values: np.ndarray) -> float:
-    """Compute the mean; NaN if there are no values or one of them is NaN."""
+    """Compute the mean; NaN if there are no values or any of them is NaN."""
     return float(np.mean(values)) if len(values) else math.nan
 
 
 def _border(starts: np.ndarray, ends: np.ndarray, k: int) -> tuple[int, int, float]:
-    """Return the first and last position of the candidates that are tied across the cutoff, and the
-    probability that each of them is above the cutoff.
+    """Find the candidates that are tied across the cutoff. Return their first and last position, and the probability
+    that each of them is above the cutoff.
     """
     group = np.searchsorted(ends, k)
     if group < len(ends) and starts[group] < k:
@@ -211,7 +210,7 @@ def _border(starts: np.ndarray, ends: np.ndarray, k: int) -> tuple[int, int, flo
 
 
 def _inside(rank: np.ndarray, start: int, end: int, chance: float) -> np.ndarray:
-    """Compute the probability that candidates are above the cutoff, from their ranks (0 is best) and the `_border`."""
+    """Return the probability that each candidate is above the cutoff, given its rank (0 is best) and the `_border`."""
     return np.where(rank < start, 1.0, np.where(rank <= end, chance, 0.0))
 
 
@@ -220,8 +219,8 @@ def _column(name: str):
 
 
 def sampled_numbers(seed: int, case_id: str, n_candidates: int, n_sampled: int) -> np.ndarray:
-    """Draw the candidates for a query, in ascending order; all candidates if there are no more
-    than `n_sampled`.
+    """Draw the numbers of the candidates for a query, in ascending order. If there are at most `n_sampled` candidates,
+    return all of them.
     """
     if n_sampled >= n_candidates:
         return np.arange(n_candidates)
@@ -231,7 +230,7 @@ def sampled_numbers(seed: int, case_id: str, n_candidates: int, n_sampled: int) 
 
 
 def sampled_correlation(values: np.ndarray) -> float:
-    """Compute the mean rank correlation between all pairs of a query's versions, for sampled candidates only.
+    """Compute the mean rank correlation over all pairs of a query's versions, using only sampled candidates.
 
     Args:
         values: Similarities, shape (n_versions, n_sampled).
@@ -240,8 +239,7 @@ def sampled_correlation(values: np.ndarray) -> float:
 
 
 def counted_overlaps(values: np.ndarray, k: int) -> np.ndarray:
-    """Compute `top_overlaps` without sorting, from counts of candidates above and at the
-    cutoff.
+    """Compute the same as `top_overlaps` without sorting, by counting the candidates above and at the cutoff.
 
     Args:
         values: Similarities, shape (n_versions, n_candidates).
@@ -316,8 +314,8 @@ SAMPLED_METRIC = _metric(
 
 
 def pair_measures(rankings: Rankings) -> dict[str, np.ndarray]:
-    """Compute all measures for each pair of versions of a query in one gallery, by column name:
-    float64 of shape (n_pairs,), in the order of itertools.combinations.
+    """Compute all measures for each pair of a query's versions in one gallery. Return them by column name, as float64
+    of shape (n_pairs,), in the order of itertools.combinations.
     """
     return {
         "global": rank_correlations(rankings),
@@ -327,5 +325,5 @@ def pair_measures(rankings: Rankings) -> dict[str, np.ndarray]:
 
 
 def means(pairs: dict[str, np.ndarray]) -> dict[str, float]:
-    """Average `pair_measures` over a query's pairs of versions, by column name."""
+    """Average each measure from `pair_measures` over the pairs of versions, by column name."""
     return {name: _mean(values) for name, values in pairs.items()}

@@ -1,12 +1,10 @@
-"""RoCOCO's measures: retrieval in a clean gallery, and in the same gallery with altered captions or
-pictures added.
+"""RoCOCO's measures: retrieval in a clean gallery, and in the same gallery with altered captions or pictures added.
 
-Rows have the columns `rank_clean` and `rank` (1 is best; a tie with a wrong candidate counts against
-the right one; NaN if it ranks below the 10 or more results of an approximate search, which
-versions before 0.3.0 had), and `top_altered` (1 if no original scores strictly higher than the best
-altered candidate). `least_rank_clean` and `least_rank` are the ranks if ties did not count against
-the right candidate. `top_tied` is 1 if the best original and the best altered candidate score the
-same.
+Rows have the columns `rank_clean` and `rank` (1 is best; a tie with a wrong candidate counts against the right one; NaN
+if it ranks below the 10 or more results of an approximate search, which versions before 0.3.0 had), and `top_altered`
+(1 if no original scores strictly higher than the best altered candidate). `least_rank_clean` and `least_rank` are the
+ranks if ties did not count against the right candidate. `top_tied` is 1 if the best original and the best altered
+candidate score the same.
 """
 
 import functools
@@ -21,7 +19,7 @@ CLEAN = "clean_"  # prefix of the kinds for searches in a clean gallery only
 
 
 def recall(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
-    """Return 1 if the right candidate is among the first k (up to 10); 0 if its rank is unknown.
+    """For each query, return 1 if the right candidate is among the first k (up to 10); 0 if not, or if unknown.
 
     >>> recall(pd.DataFrame({"rank": [1, 6, math.nan]}), "rank", 5).tolist()
     [1.0, 0.0, 0.0]
@@ -30,7 +28,7 @@ def recall(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
 
 
 def recall_tied(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
-    """Return whether the right candidate misses the first k only because of ties.
+    """For each query, return whether the right candidate misses the first k only because of ties.
 
     >>> ranks = pd.DataFrame({"rank": [1, 6, 6], "least_rank": [1, 5, 6]})
     >>> recall_tied(ranks, "rank", 5).tolist()
@@ -40,7 +38,8 @@ def recall_tied(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
 
 
 def drop(rows: pd.DataFrame) -> np.ndarray:
-    """Compute the loss of clean R@1. Its mean, weighted by the clean hits, is (R@1 - R_new@1) / R@1.
+    """For each query, compute the loss of R@1 in the altered gallery. The mean, weighted by the hits in the clean
+    gallery, is (R@1 - R_new@1) / R@1.
 
     A query that is right only in the altered gallery does not count as a gain. This happens only with a
     matching head, if altered candidates push a preferred original off the short list.
@@ -51,8 +50,8 @@ def drop(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _kind_metrics(kind: str, query: str, target: str) -> tuple[Metric, ...]:
-    """Create the metrics for one direction of search; `query` is the plural name of the queries, and
-    `target` is the name of the right candidate.
+    """Create the metrics for one search direction. `query` is the plural name of the queries, and `target` is the name
+    of the right candidate.
     """
     metric = functools.partial(
         Metric, version=3, unit="rate", chance=math.nan, source="RoCOCO, section 4", kinds=(kind,)

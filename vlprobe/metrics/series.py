@@ -1,11 +1,10 @@
-"""Metrics for ordered pictures: the boundary between two captions of a video, and the agreement
-between the rankings of a model and of people.
+"""Metrics for ordered pictures: the boundary between two captions in a video, and the agreement between rankings by a
+model and by people.
 
-Rows of kind `boundary` have the columns `seconds_off`, the distance between the predicted and the
-true boundary (seconds; the farthest of several equally good ones), and `boundary_tied`. Rows of
-kind `order` have rank correlations: `agreement` (model and people, for the query), `agreement_edit`
-(the same for the edited query), `kept` (the model's order before and after the edit) and
-`kept_people` (the same for people).
+Rows of kind `boundary` have the columns `seconds_off`, the distance between the predicted and the true boundary
+(seconds; the farthest of several equally good ones), and `boundary_tied`. Rows of kind `order` have rank correlations:
+`agreement` (model and people, for the query), `agreement_edit` (the same for the edited query), `kept` (the model's
+order before and after the edit) and `kept_people` (the same for people).
 """
 
 import functools
@@ -22,7 +21,7 @@ BOUNDARY_THRESHOLDS = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)  # seconds; EqBen
 
 
 def boundary_scores(scores: np.ndarray) -> np.ndarray:
-    """Compute a score for the boundary between each pair of neighboring frames.
+    """Score each pair of neighboring frames as a possible boundary.
 
     Args:
         scores: Scores of each frame with the caption before and the caption after, shape (n_frames, 2).
@@ -55,7 +54,7 @@ def _within(seconds: float) -> Callable[[pd.DataFrame], np.ndarray]:
 
 
 def boundary_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Compute, for each boundary, the share of the tolerances in table 12 within which the model finds it."""
+    """For each boundary, return the share of the tolerances in table 12 within which the model's boundary lies."""
     return np.mean([_within(seconds)(rows) for seconds in BOUNDARY_THRESHOLDS], axis=0)
 
 

@@ -1,7 +1,7 @@
-"""Groups of tied models, and the letters that name the groups.
+"""Groups of models that are tied with each other, and letters as names for the groups.
 
-Ties are not transitive: A may be tied with B, and B with C, although A is better than C. A group is therefore a
-clique: all of its models are tied with each other, and a model can be in several groups.
+Ties are not transitive: A may be tied with B, and B with C, although A is better than C. A group is therefore a clique:
+all of its models are tied with each other, and a model can be in several groups.
 """
 
 import string
@@ -59,6 +59,6 @@ def group_letters(groups: Sequence[Sequence[str]]) -> dict[str, str]:
 
 
 def group_names(n_groups: int) -> list[str]:
-    """Return a letter for each group, or numbers if there are more groups than letters."""
+    """Return a name for each group: letters, or numbers if there are more groups than letters."""
     names = string.ascii_lowercase
     return list(names[:n_groups]) if n_groups <= len(names) else [*map(str, range(1, n_groups + 1))]

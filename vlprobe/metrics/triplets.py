@@ -1,10 +1,8 @@
-"""VISLA's metrics for triplets of two captions with the same meaning (P1, P2) and one with a
-different meaning (N).
+"""VISLA's metrics for triplets: two captions with the same meaning (P1, P2) and one with a different meaning (N).
 
-Rows of kind `i2t` have the columns `score_0`, `score_1`, `score_2`: similarity of the picture to P1,
-P2, N. Rows of kind `t2t` have the columns `text_01`, `text_02`, `text_12`: cos(P1, P2), cos(P1, N),
-cos(P2, N), and `overlap_01`... for shared words. P1 is the positive with the smaller edit distance
-to N. All comparisons are strict.
+Rows of kind `i2t` have the columns `score_0`, `score_1`, `score_2`: similarity of the picture to P1, P2, N. Rows of
+kind `t2t` have the columns `text_01`, `text_02`, `text_12`: cos(P1, P2), cos(P1, N), cos(P2, N), and `overlap_01`...
+for shared words. P1 is the true caption with the smaller edit distance to N. All comparisons are strict.
 """
 
 import functools
@@ -19,13 +17,13 @@ Column = Callable[[pd.DataFrame], np.ndarray]  # maps cases to one value per row
 
 
 def _beats(rows: pd.DataFrame, winner: str, loser: str) -> np.ndarray:
-    """Return 1 if one column is strictly greater than another; NaN if either is NaN."""
+    """For each row, return 1 if the winner's column is strictly greater than the loser's, else 0 (NaN: unknown)."""
     winners, losers = rows[winner].to_numpy(np.float64), rows[loser].to_numpy(np.float64)
     return np.where(np.isnan(winners) | np.isnan(losers), np.nan, winners > losers)
 
 
 def _level(*comparisons: tuple[str, str]) -> Column:
-    """Return a function that finds cases that fail only because of a tie: the smallest winner-loser difference is 0."""
+    """Build a function that finds cases that fail only because of a tie: the smallest winner-loser difference is 0."""
 
     def tied(rows: pd.DataFrame) -> np.ndarray:
         gaps = [
@@ -38,14 +36,16 @@ def _level(*comparisons: tuple[str, str]) -> Column:
 
 
 def i2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the picture scores both true captions higher than the wrong one. Source: VISLA, section
-    3.
+    """For each case, return 1 if the picture scores both true captions higher than the wrong one, else 0.
+
+    Source: VISLA, section 3.
     """
     return _beats(rows, "score_0", "score_2") * _beats(rows, "score_1", "score_2")
 
 
 def t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the two true captions are closer to each other than either is to the wrong one.
+    """For each case, return 1 if the true captions are closer to each other than to the wrong one, else 0.
+
     Source: VISLA, section 3.
 
     >>> t2t_accuracy(pd.DataFrame({"text_01": [0.9, 0.8], "text_02": [0.5, 0.8], "text_12": [0.4, 0.1]})).tolist()
@@ -55,7 +55,7 @@ def t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
 
 
 def words_t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if a bag of words solves the text triplet (by the Jaccard index of the word sets)."""
+    """For each case, return 1 if comparing bags of words (by their Jaccard index) solves the text triplet, else 0."""
     return _beats(rows, "overlap_01", "overlap_02") * _beats(rows, "overlap_01", "overlap_12")
 
 
