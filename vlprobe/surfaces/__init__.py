@@ -1,1 +1,1 @@
-"""Interfaces other than the dashboard: static site, report, notebooks, figures for papers, and MCP server."""
+"""All interfaces except the dashboard: static site, report, notebooks, figures for papers, and an MCP server."""

@@ -1,7 +1,7 @@
 """An MCP server that gives agents access to stored results. It requires the optional package `mcp`.
 
-The tools return what the commands print with `--format json`. All of them only read, except `run`, which exists only if
-the person who started the server allowed it.
+The tools return what the commands print with `--format json`. All tools are read-only except `run`, which is available
+only if the person who started the server allowed it.
 """
 
 import base64
@@ -48,7 +48,7 @@ def _rows(table: pd.DataFrame) -> Rows:
 
 
 class _Tools:
-    """The tools of the server. An agent reads the docstring of each."""
+    """The tools that the server offers. Agents see their docstrings."""
 
     def __init__(self, cache: str) -> None:
         self._cache = cache
@@ -58,7 +58,7 @@ class _Tools:
         return shipped.opened(self._cache)
 
     def _subject(self, key: str, kind: str) -> tuple[shipped.Store, QuestionSet, str, str]:
-        """Return the store, question set, model and kind of cases for the key of a run and an optional kind."""
+        """Return the store, question set, model and kind of cases for a run key or model name, and an optional kind."""
         store = self._store
         manifest = find_run(store, key)
         model = manifest["run"]["model"]
@@ -75,12 +75,12 @@ class _Tools:
         return [asdict(row) for row in views.runs.question_set_rows(self._store)]
 
     def models(self) -> Rows:
-        """List the models that have results, with the key, probe and dataset of each run."""
+        """List the models that have results, with the key, probe and dataset for each run."""
         names = ["model", "key", "case_key", "probe", "dataset", "n_items", "n_cases", "note"]
         return _rows(views.runs.runs(self._store).loc[:, names])
 
     def numbers(self, key: str, slice_by: str = "all", averaging: str = POOLED) -> Rows:
-        """Return every metric of every model on the questions of a run, with 95 % intervals. Unknown values are null.
+        """Return every metric for every model on the questions in a run, with 95% intervals. Unknown values are null.
 
         key: key of a run, or name of a model. slice_by: all, subtype, rule, caption_length or tag:NAME. averaging:
         micro (all cases pooled) or macro.
@@ -164,11 +164,11 @@ class _Tools:
 
 
 def server(cache: str, allow_run: bool = False) -> "MCPServer":
-    """Create an MCP server with the tools for a cache. Raises MissingDependency without the package `mcp`.
+    """Create an MCP server with the tools for a cache. Raises MissingDependency if the package `mcp` is not installed.
 
     Args:
-        cache: Folder or URL of the results.
-        allow_run: Whether to offer the tool `run`, which computes, writes to the cache and reads files that an agent
+        cache: Folder or URL that contains the results.
+        allow_run: Whether to offer the tool `run`. It runs models, writes to the cache, and reads files that the agent
             names.
     """
     if find_spec("mcp") is None:

@@ -1,7 +1,8 @@
-"""The frame of every page that vlprobe writes as a file. Its content security policy admits only what the page names.
+"""The HTML document around every page that vlprobe writes as a file. Its content security policy allows only what the
+page needs.
 
 A self-contained page includes its style sheet, and its script if it runs one. The policy names both by their hashes.
-Captions and names are escaped markup, or values in an element that no browser runs.
+Captions and names are escaped, or stored as values in an element that browsers do not run.
 """
 
 import base64
@@ -57,9 +58,10 @@ def self_contained(
 
     Args:
         title: Title of the page as plain text.
-        code: A script module, which finds the values as JSON in the element `values`.
+        code: A script module. It can read the values as JSON from the element `values`.
         values: Input of the script. All numbers must be finite.
-        scripts_from: Additional sources of scripts, in the syntax of the policy.
+        scripts_from: Additional sources from which scripts may be loaded, in the syntax of content
+            security policies.
     """
     content = embed("".join(htpy.fragment[nodes].iter_chunks()))
     policy = f"{CLOSED}; style-src '{_hash(style)}'"
@@ -93,11 +95,12 @@ def json_text(values: Mapping[str, object] | Sequence[str]) -> str:
 
 
 def slides_file(values: Mapping[str, object], script: str, sheets: str, title: str) -> str:
-    """Return a talk as one page that runs the script of the slides and loads no external content.
+    """Return a talk as a single HTML page that loads no external content. The only script on the
+    page shows the slides.
 
     Args:
         values: The input of the component `slides`.
-        script: The component's module, whose default export is called `present`.
+        script: The component's script module, whose default export is called `present`.
         sheets: The component's style sheets.
         title: Title of the page as plain text.
     """

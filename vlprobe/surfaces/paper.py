@@ -1,6 +1,6 @@
-"""Figures as files for a paper: light, as wide as a column or the text, and with the facts for a caption.
+"""Create figure files for a paper: light, as wide as a column or the text, and with facts for the caption.
 
-Plotly draws them as on the pages. The optional package kaleido renders them with Chrome or Chromium.
+Plotly draws the same figures as on the pages. The optional package kaleido renders them with Chrome or Chromium.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ RESAMPLED = "Lines: 95 % intervals, resampled by picture."
 
 
 def trade_off(store: Store, question_set: QuestionSet) -> Drawing:
-    """Draw the figure of the Trade-off page."""
+    """Draw the figure from the Trade-off page."""
     trade = trade_off_data(store, question_set)
     names = sentence_names(question_set.models, display_names.read(store))
     finding = trade.finding(names)
@@ -49,7 +49,7 @@ def trade_off(store: Store, question_set: QuestionSet) -> Drawing:
 
 
 def strength(store: Store, question_set: QuestionSet) -> Drawing:
-    """Draw the metric that should be high, by the strength of the change (weak, medium, strong) or by its severity."""
+    """Draw the metric that should be high for each strength (weak, medium, strong) or severity of the change."""
     trade = trade_off_data(store, question_set)
     if STRENGTH not in views.estimates.slices(store, question_set):
         raise NotFound("figure of these questions", "strength", available(question_set))
@@ -72,7 +72,7 @@ def strength(store: Store, question_set: QuestionSet) -> Drawing:
 
 
 def comparison(store: Store, question_set: QuestionSet) -> Drawing:
-    """Draw the paired differences of the Compare page. The first model is the baseline."""
+    """Draw the paired differences from the Compare page. The first model is the baseline."""
     kind, models = _compared(store, question_set, MOST_COMPARED)
     tests = views.paired_tests.compare_models(store, question_set, models, kind, "cosine")
     presentation = question_set.presentation.kind(kind)
@@ -87,7 +87,7 @@ def comparison(store: Store, question_set: QuestionSet) -> Drawing:
 
 
 def case_map(store: Store, question_set: QuestionSet) -> Drawing:
-    """Draw the margins of two models against each other, one mark per case."""
+    """Draw two models' margins against each other, with one mark per case."""
     kind, (first, second) = _compared(store, question_set, 2)
     points, total = views.paired_outcomes.scatter(store, question_set, first, second, kind)
     names = sentence_names(question_set.models, display_names.read(store))
@@ -112,7 +112,7 @@ def case_map(store: Store, question_set: QuestionSet) -> Drawing:
 
 
 def scorecard(store: Store, question_set: QuestionSet) -> Drawing:
-    """Draw all models, the best first, with a letter for each group of tied models."""
+    """Draw all models, best first, with a letter for each group of tied models."""
     kind = views.runs.choose_kind(store, question_set, "")
     tests = views.paired_tests.rank_models(store, question_set, kind)
     presentation = question_set.presentation.kind(kind)
@@ -171,7 +171,7 @@ def available(question_set: QuestionSet) -> list[str]:
 
 
 def default_models(question_set: QuestionSet, name: str) -> tuple[str, ...]:
-    """Return the models that a figure draws if none are chosen: all models, or the first ones that are not controls."""
+    """Return the models that a figure shows if none are chosen: all models, or the first ones that are not controls."""
     models = question_set.ordered_models
     return question_set.rated_models[: MOST_MODELS[name]] if name in MOST_MODELS else models
 
@@ -179,16 +179,16 @@ def default_models(question_set: QuestionSet, name: str) -> tuple[str, ...]:
 def printed_figure(
     store: Store, question_set: QuestionSet, name: str, width: Width, models: Sequence[str] = ()
 ) -> Drawing:
-    """Return a figure for print, and the facts for its caption with the number of cases and items.
+    """Draw a figure for print. Also return facts for its caption, including the numbers of cases and items.
 
     Args:
         name: Name of the figure, a key of FIGURES.
         width: "column" or "text".
-        models: The models to draw, in order. If empty, `default_models` are drawn.
+        models: The models to draw, in order. If empty, the result of `default_models`.
 
     Raises:
-        NotFound: No figure has the name, the question set cannot have the figure, or a model does not exist.
-        InvalidInput: The figure draws a different number of models.
+        NotFound: The figure or a model does not exist, or the figure cannot be drawn for the question set.
+        InvalidInput: The figure needs a different number of models.
     """
     if name not in FIGURES:
         raise NotFound("figure", name, FIGURES)
@@ -208,7 +208,7 @@ def printed_figure(
 
 
 def _compared(store: Store, question_set: QuestionSet, most: int) -> tuple[str, tuple[str, ...]]:
-    """Return the kind of cases for a comparison, and the models. Raises InvalidInput for too few or too many models."""
+    """Return the kind of cases and the models for a comparison. Raises InvalidInput for too few or too many models."""
     models = question_set.models
     if not 2 <= len(models) <= most:
         expected = "two models" if most == 2 else f"two to {most} models"
@@ -221,7 +221,7 @@ def _compared(store: Store, question_set: QuestionSet, most: int) -> tuple[str, 
 
 
 def rendered(figure: go.Figure, suffix: str) -> bytes:
-    """Render a figure as the content of a file. Raises MissingDependency or InvalidInput.
+    """Convert a figure to the content of an image file. Raises MissingDependency or InvalidInput.
 
     Args:
         suffix: Suffix of the file, one of FORMATS.

@@ -25,7 +25,7 @@ class LeaderboardCell:
     """The headline metric of one model on one question set.
 
     Attributes:
-        estimate: Value and 95 % interval; None if the model has no value.
+        estimate: Value and 95% interval; None if the model has no value.
         group: Letters of the groups of tied models; models that share a letter are tied.
         note: Why the value or the group is missing; "" if both are present.
     """

@@ -1,1 +1,1 @@
-"""The Python interface of vlprobe: functions, the results they return, and the display of results in a notebook."""
+"""The Python interface of vlprobe: functions, the results that they return, and how notebooks display the results."""

@@ -1,4 +1,4 @@
-"""Probe a model every N steps during training, with its weights at that step."""
+"""Probe a model every N steps during training, with the weights that it has at that step."""
 
 import contextlib
 import uuid
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 
 
 class Callback:
-    """Probes a module every N steps of a training. Call it once per step of a plain torch loop.
+    """Runs a probe on a module every N training steps. Call it once per step in a plain torch training loop.
 
-    A call leaves the module's weights, gradients and modes (train or eval) and torch's random state unchanged, so the
-    training reaches the same weights as without it.
+    A call does not change the module's weights, gradients and modes (train or eval) or torch's random state, so
+    training gives the same weights with and without the callback.
 
     Args:
         module: The model that is trained.
         preprocess: Converts a PIL image to a tensor, as in the evaluation of the model.
         tokenizer: Converts a list of texts to an int64 tensor of shape (n, columns).
-        every: Number of steps between two probes. Step 0 is probed.
+        every: Number of steps between two runs of the probe. The first run is at step 0.
         probe: The probe to run.
-        dataset: A dataset name, or the result of `load_dataset`. "" stands for the demo data of the probe.
-        limit: Use only the first items, at most this many, or all if 0.
+        dataset: A dataset name, or the result of `load_dataset`. "" selects the probe's demo data.
+        limit: Maximum number of items to use; 0 uses all.
         options: Options of the probe.
-        name: Name of the training. Results are stored as NAME@STEP.
+        name: Name of the training run. Results are stored under the model name NAME@STEP.
         encode_image: Converts pictures to embeddings [`module.encode_image`].
         encode_text: Converts tokens to embeddings [`module.encode_text`].
-        version: Identifies preprocess, tokenizer and towers. Equal weights with an equal version are not probed twice,
-            not even by a later process. Without a version, results from other processes are not used.
+        version: Identifies the preprocessing, tokenizer and towers. Equal weights with an equal version are not probed
+            twice, not even by a later process. Without a version, results from other processes are not used.
         cache: Folder or URL of the results.
-        on_results: Called with the step and its results, for example a logger.
-        strict: Whether a failed probe ends the training. Otherwise it causes a warning.
+        on_results: Function that is called with the step and its results, for example to log them.
+        strict: Whether a failed probe raises an error. Otherwise, it causes a warning.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Callback:
         self.history: dict[int, Results] = {}  # by step
 
     def __call__(self, step: int) -> Results | None:
-        """Probe the module if it is due at this step. Return None if it is not due or the probe failed."""
+        """Probe the module if a run is due at this step. Return None if none is due or if the probe failed."""
         if step % self.every:
             return None
         try:
@@ -95,7 +95,7 @@ class Callback:
         return stepped
 
     def now(self, step: int) -> Results:
-        """Probe the module at once and record the results for a step. Raises VlprobeError."""
+        """Probe the module immediately and record the results for the given step. Raises VlprobeError."""
         with _as_it_was(self.module):
             model = ModuleEncoder(
                 f"{self.name}@{step}",
@@ -123,7 +123,7 @@ class Callback:
 
     @property
     def table(self) -> pd.DataFrame:
-        """The results so far, with one row per step and one column per metric."""
+        """All results so far, with one row per step and one column per metric."""
         rows = {
             step: {row["metric"]: row["value"] for row in stepped.table.to_dict("records")}
             for step, stepped in sorted(self.history.items())
@@ -160,7 +160,7 @@ def _tower(module: "torch.nn.Module", name: str) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def _as_it_was(module: "torch.nn.Module") -> Iterator[None]:
-    """Put the module into eval mode, and afterwards restore all modes and torch's random state."""
+    """Put the module into eval mode. On exit, restore all train or eval modes and torch's random state."""
     import torch
 
     modes = {layer: layer.training for layer in module.modules()}

@@ -1,4 +1,5 @@
-"""Display results in a notebook: the HTML of pages with their style sheet included.
+"""Display results in a notebook, with the same HTML as on the dashboard pages and an included style
+sheet.
 
 All outside text is escaped. The display loads no external content and runs no code.
 """
@@ -36,26 +37,26 @@ table {{ color: inherit; }}
 
 
 def frame(*nodes: htpy.Node) -> str:
-    """Join parts of HTML with their style sheet, as `_repr_html_` returns them."""
+    """Join HTML nodes and add their style sheet, for use in `_repr_html_`."""
     return "".join(htpy.div(".vp-nb")[htpy.style[embed(STYLE)], *nodes])
 
 
 def heading(text: str, below: str = "") -> htpy.Node:
-    """Return a heading with an optional gray sentence below it."""
+    """Return a heading with an optional gray line of text below it."""
     return [htpy.h4[text], htpy.p(".vp-quiet")[below] if below else None]
 
 
 def grid(cards: Iterable[htpy.Node]) -> htpy.Element:
-    """Lay out cards side by side, as many as fit."""
+    """Arrange cards side by side, as many per row as fit."""
     return htpy.div(".cards")[(htpy.div[card] for card in cards)]
 
 
 def case_card(
     card: CaseCard, sources: Mapping[str, str], models: Sequence[str] = ()
 ) -> list[htpy.Node]:
-    """Return a case as HTML: its pictures, its texts with their roles, and the models that they fooled.
+    """Return a case as HTML: its pictures, its texts with their roles, and the models that it fooled.
 
-    If `models` are given, the margin of each is shown instead of the fooled models.
+    If `models` are given, each one's margin is shown instead of the fooled models.
     """
 
     def source(name: str) -> str:
@@ -71,7 +72,7 @@ def case_card(
 
 
 def missing(name: str) -> str:
-    """Return the text that replaces a picture that cannot be shown."""
+    """Return the text to show instead of a picture that cannot be shown."""
     return f"No picture here: {Picture.from_name(name).path.name}"
 
 

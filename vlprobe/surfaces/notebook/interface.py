@@ -1,6 +1,7 @@
 """The functions of `import vlprobe`.
 
-Names passed to them count as typed by a person: if a name belongs to a plug-in, the plug-in is imported.
+Names passed to these functions are trusted like names typed by a person: if a name belongs to a plug-in, the plug-in is
+imported.
 """
 
 import warnings
@@ -38,13 +39,13 @@ Cache = str | Path | None  # a folder or a URL; None: VLPROBE_CACHE, or the fold
 
 
 class _ProgressCallback(Progress):
-    """Passes progress on to a function."""
+    """Passes progress reports on to a function."""
 
     def __init__(self, callback: Callable[[str, float, float], object]) -> None:
         self.callback = callback
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Report that `done` of `total` are finished."""
+        """Report that `done` of `total` are finished in the stage with this label."""
         self.callback(label, done, total)
 
     def tell(self, line: str) -> None:
@@ -62,21 +63,22 @@ def edits(
     seed: int = 42,
     item: str = "",
 ) -> Edits:
-    """Reword the captions of one picture, and make wrong captions from them.
+    """Create rewordings and wrong captions for one picture from its captions.
 
     Args:
-        captions: One caption, or all captions of the picture. A flip that another caption makes true is left out.
-        rules: "strict", "paper", or the name of a plug-in's rules.
-        kinds: Any of "paraphrase", "flip" and "combined". The rules of vlprobe also know "negation", "relation",
-            "attribute-swap", "word-order", "case", "punctuation" and "typo".
+        captions: One caption, or all captions of the picture. A wrong caption (flip) that would be true according to
+            another caption is left out.
+        rules: "strict", "paper", or the name of rules from a plug-in.
+        kinds: Kinds of edits to create: "paraphrase", "flip" and "combined". vlprobe's own rules also support
+            "negation", "relation", "attribute-swap", "word-order", "case", "punctuation" and "typo".
         k_same: Maximum number of rewordings per caption.
         k_diff: Maximum number of flips per caption.
-        seed: Random seed, used together with `item`.
+        seed: Random seed, which is combined with `item`.
         item: Id of the picture.
 
     Raises:
         InvalidInput: No caption is in English, and the rules are vlprobe's own. If only some captions are not in
-            English, a warning counts them, and they stay unedited.
+            English, they are not edited, and a warning says how many there are.
     """
     every = (captions,) if isinstance(captions, str) else tuple(captions)
     registry.allow_typed(rules)
@@ -96,7 +98,7 @@ def edits(
 
 
 def _foreign(captions: Sequence[str]) -> frozenset[str]:
-    """Return the captions that English rules do not edit, and warn about them. Raises InvalidInput if these are all."""
+    """Return the captions that English rules do not edit, and warn about them. Raises InvalidInput if all are."""
     foreign = foreign_captions(captions, None)
     if not foreign:
         return foreign
@@ -114,13 +116,13 @@ def _foreign(captions: Sequence[str]) -> frozenset[str]:
 def load_model(
     name: str, device: str = "auto", precision: Literal["fp32", "fp16", "bf16"] = "fp32"
 ) -> LoadedModel:
-    """Load a model by the name that the command line takes. Raises NotFound or InvalidInput."""
+    """Load a model by its name, as on the command line. Raises NotFound or InvalidInput."""
     registry.allow_typed(name)
     return LoadedModel(registry.load_model(name, device, precision))
 
 
 def load_dataset(name: str, cache: Cache = None) -> LoadedData:
-    """Read and check a dataset by the name that the command line takes. Raises NotFound or InvalidInput."""
+    """Load a dataset by its name, as on the command line, and check it. Raises NotFound or InvalidInput."""
     registry.allow_typed(name)
     root = Store(cache or stores.DEFAULT).root
     dataset = registry.load_dataset(name, root)
@@ -138,15 +140,16 @@ def run(
     progress: Callable[[str, float, float], object] | None = None,
     **settings: Any,
 ) -> Results:
-    """Run a probe on models. Repeating the call resumes the run, or returns the stored results.
+    """Run a probe on one or more models. Repeating the call resumes an interrupted run, or returns the stored results.
 
     Args:
         models: One or more model names, or objects that implement the protocol `vlprobe.types.Model`.
-        dataset: A dataset name, or the result of `load_dataset`. "" stands for the probe's own demo data.
-        probe: "lgip", "rococo", "eqben", "visla", "prsm", or the name of a plug-in's probe.
+        dataset: A dataset name, or the result of `load_dataset`. "" selects the probe's demo data.
+        probe: "lgip", "rococo", "eqben", "visla", "prsm", or the name of a probe from a plug-in.
         options: Options of the probe, by name.
         cache: Folder or URL of the results.
-        progress: Called with a label, the amount done, and the total amount. It may raise an exception to stop the run.
+        progress: Function that is called with a label, the amount done, and the total amount. It may raise an exception
+            to stop the run.
         settings: `seed`, `limit`, `item`, `where`, `sample`, `device`, `precision`, `batch_size`, `workers`, `memory`,
             `keep_embeddings`, `examine`, `executor`, `ray_address`: see `vlprobe run --help`.
 
@@ -199,13 +202,14 @@ def score(
     column: str = "score",
     cache: Cache = None,
 ) -> pd.DataFrame:
-    """Return the table with a new column: how well the picture and the text in each row match according to a model.
+    """Add a column to a table that says how well the picture and the caption in each row match according to a model.
+    The table itself is not changed.
 
     Args:
-        table: One row per pair of picture and text.
-        model: A model name or object. The model must compare pictures with texts.
-        image: Name of the column with paths of pictures.
-        caption: Name of the column with texts.
+        table: A table with one row per pair of a picture and a caption.
+        model: A model name or object. The model must be able to compare pictures with texts.
+        image: Name of the column with the paths to the pictures.
+        caption: Name of the column with the captions.
         folder: Folder that relative paths start from.
         column: Name of the new column, float32.
         cache: Folder or URL where answers from servers are stored.
@@ -226,14 +230,14 @@ def score(
 
 
 def results(key: str = "", cache: Cache = None, *, models: str | Sequence[str] = ()) -> Results:
-    """Return stored results for the question set or run with a given key, by default for the most complete comparison.
+    """Load the stored results for a question set or run. By default, load the most complete comparison.
 
-    Bundled results are included, after your own.
+    Bundled results are included, but your own results come first.
 
     Args:
         key: Key of a question set or a run, or a prefix of one.
         cache: Folder or URL of the results.
-        models: Only use questions that all of these models answered. Stored and display names are accepted.
+        models: Models that must all have answered the question set, by stored name or display name.
 
     Raises:
         NotFound: No results are stored, or none with the given key or models.
@@ -267,14 +271,14 @@ def failures(
     cache: Cache = None,
     **conditions: str,
 ) -> Failures:
-    """Return the cases in which a model is fooled, worst first.
+    """Return the cases that fool a model, worst first.
 
     Args:
-        of: The result of `run` or `results`, or a key.
+        of: The result of `run` or `results`, or the key of a run or question set.
         model: One of the models in the results [the first].
         kind: Kind of cases, such as "flip" or "paraphrase" [the first that the model answered].
         limit: Maximum number of cases.
-        cache: Folder or URL where a key is looked up.
+        cache: Folder or URL of the results, if `of` is a key.
         conditions: `subtype`, `rule`, `tag` (NAME=VALUE), `contains`, `outcome` ("fooled", "tied",
             "held", "all"), `sort` ("worst", "closest", "best", "models", "dataset").
     """
@@ -285,14 +289,14 @@ def failures(
 def compare(
     of: Results | str = "", model: str = "", other: str = "", *, kind: str = "", cache: Cache = None
 ) -> Compared:
-    """Compare two models on the same questions, with paired tests.
+    """Compare two models on the same questions with paired tests.
 
     Args:
-        of: The result of `run` or `results`, or a key.
+        of: The result of `run` or `results`, or the key of a run or question set.
         model: The baseline [the first model].
         other: The model that is compared with the baseline [the second model].
-        kind: Kind of the cases that are shown [the first that both answered].
-        cache: Folder or URL where a key is looked up.
+        kind: Kind of cases to show [the first that both models answered].
+        cache: Folder or URL of the results, if `of` is a key.
     """
     question_results = results(of, cache) if isinstance(of, str) else of
     return question_results.compare(model, other, kind)

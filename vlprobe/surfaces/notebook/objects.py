@@ -1,4 +1,4 @@
-"""Results returned by the functions of `import vlprobe`. A notebook shows them with pictures first."""
+"""The results that functions of `import vlprobe` return. A notebook displays them as pictures, texts and tables."""
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ WORST = 4  # number of failures shown above a table
 
 @dataclass(frozen=True, slots=True)
 class EditedCaption:
-    """A caption, its edited text, and the edit that was made."""
+    """A caption, its edited text, and a description of the edit."""
 
     caption: str
     text: str
@@ -66,7 +66,7 @@ class Edits(Sequence[EditedCaption]):
 
     @property
     def table(self) -> pd.DataFrame:
-        """The edits as a table, one row each: caption, text, kind, subtype, rule, source, target."""
+        """The edits as a table, with one row per edit: caption, text, kind, subtype, rule, source, target."""
         columns = ["kind", "subtype", "rule", "source", "target"]
         rows = [
             (entry.caption, entry.text, *(getattr(entry.edit, name) for name in columns))
@@ -80,7 +80,7 @@ class Edits(Sequence[EditedCaption]):
         )
 
     def _texts(self, caption: str) -> list[CaseText]:
-        """Return a caption and its edits, with the words that differ marked."""
+        """Return a caption and its edits, with the changed words marked."""
         texts = [CaseText(ROLES["true"], caption)]
         for entry in self.entries:
             if entry.caption == caption:
@@ -92,7 +92,7 @@ class Edits(Sequence[EditedCaption]):
 
 @dataclass(frozen=True, slots=True)
 class LoadedData:
-    """A dataset that was read and checked."""
+    """A dataset that was loaded and checked."""
 
     name: str
     digest: str
@@ -127,7 +127,7 @@ class LoadedData:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedModel:
-    """A frozen model. `model` is the object that vlprobe calls."""
+    """A model that was loaded and is not trained further. `model` is the object that vlprobe calls."""
 
     model: Model
 
@@ -143,16 +143,16 @@ class LoadedModel:
 
     @property
     def note(self) -> str:
-        """A note for anyone who reads the model's scores."""
+        """A note about the model for anyone who reads its scores."""
         return self.model.note
 
     @property
     def capabilities(self) -> Capabilities:
-        """The tasks that the model supports."""
+        """What the model can do, such as embed pictures or texts."""
         return self.model.capabilities
 
     def similarity(self, pictures: Sequence[str | Path], texts: Sequence[str]) -> np.ndarray:
-        """Compute the cosine of each picture file with each text, float32 of shape (len(pictures), len(texts)).
+        """Compute the cosine between each picture and each text: float32 of shape (len(pictures), len(texts)).
 
         Raises InvalidInput if the model does not embed both pictures and texts.
         """
@@ -178,14 +178,14 @@ class LoadedModel:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The answers of models to the same questions. The functions of `vlprobe.views` take `question_set`."""
+    """The answers of one or more models to the same questions. Functions in `vlprobe.views` take `question_set`."""
 
     store: Store
     question_set: QuestionSet
 
     @property
     def key(self) -> str:
-        """Key of the question set. `vlprobe.results(KEY)` loads the results again."""
+        """Key of the question set. `vlprobe.results(KEY)` loads these results again."""
         return self.question_set.key
 
     @property
@@ -195,20 +195,20 @@ class Results:
 
     @property
     def probe(self) -> Probe:
-        """The probe that asked the questions."""
+        """The probe that the results come from."""
         return registry.load_probe(self.question_set.probe)
 
     @property
     def table(self) -> pd.DataFrame:
-        """Every metric of every model with its 95 % interval, in the columns of `vlprobe show`."""
+        """All metrics for all models with 95% intervals, with the same columns as `vlprobe show`."""
         return self.sliced("all")
 
     def sliced(self, slicing: str, averaging: str = POOLED, unit: str = "cosine") -> pd.DataFrame:
-        """Return the metrics by slice: "subtype", "caption_length", or another one from `views.estimates.slices`."""
+        """Return the metrics in slices, such as by "subtype". `views.estimates.slices` lists the possible values."""
         return views.estimates.estimates(self.store, self.question_set, slicing, averaging, unit)
 
     def value(self, metric: str, model: str = "") -> float:
-        """Return the value of one metric, for the first model if none is named. Raises NotFound."""
+        """Return the value of one metric for a model [the first model]. Raises NotFound."""
         table = self.table
         rows = table.loc[(table["metric"] == metric) & (table["model"] == self._model(model))]
         if rows.empty:
@@ -218,7 +218,7 @@ class Results:
     def failures(
         self, model: str = "", kind: str = "", limit: int = 12, **conditions: str
     ) -> "Failures":
-        """Return the cases in which a model is fooled. See `vlprobe.failures`."""
+        """Return the cases that fool a model. See `vlprobe.failures`."""
         presentation = self.question_set.presentation
         model = self._model(model)
         kind = views.runs.choose_kind(self.store, self.question_set, kind, (model,))
@@ -245,7 +245,7 @@ class Results:
         return Compared(self, compared, kind)
 
     def _model(self, name: str) -> str:
-        """Return the stored name of a model by its stored or display name. "" stands for the first model."""
+        """Return the stored name for a model's stored or display name. "" selects the first model."""
         return find_model(self.store, name) if name else self.models[0]
 
     def __repr__(self) -> str:
@@ -283,7 +283,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Failures(Sequence[WallCard]):
-    """Cases of one model that pass a filter, with the total number of such cases."""
+    """The cases of one model that pass a filter, and the total number of such cases."""
 
     store: Store
     case_filter: Filter
@@ -300,19 +300,19 @@ class Failures(Sequence[WallCard]):
 
     @property
     def table(self) -> pd.DataFrame:
-        """The cases as a table, one row each: id, subtype, rule, margin, the true text, the wrong text, pictures."""
+        """The cases as a table, one per row: id, subtype, rule, margin, the true text, the wrong text, pictures."""
         columns = ["id", "subtype", "rule", "margin", "true_text", "wrong_text", "images"]
         rows = [[getattr(card, name) for name in columns] for card in self.cards]
         return pd.DataFrame(rows, columns=pd.Index(columns))
 
     def wall(self) -> CaseWall:
-        """Return the cases as a widget to select and tag them. Raises MissingDependency without `anywidget`."""
+        """Return a widget in which cases can be selected and tagged. Raises MissingDependency without `anywidget`."""
         cards = [case_card(card, self.kind) for card in self.cards]
         return CaseWall(self.table, cards, self.store.root)
 
     @property
     def cards_html(self) -> htpy.Node:
-        """The cards as HTML, without the frame and its style sheet."""
+        """The cards as HTML, without the surrounding frame and its style sheet."""
         cards = [case_card(card, self.kind) for card in self.cards]
         names = [name for card in cards for name in json.picture_names(card)]
         sources = thumbnails.addresses(self.store.root, names)
@@ -336,7 +336,7 @@ class Failures(Sequence[WallCard]):
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A comparison of two models on the same questions: which is fooled less often, by how much, and on what."""
+    """A comparison of two models on the same questions: which is fooled less often, by how much, and on which edits."""
 
     results: Results
     models: tuple[str, str]
@@ -344,7 +344,7 @@ class Compared:
 
     @functools.cached_property  # takes 0.1 to 2 s, and notebooks show it repeatedly
     def table(self) -> pd.DataFrame:
-        """Paired differences for every metric, second model minus first, with p-values (Holm) and verdicts."""
+        """Paired differences in every metric (second model minus first), with p-values (Holm) and verdicts."""
         return views.paired_tests.compare_metrics(
             self.results.store, self.results.question_set, self.models
         )
@@ -362,12 +362,12 @@ class Compared:
 
     @property
     def sentence(self) -> str:
-        """The finding in words, without unsupported claims."""
+        """The finding in words. It claims only what the paired tests prove."""
         return f"{self._verdict.heading} {self._verdict.detail}"
 
     @property
     def only(self) -> dict[str, tuple[WallCard, ...]]:
-        """The cases that fool only one of the models, by model, largest difference first."""
+        """The cases that fool only one of the two models, by model, with the largest difference first."""
         disagreements = views.wall.disagreements(
             self.results.store,
             self.results.question_set,
@@ -412,7 +412,7 @@ class Compared:
 
 
 def _picture(item: Item, sources: Mapping[str, str]) -> htpy.Node:
-    """Return the picture of an item with its credit, or a text with its file name if it cannot be read."""
+    """Return an item's picture with its credit, or the file name if the picture cannot be read."""
     if not item.image:
         return None
     name = item.image.name

@@ -1,6 +1,8 @@
-"""The wall of failures as a notebook widget that returns selected cases and tags as a table.
+"""A notebook widget that shows failures as cards and returns the selected cases and tags as a
+table.
 
-The widget is the dashboard's wall. The optional package `anywidget` connects it to Python.
+The widget is the same as the wall of cards in the dashboard. The optional package `anywidget`
+connects it to Python.
 """
 
 import functools
@@ -27,15 +29,15 @@ SELECTED = """
 
 
 class CaseWall:
-    """Failures as a wall in a notebook. A click selects a case, and Enter in the text field tags all selected cases.
+    """Failures as cards in a notebook. A click selects a case, and Enter in the text field tags all selected cases.
 
     Args:
-        cases: The cases as `Failures.table` returns them.
+        cases: The cases, in the form of `Failures.table`.
         cards: The same cases as cards, in the same order.
-        root: Folder of the cache, for its thumbnails.
+        root: Folder of the cache, which has the thumbnails.
 
     Attributes:
-        widget: The widget, which any Jupyter front end can show. `selected` and `tags` are its traits.
+        widget: The widget, which any Jupyter front end can display. It has the traits `selected` and `tags`.
     """
 
     def __init__(self, cases: pd.DataFrame, cards: Sequence[CaseCard], root: Path) -> None:
@@ -55,7 +57,7 @@ class CaseWall:
 
     @property
     def table(self) -> pd.DataFrame:
-        """The cases of `Failures.table` with the columns `selected` (bool) and `tags` (tuple of str)."""
+        """The cases as in `Failures.table`, with additional columns `selected` (bool) and `tags` (tuple of str)."""
         ids, tags = self._cases["id"], self.widget.tags
         return self._cases.assign(
             selected=ids.isin(self.widget.selected),

@@ -1,1 +1,1 @@
-"""A question set as one HTML file that opens offline."""
+"""The report on a question set: a single HTML file that opens offline."""

@@ -1,4 +1,4 @@
-"""A single case as a self-contained web page, to send or to keep."""
+"""A self-contained web page about a single case, to send or to keep."""
 
 import functools
 
@@ -24,11 +24,11 @@ LARGE, SMALL = 1000, 280  # pixels, the longest side of a picture
 def case_page(
     store: Store, question_set: QuestionSet, model: str, number: int, second_model: str = ""
 ) -> str:
-    """Return a page about one case: pictures, texts, scores of every model, tags, note, and how to find the case again.
+    """Return a page about one case: pictures, texts, every model's scores, tags, notes, and how to find the case again.
 
     Args:
         model: The model whose verdict comes first.
-        second_model: The model that it is compared with, if any.
+        second_model: A model to compare with, if any.
     """
     probe, presentation = question_set.probe, question_set.presentation
     (case,) = views.wall.cards(store, question_set, Filter(model), (number,))

@@ -1,7 +1,7 @@
-"""A whole comparison as one web page.
+"""A report on a question set as a single web page.
 
-The file contains the site of one question set, and a page with all metrics, notes and commands. That page needs no
-script and is the one that is printed.
+The file contains the site for one question set, and a page with all metrics, notes and commands. The latter page needs
+no script and is used for printing.
 """
 
 import re
@@ -45,7 +45,7 @@ NOTED = 40  # cases with tags or a note
 
 
 def report(store: Store, question_set: QuestionSet) -> str:
-    """Return the report on one question set. It includes everything: pictures, notes, and names of files."""
+    """Return the report on one question set as HTML. It includes all pictures, notes and file names."""
     limits = Limits(CASES, with_notes=True, may_publish=True, n_baselines=1)
     content = bundle.contents(store, [question_set], limits)
     subject = read_subject(store, question_set, Shelf(store.root, may_publish=True), limits)
@@ -78,12 +78,12 @@ def _numbers_page(subject: Subject) -> list[htpy.Node]:
 
 
 def remark(text: str) -> htpy.Element:
-    """Return a remark in small gray text."""
+    """Return a remark as small gray text."""
     return htpy.p(".vp-quiet.vp-small")[text]
 
 
 def commands(lines: str) -> list[htpy.Node]:
-    """Return terminal commands as a block with separate lines in the page's source, too."""
+    """Return terminal commands as a block of code, which also has separate lines in the page's source."""
     return ["\n", htpy.pre[lines], "\n"]
 
 
@@ -92,7 +92,7 @@ def _table(name: str, headings: Sequence[str], rows: Sequence[htpy.Element]) -> 
 
 
 def _verdict(subject: Subject) -> list[htpy.Node]:
-    """Return the verdict on the kind of question that Home shows first, and the scorecard of all models.
+    """Return the finding on the kind of question that Home shows first, and the scorecard of all models.
 
     If there is only one model besides controls, it is compared with the controls.
     """
@@ -116,7 +116,7 @@ def _verdict(subject: Subject) -> list[htpy.Node]:
 
 
 def _failures(subject: Subject) -> list[htpy.Node]:
-    """Return the cases that fool most models, or that move the first model most, one per picture."""
+    """Return the cases that fool the most models, or that move the first model most, one per picture."""
     kind_name, kind = subject.kinds[0], subject.presentation.kind(subject.kinds[0])
     model = views.showcase.headline_models(subject.store, subject.question_set)[0]
     showcases = views.showcase.showcases(
@@ -142,7 +142,7 @@ def _failures(subject: Subject) -> list[htpy.Node]:
 def _case(
     subject: Subject, card: WallCard, annotation: Annotation | None = None
 ) -> list[htpy.Node]:
-    """Return a case as in the drawer, without its details."""
+    """Return a case in the same form as in the drawer, without the details."""
     described, address = (
         case_card(card, subject.presentation.kind(card.kind)),
         subject.shelf.address,
@@ -195,7 +195,7 @@ def _numbers(subject: Subject) -> list[htpy.Node]:
 
 
 def _by_type(subject: Subject, breakdown: str = "subtype") -> list[htpy.Node]:
-    """Return the main metrics by type of case or by named slice, with one row each and one column per model."""
+    """Return a table of the main metrics by type of case or by named slice: one row per type, one column per model."""
     if breakdown not in views.estimates.slices(subject.store, subject.question_set):
         return []
     title = "Type" if breakdown == "subtype" else "Slice"
@@ -245,7 +245,7 @@ def _differences(subject: Subject) -> list[htpy.Node]:
 
 
 def _annotated(subject: Subject) -> list[htpy.Node]:
-    """Return the latest cases with tags or a note."""
+    """Return the most recent cases that have tags or a note."""
     annotated = annotations.read(subject.store, subject.question_set.key)
     if not annotated.current and not annotated.damaged:
         return []
@@ -265,7 +265,7 @@ def _annotated(subject: Subject) -> list[htpy.Node]:
 
 
 def _published(subject: Subject) -> list[htpy.Node]:
-    """Return those tables of the probe's paper for which the runs have at least one value."""
+    """Return the tables from the probe's paper for which the runs have at least one value."""
     probe = subject.question_set.probe
     metrics = tables.metrics(probe)
     nodes: list[htpy.Node] = []
@@ -283,7 +283,7 @@ def _published(subject: Subject) -> list[htpy.Node]:
 
 
 def _reproduction(subject: Subject) -> list[htpy.Node]:
-    """Return the commands that reproduce the results, and the keys with what they stand for."""
+    """Return the commands that reproduce the results, and the keys of runs with descriptions."""
     question_set = subject.question_set
     runs = [question_set.run(model) for model in subject.models]
     run = subject.store.run(runs[0].key).manifest()["run"]

@@ -1,4 +1,4 @@
-"""Export the cases that pass a filter as a file for a spreadsheet or a program."""
+"""Export the cases that pass a filter as a file for spreadsheets (CSV) or programs (JSON)."""
 
 import csv
 import io
@@ -24,7 +24,7 @@ PLAIN = ("id", "item", "kind", "subtype", "rule", "source", "target")
 
 
 def as_json(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
-    """Return the filter, the number of cases that pass it, and the first MOST of them. Unknown values are null."""
+    """Return a filter, the number of cases that pass it, and the first MOST of these cases. Unknown values are null."""
     cases, total = _cases(store, question_set, case_filter)
     content = {
         "question_set": question_set.key,
@@ -36,9 +36,10 @@ def as_json(store: Store, question_set: QuestionSet, case_filter: Filter) -> str
 
 
 def as_csv(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
-    """Return the first MOST cases that pass a filter, one per row. A field with several values has several columns.
+    """Return the first MOST cases that pass a filter, one case per row. A field with several values has several
+    columns.
 
-    A text that a spreadsheet would take for a formula is prefixed with an apostrophe. Unknown values are empty.
+    Text that a spreadsheet could interpret as a formula is prefixed with an apostrophe. Unknown values are empty.
     """
     cases, _ = _cases(store, question_set, case_filter)
     rows = [_flat(case) for case in cases]
@@ -53,7 +54,7 @@ def as_csv(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
 
 
 def _pictures(names: Sequence[str]) -> list[str]:
-    """Return the paths of pictures, or only their file names if the dashboard is read-only and so may be public."""
+    """Return the paths to pictures, or only file names if the dashboard is read-only, because it may be public."""
     return (
         [Picture.from_name(name).path.name for name in names] if access.read_only() else list(names)
     )
@@ -87,12 +88,12 @@ def _case(
 
 
 def _number(value: float) -> float | None:
-    """Convert a float32 margin or score to the shortest float that identifies it, or None if it is unknown."""
+    """Convert a float32 margin or score to the shortest float that identifies it. Unknown values become None."""
     return None if math.isnan(value) else float(str(np.float32(value)))
 
 
 def _flat(case: dict) -> dict[str, object]:
-    """Return a case as a row of a spreadsheet, with one column for each entry of a list or a dict."""
+    """Return a case as a spreadsheet row, with one column for each entry in a list or dict."""
     row: dict[str, object] = {}
     for name, value in case.items():
         if isinstance(value, dict):

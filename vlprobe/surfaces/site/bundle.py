@@ -1,6 +1,6 @@
-"""Build all files of a site in memory, and write them.
+"""Create all files of a site in memory, and write them to a folder.
 
-The size of the site is thus known before anything is written. Files are written to a temporary folder next to the
+The size of the site is therefore known before anything is written. Files are written to a temporary folder next to the
 target, which is renamed once it is complete.
 """
 
@@ -59,7 +59,7 @@ ALLOWANCE = 4096  # maximum bytes per file that a disk uses in addition to the c
 
 @dataclass(frozen=True)
 class Contents:
-    """The values of a site's pages and pictures by the names of their scripts, and the list of its pages."""
+    """The data for a site's pages and pictures, by script name, and the list of pages."""
 
     tables: Mapping[str, Any]
     pages: Sequence[pages.Page]
@@ -67,7 +67,7 @@ class Contents:
 
     @property
     def n_cases(self) -> int:
-        """The number of cases of all kinds and question sets."""
+        """Total number of cases, over all kinds and question sets."""
         return sum(
             len(values["cases"]) for name, values in self.tables.items() if "-explore-" in name
         )
@@ -75,7 +75,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Site:
-    """The files of a site by path, with counts of its cases and pictures."""
+    """All files of a site, by path, with the numbers of cases and pictures."""
 
     files: Mapping[str, bytes]
     n_cases: int
@@ -84,15 +84,16 @@ class Site:
 
     @property
     def n_bytes(self) -> int:
-        """The size of all files in bytes."""
+        """Total size of all files in bytes."""
         return sum(map(len, self.files.values()))
 
 
 def contents(store: Store, question_sets: Sequence[QuestionSet], limits: Limits) -> Contents:
-    """Return the content of a site's pages for some question sets.
+    """Return the content of a site for the given question sets.
 
     Args:
-        question_sets: The question sets in the order of the site. The first one is shown first.
+        question_sets: The question sets, in the order of the site. The site opens with the first
+            one.
     """
     # A snapshot checks once per kind, not once per list of cases, which photographs are present.
     # That took 91 % of the time for a report on the bundled SugarCrepe.
@@ -124,9 +125,9 @@ def contents(store: Store, question_sets: Sequence[QuestionSet], limits: Limits)
 def site(
     store: Store, question_sets: Sequence[QuestionSet], limits: Limits, is_space: bool = False
 ) -> Site:
-    """Build the site for some question sets, with the same arguments as `contents`.
+    """Create all files of a site for the given question sets. The arguments are the same as in `contents`.
 
-    If `is_space` is true, the site includes the settings of a Hugging Face Space and of GitHub Pages.
+    If `is_space` is true, the site includes settings for Hugging Face Spaces and GitHub Pages.
     """
     content = contents(store, question_sets, limits)
     texts = {
@@ -144,15 +145,15 @@ def site(
 
 
 def _pages(subject: Subject, kind: str) -> dict[str, str]:
-    """Return the titles, by name, of the pages that exist for a kind of cases."""
+    """Return the titles of the pages that exist for a kind of cases, by page name."""
     is_there = {"compare": len(subject.models) > 1, "tradeoff": kind == kind_of_lie(subject)}
     return {page.name: page.title for page in pages.PAGES if is_there.get(page.name, True)}
 
 
 def _tables(subject: Subject, kind: str) -> dict[str, Values]:
-    """Return the values of every page about a kind of cases, by the names of their scripts.
+    """Return the data for every page about a kind of cases, by script name.
 
-    Explore includes every case that another page links to.
+    The Explore page includes every case that another page links to.
     """
     names = _pages(subject, kind)
     values, cases = home_values(subject, kind, names)
@@ -168,7 +169,7 @@ def _tables(subject: Subject, kind: str) -> dict[str, Values]:
 
 
 def _labels(subjects: Sequence[Subject]) -> dict[str, str]:
-    """Return unique names for the question sets in the site's pickers, by key."""
+    """Return unique labels for the question sets in the site's picker, by key."""
     labels = {}
     for subject in subjects:
         run = subject.question_set.runs[0]
@@ -180,7 +181,7 @@ def _labels(subjects: Sequence[Subject]) -> dict[str, str]:
 
 
 def _index_entry(subject: Subject, label: str) -> Values:
-    """Return the entry for a question set in the site's index."""
+    """Return a question set's entry in the site's index."""
     run = subject.question_set.runs[0]
     models = counted(len(subject.rated), "model")
     notes = []
@@ -208,7 +209,7 @@ def _index_entry(subject: Subject, label: str) -> Values:
 
 
 def check_output(output: Path) -> None:
-    """Raise InvalidInput if the output path already exists, or if its parent is not a folder."""
+    """Raise InvalidInput if the output path already exists or its parent is not a folder."""
     if os.path.lexists(output):
         raise InvalidInput(
             f"'{output}' already exists and will not be overwritten. Delete it or choose another "
@@ -221,7 +222,7 @@ def check_output(output: Path) -> None:
 
 
 def check_size(contents: Site, output: Path, max_bytes: int) -> None:
-    """Raise InvalidInput if the site is larger than allowed, or does not fit on the disk."""
+    """Raise InvalidInput if the site is larger than allowed or does not fit on the disk."""
     if contents.n_bytes > max_bytes:
         raise InvalidInput(
             f"The site is {contents.n_bytes / 1e6:,.1f} MB, but at most {max_bytes / 1e6:,.1f} "
@@ -245,7 +246,7 @@ def check_size(contents: Site, output: Path, max_bytes: int) -> None:
 
 
 def write(contents: Site, output: Path) -> None:
-    """Write the complete site, or nothing. Raises InvalidInput."""
+    """Write the complete site to a folder. If this fails, nothing is left behind. Raises InvalidInput."""
     check_output(output)
     growing = output.absolute().parent / f".{output.name}.{uuid.uuid4().hex}.tmp"
     try:

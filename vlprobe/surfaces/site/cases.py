@@ -1,6 +1,7 @@
-"""Cases as input for the wall and the drawer of a site.
+"""Cases as input for the wall of cards and for the drawer in a site.
 
-Values that all models share are stored once. For each model, only the differences are added.
+Values that are the same for all models are stored once. For each model, only the differences are
+added.
 """
 
 import math
@@ -35,11 +36,12 @@ CREDITS = {  # dataset tags that name the author or the license of a picture
 
 
 def case_entries(subject: Subject, kind_name: str, numbers: Sequence[int]) -> list[Values]:
-    """Return every case with the answer of each model, in the order of `numbers`.
+    """Return the given cases with every model's answer, in the order of `numbers`.
 
     Returns:
-        One dict per case: case (the values that all models share), models (the values that differ, by the model's
-        key), margins (in the order of models, None if unknown), picture (the number of its picture), type, and texts.
+        One dict per case: case (the values that are the same for all models), models (the values that differ, by model
+        key), margins (in the order of the models, None if unknown), picture (the number of the picture), type, and
+        texts.
     """
     kind = subject.presentation.kind(kind_name)
     by_model = _cards(subject, kind_name, numbers)
@@ -92,7 +94,7 @@ def case_entries(subject: Subject, kind_name: str, numbers: Sequence[int]) -> li
 def _cards(
     subject: Subject, kind_name: str, numbers: Sequence[int]
 ) -> dict[str, Sequence[WallCard]]:
-    """Return the cards by model, with the margin of that model and, in kinds that search, its answer."""
+    """Return each model's cards, with the model's margin and, in kinds that are searches, its answer."""
     store, question_set = subject.store, subject.question_set
     if body_of(subject.presentation.kind(kind_name)).uses_answer:
         return {
@@ -112,21 +114,21 @@ def _cards(
 
 
 def _distinct_answer(card: WallCard, kind: KindPresentation, model: str) -> object:
-    """Return the part of a model's answer that decides how its card looks.
+    """Return the part of a model's answer that determines how its card looks.
 
-    It is only the verdict, unless the answer is a movement or a search result.
+    This is only the verdict, unless the answer is a movement or a search result.
     """
     is_told_apart = kind.is_movement or body_of(kind).uses_answer
     return model if is_told_apart else (views.wall.verdict_of(card.margin), card.is_scored)
 
 
 def _number(margin: float) -> float | None:
-    """Convert a float32 margin to the shortest float that identifies it, or None if it is unknown."""
+    """Convert a float32 margin to the shortest float that identifies it. Unknown margins become None."""
     return None if math.isnan(margin) else float(str(np.float32(margin)))
 
 
 def _shared(subject: Subject, card: CaseCard, annotation: Annotation | None) -> Values:
-    """Return the parts of a case's drawer that all models share: bars, tags, note, credits and properties."""
+    """Return the parts of the drawer that are the same for all models: bars, tags, note, credits and properties."""
     credits, with_notes = (
         credit(card.case.tags, _credits(subject, card.case)),
         subject.limits.with_notes,
@@ -149,7 +151,7 @@ def _shared(subject: Subject, card: CaseCard, annotation: Annotation | None) -> 
 
 
 def _case(subject: Subject, card: CaseCard, annotation: Annotation | None) -> Values:
-    """Return a case as input for the wall, with the pictures and texts for its drawer."""
+    """Return a case as input for the wall of cards, with the pictures and texts for its drawer."""
     tags = annotation.tags if annotation else ()
     return {
         **json.wall_card(card, subject.shelf.key, tags=tags, renamed=subject.names, badge=False),
@@ -159,7 +161,7 @@ def _case(subject: Subject, card: CaseCard, annotation: Annotation | None) -> Va
 
 
 def pictures_and_captions(subject: Subject, card: CaseCard) -> dict[str, str]:
-    """Return the pictures and the texts of a case as HTML."""
+    """Return a case's pictures and texts as HTML."""
     key = subject.shelf.key
     return {
         "pictures": inert(html.shots(card, key, _absence)),
@@ -172,15 +174,15 @@ def _absence(name: str) -> str:
 
 
 def inert(nodes: htpy.Node) -> str:
-    """Return HTML in which pictures are keys. The script of the site replaces them."""
+    """Render HTML with picture keys in place of addresses. The site's script inserts the pictures."""
     return "".join(htpy.fragment[nodes].iter_chunks()).replace(' src="', ' data-src="')
 
 
 def credit(tags: Mapping[str, str], lines: Sequence[str] = ()) -> str:
-    """Return the credits for a case's pictures, or "" if none are recorded.
+    """Return the credits for a case's pictures as text, or "" if none are recorded.
 
     Args:
-        tags: Tags of the case in its dataset.
+        tags: The case's tags, from the dataset.
         lines: Picture credits from the dataset's files.
     """
     tagged = [
@@ -192,7 +194,7 @@ def credit(tags: Mapping[str, str], lines: Sequence[str] = ()) -> str:
 
 
 def _credits(subject: Subject, card: WallCard) -> list[str]:
-    """Return the credits in the dataset's files for the pictures of a case, and for pictures mixed into them."""
+    """Return the credits that the dataset records for a case's pictures and for the pictures mixed into them."""
     names = [*card.images[:2], *([card.wrong_image] if card.wrong_image else [])]
     paths = []
     for picture in map(Picture.from_name, names):

@@ -1,7 +1,7 @@
 """The Compare page of a site.
 
-Each model is compared with up to three others. The page has the forest plot of their differences, and the pictures on
-which two of them disagree.
+Each model is compared with up to three others. The page has a forest plot of the differences, and the pictures on which
+two models disagree.
 """
 
 import math
@@ -29,7 +29,8 @@ OF_CASES = 0.2  # maximum share of a model's cases in a column
 
 
 def contests(models: Sequence[str], n_baselines: int = MOST_MODELS) -> Iterator[tuple[str, ...]]:
-    """Yield each of the first models as a baseline, with the other models in groups of up to three.
+    """Yield groups of models to compare: each of the first models as a baseline, followed by up to
+    three others.
 
     >>> list(contests("AB")), list(contests("ABCDE", 1))
     ([('A', 'B'), ('B', 'A')], [('A', 'B', 'C', 'D'), ('A', 'E')])
@@ -41,7 +42,7 @@ def contests(models: Sequence[str], n_baselines: int = MOST_MODELS) -> Iterator[
 
 
 def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]:
-    """Return the data of the page for a kind of cases, and the numbers of the cases on it."""
+    """Return the data for the Compare page of a kind of cases, and the numbers of the cases that the page shows."""
     store, question_set = subject.store, subject.question_set
     kind, models = subject.presentation.kind(kind_name), subject.models[:MOST_MODELS]
     n_baselines = subject.limits.n_baselines
@@ -83,7 +84,7 @@ def _drawn_cards(
     wall_cards: Sequence[WallCard],
     numbers: Sequence[int],
 ) -> list[Values]:
-    """Return every card with a box per model, in the order of the models."""
+    """Return the cards for the Compare page, with one box per model in the order of the models."""
     answers = {}
     if body_of(kind).uses_answer and numbers:
         answers = views.rows.answer_rows(subject.store, subject.question_set, numbers, models)
@@ -100,7 +101,7 @@ def _drawn_cards(
 def _contest(
     subject: Subject, kind: KindPresentation, comparison: PairedTests, subtypes: Sequence[str]
 ) -> Values:
-    """Return the finding, the forest plot, and the texts for each row."""
+    """Return the data for one comparison: the finding, the forest plot, and the text for each row."""
     finding = verdict(comparison, kind, subject.names)
     names = {each.model: subject.names[each.model] for each in comparison.contestants}
 

@@ -1,6 +1,6 @@
-"""The Explore page of a site: the wall for one kind of question, for every model, with filters.
+"""The Explore page of a site: the cases of one kind as cards, for every model, with filters.
 
-A site contains only the first cases of each model and outcome, and those of each pattern. All counts refer to the whole
+A site contains only the first cases for each model and outcome, and for each pattern. All counts refer to the whole
 question set, and the page shows the number of cases.
 """
 
@@ -30,7 +30,7 @@ OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Not fooled", "all": "Al
 
 
 def types_of(subject: Subject, kind_name: str) -> list[str]:
-    """Return the types of cases in a kind, in display order. The site's addresses refer to types by their index."""
+    """Return the types of cases in a kind, in display order. Addresses on the site refer to a type by its index."""
     counts = views.showcase.lie_counts(subject.store, subject.question_set, kind_name)
     return sorted({count.subtype for count in counts if count.subtype}, key=slice_order)[
         :MOST_TYPES
@@ -38,7 +38,7 @@ def types_of(subject: Subject, kind_name: str) -> list[str]:
 
 
 def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int] = ()) -> Values:
-    """Return the data of the page for a kind of cases, including the cases that other pages link to."""
+    """Return the data for the Explore page of a kind of cases, including the cases that other pages link to."""
     kind = subject.presentation.kind(kind_name)
     types = types_of(subject, kind_name)
     store, question_set = subject.store, subject.question_set
@@ -82,7 +82,7 @@ def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int]
 def _numbers(
     subject: Subject, kind_name: str, patterns: Mapping[str, Sequence[Pattern]]
 ) -> list[int]:
-    """Return the numbers of the published cases: for every model the first of each outcome and of each pattern.
+    """Return the numbers of the cases to publish: for every model, the first cases for each outcome and each pattern.
 
     The worst cases come first.
     """
@@ -106,7 +106,7 @@ def _numbers(
 
 
 def _lines(subject: Subject, model: str, kind_name: str, types: Sequence[str]) -> Values:
-    """Return the heading, rate and number of cases for every type and outcome, over the whole question set."""
+    """Return the heading, rate and number of cases for each type and outcome, over the whole question set."""
     kind = subject.presentation.kind(kind_name)
     outcomes = ["all"] if kind.is_movement else list(OUTCOMES)
     lines: Values = {}
@@ -143,7 +143,7 @@ def _line(
 def _chip(
     subject: Subject, model: str, kind_name: str, pattern: Pattern, numbers: Sequence[int]
 ) -> Values:
-    """Return a pattern in words and numbers, and the positions of its cases on the page."""
+    """Return a pattern as words and numbers, with the positions of its cases on the page."""
     source, target = wall.pattern_words(pattern.key)
     case_filter = Filter(model, kind_name, outcome="all", pair=(pattern.key,))
     members, *_ = views.cases.passing(subject.store, subject.question_set, case_filter)

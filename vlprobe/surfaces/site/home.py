@@ -1,6 +1,6 @@
-"""The Home and Present pages of a site.
+"""The Home page and the Present page of a site.
 
-Home has failures, rates by type, every model and links. Present tells the story of a kind of cases as slides.
+Home shows failures, rates by type, every model and links. Present shows slides about one kind of cases.
 """
 
 from collections.abc import Mapping
@@ -23,17 +23,17 @@ SEED = 196  # for the order of failures, the same as for bundled results in the 
 
 
 def page(name: str, **query: str) -> str:
-    """Return the address of a page on the site. The query follows the number sign."""
+    """Return the address of a page in the site. The query follows a number sign."""
     return f"{name}.html#{urlencode(query, quote_via=quote)}"
 
 
 def home_values(
     subject: Subject, kind_name: str, pages: Mapping[str, str]
 ) -> tuple[Values, list[int]]:
-    """Return the failures and figures for a kind of cases, and the numbers of the cases that are shown.
+    """Return the failures and figures on the Home page for a kind of cases, and the numbers of the cases that it shows.
 
     Args:
-        pages: Titles, by name, of the pages that the site has for the kind.
+        pages: Titles of the pages that the site has for the kind, by page name.
     """
     store, question_set = subject.store, subject.question_set
     kind = subject.presentation.kind(kind_name)
@@ -103,7 +103,7 @@ def home_values(
 
 
 def present_values(subject: Subject, kind_name: str) -> Values:
-    """Return the input of the component `slides`, with keys in place of pictures and without other question sets."""
+    """Return the input for the component `slides`, with keys instead of pictures, and without other question sets."""
     talk_story = replace(story(subject.store, subject.question_set, kind_name), mixture=None)
     renamed = {**display_names.read(subject.store), **subject.names}
     slides = deck.slides(talk_story, renamed)

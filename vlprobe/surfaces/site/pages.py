@@ -1,7 +1,8 @@
-"""The pages of a site: frames without data, which their scripts fill. The same pages also exist in one file.
+"""The HTML pages of a site. They contain no data; their scripts fill them. The same pages can also be joined into one
+file.
 
-The content security policy in their head admits only scripts and style sheets from the same folder, and pictures
-inside these scripts. The pages load no external content and send no forms.
+The content security policy of a page allows only scripts and style sheets from the same folder, and pictures inside
+these scripts. The pages load no external content and send no forms.
 """
 
 import base64
@@ -33,7 +34,7 @@ NUMBERS = "numbers"  # the page of a report that needs no script
 
 @dataclass(frozen=True)
 class Page:
-    """A page of a site: its file name, its title, and the components that it draws."""
+    """A page of a site: its file name, its title, and the components on it."""
 
     name: str
     title: str
@@ -50,7 +51,8 @@ PAGES = (
 
 
 def files(title: str, pages: Sequence[Page]) -> dict[str, str]:
-    """Return every page, script and style sheet except the data, by path in the site.
+    """Return the content of every page, script and style sheet in the site, except the data, by
+    path.
 
     Args:
         title: Title of the site as plain text.
@@ -79,13 +81,14 @@ def one_file(
     tables: Mapping[str, Mapping[str, object] | Sequence[str]],
     numbers: htpy.Node,
 ) -> str:
-    """Return the pages of a site as one file, with an additional page that needs no scripts and is used for printing.
+    """Return all pages of a site as a single HTML file, with an additional page that needs no scripts and is used for
+    printing.
 
     Args:
         title: Title of the file as plain text.
         pages: The pages of the site.
-        tables: Values of the pages and their pictures, by the names of their scripts.
-        numbers: The page that needs no script.
+        tables: The data for the pages and pictures, by script name.
+        numbers: Content of the additional page.
     """
     links = {page.name: page.title for page in pages} | {NUMBERS: "Numbers"}
     note = "This page needs scripts; without them it only shows the numbers."
@@ -116,13 +119,13 @@ def _footer() -> htpy.Element:
 
 
 def style() -> str:
-    """Return the style sheet of pages in files: the dashboard's colors, tables and cases, and the frame."""
+    """Return the style sheet for pages in files, with the dashboard's colors, tables and cases, and the frame."""
     sheets = (DASHBOARD / "cases.css", HERE / "site.css")
     return "\n".join([SHEET, *(sheet.read_text(encoding="utf-8") for sheet in sheets)])
 
 
 def _scripts(pages: Sequence[Page]) -> dict[str, str]:
-    """Return every script by path in the site, ordered so that each comes after the scripts it needs."""
+    """Return every script, by path in the site. Each script comes after the scripts that it needs."""
     components = dict.fromkeys(name for page in pages for name in page.components)
     return {
         "scripts/base.js": _read("base.js"),
@@ -132,10 +135,10 @@ def _scripts(pages: Sequence[Page]) -> dict[str, str]:
 
 
 def component(name: str) -> str:
-    """Return a component of the dashboard as a classic script, because browsers load no modules from local files.
+    """Return a dashboard component as a classic script, because browsers do not load modules from local files.
 
-    The script defines a function of `vlprobe.components` with the argument of the module's default export, and the
-    component's style sheets.
+    The script defines a function in `vlprobe.components`, which takes the same argument as the module's default export,
+    and the component's style sheets.
     """
     key = json.dumps(name)
     script = classic(_read(f"{name}.js"))
@@ -151,7 +154,7 @@ def _read(name: str) -> str:
 
 
 def classic(text: str) -> str:
-    """Convert a module to the body of a function that returns the module's default export.
+    """Convert a script module to the body of a function that returns the module's default export.
 
     Raises ValueError if the module imports something, or exports anything else.
 
@@ -167,12 +170,12 @@ def classic(text: str) -> str:
 
 
 def table(name: str, values: Mapping[str, object] | Sequence[str]) -> str:
-    """Return values as a classic script: `vlprobe.tables[name] = ...`."""
+    """Return values as a classic script that assigns them: `vlprobe.tables[name] = ...`."""
     return f"window.vlprobe.tables[{json.dumps(name)}] = {json.dumps(packed(values))};\n"
 
 
 def packed(values: Mapping[str, object] | Sequence[str]) -> str | Sequence[str]:
-    """Return values as compressed JSON in base64, a fifth of the size. Lists of pictures are returned unchanged."""
+    """Return values as compressed JSON in base64 (a fifth of the size). Lists of pictures are returned unchanged."""
     if not isinstance(values, Mapping):
         return values
     return _compressed(json_text(values))

@@ -1,4 +1,5 @@
-"""The pictures of a site. Each is stored once, as a small copy in a script of bounded size, and has a short key.
+"""The pictures in a site. Each picture is stored once, as a small copy in a script of limited size, and has a short
+key.
 
 Drawings by vlprobe and bundled photographs (with their credits) are always published. Other pictures are published only
 if the user allows it.
@@ -17,7 +18,7 @@ CHUNK = 64  # pictures per script, about 600 kB
 
 
 class Shelf:
-    """Gives every picture a key, and records which pictures are missing and which may not be published."""
+    """Assigns a key to each picture, and records which pictures are missing and which may not be published."""
 
     def __init__(self, root: Path, may_publish: bool) -> None:
         self._root, self._may_publish = root, may_publish
@@ -27,27 +28,27 @@ class Shelf:
 
     @property
     def n_held_back(self) -> int:
-        """The number of pictures left out because no one allowed their publication."""
+        """Number of pictures that are left out because the user did not allow publishing them."""
         return len(self._held_back)
 
     @property
     def folders(self) -> set[str]:
-        """The folders of all pictures that have absolute paths."""
+        """Folders of all pictures that have absolute paths."""
         paths = [Picture.from_name(name).path for name in self._keys]
         return {str(path.parent) for path in paths if path.is_absolute()}
 
     @property
     def n_pictures(self) -> int:
-        """The number of published pictures."""
+        """Number of published pictures."""
         return sum(map(len, self._chunks))
 
     @property
     def chunks(self) -> Sequence[Sequence[str]]:
-        """Data URLs of pictures, grouped by script. A picture's key is the number of its script and its index in it."""
+        """Data URLs of pictures, grouped by script. A picture's key has the number of the script and an index in it."""
         return self._chunks
 
     def add(self, names: Iterable[str]) -> None:
-        """Add pictures. Adding many at once is faster because they are read together."""
+        """Add pictures to the site. It is faster to add many pictures at once, because they are read together."""
         new = [name for name in dict.fromkeys(names) if name and name not in self._keys]
         free = [
             name
@@ -69,20 +70,20 @@ class Shelf:
                 self._keys[name] = f"{len(self._chunks) - 1}/{len(self._chunks[-1]) - 1}"
 
     def key(self, name: str) -> str:
-        """Return the key of a picture, or "" if the picture is missing or may not be published."""
+        """Return a picture's key, or "" if the picture is missing or may not be published."""
         if name not in self._keys:
             self.add([name])
         return self._keys.get(name, "")
 
     def address(self, name: str) -> str:
-        """Return the data URL of a picture, or "" if the picture is missing or may not be published."""
+        """Return a picture's data URL, or "" if the picture is missing or may not be published."""
         chunk, _, place = self.key(name).partition("/")
         return self._chunks[int(chunk)][int(place)] if place else ""
 
 
 def is_drawn(name: str) -> bool:
-    """Return whether vlprobe drew the picture and every picture mixed into it.
+    """Return whether vlprobe drew a picture and all pictures that are mixed into it.
 
-    In a drawing by vlprobe, the file shows the scene that its name describes.
+    A picture counts as drawn by vlprobe if the file shows the scene that its name describes.
     """
     return all(map(drawn.is_drawing, Picture.from_name(name).paths))

@@ -1,4 +1,4 @@
-"""The content of a site for one question set, and what is published: no local paths, no user names."""
+"""The content of a site about one question set. It contains no local paths and no user names."""
 
 import os
 import re
@@ -27,7 +27,7 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on what a site publishes, and how much."""
+    """Limits on how much a site publishes, and what may be published."""
 
     n_cases: int = 60  # for each model, kind and outcome
     with_notes: bool = False  # publish tags, notes and paths
@@ -37,7 +37,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Subject:
-    """One question set of a site, with everything that its pages need."""
+    """One question set in a site, with everything that its pages need."""
 
     store: Store
     question_set: QuestionSet
@@ -54,20 +54,20 @@ class Subject:
 
     @property
     def key(self) -> str:
-        """The name of the question set in the site's addresses."""
+        """Name of the question set in the site's addresses."""
         return self.question_set.key[:8]
 
     def name(self, kind: str, page: str) -> str:
-        """Return the key of a page's values for a kind of cases."""
+        """Return the name under which the data for a page about a kind of cases is stored."""
         return f"{self.key}-{page}-{self.kinds.index(kind)}"
 
     @staticmethod
     def case_key(number: int) -> str:
-        """Return the name of a case in the site's addresses. Its own id is not used because it can contain a path."""
+        """Return a case's name in the site's addresses. The case id is not used because it can contain a path."""
         return f"c{number}"
 
     def marks(self) -> list[Values]:
-        """Return the key, name and mark of every model."""
+        """Return the key, name and symbol for every model."""
         return [
             {
                 "key": self.keys[model],
@@ -80,7 +80,7 @@ class Subject:
 
 
 def read_subject(store: Store, question_set: QuestionSet, shelf: Shelf, limits: Limits) -> Subject:
-    """Read a question set with everything that its pages need."""
+    """Read a question set and everything that its pages need."""
     models = question_set.ordered_models
     return Subject(
         store,
@@ -101,7 +101,7 @@ def read_subject(store: Store, question_set: QuestionSet, shelf: Shelf, limits: 
 def _names(
     models: Sequence[str], renamed: Mapping[str, str], with_notes: bool
 ) -> Mapping[str, str]:
-    """Return unique names of the models. Folders are removed from the names unless notes are published."""
+    """Return a unique name for each model. Folders are removed from the names unless notes are published."""
     if with_notes:
         return sentence_names(models, renamed)
     names: dict[str, str] = {}
@@ -113,7 +113,7 @@ def _names(
 
 
 def bare(text: str) -> str:
-    """Remove the folders of paths from a name or a setting. Not for captions, where slashes can separate words.
+    """Remove folders from paths in a name or a setting. Not for captions, in which slashes can separate words.
 
     >>> bare("edits file:/data/own/edits.jsonl"), bare("hf:org/model"), bare("3/4 of /tmp")
     ('edits file:edits.jsonl', 'hf:org/model', '3/4 of /tmp')
@@ -124,7 +124,7 @@ def bare(text: str) -> str:
 def private_folders(
     roots: Iterable[Path], names: Iterable[str], folders: Iterable[str]
 ) -> list[str]:
-    """Return the local folders that no published text may name, the longest first."""
+    """Return the local folders that must not occur in published text, the longest first."""
     paths = [Path(path) for name in names for path in PATHS.findall(name)]
     private = {str(Path.home()), os.getcwd(), *folders}
     private |= {str(root.absolute()) for root in roots}
@@ -133,7 +133,7 @@ def private_folders(
 
 
 def without_folders(value: Any, folders: Sequence[str]) -> Any:
-    """Remove folders and home directories from all texts in nested values, such as lists and dicts."""
+    """Remove folders and home directories from all strings in nested lists and dicts."""
     if isinstance(value, str) and ("/" in value or "\\" in value):
         for folder in folders:
             value = value.replace(f"{folder}/", "")

@@ -1,4 +1,4 @@
-"""The Trade-off page of a site: the dashboard's figure, a table of its values, and the worst mistake of each model."""
+"""The Trade-off page of a site: the dashboard's figure, a table of values, and each model's worst mistake."""
 
 import math
 
@@ -17,9 +17,9 @@ from vlprobe.surfaces.site.subject import Subject, Values
 
 
 def kind_of_lie(subject: Subject) -> str:
-    """Return the kind of cases for the metric that should be high.
+    """Return the kind of cases that the metric on the y axis (higher is better) is computed from.
 
-    Return "" if the probe has no trade-off, or the question set no such case.
+    Return "" if the probe has no trade-off or the question set has no such cases.
     """
     sides = subject.presentation.trade_off
     kind = subject.question_set.metrics[sides.ups[0]].kinds[0] if sides else ""
@@ -27,7 +27,7 @@ def kind_of_lie(subject: Subject) -> str:
 
 
 def tradeoff_values(subject: Subject) -> tuple[Values, list[int]]:
-    """Return the data of the page, and the numbers of the cases on it."""
+    """Return the data for the Trade-off page, and the numbers of the cases on it."""
     shows_published = not views.estimates.mixed_kinds(subject.store, subject.question_set)
     trade_off = data.trade_off_data(
         subject.store, subject.question_set, shows_published=shows_published
@@ -64,7 +64,7 @@ def tradeoff_values(subject: Subject) -> tuple[Values, list[int]]:
 
 
 def _table(subject: Subject, trade_off: TradeOffData) -> htpy.Node:
-    """Return the table with both values of each model. The name of a model links to its worst mistake."""
+    """Return a table with each model's two values. A model's name links to its worst mistake."""
 
     def cell(value: float, low: float, high: float, unit: str) -> htpy.Element:
         small = "" if math.isnan(value) else interval(low, high, unit) or f"(-, {TOO_FEW})"
@@ -87,7 +87,7 @@ def _table(subject: Subject, trade_off: TradeOffData) -> htpy.Node:
 
 
 def _example(subject: Subject, trade_off: TradeOffData, model: str) -> tuple[str, list[int]]:
-    """Return the worst mistake of a model as HTML with a link to the others, and the number of its case."""
+    """Return a model's worst mistake as HTML, with a link to its other mistakes, and the case number."""
     failures = data.failures(trade_off.up, model)
     store, question_set = subject.store, subject.question_set
     cards, _, _ = views.wall.wall(store, question_set, failures, 1, 1)
