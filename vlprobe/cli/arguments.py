@@ -169,7 +169,7 @@ def pass_results(command: Command) -> Command:
 
 
 def question_set_of(store: "Store", key: str) -> "QuestionSet":
-    """Find a question set by its key, or by the key or model name of a run on it (see `find_run`).
+    """Find a question set by its key, or by the key or the model name of one of its runs (see `find_run`).
 
     Raises NotFound or InvalidInput.
     """

@@ -120,7 +120,7 @@ def print_metrics(table: "pd.DataFrame", how: str) -> None:
 
 
 def print_words(sentences: Sequence[str], how: str) -> None:
-    """Print sentences above a table: to stdout if the table is printed for people, otherwise to stderr."""
+    """Print sentences above a table. They go to stdout for table and Markdown output, and to stderr otherwise."""
     for sentence in filter(None, sentences):
         if how == "markdown":
             click.echo(markdown_text(sentence) + "\n")

@@ -35,7 +35,7 @@ def require_cluster(address: str) -> None:
 
 
 def typed(*values: object) -> None:
-    """Allow this process to use the plug-ins and servers that are named in the values typed for a command."""
+    """Allow this process to use the plug-ins and servers that a user named in the arguments of a command."""
     from vlprobe import registry
 
     for value in values:

@@ -65,7 +65,7 @@ def _close() -> None:
 
 @st.dialog("One case", width="small", position="right", on_dismiss=_close)
 def draw_case(stored: PageSubject, case_filter: Filter, size: int, is_grouped: bool) -> None:
-    """Draw a drawer with the case named in the URL, even if the case does not pass the filter.
+    """Draw the drawer with the case that the URL names, even if the case does not pass the filter.
 
     Args:
         stored: The question set.

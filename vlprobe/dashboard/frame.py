@@ -104,7 +104,7 @@ def begin(probe: str, says_sentence: bool = True) -> PageSubject:
 
 
 def sentence(stored: PageSubject, kind: str = "") -> None:
-    """Draw the probe's description, or the one for a kind of its questions if that kind has its own."""
+    """Draw the description of a probe, or the description of one kind of question if the kind has one."""
     presentation = stored.presentation
     of_kind = presentation.kinds.get(kind)
     st.markdown((of_kind and of_kind.sentence) or presentation.sentence)
@@ -135,7 +135,7 @@ def averaging(stored: PageSubject, metric: Metric | None = None) -> str:
 
 
 def watched_job() -> None:
-    """Draw a panel for each job named in the URL."""
+    """Draw the progress of each job that the URL names."""
     for job in all_watched():
         panel(job)
 

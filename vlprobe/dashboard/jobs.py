@@ -78,12 +78,12 @@ def _run_button(label: str, request: Request) -> None:
 
 
 def watched() -> Job | None:
-    """Return the first job named in the URL, or None. An unknown job is reported, and the page continues."""
+    """Return the first job that the URL names, or None. An unknown job is reported, and the page continues."""
     return next(iter(all_watched()), None)
 
 
 def all_watched() -> list[Job]:
-    """Return up to WATCHED jobs named in the URL. An unknown job is reported, and the page continues."""
+    """Return up to WATCHED jobs that the URL names. An unknown job is reported, and the page continues."""
     watched_jobs = []
     for job_id in list(filter(None, st.query_params.get_all("job")))[:WATCHED]:
         try:

@@ -100,7 +100,7 @@ def draw_way_back(page: st.Page) -> None:
 
 
 def _pages(is_read_only: bool) -> list[st.Page]:
-    """Return all pages, with those that are not in the navigation bar hidden."""
+    """Return all pages. The navigation bar hides former addresses and pages that Lab links to."""
     in_row = {name: title for name, title in ROW.items() if name != "run" or not is_read_only}
     pages = [
         st.Page(

@@ -56,7 +56,7 @@ def slices(
 ) -> None:
     """Draw a table with a metric's value, interval, pictures, cases and ties for each slice and model; "-" if unknown.
 
-    `address` returns a link to the cases of a model and slice, used for the model's name; "" for no link.
+    `address` returns a URL for the cases in a model's slice, which the model's name links to, or "" for no link.
     """
     cells = {(row.slice, row.model): row for row in records(EstimateRow, table)}
     titles = (slicing, "Model", metric.label, "95 % interval", "Pictures", "Cases", "Ties")

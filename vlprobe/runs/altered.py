@@ -190,7 +190,7 @@ def _write_pictures(
 
 
 def _targets(items: Sequence[Item], name_of: Mapping[str, str]) -> dict[str, str]:
-    """Map each item id to the file for its mixed picture: the picture's name as PNG, with a number if it is taken."""
+    """Choose a file for each item's mixed picture, by item id: the picture's name as PNG, with a number if taken."""
     target_of: dict[str, str] = {}
     taken: set[str] = set()
     for item in items:

@@ -1,4 +1,4 @@
-"""Scoring of a run's cases by one model, one part at a time, and evaluation of the scores one block at a time."""
+"""Scoring of the cases in a run by one model, one part at a time, and computation of the metrics from the scores."""
 
 import contextlib
 import datetime
@@ -32,7 +32,7 @@ JUDGED_COLUMNS = ("case", "item", "item_code", "group", "kind", "subtype", "rule
 
 @dataclass(frozen=True)
 class ScoredBlock:
-    """A block of cases, made up of complete groups, with the model's scores."""
+    """A block of cases with the model's scores. It consists of complete groups of cases."""
 
     cases: pa.Table  # JUDGED_COLUMNS
     scores: pa.Table  # from the probe's scorer, without the columns in side tables
@@ -172,7 +172,7 @@ def _scores_table(run_key: str, block: ScoredBlock, rows: pd.DataFrame) -> pa.Ta
 def _side_table(
     run_key: str, numbers: pa.ChunkedArray, scored: pa.Table, schema: pa.Schema
 ) -> pa.Table:
-    """Return a side table's columns from a block of scored cases, with nulls for missing columns."""
+    """Extract the columns for a side table from a block of scored cases. Missing columns are filled with nulls."""
     columns = {
         field.name: scored[field.name].cast(field.type)
         if field.name in scored.column_names
@@ -183,7 +183,7 @@ def _side_table(
 
 
 class _ScoredParts:
-    """The scored parts of a run, read back in blocks together with the item data that the metrics need."""
+    """Reader for the scored parts of a run. It yields them in blocks, with the item data that the metrics need."""
 
     def __init__(
         self, context: RunContext, executor: Executor, case_ranges: Sequence[CaseRange]

@@ -130,7 +130,7 @@ def _pictures(
 
 
 def _file(picture: Picture, key: str, folder: Path, copies: bool) -> str:
-    """Write a picture if necessary and return its path, relative to the folder; "" if it is not included."""
+    """Write a picture to the folder if necessary. Returns the picture's path, or "" if its file is missing."""
     if picture.absent:
         return ""
     if picture.edit_key:

@@ -134,7 +134,7 @@ def _batch(
 def _shared(
     items: Sequence[Item], make: functools.partial, starts: Sequence[int], workers: int
 ) -> Iterator[Chunk]:
-    """Yield the chunks that start at the given items. Of n processes, each makes every n-th chunk."""
+    """Yield the chunks that start at the given items, in order. Of n processes, each makes every n-th chunk."""
     with contextlib.ExitStack() as stack:
         processes_started = [_start(stack) for _ in range(workers)]
         for number, process in enumerate(processes_started):

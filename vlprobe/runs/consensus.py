@@ -86,11 +86,11 @@ def consensus(
 
 
 def voting_texts(captions: Iterable[str], all_words: bool = False) -> list[str]:
-    """Return the texts that an encoder must embed to vote: each caption, and each caption without one of its nouns.
+    """List everything that an encoder must embed to vote: each caption, and each caption with one of its nouns removed.
 
     Args:
         captions: The captions.
-        all_words: Whether to leave out each word in turn instead of each noun.
+        all_words: Whether to remove each word in turn instead of each noun.
     """
     return list(
         dict.fromkeys(

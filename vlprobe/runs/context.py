@@ -13,7 +13,7 @@ from vlprobe.types import Item, Probe, Run
 
 @dataclass(frozen=True, eq=False)
 class RunContext:
-    """A run with pinned versions, with its items, its probe and the store for its cases and scores."""
+    """A run with pinned versions, and everything needed to carry it out: items, probe, request and store."""
 
     run: Run
     items: Sequence[Item]  # the items that the run selects from the dataset

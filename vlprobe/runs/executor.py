@@ -75,8 +75,8 @@ def announce_pairs(context: RunContext, model: Model, tell: Callable[[str], None
 
 
 def _asked_otherwise(file: Path, run: Run) -> str:
-    """Describe in a sentence how the questions file next to a file of answers differs from a run. Returns "" if there
-    is no such file, or no difference.
+    """Describe how the settings in the questions.json next to imported answers differ from a run's settings. Returns ""
+    if there is no such file or no difference.
     """
     path = (file if file.is_dir() else file.parent) / QUESTIONS
     try:
@@ -114,15 +114,15 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def _texts(value: object) -> list[str]:
-    """Return a single value, or each entry in a list, as text."""
+    """Convert a single value, or each entry in a list, to a string."""
     return [str(entry) for entry in (value if isinstance(value, list | tuple) else [value])]
 
 
 def recurring_texts(contexts: Sequence[RunContext]) -> Callable[[Sequence[str]], np.ndarray]:
-    """Build a test for texts that occur in the stored cases of at least two of the given runs.
+    """Build a function that marks the texts that occur in the stored cases of at least two of the given runs.
 
-    Uses 8 bytes per distinct text in a run. A hash collision (one in 2^64) only stores a text
-    unnecessarily.
+    It uses 8 bytes of memory per distinct text. After a hash collision (one in 2^64), an embedding is
+    stored unnecessarily.
 
     Returns:
         A function from texts to a bool array of shape (n,).

@@ -277,13 +277,13 @@ def _group(edit: Edit) -> str:
 
 
 def unlearned(players: Sequence[Player], texts: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Return the words in the texts that each model never learned, in lowercase, by model name."""
+    """Return, for each model name, the words in the given texts that the model never learned, in lowercase."""
     words = sorted({word for text in texts for word in words_of(text)})
     return {player.name: player.unlearned(words) for player in players}
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words in a text, in lowercase.
+    """Split text into lowercase words.
 
     >>> words_of("A man's T-shirt, red.")
     ['a', "man's", 't-shirt', 'red']
@@ -312,7 +312,7 @@ def _answer(player: Player, picture: Canvas, texts: list[str]) -> Answer:
 
 
 def _compared(player: Player, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return which texts are identical to the model, shape (n, n), and the cosine of each text with the first one."""
+    """Return which pairs of texts look the same to the model, shape (n, n), and each cosine with the first text."""
     if not player.embeds_texts:
         keys = np.array([key.hex() for key in player.tokens(texts)[1]])
         return keys[:, None] == keys, np.full(len(texts), np.nan, dtype=np.float32)

@@ -49,7 +49,7 @@ def check_data(context: RunContext, progress: Progress) -> list[audit.AuditFindi
 
 
 def _keeps_label(batch: pa.RecordBatch, rejected: Container[str]) -> list[bool]:
-    """Return, for each case in a batch, whether its label was not rejected."""
+    """Mark the cases in a batch whose label was not rejected."""
     return [
         errata.question_digest(images, texts) not in rejected
         for images, texts in zip(

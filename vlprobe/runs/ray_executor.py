@@ -172,7 +172,7 @@ class RayExecutor(Executor):
         ]
 
     def _map(self, label: str, tasks: Sequence[Task], total: int) -> Iterator[tuple[str, float]]:
-        """Run tasks and yield the kind and similarity spread of each finished one.
+        """Run tasks on the cluster, and yield the kind and the similarity spread of each task when it is finished.
 
         Progress is reported at least twice a second, so that a cancellation is noticed. However the generator ends, no
         task keeps running.

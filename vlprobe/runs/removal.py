@@ -8,7 +8,7 @@ from vlprobe.storage.store import Store
 
 
 def removable(store: Store, keys: Sequence[str]) -> list[dict]:
-    """Return the distinct manifests of the runs to remove, without removing anything.
+    """Find the runs to remove, and return their manifests without duplicates. Nothing is removed yet.
 
     Args:
         store: The store that holds the runs.

@@ -42,7 +42,7 @@ class Request:
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """A request for several probes: run requests that only differ in probe, options and dataset."""
+    """A request to run several probes. Its run requests differ only in the probe, the options and the dataset."""
 
     kind: ClassVar[Literal["plan"]] = "plan"
 

@@ -56,7 +56,7 @@ def execute(
     models: Mapping[str, Model] = MappingProxyType({}),
     dataset: Dataset | None = None,
 ) -> list[dict]:
-    """Run all parts of a request that are not stored yet.
+    """Carry out a run request. Everything that is already stored is skipped.
 
     Args:
         request: The request.

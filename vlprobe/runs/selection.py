@@ -17,7 +17,7 @@ from vlprobe.types.selection import LISTED, describe
 
 
 class Selection(NamedTuple):
-    """The item selection in a request, as far as it affects results."""
+    """The part of a request's item selection that affects results."""
 
     record: Mapping[str, object]  # for `Run.selection`
     limit: int  # for `Run.limit`

@@ -205,8 +205,8 @@ def _examination(path: Path) -> Iterator[Damage]:
 
 
 def _job(folder: Path) -> Iterator[Damage]:
-    """Find damaged files in a job folder. The status and process files may be missing, because a job writes them when
-    it starts, and they can be removed alone if they are damaged.
+    """Find damaged files in a job folder. A status or process file may be missing, because it is written when the job
+    starts. If it is damaged, only that file needs to be removed.
     """
     if not job_files.ID.fullmatch(folder.name):
         return

@@ -79,7 +79,7 @@ def read_only() -> bool:
 
 
 def quiz() -> bool:
-    """Return whether quiz rooms may be opened. They are kept in memory, so a read-only server can have them."""
+    """Return whether users may open quiz rooms. Rooms are kept in memory, so a read-only server can have them too."""
     return bool(os.environ.get(QUIZ))
 
 

@@ -25,7 +25,7 @@ NOTE_LENGTH = 2000
 
 @dataclass(frozen=True)
 class Annotation:
-    """Tags and a note for one case. An annotation with neither counts as removed."""
+    """Tags and a note for one case. An annotation without tags and note counts as removed."""
 
     case: int  # the case's number in the question set
     id: str
@@ -72,7 +72,7 @@ def read(store: Store, case_key: str) -> Annotations:
 
 
 def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
-    """Replace the annotation of a case and return it as stored, with cleaned tags and note.
+    """Store an annotation, replacing the previous one for the case. Returns it with cleaned tags and note.
 
     Raises:
         InvalidInput: a tag or the note is too long, there are too many tags, or the cache is read-only.
@@ -116,7 +116,7 @@ def _parse(line: bytes) -> Annotation | None:
 
 
 def _clean_tags(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the tags sorted, without duplicates or surplus spaces."""
+    """Sort tags, and remove duplicates and surplus spaces. Raises InvalidInput for invalid tags."""
     tags = sorted({" ".join(tag.split()) for tag in texts} - {""})
     for tag in tags:
         if len(tag) > TAG_LENGTH or re.search(r"[\x00-\x1f\x7f]", tag):

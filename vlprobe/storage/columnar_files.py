@@ -1,4 +1,4 @@
-"""Reader for Parquet files from untrusted sources: in memory, validated, and limited in size."""
+"""Reader for Parquet files from untrusted sources. Data is validated in memory, and its size is limited."""
 
 import contextlib
 from collections.abc import Collection, Iterator, Sequence

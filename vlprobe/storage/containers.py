@@ -230,7 +230,7 @@ CROP = re.compile(r"crop=(-?\d{1,7}),(-?\d{1,7}),(-?\d{1,7}),(-?\d{1,7})")
 
 
 def holder(path: Path) -> tuple[Path, str] | None:
-    """Return the file that contains a picture and the picture's name in that file, or None for any other path."""
+    """Split the path to a picture inside a file into the file and the picture's name. Returns None for other paths."""
     for parent in path.parents:
         if parent.suffix.lower() in (*CELLS, *TARS) and parent.is_file():
             return parent, path.relative_to(parent).as_posix()
@@ -254,7 +254,7 @@ def is_file(path: Path) -> bool:
 
 
 def crop_box(path: Path) -> tuple[int, int, int, int] | None:
-    """Return the left, top, width and height of the crop that a path names, or None for any other path."""
+    """Parse the left, top, width and height of a crop from its path. Returns None for any other path."""
     match = CROP.fullmatch(path.name)
     if match is None or path.parent.is_dir():
         return None
@@ -263,7 +263,7 @@ def crop_box(path: Path) -> tuple[int, int, int, int] | None:
 
 
 def status(path: Path) -> os.stat_result:
-    """Return the os.stat result for a file, or for the file that a picture is inside of. Raises OSError."""
+    """Return the os.stat result for a file. A picture inside a file gives that file's result. Raises OSError."""
     try:
         return os.stat(path)
     except NotADirectoryError:

@@ -55,7 +55,7 @@ class DownloadReport:
 
 
 def missing(downloads: Mapping[Path, str]) -> dict[Path, str]:
-    """Return the downloads (path to URL) whose files do not exist yet."""
+    """Select the downloads whose files do not exist yet. `downloads` maps paths to URLs."""
     return {path: url for path, url in downloads.items() if not files.is_file(path)}
 
 

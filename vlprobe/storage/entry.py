@@ -300,7 +300,7 @@ class Entry:
         facts: Mapping[str, object],
         files: Sequence[dict] = (),
     ) -> None:
-        """Write each table to a file, then the manifest with `facts` and the records in `files`; delete the parts."""
+        """Complete the entry: write all tables and a manifest with `facts` and `files`, and delete the parts."""
         files = [*files, *(self.write(name, [table]) for name, table in tables.items())]
         manifest = {**facts, "schema": SCHEMA, "files": files}
         self._commit(manifest | {"sha256": _seal(manifest)})

@@ -1,4 +1,4 @@
-"""Errata: reviewers' verdicts on whether a question is labeled correctly, in a file that others can apply.
+"""Errata: verdicts by reviewers on whether questions are labeled correctly, in a file that other users can apply.
 
     {"digest": "6f0c...", "verdict": "wrong", "reviewer": "Ann", "pictures": ["000000290843.jpg"],
      "texts": ["A woman ...", "A cat ..."], "note": ""}
@@ -90,7 +90,7 @@ def _parse(path: Path, number: int, line: str) -> Erratum:
 
 
 def rejected(errata: Iterable[Erratum]) -> frozenset[str]:
-    """Return the digests of questions that at least one reviewer rejects and no reviewer calls right."""
+    """Return the digests of questions whose label at least one reviewer rejects and no reviewer confirms."""
     by_verdict: dict[str, set[str]] = {}
     for erratum in errata:
         by_verdict.setdefault(erratum.digest, set()).add(erratum.verdict)

@@ -54,8 +54,8 @@ def open_file_system(url: str) -> tuple[Any, str]:
 
 
 def redirect_check(url: str) -> dict[str, dict]:
-    """Return fsspec options that check each redirect against the allowed URLs; empty unless the scheme is http or
-    https.
+    """Return fsspec options that check each redirect against the allowed URLs. They are empty unless the scheme is http
+    or https.
     """
     if url.partition("://")[0] not in ("http", "https"):
         return {}
@@ -69,8 +69,8 @@ async def _refuse_remote_request(request: Any, handler: Any) -> Any:
 
 
 def s3_timeouts(url: str) -> dict[str, dict]:
-    """Return short timeouts for S3, because pages wait for it; empty for other schemes. The number of retries
-    can be set with AWS_MAX_ATTEMPTS, as for other AWS tools.
+    """Return fsspec options with short timeouts for S3, because pages wait for it. They are empty for other schemes.
+    The number of retries can be set with AWS_MAX_ATTEMPTS, as for other AWS tools.
     """
     if url.partition("://")[0] not in ("s3", "s3a"):
         return {}
@@ -101,7 +101,7 @@ def _unasked_session() -> type:
 
 @contextlib.contextmanager
 def translate_errors(url: str) -> Iterator[None]:
-    """Turn file-system errors into one-line errors. A FileNotFoundError is reported as a bucket that does not exist."""
+    """Convert file-system errors to one-line errors. A FileNotFoundError means that the bucket does not exist."""
     try:
         yield
     except VlprobeError:
@@ -127,8 +127,8 @@ def _file_system_errors() -> tuple[type[BaseException], ...]:
 
 
 def one_line(error: BaseException) -> str:
-    """Return the message of an error on one line, without user names in URLs and without query strings, which may
-    contain signatures.
+    """Format an error message on one line. User names in URLs and query strings, which may contain signatures, are
+    removed.
     """
     message = re.sub(r"//[^\s\"']*@", "//", " ".join(str(error).split()))
     return re.sub(r"\?[^\s\"')]*=[^\s\"')]*", "", message) or type(error).__name__

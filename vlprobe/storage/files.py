@@ -85,7 +85,7 @@ def is_file(path: Path) -> bool:
 
 
 def present(path: Path) -> bool:
-    """Return whether a path exists, even if this process may not stat it."""
+    """Return whether a path exists. A path that this process may not access counts as existing."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -182,7 +182,7 @@ def atomic_writer(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def cache_writer(path: Path, durable: bool = False) -> Iterator[BinaryIO]:
-    """Like `atomic_writer`, but also allowed on a read-only server, for local copies of objects in a remote store."""
+    """Open an atomic writer that also works on a read-only server, for local copies of objects in a remote store."""
     temporary = path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

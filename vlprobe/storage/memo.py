@@ -1,4 +1,4 @@
-"""Values computed from files, cached while the files are unchanged.
+"""Cache for values that are computed from files. A value is reused as long as its file is unchanged.
 
 A file counts as unchanged if its size, modification time, inode and status-change time are the same
 (`stamp`; links are resolved). Anyone who may write a file can reset its modification time,

@@ -1,4 +1,4 @@
-"""Cache folder for data that people wrote or paid for, which no run can recompute.
+"""The cache folder `mine`, for data that people wrote or paid for and that no run can recompute.
 
     cache/mine/annotations/         tags and notes on cases
                verdicts/            people's verdicts on edits

@@ -1,4 +1,4 @@
-"""Remote result store: objects under any URL that fsspec can open, read and written through a local folder.
+"""Remote result store. It has objects under a URL that fsspec can open, and a local folder that mirrors them.
 
     index/runs/<run key>.2.json           the manifest of a run in schema 2; its existence marks a complete run
     index/cases/<case key>.2.json         the manifest of a question set
@@ -58,7 +58,7 @@ def is_url(cache: object) -> bool:
 
 
 def open_mirror(url: str) -> "Mirror":
-    """Return the mirror for a URL, creating its folder on this machine. Raises InvalidInput."""
+    """Open the local mirror of a remote store, creating its folder on this machine if needed. Raises InvalidInput."""
     address = url.rstrip("/")
     scheme, _, path = address.partition("://")
     if scheme in ("file", "local"):
@@ -83,9 +83,9 @@ def open_mirror(url: str) -> "Mirror":
 
 
 def mirror_of(folder: Path) -> "Mirror | None":
-    """Return the mirror that contains a folder, if this process opened it, or None if the folder is not in a mirror.
+    """Return the mirror that a folder is in, or None if the folder is not in a mirror.
 
-    Raises InvalidInput if the folder is in a mirror that was not opened by its URL: a folder must not
+    Raises InvalidInput if the folder is in a mirror that was not opened by its URL, because a folder must not
     decide where results are sent.
     """
     for root in (folder, *folder.parents):
@@ -99,7 +99,7 @@ def mirror_of(folder: Path) -> "Mirror | None":
 
 
 def publish(path: Path) -> None:
-    """Upload a file to the index of the remote store that it mirrors. Does nothing if the file is not in a mirror."""
+    """Upload a file in a mirror to the index of its remote store. Does nothing if the file is not in a mirror."""
     if mirror := mirror_of(path.parent):
         mirror.put(f"index/{mirror.name(path)}", path)
 
@@ -111,7 +111,7 @@ def warn_once(text: str) -> None:
 
 
 class Mirror:
-    """The objects under one URL. An object's name is the path of its file relative to `root`, with slashes."""
+    """The objects under one URL. An object's name is the path to its local file relative to `root`, with slashes."""
 
     def __init__(self, url: str, root: Path) -> None:
         self.url, self.root = url, root
@@ -191,7 +191,7 @@ class Mirror:
                 self._opened[0].rm_file(self._path(name))
 
     def remove_run(self, key: str) -> None:
-        """Remove a run for all machines, starting with the manifest, which marks the run as complete."""
+        """Remove a run from the remote store. The manifest, which marks the run as complete, is removed first."""
         self.remove([f"index/runs/{key}.{SCHEMA}.json"])
         self.remove(self.names(f"runs/{key}"))
 
@@ -246,7 +246,7 @@ class Mirror:
         self.write_file(path, content)
 
     def write_file(self, path: Path, content: bytes) -> None:
-        """Write a file unless it already has this content: a new modification time would invalidate page caches."""
+        """Write a file unless it already has the given content, because a new modification time invalidates page caches."""
         if not path.exists() or path.read_bytes() != content:
             with files.cache_writer(path) as handle:
                 handle.write(content)
@@ -312,7 +312,7 @@ class MirroredEntry(Entry):
         self.mirror.fetch(table_object(self.name, line), self.folder / line["name"])
 
     def _uploaded_parts(self) -> dict[str, str]:
-        """Return the object name for each finished part that was uploaded, by part name."""
+        """Map the name of each uploaded part to its object name."""
         names = self.mirror.names(f"{self.name}/parts")
         tables = {name: TABLE.fullmatch(Path(name).name) for name in names}
         return {table[1]: name for name, table in tables.items() if table}

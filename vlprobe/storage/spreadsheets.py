@@ -10,7 +10,7 @@ FORMULA = re.compile(
 
 
 def defused(value: object) -> object:
-    """Escape a cell so that no spreadsheet runs it as a formula: such text gets an apostrophe. Numbers stay numbers.
+    """Escape text that a spreadsheet could run as a formula, by adding an apostrophe. Numbers are returned unchanged.
 
     >>> defused("=1+1"), defused("-"), defused(-0.5), defused("a dog; =1+1")
     ("'=1+1", "'-", -0.5, "a dog;' =1+1")

@@ -58,7 +58,7 @@ class Listing:
 
 
 class Store:
-    """The cache: the only place where results are written and read.
+    """The cache, which is the only place where results are read and written.
 
     Args:
         root: A folder, or the URL of an object store. For a URL, `root` becomes the local folder that
@@ -217,7 +217,7 @@ class Store:
             warn_once(str(error))
 
     def find(self, key: str) -> dict[str, Any]:
-        """Return the manifest of the run whose key begins with the given digits.
+        """Find a run by the first digits of its key, and return its manifest.
 
         Raises NotFound, or InvalidInput if several runs match or the matching run cannot be read.
         """

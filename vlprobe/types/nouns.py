@@ -49,7 +49,7 @@ class Picture:
 
     @property
     def edit_key(self) -> str:
-        """Return everything that determines the edited pixels except the files, or "" for a picture without an edit."""
+        """Return a string with everything but the files that determines the edited pixels, or "" if there is no edit."""
         if self.change:
             return (
                 f"{self.change.kind} {self.change.severity} {self.change.seed} {self.change.word}"
@@ -58,7 +58,7 @@ class Picture:
 
     @classmethod
     def from_name(cls, name: str) -> "Picture":
-        """Create the picture with the given name."""
+        """Create a picture from its name in tables (see `name`)."""
         if not name.startswith("{"):
             return cls(Path(name))
         edit = json.loads(name)
@@ -154,7 +154,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The smallest unit that is scored: one or more pictures with one or more texts, and the edit that turns one text
+    """The smallest unit that is scored: one or more pictures, one or more captions, and the edit that turns one caption
     into the other.
 
     A macro mean first averages within each `group`; for caption edits, a group is one edited
@@ -287,5 +287,5 @@ class Run:
 
 
 def _digest(fields: Mapping[str, object]) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 digest of the fields as JSON."""
+    """Hash the fields as JSON with SHA-256, and return the first 16 hexadecimal digits."""
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]

@@ -129,7 +129,7 @@ class Option:
 def parse_options(
     options: Sequence[Option], values: Mapping[str, object], owner: str
 ) -> dict[str, object]:
-    """Return the value for every option by name: the given value, or else the default.
+    """Check the given values, and return a value for every option by name. Options without a value get the default.
 
     Args:
         options: All existing options.

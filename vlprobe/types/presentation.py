@@ -1,5 +1,5 @@
-"""How a probe is presented: its descriptive sentence, its headline metrics, and the card for each kind of case. A
-presentation only contains texts and names. Pages are drawn from it, so no page names a probe or a kind.
+"""How a probe is presented on pages: descriptive text, headline metrics, and a card for each kind of case. Pages are
+drawn only from this data, so that no page's code names a probe or a kind.
 """
 
 import math
@@ -69,7 +69,7 @@ class TradeOff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presentation:
-    """Probe-specific texts and names for pages, reports and the command line."""
+    """The titles, labels and other text with which pages, reports and commands present a probe."""
 
     title: str  # the probe in a list of probes
     name: str = ""  # the probe as a question that needs no paper

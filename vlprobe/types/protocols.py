@@ -38,7 +38,7 @@ class Dataset(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a model can do, as declared by its adapter."""
+    """Declares what a model can do. Every model adapter provides one."""
 
     embeds_texts: bool = False  # the model is a TextEncoder
     embeds_images: bool = False  # the model is a DualEncoder
@@ -83,19 +83,19 @@ class Model(Protocol):
         ...
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Convert texts to int64 token ids of shape (n, columns). Texts with equal rows are the same to the model.
+        """Convert texts to int64 token ids of shape (n, columns). The model cannot distinguish texts with equal rows.
 
-        If the model ignores padding, the end of a text is followed by -1, and the number of columns may then
+        If the model ignores padding, rows are padded with -1, and the number of columns may then
         differ between calls.
         """
         ...
 
     def facts(self) -> Mapping[str, str]:
-        """Return descriptions of the model by subject; `models.doctor.passport` lists the subjects."""
+        """Return text that describes the model, by subject. For the subjects, see `models.doctor.passport`."""
         return {}
 
     def published(self) -> Mapping[str, str]:
-        """Return the descriptions given by the publisher of the weights for the same subjects; empty if unknown."""
+        """Return what the publisher of the weights states on the same subjects. Empty if that is unknown."""
         return {}
 
 
@@ -111,8 +111,8 @@ class DualEncoder(TextEncoder, Protocol):
     """A model that embeds images and texts in one space. `preprocess` must be safe to call from
     several threads.
 
-    If `image_dim` is a multiple of `dim`, an image has several vectors, stored one after another, and its
-    similarity to a text is that of its best vector.
+    If `image_dim` is a multiple of `dim`, an image has several vectors, stored one after another, and the most
+    similar one determines how similar the image is to a caption.
     """
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
@@ -120,8 +120,8 @@ class DualEncoder(TextEncoder, Protocol):
         ...
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
-        """Encode preprocessed images, of shape (n, ...) or an object array of n arrays of different shapes, as
-        float32 of shape (n, image_dim), L2-normalized.
+        """Encode n preprocessed images as float32 of shape (n, image_dim), L2-normalized. `pixels` has shape (n, ...),
+        or is an object array of n arrays if their shapes differ.
         """
         ...
 
@@ -168,14 +168,14 @@ class CaseAnswerer(Model, Protocol):
         ...
 
     def answers(self, cases: "pa.Table") -> np.ndarray:
-        """Return the scores of each case's pictures with its texts, picture by picture: float32 of shape
+        """Return the scores for every picture with every text in each case, picture by picture: float32 of shape
         (n_pairs,), with NaN for missing scores.
         """
         ...
 
     def text_answers(self, cases: "pa.Table") -> "np.ndarray | None":
-        """Return the scores of each case's text pairs: float32 of shape (n_cases, pairs), in the order 01, 02, 12,
-        with NaN for missing scores. Returns None if no case has such scores.
+        """Return the scores for the pairs of texts in each case: float32 of shape (n_cases, pairs), in the order 01,
+        02, 12, with NaN for missing scores. Returns None if no case has scores for texts.
         """
         return None
 
@@ -194,11 +194,11 @@ class Inputs(Protocol):
     """
 
     def pictures(self) -> "Iterator[tuple[Picture, Sequence[str]]]":
-        """Yield the pictures with their keys. Each combination of path and edit occurs once."""
+        """Yield each picture and its keys. Pictures that differ in the path or the edit are distinct."""
         ...
 
     def texts(self) -> "Iterator[tuple[str, Sequence[str]]]":
-        """Yield the texts with their keys. Each text occurs once."""
+        """Yield each distinct text and its keys."""
         ...
 
 
@@ -213,7 +213,7 @@ class Lookup(Model, Protocol):
     is_bound: bool  # whether the rows for a run have been found
 
     def bind(self, inputs: Inputs, key: str, *, is_gallery: bool) -> str:
-        """Find the rows for a run's pictures and texts, once per `key`.
+        """Find the rows in the file for all pictures and texts in a run. Repeated calls with the same `key` do nothing.
 
         Returns:
             A note on missing embeddings, or "" if none are missing.
@@ -347,7 +347,7 @@ class Probe(ABC):
         return  # the options of most probes are always compatible
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Return the options, extended by a digest for each file or model that they name."""
+        """Return a copy of the options with a digest added for each file or model that they name."""
         return options
 
     def metrics_of(self, options: Mapping[str, object], n_orders: int = 1) -> tuple[Metric, ...]:
@@ -396,8 +396,8 @@ class Probe(ABC):
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> tuple[Sequence[Picture], Sequence[str]]:
-        """Return the gallery pictures and texts that come in addition to those in the cases, so that several processes
-        can share the work of embedding them.
+        """Return the gallery's pictures and texts that are not in the cases, so that several processes can share the
+        work of embedding them.
 
         Each process embeds any other pictures and texts itself.
         """

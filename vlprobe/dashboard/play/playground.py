@@ -502,7 +502,7 @@ def _link(is_complete: bool) -> None:
 
 
 def _pick_shelf() -> dict[str, Exhibit]:
-    """Draw a picker for the demo's pictures and those of datasets in stored runs. Returns the chosen pictures by id."""
+    """Draw a picker for the demo and for datasets with stored runs. Returns the pictures in the chosen one by id."""
     stored = view(views.runs.runs)["dataset"].unique().tolist()
     names = [DEMO, *sorted(name for name in stored if not name.startswith(DEMO))]
     linked = st.query_params.get("from", "")

@@ -309,7 +309,7 @@ class Rooms:
                 return code
 
     def _number_of(self, secret: str) -> int:
-        """Return the number for the person with a secret. A person has the same number in all rooms."""
+        """Return the number of the person with the given secret, which is the same in all rooms."""
         for room in self._rooms.values():
             if secret in room.people:
                 return room.people[secret].number

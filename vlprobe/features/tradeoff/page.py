@@ -310,7 +310,7 @@ def _select(every: Collection[str]) -> None:
 
 
 def _draw_models(subject: PageSubject, trade_off: TradeOffData, model: str) -> None:
-    """Draw the models as buttons with their values, as a text and keyboard alternative to the figure."""
+    """Draw a button with the value of each model, which also serves as a keyboard alternative to the figure."""
     labels = model_labels(subject.models)
     values = {point.model: number(point.y, trade_off.y_unit) for point in trade_off.points}
     models = [point.model for point in trade_off.points]

@@ -183,7 +183,7 @@ class _WritingStage:
 
 @dataclass
 class _Lines:
-    """The lines of the edits file and of the file of rejected edits."""
+    """The lines to write to the edits file and to the file with rejected edits."""
 
     edits: list[str] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
@@ -245,7 +245,7 @@ def _captions(items: Sequence[Item], count: int) -> dict[str, set[str]]:
 
 
 def _batches(captions: dict[str, set[str]], order: EditOrder) -> Iterator[tuple[int, list[Task]]]:
-    """Yield the tasks for a batch of captions at a time, with the number of captions in earlier batches."""
+    """Split the captions into batches. Yields the number of captions in earlier batches and the tasks for a batch."""
     listed = list(captions)
     for start in range(0, len(listed), CAPTIONS_AT_A_TIME):
         tasks = [
@@ -285,7 +285,7 @@ def _tell_size(
     budget: Budget,
     progress: Progress,
 ) -> None:
-    """Report the number of edits, and the least number of requests and tokens they need, before the first request."""
+    """Report how many edits will be requested, with the minimum number of requests and tokens that they need."""
     answers = writer.log.answers
     n_edits = n_kept = sent = received = 0
     for _, tasks in _batches(captions, order):
