@@ -246,7 +246,7 @@ class Mirror:
         self.write_file(path, content)
 
     def write_file(self, path: Path, content: bytes) -> None:
-        """Write a file unless it already has the given content, because a new modification time invalidates page caches."""
+        """Write a file unless it already has the content, because a new modification time invalidates page caches."""
         if not path.exists() or path.read_bytes() != content:
             with files.cache_writer(path) as handle:
                 handle.write(content)

@@ -104,7 +104,7 @@ class StoreAboveShipped(Store):
         return shipped_entry if _complete(shipped_entry) and not _complete(entry) else entry
 
     def _read_runs(self) -> tuple[list[dict[str, Any]], dict[str, InvalidInput]]:
-        """Return the bundled runs followed by the user's runs, each oldest first, and the errors for unreadable runs."""
+        """Return the bundled runs followed by the user's runs, oldest first, and the errors for unreadable runs."""
         manifests, unread = super()._read_runs()
         keys = {manifest["key"] for manifest in manifests}
         shipped_manifests, shipped_unread = self.shipped.read_runs()

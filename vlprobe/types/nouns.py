@@ -49,7 +49,7 @@ class Picture:
 
     @property
     def edit_key(self) -> str:
-        """Return a string with everything but the files that determines the edited pixels, or "" if there is no edit."""
+        """Return a string with all settings that determine the edited pixels, or "" for a picture without an edit."""
         if self.change:
             return (
                 f"{self.change.kind} {self.change.severity} {self.change.seed} {self.change.word}"
