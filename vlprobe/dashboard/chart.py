@@ -94,7 +94,7 @@ def _version(current: Store) -> str:
 
 
 def _finished(figure: go.Figure) -> tuple[go.Figure, bool]:
-    """Apply the page's theme to a figure; also return whether it has too many names for a legend."""
+    """Apply the page's theme to a figure. Returns the figure, and whether it has too many names for a legend."""
     inked(figure)
     names: set[str] = set()
 

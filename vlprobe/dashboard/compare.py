@@ -96,7 +96,7 @@ def compared(contest: PageSubject) -> PairedTests:
 
 
 def _draw_finding(contest: PageSubject, comparison: PairedTests) -> Verdict:
-    """Draw the main finding as a heading with text below it."""
+    """Draw the main finding as a heading with a sentence below it, and return the finding."""
     kind = contest.kind_presentation
     finding = verdict(comparison, kind, {model: model_name(model) for model in contest.compared})
     heading, detail = (unbroken(text) for text in (finding.heading, finding.detail))
@@ -140,7 +140,7 @@ def _lead_on() -> None:
 
 
 def _rivals(about: PageSubject) -> list[str]:
-    """Return the known models that the URL lists, or the models that differ most if the URL has no list."""
+    """Return the models to compare: those in the URL that exist, or those that differ most if the URL has no list."""
     candidates = [model for model in about.models if model != about.model]
     linked = st.query_params.get("with")
     listed = _split(linked if linked is not None else st.session_state.get("carried_with", ""))
@@ -219,7 +219,7 @@ def rivals_of_new_baseline(rivals: Sequence[str], old: str, new: str) -> list[st
 
 
 def draw_nobody(subject: PageSubject) -> None:
-    """Draw a button for each model that can be compared, shown while no model is chosen."""
+    """Draw a button for each model that can be compared with the baseline. Shown while no model is chosen."""
     base = subject.names[subject.model]
     st.html(tag("h1", f"Compare {base} with..."))
     st.html(tag("p", f"Choose one to {MOST} models in the list above or here:", class_="vp-quiet"))

@@ -290,7 +290,7 @@ def _value(key: str, stored: T) -> T | None:
 
 
 def _annotation(written: Annotations, card: WallCard) -> Annotation:
-    """Return the annotation of a case, or an empty one if there is none."""
+    """Find the annotation for a case, or return an empty one if there is none."""
     of_case = (annotation for annotation in written.current if annotation.case == card.case)
     return next(of_case, Annotation(card.case, card.id))
 
@@ -331,7 +331,7 @@ def _draw_key_tags(stored: PageSubject, card: WallCard) -> None:
 
 
 def _draw_saved(case_key: str, card: WallCard) -> None:
-    """Show that the last change to this case is stored, with an Undo button."""
+    """Draw a confirmation that the last change to the case is stored, with an Undo button."""
     saved_key, before = st.session_state.get(UNDO, ("", None))
     if before is None or (saved_key, before.case) != (case_key, card.case):
         return

@@ -152,7 +152,7 @@ VIEWS = {"": "Wall", "map": "Map", "suspects": "Suspect labels"}  # views of the
 
 
 def is_grouped() -> bool:
-    """Return whether the wall has one card per picture; otherwise one per case."""
+    """Return whether the wall shows one card per picture, rather than one card per case."""
     return st.query_params.get("cards", "") != "every"
 
 

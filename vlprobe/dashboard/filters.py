@@ -123,7 +123,7 @@ def _keep_wall() -> None:
 
 
 def _read_filter(about: PageSubject) -> Filter:
-    """Read the filters from the URL, and draw the ones that have no facet."""
+    """Read the filters from the URL, and draw pickers for the filters that have no facet."""
     of_kind = about.question_set, about.kind
     others = [name for name in about.models if name != about.model]
     counted = annotations.read(store(), about.key).tags

@@ -46,7 +46,7 @@ def refuse() -> None:
 
 
 def _sign_in(cookies: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    """Return the sign-in cookies; empty if the visitor has not signed in."""
+    """Return the sign-in cookies, or an empty set if the visitor has not signed in."""
     return frozenset(item for item in cookies.items() if SIGN_IN_COOKIE.fullmatch(item[0]))
 
 

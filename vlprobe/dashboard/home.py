@@ -74,7 +74,7 @@ def draw_page() -> None:
 
 
 def _show_new_results() -> None:
-    """Switch to a question set that has become the most complete, unless the user chose one. Repeats while jobs run."""
+    """Switch to a question set that has become the most complete, unless the user chose one. Checked while jobs run."""
     leading = next(iter(view(views.runs.question_sets)["case_key"]), "")
     earlier = st.session_state.get(LEADING, leading)
     if leading != earlier and st.query_params.get("set", earlier) == earlier:
@@ -318,7 +318,7 @@ def _searched(about: PageSubject) -> QuestionSet | None:
 
 
 def _first_lost(question_set: QuestionSet, model: str) -> MixedCase | None:
-    """Return the first search that the model gets right, until the mixture of the right picture joins the gallery."""
+    """Return the first search that the model wins among original pictures, but loses to the right picture's mixture."""
     subtype = view(views.mixed.searches.strengths, question_set)[0]
     first_id = view(views.mixed.searches.place, question_set, model, subtype, None).next
     number = view(views.rows.case_number, question_set, first_id) if first_id else None

@@ -72,7 +72,7 @@ def is_shown(stored: PageSubject, kind: str) -> bool:
 
 
 def current(subject: PageSubject) -> MixedCasePosition:
-    """Return the case that the URL names, or else the first search that the model loses to a mixture of the picture."""
+    """Return the case that the URL names, or else the first search in which the model prefers a mixture."""
     question_set = subject.question_set
     strengths = view(views.mixed.searches.strengths, question_set)
     number, subtype = None, st.query_params.get("mixture", "")

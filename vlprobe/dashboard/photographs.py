@@ -30,7 +30,7 @@ class _Stopped(Exception):
 
 @dataclass
 class Download:
-    """Download of the photographs for one dataset. Threads of this process first find its size and then download it.
+    """Download of the photographs for one dataset. It runs in threads of this process, which first find out its size.
 
     Attributes:
         announcement: A sentence with the number and size of the missing photographs, once they are known.

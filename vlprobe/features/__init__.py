@@ -1,1 +1,1 @@
-"""One folder per feature: data.py turns results into page data for every surface, page.py draws the Streamlit page."""
+"""Features, each in its own folder: data.py prepares data from stored results, and page.py draws the Streamlit page."""

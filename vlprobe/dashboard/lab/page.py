@@ -112,7 +112,7 @@ class History:
 
 
 def draw_stored() -> None:
-    """Draw a button that checks all stored data and, after a check, the damaged files with a Repair button."""
+    """Draw a button that checks all stored data and, after a check, the damaged files and a button to repair them."""
     if access.read_only():
         return
     st.header("Stored results")

@@ -87,7 +87,7 @@ class Solo:
 
     @property
     def rights(self) -> tuple[bool | None, ...]:
-        """Return whether each vote so far was right; a missed vote counts as wrong."""
+        """Return whether each vote so far was right. A missed vote counts as wrong."""
         return tuple(
             vote == question.true_index
             for vote, question in zip(self.votes, self.quiz.questions, strict=False)

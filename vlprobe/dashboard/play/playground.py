@@ -413,7 +413,7 @@ def _mixing(
     styles: Looks,
     names: Mapping[str, str],
 ) -> None:
-    """Draw a mixture with another picture, and the scores for both captions. The slider reruns only this part."""
+    """Draw the picture mixed with another one, and scores for both captions. The slider reruns only this part."""
     st.header("Mix in another picture")
     st.markdown(
         "Your caption should fit your picture better than a mixed one. Where the mixed picture scores as high or "

@@ -246,7 +246,7 @@ class Rooms:
 
     @_locked
     def ballots(self, set_key: str, kind: str) -> list[Ballot]:
-        """Return the votes on a question set's revealed questions from rounds drawn at random, oldest room first."""
+        """Return the votes on revealed questions from one set and kind in randomly drawn rounds, oldest room first."""
         return [
             Ballot(person, question.case, question.picture_code, caption == question.true_index)
             for room in self._rooms.values()

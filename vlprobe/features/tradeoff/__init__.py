@@ -1,1 +1,1 @@
-"""The trade-off between a stable score when a caption is reworded and a lower score when it is made wrong."""
+"""The Trade-off page: does a model keep its score if a caption is reworded, and lower it if the caption is wrong?"""

@@ -296,7 +296,7 @@ def place_of_mark(data: TradeOffData, model: str) -> int:
 
 
 def _draw_line(figure: go.Figure, data: TradeOffData) -> None:
-    """Draw the dashed line that joins the models on the front."""
+    """Draw a dashed line through the models that no other model beats on both metrics."""
     front = sorted((point.x, point.y) for point in data.known if point.model in data.front)
     if len(front) > 1:
         figure.add_scatter(

@@ -216,7 +216,7 @@ def _pick_models(subject: PageSubject) -> None:
 
 
 def show_models(models: Collection[str], every: Collection[str]) -> None:
-    """Write the models to show to the URL; selecting all models or none removes the choice."""
+    """Write the models to show to the URL. If all or none are selected, remove the choice from the URL."""
     is_choice = len(models) not in (0, len(every))
     write_choice({"shown": BETWEEN.join(models) if is_choice else None})
 
@@ -240,7 +240,7 @@ def pin(model: str) -> None:
 
 
 def _draw_how_it_is_measured(subject: PageSubject) -> TradeOffData:
-    """Draw the popover with all settings that change the figure, and return the figure's data."""
+    """Draw a popover with all settings that change the figure, and return the data for the figure."""
     sides = views.tradeoff.trade_off_sides(subject.probe)
     with st.popover(
         "How it is measured", icon=":material/function:", key="measured", type="tertiary"
@@ -273,7 +273,7 @@ def _pick_published(subject: PageSubject, unit: str) -> bool:
 
 
 def _draw_share(subject: PageSubject, trade_off: TradeOffData) -> None:
-    """Draw the popover with a link to the page and the downloads."""
+    """Draw the *Share* popover with a link to the current view and download buttons."""
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
         draw_part("Link")
         quiet("Works wherever this dashboard runs with the same results.")
