@@ -35,7 +35,7 @@ class Consensus(NamedTuple):
 
     @property
     def chance_of_two(self) -> float:
-        """Return the share of captions on which two encoders would agree if each chose one of the nouns at random."""
+        """Return the share of captions on which at least two encoders would agree if each chose a noun at random."""
         return float(self.agreement.loc[self.agreement["encoders"] >= 2, "by_chance"].sum())
 
 
