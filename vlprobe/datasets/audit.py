@@ -114,7 +114,7 @@ def check_texts(name: str, cache: Path) -> list[AuditFinding]:
 
 @dataclass(frozen=True, slots=True)
 class TextColumns:
-    """The texts of a dataset, stored as columns.
+    """The captions and foils of a dataset, stored as columns.
 
     Attributes:
         ids: Id of each item.

@@ -189,7 +189,7 @@ def _root(parents: list[int], index: int) -> int:
 
 
 def image_files(items: Sequence[Item]) -> list[Path]:
-    """Return the image files of all items that exist, in the order of the items and without duplicates."""
+    """Return the existing image files of all items, in the order of the items and without duplicates."""
     return list(dict.fromkeys(picture.path for picture in _pictures(items) if not picture.absent))
 
 

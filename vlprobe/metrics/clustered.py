@@ -78,10 +78,10 @@ def group_rates(group: np.ndarray, cluster: np.ndarray, event: np.ndarray) -> Gr
 
 
 def chance_of_more(groups: GroupRates, rates: np.ndarray) -> np.ndarray:
-    """Compute a one-sided p-value for each group.
+    """Test whether the event is more frequent in each group than expected, and return one-sided p-values.
 
-    It is the probability of at least as many events as observed if the group's true rate is the one in `rates`, which
-    has shape (n_groups,). It is 1 if the observed rate is not higher than that.
+    The p-value is the probability of at least as many events as observed if the group's true rate is the one in
+    `rates`, which has shape (n_groups,). It is 1 if the observed rate is not higher than that.
     """
     from scipy.special import betainc
 

@@ -30,7 +30,7 @@ def metrics_on(scale: str, metrics: Sequence[Metric]) -> list[Metric]:
 
 
 class Judge:
-    """Computes the mean, interval and counts of every metric, over all cases of a run and in each slice.
+    """Computes the mean, interval and counts for every metric, over all cases of a run and in each slice.
 
     Args:
         metrics: Metrics to compute. Each is computed on cases of the kinds that it supports.
@@ -54,7 +54,7 @@ class Judge:
         }
 
     def add(self, rows: pd.DataFrame) -> None:
-        """Add a block of cases to the sums.
+        """Evaluate all metrics on a block of cases, and add the results to the running sums.
 
         Args:
             rows: One row per case with `item_code`, `group_code` (integers, which may differ
@@ -69,7 +69,7 @@ class Judge:
                 self._add(metric, slices, of_kinds)
 
     def _add(self, metric: Metric, slices: Slices, rows: pd.DataFrame) -> None:
-        """Add rows to the sums of one metric. The metric supports the kinds of all rows."""
+        """Evaluate one metric on rows with kinds that it supports, and add the results to the running sums."""
         value = metric.value(rows)
         if not metric.model_free:
             value = np.where(rows["margin"].isna(), np.nan, value)
@@ -125,7 +125,7 @@ class Judge:
         item: np.ndarray,
         items: np.ndarray,
     ) -> None:
-        """Add rows to the strata of a metric that gives all values of a column the same weight."""
+        """Add rows to the running sums of a metric that gives all values of a column the same weight."""
         code, names = pd.factorize(column)
         cell = code * len(items) + item
         is_known = ~np.isnan(value)

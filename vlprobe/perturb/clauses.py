@@ -108,7 +108,7 @@ def be(phrase: Phrase) -> str:
 
 
 def _is_state(sentence: Sentence, subject: Phrase, i: int) -> bool:
-    """Return whether a verb describes a state and so cannot take "is ...ing", as in "a plate holds food"."""
+    """Return whether a verb describes a state, so that "is ...ing" would be wrong, as in "a plate holds food"."""
     verb = VERBS[sentence.lower[i]].base
     return verb in STATES or (
         not subject.animate and verb in ("hold", "carry", "make", "use", "wear")

@@ -183,7 +183,7 @@ def _row(number: int, text: str, name: str) -> WrittenEdit:
 
 
 def _text(record: Mapping[str, object], field: str, number: int, name: str) -> str:
-    """Return a caption or its edit from a line, in which the field can have either of two names."""
+    """Return the text in a field of a line. The field may have either of two names."""
     value = record.get(field, record.get(SYNONYMS[field]))
     if value is None:
         raise _wrong(name, number, field, f"missing (accepted names: '{SYNONYMS[field]}')")

@@ -118,7 +118,7 @@ def altered_captions(
 def caption_cases(
     item: Item, image: Picture, policies: Sequence[str], draws: Draws, foreign: frozenset[str]
 ) -> tuple[list[Case], Counter[str]]:
-    """Create one query with a picture for each gallery (one gallery per policy and seed).
+    """Create the queries for a picture: one query for each gallery (one gallery per policy and seed).
 
     Captions that could not be altered are counted by reason. If rules alter the captions, a picture without an English
     caption gets no query.
@@ -141,7 +141,7 @@ def file_foils(item: Item, edits: EditsFile) -> list[str]:
 def file_caption_cases(
     item: Item, image: Picture, edits: EditsFile
 ) -> tuple[list[Case], Counter[str]]:
-    """Create one query with a picture for each gallery that an edits file defines (one gallery per subtype)."""
+    """Create the queries for a picture: one query for each gallery that an edits file defines (one per subtype)."""
     by_policy: dict[str, list[str]] = {}
     for text in item.captions:
         for row in edits.of(item, text, "different"):

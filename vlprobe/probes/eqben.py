@@ -87,7 +87,7 @@ PRESENTATION = Presentation(
 
 
 class EqBen(file_options.ProbeWithEdits):
-    """Text, image and group scores on visually minimal pairs, and how evenly the similarity changes."""
+    """Measures text, image and group scores on visually minimal pairs, and how evenly the similarity changes."""
 
     name = "eqben"
     version = 1

@@ -45,7 +45,7 @@ PRESENTATION = Presentation(
 
 
 class HalfTruths(Probe):
-    """Preference for a short true caption over a longer one with a wrong detail."""
+    """Measures how often a short true caption is preferred to a longer one with a wrong detail."""
 
     name = "halftruths"
     version = 1

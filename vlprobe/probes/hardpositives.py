@@ -53,7 +53,7 @@ PRESENTATION = Presentation(
 
 
 class HardPositives(file_options.ProbeWithEdits):
-    """How often a true caption and its rewording both score higher than a wrong caption."""
+    """Measures how often a true caption and its rewording both score higher than a wrong caption."""
 
     name = "hardpositives"
     version = 1

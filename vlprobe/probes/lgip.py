@@ -107,7 +107,7 @@ class LgipOptions(TypedDict):
 
 
 class Lgip(file_options.ProbeWithEdits):
-    """Invariance to paraphrases and sensitivity to flips of color, number and object."""
+    """Measures whether scores stay the same under paraphrases, and fall when a color, number or object is changed."""
 
     name = "lgip"
     version = 3

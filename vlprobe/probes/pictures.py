@@ -104,7 +104,7 @@ class PictureOptions(TypedDict):
 
 
 class ChangedPictures(Probe):
-    """Invariance and sensitivity when a picture is changed."""
+    """Measures how scores, and the preference for the true caption, react when a picture is changed."""
 
     name = "pictures"
     version = 1
@@ -227,7 +227,7 @@ class ChangedPictures(Probe):
         ]
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
-        """Compute the mean recall with unchanged pictures, if the run has searches."""
+        """Compute the mean recall of searches with unchanged pictures, if the run has searches."""
         blocks = iter(blocks)
         first = next(blocks, pd.DataFrame())
         is_searched = metrics.SEARCH_COLUMNS[0] in first
@@ -269,7 +269,7 @@ def _captions(
 
 
 def _different_words(true_caption: str, wrong_caption: str) -> tuple[str, str]:
-    """Return the words in the true caption that differ from the wrong one, and those in the wrong one that differ."""
+    """Return two texts: the words of the true caption that differ from the wrong caption, and the reverse."""
     true_words, wrong_words = true_caption.split(), wrong_caption.split()
     blocks = difflib.SequenceMatcher(None, true_words, wrong_words, autojunk=False).get_opcodes()
     changed = [block for block in blocks if block[0] != "equal"]

@@ -1,7 +1,7 @@
 """PRSM: a reworded query should rank the same pictures first (papers/prsm.txt).
 
-A case is one query in several versions, of which there are three settings. P1: any paraphrases (the captions of one
-picture, or from a file). P2: prefixes ("a photo of"...). P3: synonyms. The gallery consists of the dataset's own
+A case is one query in several versions. There are three settings for the versions. P1: any paraphrases (the captions of
+one picture, or from a file). P2: prefixes ("a photo of"...). P3: synonyms. The gallery consists of the dataset's own
 pictures, or the pictures of the dataset in the option `gallery`. With the option `group`, which names a tag,
 each query searches only the pictures in its own group.
 """
@@ -80,7 +80,7 @@ class PrsmOptions(TypedDict):
 
 
 class Prsm(file_options.ProbeWithEdits):
-    """Stability of image rankings under reworded queries."""
+    """Measures how stable the ranking of pictures is when a query is reworded."""
 
     name = "prsm"
     version = 2

@@ -222,7 +222,7 @@ PRESENTATION = Presentation(
 
 
 class Rococo(file_options.ProbeWithEdits):
-    """Recall with and without altered captions or mixed pictures, and how often an altered candidate ranks first."""
+    """Measures recall with and without altered captions or mixed pictures, and how often an altered candidate wins."""
 
     name = "rococo"
     version = 2

@@ -68,7 +68,7 @@ PRESENTATION = Presentation(
 
 
 class SeriesProbe(Probe):
-    """Detection of changes in videos, and agreement with people on the order of candidates."""
+    """Measures how well a model finds changes in videos, and how well it ranks candidates as people do."""
 
     name = "series"
     version = 1

@@ -78,7 +78,7 @@ PRESENTATION = Presentation(
 
 
 class Visla(file_options.ProbeWithEdits):
-    """Ability to tell two captions with the same meaning from a third that only looks similar."""
+    """Measures how well a model tells two captions with the same meaning from a third that only looks similar."""
 
     name = "visla"
     version = 1
