@@ -214,7 +214,7 @@ def test_missing_scores_are_counted_and_refused_or_unknown_with_an_option(tmp_pa
 def test_rows_that_nobody_asks_about_are_counted(tmp_path, store):
     name = json_lines(tmp_path / "s.jsonl", labelled())
     manifest = answered(name, dataset(tmp_path, 2), store)
-    assert "1 of 3 cases of the file are not among the questions" in manifest["note"]
+    assert "1 of 3 cases in the file are not among the questions" in manifest["note"]
 
 
 def test_a_row_that_fits_two_cases_is_refused(tmp_path, store):

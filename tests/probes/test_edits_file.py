@@ -192,7 +192,7 @@ GOOD = json.dumps({"caption": FIRST, "text": "b", "meaning": "same"}).encode()
         (b'{"caption": "a", "text": "b", "meaning": "other"}', "column 'meaning': 'other'"),
         (
             b'{"caption": "a", "text": "b", "meaning": "same", "maker": 3}',
-            "column 'maker': no text",
+            "column 'maker': not a valid string",
         ),
         (
             b'{"caption": "a", "text": "\\ud800", "meaning": "same"}',

@@ -62,7 +62,7 @@ BROKEN = {
     "rules": (
         "yield caption.upper(), Edit",
         "yield caption, 3, Edit",
-        "returned an invalid edit of item",
+        "returned an invalid edit for item",
     ),
 }
 

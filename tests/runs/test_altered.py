@@ -148,11 +148,11 @@ def test_the_same_request_goes_on_and_another_one_is_refused_in_one_line(store, 
     with pytest.raises(InvalidInput) as caught:
         write(asked(dataset, policies=["rand-voca"]), out, store)
     assert str(caught.value) == (
-        f"'{out}' already exists and contains other files. Name another folder, or delete this one."
+        f"'{out}' already exists and contains other files. Choose another folder, or delete this one."
     )
     file = tmp_path / "file"
     file.write_text("x")
-    with pytest.raises(InvalidInput, match=r"is a file\. Expected a folder"):
+    with pytest.raises(InvalidInput, match=r"is a file, not a folder"):
         write(request, file, store)
     assert kept.is_file()
 

@@ -111,7 +111,7 @@ def test_equal_pictures_and_texts_are_asked_once(tmp_path, store):
 
 def test_what_cannot_be_written_or_asked_is_one_line(tiny, tmp_path, store, monkeypatch):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidInput, match=r"is a file\. Expected a folder"):
+    with pytest.raises(InvalidInput, match=r"is a file, not a folder"):
         ask(Request((), tiny, "prsm"), tmp_path / "file", store)
     with pytest.raises(InvalidInput, match="has no option 'x'"):
         ask(Request((), tiny, "prsm", {"x": 1}), tmp_path / "out", store)

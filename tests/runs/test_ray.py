@@ -342,5 +342,5 @@ def test_work_that_takes_every_worker_with_it_is_given_up(joined, tiny, store, b
     by_value(die)
     request = asked(joined, models=("control:random",), dataset=tiny, limit=0)
     said = refused(request, store, JobFailed)
-    assert said.startswith("3 workers of the Ray cluster died on the same task (")
+    assert said.startswith("3 workers in the Ray cluster died on the same task (")
     assert len(said) < 240, "all the advice that Ray has"

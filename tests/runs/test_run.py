@@ -239,7 +239,10 @@ def test_a_picture_that_breaks_in_the_middle_is_named_and_finished_parts_are_kep
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"options": {"rulez": "paper"}}, "Probe 'lgip' has no option 'rulez'. It has: rules"),
+        (
+            {"options": {"rulez": "paper"}},
+            "Probe 'lgip' has no option 'rulez'. Available options: rules",
+        ),
         ({"options": {"rules": "papier"}}, "'papier'"),
         ({"probe": "lgib"}, "Did you mean 'lgip'"),
         ({"dataset": "demoo"}, "Did you mean 'demo'"),

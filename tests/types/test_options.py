@@ -104,11 +104,13 @@ def test_bounds_hold_and_are_told():
 
 
 def test_an_option_that_no_probe_has_is_named_with_those_that_there_are():
-    with pytest.raises(InvalidInput, match=r"Probe 'x' has no option 'b'\. It has: n\."):
+    with pytest.raises(InvalidInput, match=r"Probe 'x' has no option 'b'\. Available options: n\."):
         parse_options(
             [Option(name="n", default=3, label="N", help="A number.")], {"b": 1}, "Probe 'x'"
         )
-    with pytest.raises(InvalidInput, match=r"Probe 'x' has no option 'b'\. It has: none\."):
+    with pytest.raises(
+        InvalidInput, match=r"Probe 'x' has no option 'b'\. Available options: none\."
+    ):
         parse_options([], {"b": 1}, "Probe 'x'")
 
 

@@ -164,11 +164,14 @@ def test_a_report_and_a_page_say_what_is_not_beside_the_others(mixed: Store, mon
     key = key_of(mixed)
     text = report.report(mixed, views.runs.question_set(mixed, key))
     assert (
-        f"Run {'00' * 8} of veteran is not beside these (older version: invariance_error@0)" in text
+        f"Run {'00' * 8} of veteran is not listed with these runs (older version: invariance_error@0)"
+        in text
     )
     assert text.count("veteran") == 1
     page = open_page(monkeypatch, mixed, "breakdown", set=key)
-    assert any("not beside these" in one.value and "veteran" in one.value for one in page.warning)
+    assert any(
+        "not listed with these runs" in one.value and "veteran" in one.value for one in page.warning
+    )
 
 
 def test_where_all_are_older_they_are_shown_and_marked(only_older: Store):

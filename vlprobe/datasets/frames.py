@@ -409,7 +409,7 @@ def _cut(path: Path, segments: Sequence[Frame]) -> list[Frame]:
     if ordered[-1].boundary > final_second:
         raise InvalidInput(
             f"Row {ordered[-1].key} begins at second {ordered[-1].boundary:g} of '{path}', "
-            f"whose last frame is at {final_second:g}. Expected times within the video."
+            f"whose last frame is at second {final_second:g}. Expected times within the video."
         )
     frames = []
     for number in range(math.floor(final_second * FPS + 1e-6) + 1):
@@ -436,7 +436,7 @@ def _write(
         _save(picture_before, file_of_time[waiting.pop(0)])
     if waiting:
         raise InvalidInput(
-            f"'{file}' requests second {waiting[0]:g} of '{path}', whose last frame is at "
+            f"'{file}' requests second {waiting[0]:g} of '{path}', whose last frame is at second "
             f"{final_second:g}. Expected times within the video."
         )
 

@@ -179,8 +179,8 @@ def _sugarcrepe(
         caption, foil, correct = row.get("caption"), row.get("negative_caption"), row.get("correct")
         if not isinstance(caption, str) or not isinstance(foil, str):
             raise InvalidInput(
-                f"'{file}', question '{key}', lacks caption or negative_caption. "
-                "Expected SugarCrepe's layout: two texts."
+                f"'{file}', question '{key}', lacks caption or negative_caption. Expected both "
+                "texts, as in SugarCrepe's layout."
             )
         if not isinstance(correct, bool):
             raise InvalidInput(
@@ -210,8 +210,8 @@ def _vlmevalkit(file: Path, content: bytes) -> Iterator[LoggedAnswer]:
     options = [name for name in header if name in LETTERS]
     if len(rows) > MAX_ROWS or len(options) < 2 or not {"answer", "prediction"} <= set(header):
         raise InvalidInput(
-            f"'{file}' has the columns {', '.join(header[:12]) or 'none'}. "
-            "Expected VLMEvalKit's: A, B, answer and prediction, one question per row."
+            f"'{file}' has the columns {', '.join(header[:12]) or 'none'}. Expected VLMEvalKit's "
+            "columns: A, B, answer and prediction, with one question per row."
         )
     for number, values in enumerate(rows[1:], 2):
         row = dict(zip(header, map(str, values), strict=False))

@@ -211,8 +211,9 @@ def _of_arrays(file: Path, mapping: Mapping[str, str]) -> ScoreTable:
         scores, ids = members[score_name], arrays.ids_in(file, members, id_name)
     if scores.ndim not in (2, 3) or scores.dtype.kind not in "fiu" or scores.size > MAX_CELLS:
         raise InvalidInput(
-            f"'{file}' holds {scores.dtype} of shape {scores.shape}. Expected shape (items, "
-            f"captions) or (items, captions, pictures) with at most {MAX_CELLS:,} numbers."
+            f"'{file}' contains {scores.dtype} values of shape {scores.shape}. Expected shape "
+            f"(items, captions) or (items, captions, pictures) with at most {MAX_CELLS:,} "
+            "numbers."
         )
     scores = scores.astype(np.float64)
     if np.isinf(scores).any():

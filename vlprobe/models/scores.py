@@ -277,7 +277,7 @@ class ScoreFile(CaseAnswerer):
         n_rows = len(self._table.scores)
         sentences = {
             f"{n_missing:,} of {n_pairs:,} scores are missing: their cases are unknown": n_missing,
-            f"{n_unused:,} of {n_rows:,} cases of the file are not among the questions": n_unused,
+            f"{n_unused:,} of {n_rows:,} cases in the file are not among the questions": n_unused,
             f"{n_of_texts:,} cases compare only texts and are unknown": n_of_texts,
             f"{n_rounded:,} cases have scores that differ only beyond seven digits: ties here": n_rounded,
         }

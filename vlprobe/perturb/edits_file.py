@@ -176,7 +176,7 @@ def _row(number: int, text: str, name: str) -> WrittenEdit:
     words = {field: record.get(field, "") for field in OPTIONAL}
     for field, value in words.items():
         if not isinstance(value, str) or len(value) > MAX_CHARACTERS or _SURROGATE.search(value):
-            raise _wrong(name, number, field, "no text")
+            raise _wrong(name, number, field, "not a valid string")
     if edited == caption:
         raise _wrong(name, number, "text", "the edit is identical to the original caption")
     return WrittenEdit(number, caption, edited, str(meaning), **words)

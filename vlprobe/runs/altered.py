@@ -98,7 +98,7 @@ def write(
 def _claim(folder: Path, identity: Mapping[str, object]) -> None:
     """Raise InvalidInput if the output folder is a file, or contains files that do not come from the same request."""
     if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"'{folder}' is a file. Expected a folder. Name another one.")
+        raise InvalidInput(f"'{folder}' is a file, not a folder. Choose another path.")
     if not folder.exists() or not any(folder.iterdir()):
         return
     try:
@@ -107,7 +107,8 @@ def _claim(folder: Path, identity: Mapping[str, object]) -> None:
         facts = {}
     if facts.get("asked") != identity:
         raise InvalidInput(
-            f"'{folder}' already exists and contains other files. Name another folder, or delete this one."
+            f"'{folder}' already exists and contains other files. Choose another folder, or "
+            "delete this one."
         )
 
 

@@ -77,7 +77,9 @@ def ask(
     """
     progress = progress or Progress()
     if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"'{folder}' is a file. Expected a folder for the questions.")
+        raise InvalidInput(
+            f"'{folder}' is a file, not a folder. Choose a folder for the questions."
+        )
     dataset, items, probe, run = prepare(request, store, progress)
     context = RunContext(run, items, probe, request, store)
     write_questions(context, dataset, progress)

@@ -174,7 +174,8 @@ def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
     line = " ".join(caption.split())
     if not safe:
         raise InvalidInput(
-            f"The name '{name}' has no letter from a to z and no digit. Choose another name."
+            f"The name '{name}' must contain at least one digit or letter from a to z. Choose "
+            "another name."
         )
     if not line:
         raise InvalidInput("The caption is empty. Type what the picture shows.")

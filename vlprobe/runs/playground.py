@@ -88,7 +88,7 @@ class Player:
             content = "scores of the cases" if answers_cases(model) else "answers to what is"
             raise InvalidInput(
                 f"'{model.name}' only has {content} in its file and cannot score new words. "
-                "Choose a model."
+                "Choose another model."
             )
         self.model, self.name = model, model.name
         self.embeds_texts = model.capabilities.embeds_texts

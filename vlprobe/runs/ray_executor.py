@@ -202,8 +202,9 @@ class RayExecutor(Executor):
             raise
         except RayError as error:
             raise JobFailed(
-                f"{TRIES} workers of the Ray cluster died on the same task ({type(error).__name__}). Finished parts "
-                "are kept; the same command continues from there."
+                f"{TRIES} workers in the Ray cluster died on the same task "
+                f"({type(error).__name__}). Finished parts are kept; to continue, run the same "
+                "command again."
             ) from None
         finally:
             for reference in task_of:

@@ -60,7 +60,7 @@ def settings(
             )
     for url in remotes:
         if not REMOTE.match(url) or "\n" in url:
-            raise InvalidInput(f"'{url}' is not a URL. Expected one such as s3://BUCKET/FOLDER.")
+            raise InvalidInput(f"'{url}' is not a URL. Expected a URL such as s3://BUCKET/FOLDER.")
     environment = {READ_ONLY: "1"} if read_only else {}
     if remotes:
         environment[REMOTES] = "\n".join(remotes)

@@ -27,7 +27,7 @@ def prepare_folder(path: Path) -> None:
         tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
         raise InvalidInput(
-            f"'{path}' cannot be written ({error.strerror}). Expected a file in a folder that can be written to."
+            f"'{path}' cannot be written ({error.strerror}). Choose a file in a writable folder."
         ) from None
 
 

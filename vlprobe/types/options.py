@@ -147,7 +147,9 @@ def parse_options(
         unknown.remove(name)
     if unknown:
         names = ", ".join(option.name for option in options)
-        raise InvalidInput(f"{owner} has no option '{unknown[0]}'. It has: {names or 'none'}.")
+        raise InvalidInput(
+            f"{owner} has no option '{unknown[0]}'. Available options: {names or 'none'}."
+        )
     return {
         option.name: option.parse(values[option.name]) if option.name in values else option.value
         for option in options

@@ -354,7 +354,8 @@ def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
     for run in newest.values():
         reason = run.older or "a newer version"
         notes.append(
-            f"Run {run.key} of {run.model} is not beside these ({reason}). It is shown by: vlprobe show {run.key}"
+            f"Run {run.key} of {run.model} is not listed with these runs ({reason}). To see it: "
+            f"vlprobe show {run.key}"
         )
     return notes
 

@@ -189,7 +189,7 @@ def test_columns_are_named_by_options_and_a_split_is_chosen(tmp_path: Path):
     for option, reason in (
         ("foil=truth", "no column 'truth'"),
         ("split=dev", "no rows with split 'dev'. Expected one of: test, train"),
-        ("layout=aro", "does not have the layout aro, which has the columns bbox_h"),
+        ("layout=aro", "does not match the layout aro, which has the columns bbox_h"),
         ("colour=red", "'colour=red' in .* is not an option"),
     ):
         with pytest.raises(InvalidInput, match=reason):

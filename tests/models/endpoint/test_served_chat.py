@@ -117,7 +117,8 @@ def test_probabilities_are_read_from_the_same_answers(
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"), [("bare", "log-probabilities"), ("fingerprint", "earlier requests by 'chat'")]
+    ("kind", "said"),
+    [("bare", "log-probabilities"), ("fingerprint", "earlier requests were answered by 'chat'")],
 )
 def test_an_answer_that_is_none_names_the_picture_and_the_text(
     server: Server, asking: Request, store: Store, kind: str, said: str

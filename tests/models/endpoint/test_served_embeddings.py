@@ -194,7 +194,7 @@ def test_another_model_that_answers_in_mid_run_stops_it(server: Server, tmp_path
     older = opened(name, tmp_path)
     server.fail("fingerprint", 1)
     with pytest.raises(
-        InvalidInput, match="with fingerprint 'fp_2', and earlier requests by 'demo:s"
+        InvalidInput, match="with fingerprint 'fp_2', but earlier requests were answered by 'demo:s"
     ):
         older.bind(Texts(THIRTY), "all", is_gallery=False)
     server.fail("fingerprint", 9)

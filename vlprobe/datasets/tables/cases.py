@@ -404,8 +404,9 @@ def _captions(reading: TableReading) -> Iterator[Unpictured]:
     if differing:
         first = next(iter(differing.values()))
         reading.notes.append(
-            f"Columns of {reading.table.file.name} that are not tags, because rows of one picture differ in them: "
-            f"{', '.join(differing)} (first: {first}). A tag belongs to the picture: write the same in all its rows."
+            f"Columns of {reading.table.file.name} that are not tags, because rows of one "
+            f"picture differ in them: {', '.join(differing)} (first: {first}). A tag belongs to "
+            "the picture, so all of its rows need the same value."
         )
     tags = {name: values for name, values in reading.tags.items() if name not in differing}
     if subset := reading.layout.columns.get("subset"):

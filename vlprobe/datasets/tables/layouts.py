@@ -195,7 +195,8 @@ def recognised(file: str, present: Collection[str], name: str, named: Mapping[st
                 )
             )
             raise InvalidInput(
-                f"'{file}' does not have the layout {name}, which has the columns {needed}. {_having(present)}"
+                f"'{file}' does not match the layout {name}, which has the columns {needed}. "
+                f"{_having(present)}"
             )
     return _plain(file, present, named)
 
@@ -209,12 +210,11 @@ def _plain(file: str, present: Collection[str], named: Mapping[str, str]) -> Lay
             columns[role] = column
     if "caption" not in columns or "image" not in columns:
         raise InvalidInput(
-            f"'{file}' does not match any layout. {_having(present)} Expected the columns "
-            f"of {', '.join(NAMES)}, or a picture "
-            f"({', '.join(IMAGES[:5])} ...) and a caption ({', '.join(CAPTIONS[:4])} ...); "
-            f"to name them: table:{file}@FOLDER+image=COLUMN+caption=COLUMN (FOLDER has "
-            "the pictures), and "
-            "+foil=COLUMN if there is one."
+            f"'{file}' does not match any layout. {_having(present)} Expected the columns of "
+            f"{', '.join(NAMES)}, or a picture ({', '.join(IMAGES[:5])} ...) and a caption "
+            f"({', '.join(CAPTIONS[:4])} ...); to name them: "
+            f"table:{file}@FOLDER+image=COLUMN+caption=COLUMN (FOLDER contains the pictures), "
+            "and +foil=COLUMN if there are foils."
         )
     kind: Kind = "captions"
     if "foil" in columns:

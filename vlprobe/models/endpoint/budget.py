@@ -66,8 +66,8 @@ class Budget:
             if self.spent + self._promised + amount > self.limit:
                 raise LimitReached(
                     f"Stopped before the next request: {self.spent:.4g} of {self.limit:.4g} is "
-                    f"spent, and the request may cost {amount:.2g}. Answers are stored and not "
-                    "requested again. Continue with a higher --max-cost."
+                    f"spent, and the request may cost {amount:.2g}. Answers are stored and will "
+                    "not be requested again. To continue, set a higher --max-cost."
                 )
             self._promised += amount
             return amount

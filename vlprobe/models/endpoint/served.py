@@ -322,7 +322,8 @@ class ServedModel(Model):
             answer = reply.parse(text, question.label)
             bill.tokens = answer.tokens
             identity, stated = answer.identity, self.parsed.fingerprint
-            answered = f"{question.label[:1].upper()}{question.label[1:]} was answered by {identity.words}, and"
+            answered = f"{question.label[:1].upper()}{question.label[1:]} was answered by {identity.words}, "
+            "but"
             if stated and stated not in (identity.model, identity.fingerprint):
                 raise InvalidInput(
                     f"{answered} '{self.name}' requires a different fingerprint. Remove "
@@ -330,8 +331,9 @@ class ServedModel(Model):
                 )
             if self._identity and identity != self._identity:
                 raise InvalidInput(
-                    f"{answered} earlier requests by {self._identity.words}. A run uses "
-                    "one model. Answers are stored; start over with the new model as "
+                    f"{answered} earlier requests were answered by {self._identity.words}. A run "
+                    "can only use one model. Answers are stored; to start over with the new "
+                    "model, use "
                     f"'{self.name}+fingerprint={identity.fingerprint or identity.model}'."
                 )
             self.check(answer, question)

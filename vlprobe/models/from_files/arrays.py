@@ -149,6 +149,6 @@ def row_blocks(array: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
 
 def _damaged(file: Path, error: Exception) -> InvalidInput:
     return InvalidInput(
-        f"'{file}' cannot be read as numbers ({first_line(error)}). Expected a whole file that NumPy "
-        "saved, without objects."
+        f"'{file}' cannot be read as numbers ({first_line(error)}). Expected a complete file "
+        "saved by NumPy, without Python objects."
     )

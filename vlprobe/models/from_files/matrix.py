@@ -145,8 +145,8 @@ class ScoreMatrix(BoundLookup):
         images, texts = self.bound_rows()
         if not len(images):
             raise InvalidInput(
-                f"All cases compare only texts, but '{self.name}' only has scores with "
-                "pictures. Choose a text encoder."
+                f"All cases compare only texts, but '{self.name}' only has scores of pictures "
+                "with texts. Choose a text encoder."
             )
         n_missing, first_cell = 0, (0, 0)
         for start, block in arrays.row_blocks(self._matrix):

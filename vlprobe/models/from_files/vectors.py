@@ -157,9 +157,9 @@ def _array(path: Path) -> dict[str, Side]:
     both = arrays.mapped(path)
     if both.ndim != 3 or len(both) != len(SIDES):
         raise InvalidInput(
-            f"'{path}' holds {both.dtype} of shape {both.shape}. Expected (2, n, dim): pictures first, texts "
-            "second. A folder with pictures.npy and texts.npy, or an .npz file with these "
-            "arrays, also works."
+            f"'{path}' contains {both.dtype} values of shape {both.shape}. Expected (2, n, dim): "
+            "pictures first, texts second. A folder with pictures.npy and texts.npy, or an .npz "
+            "file with these arrays, also works."
         )
     return {side: (vectors, None) for side, vectors in zip(SIDES, both, strict=True)}
 
@@ -300,7 +300,8 @@ def _checked(file: Path, array: np.ndarray, keys: Sequence[str] | None, normalis
     """Check that every vector is finite and has a valid length. Raises InvalidInput."""
     if array.ndim != 2 or not array.shape[1] or array.dtype.kind not in "fiu":
         raise InvalidInput(
-            f"'{file}' holds {array.dtype} of shape {array.shape}. Expected one vector per row."
+            f"'{file}' contains {array.dtype} values of shape {array.shape}. Expected one vector "
+            "per row."
         )
     rows = None if keys is None else row_of_key(file, keys, len(array))
     missing: set[int] = set()
@@ -317,8 +318,8 @@ def _checked(file: Path, array: np.ndarray, keys: Sequence[str] | None, normalis
             length, row = lengths[row], start + row
             key = f" ('{keys[row][:80]}')" if keys else ""
             problem = (
-                "a number of the vector is NaN or infinite. Expected finite numbers, or only NaN "
-                "if a vector is missing."
+                "a number in the vector is NaN or infinite. Expected finite numbers, or only "
+                "NaN if a vector is missing."
                 if not math.isfinite(length)
                 else f"the vector has length {length:.4g}. Expected 1: normalize the vectors, or add +normalise."
                 if length

@@ -154,7 +154,7 @@ class Callback:
 def _tower(module: "torch.nn.Module", name: str) -> Callable[..., Any]:
     tower = getattr(module, name, None)
     if not callable(tower):
-        raise InvalidInput(f"{type(module).__name__} has no {name}. Give the function as {name}=.")
+        raise InvalidInput(f"{type(module).__name__} has no {name}. Pass the function as {name}=.")
     return tower
 
 
