@@ -29,7 +29,7 @@ FILES = {
     "more than any number": ("a.npy", header("(2, 99999999999, 99999999999)"), "cannot be read as numbers"),
     "a negative shape": ("a.npy", header("(2, -1, 2)") + bytes(64), "negative dimensions"),
     "a header without an end": ("a.npy", header("(1, ("), "cannot be read as numbers"),
-    "words in place of numbers": ("a.npy", saved(np.array([["a"]])), "holds <U1 of shape (1, 1)"),
+    "words in place of numbers": ("a.npy", saved(np.array([["a"]])), "contains <U1 values of shape (1, 1)"),
     "one side alone": ("a.npy", saved(UNIT), "of shape (3, 3). Expected (2, n, dim)"),
     "gigabytes in an archive": (
         "a.npz",

@@ -322,8 +322,7 @@ class ServedModel(Model):
             answer = reply.parse(text, question.label)
             bill.tokens = answer.tokens
             identity, stated = answer.identity, self.parsed.fingerprint
-            answered = f"{question.label[:1].upper()}{question.label[1:]} was answered by {identity.words}, "
-            "but"
+            answered = f"{question.label[:1].upper()}{question.label[1:]} was answered by {identity.words}, but"
             if stated and stated not in (identity.model, identity.fingerprint):
                 raise InvalidInput(
                     f"{answered} '{self.name}' requires a different fingerprint. Remove "
