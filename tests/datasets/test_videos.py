@@ -68,7 +68,7 @@ def test_segments_are_cut_into_five_frames_a_second(tmp_path):
         ({"time": 7}, r"requests second 7 of .*last frame is at second 1.9. Expected times within"),
         ({"time": -1}, "1 of 1 rows"),
         ({"boundary": 8}, r"begins at second 8 of .*Expected times within the video"),
-        ({"video": "gone.mp4", "time": 0}, "Video 'gone.mp4' .* is not in"),
+        ({"video": "gone.mp4", "time": 0}, "video 'gone.mp4', .* is not in"),
         ({"video": "../a.mp4", "time": 0}, "is not in"),
     ],
 )

@@ -179,6 +179,6 @@ def test_a_caption_without_or_with_too_many_letters_is_told_with_its_row(
     rows = [{"image": "a.jpg", "caption": "A dog."}, {"image": "b.jpg", "caption": text}]
     file = write(tmp_path / "x.csv", rows)
     with pytest.raises(
-        InvalidInput, match=rf"row 2, column 'caption': the text has {length:,} letters"
+        InvalidInput, match=rf"row 2, column 'caption': the text has {length:,} characters"
     ):
         table.lint(f"table:{file}", tmp_path / "cache")
