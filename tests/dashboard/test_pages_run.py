@@ -105,8 +105,11 @@ def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
     choose_probe(at, probe).run()
     at.multiselect(key="run_models").set_value(list(CONTROLS))
     at.text_input(key="run_own").set_value(f" {name} ")
-    options = registry.load_probe(probe).options
-    expected = {
+    defaults = registry.load_probe(probe).defaults
+    # A vocabulary of LGIP needs the default rules: the next test
+    left = {"vocabulary"} if probe == "lgip" else set()
+    options = [option for option in registry.load_probe(probe).options if option.name not in left]
+    expected = {name: defaults[name] for name in left} | {
         option.name: fill(at, option, f"run_{probe}_{option.name}", tmp_path) for option in options
     }
     settings = {
@@ -122,9 +125,23 @@ def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
     at.button(key="start").click().run()
     assert not at.exception
     assert requests(store) == [Request(CONTROLS, name, probe, expected, **settings)]
-    assert not {
-        key for key, value in registry.load_probe(probe).defaults.items() if value == expected[key]
-    }
+    assert {key for key, value in defaults.items() if value == expected[key]} == left
+
+
+def test_a_vocabulary_for_flips_reaches_the_job(
+    monkeypatch, store: Store, unspawned: None, tmp_path
+):
+    words = tmp_path / "words.txt"
+    words.write_text("zebra\nkettle\n")
+    at = open_form(monkeypatch, store)
+    choose_probe(at, "lgip").run()
+    at.multiselect(key="run_models").set_value(list(CONTROLS))
+    at.text_input(key="run_own").set_value(make("lgip", tmp_path / "data", 3))
+    at.text_input(key="run_lgip_vocabulary").set_value(str(words)).run()
+    assert not at.error, at.error[0].value
+    at.button(key="start").click().run()
+    (request,) = requests(store)
+    assert request.options["vocabulary"] == str(words)
 
 
 @pytest.mark.parametrize("probe", PROBES)
@@ -306,7 +323,11 @@ def test_all_questions_are_asked_of_every_model_by_one_press_in_one_plan(
     at.checkbox(key="run_model_demo:softmax").set_value(True)
     at.multiselect(key="run_models").set_value(["control:random", "demo:softmax"])
     at.button(key="all_probes").click().run()
-    assert not at.error and "8 of 8 tests" in words(at) and "2 models" in words(at)
+    assert (
+        not at.error
+        and f"{len(PROBES)} of {len(PROBES)} tests" in words(at)
+        and "2 models" in words(at)
+    )
     at.button(key="start").click().run()
     (job,) = jobs.jobs(store)
     assert set(job.probes) == set(PROBES)

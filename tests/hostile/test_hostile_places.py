@@ -105,6 +105,7 @@ def test_a_working_folder_that_is_gone_is_told_in_one_line(tmp_path):
     gone.mkdir()
     code = f"import os; os.rmdir({str(gone)!r}); from vlprobe.cli.main import main; main()"
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    del environment["VLPROBE_CACHE"]  # the cache in the working folder
     for arguments in (["show"], ["run", "--model", "control:random"], ["check", "csv:rows.csv"]):
         done = subprocess.run(
             [sys.executable, "-c", code, *arguments],

@@ -260,6 +260,7 @@ def test_an_encoder_that_votes_is_known_by_its_files_too(
     loads: list[str] = []
     real = registry.load_model
     monkeypatch.setattr(caption_foils, "embeds_texts", lambda model: True)
+    monkeypatch.setattr(caption_foils, "looks_up", lambda model: False)
     monkeypatch.setattr(
         registry,
         "load_model",
