@@ -282,7 +282,7 @@ class CaseCard:
 
     @property
     def pictures(self) -> list[Shot]:
-        """The pictures of the case, starting with the question's own picture."""
+        """All pictures in the case, the question's own picture first."""
         return [Shot(name, self.case.true_text) for name in self.case.images[:1]]
 
     @property
@@ -408,7 +408,7 @@ class CaseCard:
         return columns
 
     def matrix(self, model: str) -> Matrix | None:
-        """Return a table of one model's scores if the margin is the worst of several comparisons, else None."""
+        """Return a table of one model's scores for cases with several comparisons, else None."""
         return None
 
     def winner_of(self, answer: AnswerRow | None) -> Winner | None:
@@ -617,7 +617,7 @@ class PairCard(CaseCard):
 
     @property
     def sides(self) -> list[CaseText]:
-        """The two captions."""
+        """The two captions of the pair."""
         return self._changed("left", "right", *self.case.texts[:2])
 
     @property
@@ -773,7 +773,7 @@ class SeriesCard(CaseCard):
 
     @property
     def opening(self) -> str:
-        """The first sentence of the heading."""
+        """The first sentence of the card's heading."""
         return "A video changes once." if self.is_video else "People put one picture first."
 
     @property
@@ -833,7 +833,7 @@ class SeriesCard(CaseCard):
 
     @property
     def finding(self) -> str:
-        """The model's answer to the case in a sentence; "" if unknown."""
+        """A sentence that describes the model's answer to the case, or "" if the answer is unknown."""
         answer = self.case.answer
         if answer is None:
             return ""

@@ -60,7 +60,7 @@ def captions(texts: Sequence[CaseText], longest: int = 0) -> htpy.Node:
 
 
 def strips(rows: Sequence[Strip], source: Source) -> htpy.Node:
-    """Render rows of pictures with their credits."""
+    """Render rows of pictures with credits."""
     return [
         htpy.div[
             strip.label and htpy.p(".vp-quiet.vp-small")[strip.label],
@@ -260,7 +260,7 @@ def properties(card: CaseCard, origin: Mapping[str, str] | None = None) -> str:
 
 
 def chips(tags: Sequence[str], note: str) -> htpy.Node:
-    """Render the annotations on a case: tags, and a note below them."""
+    """Render people's annotations on a case: the tags, with the note below them."""
     return [
         htpy.p(".vp-chips")[(htpy.span(".vp-chip")[name] for name in tags)] if tags else None,
         htpy.p(".vp-note")[note] if note else None,
@@ -276,7 +276,7 @@ def command(run_key: str, card: CaseCard) -> str:
 
 
 def data_address(name: str, side: int) -> str:
-    """Encode a picture as a JPEG of up to `side` pixels in a data URL; "" if the picture cannot be read."""
+    """Encode a picture as a data URL with a JPEG of up to `side` pixels, or return "" if it cannot be read."""
     try:
         image = pictures.open_picture(Picture.from_name(name))
     except VlprobeError:

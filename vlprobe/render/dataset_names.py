@@ -1,4 +1,4 @@
-"""Display names of datasets, by the prefixes of their stored names."""
+"""Display names for datasets, by the prefix of the stored name."""
 
 DATASETS = {  # by bundled name or prefix: "{}" is the last part of the name
     "demo": "Drawn scenes",

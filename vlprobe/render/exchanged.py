@@ -78,7 +78,7 @@ def number_word(text: str, counts_articles: bool = True) -> str:
 
 
 def is_thing(words: str, article: str) -> bool:
-    """Return whether lowercase words are a noun with an article, a plural noun, or a number with a noun.
+    """Return whether lowercase words name a thing: a noun with an article, a plural noun, or a number with a noun.
 
     >>> is_thing("cat", "a"), is_thing("cats", ""), is_thing("two people", ""), is_thing("sitting", "a")
     (True, True, True, False)

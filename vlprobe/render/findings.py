@@ -83,7 +83,7 @@ class _Comparison:
         self.is_pair = len(self.rivals) == 1
 
     def verdict(self) -> Verdict:
-        """Return the first finding that applies to the comparison."""
+        """Return the finding from the comparison, which is the first one that applies."""
         rows = [self.tests.row(rival.model) for rival in self.rivals]
         if all(row.verdict == "unknown" for row in rows):
             return self.unknown(rows)

@@ -207,7 +207,7 @@ def _boxes(case: MixedCase, size: tuple[int, int], shares: Sequence[int]) -> lis
 
 
 def note(case: MixedCase, answers: MixedAnswers) -> str:
-    """Explain what the slider changes."""
+    """Return a sentence that explains what the slider changes."""
     kind = "patch" if is_patched(case) else "mixture"
     if len(answers.standings) < 2 and not answers.is_waiting:
         return f"This model is not available, so only the {kind} of the run has a result."

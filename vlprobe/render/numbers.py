@@ -64,7 +64,7 @@ def signed(value: float, unit: str) -> str:
 
 
 def between(low: float, high: float, unit: str) -> str:
-    """Format the interval of a difference without its unit, or return "" if the interval is unknown.
+    """Format the interval of a difference without the unit, or return "" if the interval is unknown.
 
     >>> between(0.021, 0.055, "rate"), between(-0.00001, 0.01, "cosine")
     ('2.1 to 5.5', '0.0000 to 0.0100')

@@ -137,7 +137,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def share(value: float) -> str:
-    """Format a share in percent.
+    """Format a share as a percentage, or "-" if it is unknown.
 
     >>> share(0.10757), share(math.nan)
     ('10.8 %', '-')
@@ -164,10 +164,11 @@ def frequency(count: int, total: int) -> str:
 
 
 def unbroken(text: str) -> str:
-    """Keep each number and its percent sign on one line.
+    """Put a no-break space before each percent sign, so that it stays on the same line as the
+    number.
 
     >>> unbroken("It believes 10.8 % of them")
-    'It believes 10.8\\xa0% of them'
+    'It believes 10.8\xa0% of them'
     """
     return text.replace(" %", "\N{NO-BREAK SPACE}%")
 

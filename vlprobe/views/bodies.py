@@ -1,5 +1,5 @@
-"""How the views of a case behave for each card body (`CardBody`). `case.card.CARDS` draws each body; no
-other module depends on the body.
+"""How views treat the different types of cases, such as searches or pairs. A type is called a card body (`CardBody`).
+`case.card.CARDS` draws each body; no other module depends on the body.
 """
 
 import difflib
@@ -52,11 +52,11 @@ def _farthest_wording(row: CaseRow, top: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class CaseBody:
-    """How the views handle cases whose cards have a given body (see `CardBody`).
+    """How views treat cases with one card body, such as "pair" or "triplet" (see `CardBody`).
 
     Attributes:
         texts: Function that selects the two texts to compare.
-        uses_answer: Whether the wrong side comes from the model's answer instead of the question.
+        uses_answer: Whether the wrong text comes from the model's answer instead of the question.
         ranks: What the model ranks in a search: "captions" or "pictures"; "" for comparisons.
         is_picture_optional: Whether slides can show a case without its picture.
         is_for_people: Whether a case has one picture and two captions, so that people can answer it.
@@ -83,10 +83,10 @@ BODIES: Mapping[CardBody, CaseBody] = {
 
 
 def body_of(kind: KindPresentation) -> CaseBody:
-    """Return the view behavior for a kind of cases."""
+    """Return how views treat a kind of cases."""
     return BODIES[kind.body]
 
 
 def stored_body(probe: str, kind: str) -> CaseBody:
-    """Return the view behavior for a kind of cases, given the names of the probe and the kind."""
+    """Return how views treat a kind of cases, given the names of the probe and the kind."""
     return body_of(registry.load_probe(probe).presentation.kind(kind))

@@ -91,7 +91,7 @@ def _text_alone_codes(table: CaseTable) -> np.ndarray:
 
 
 def caption_pairs(table: CaseTable) -> pd.DataFrame:
-    """Return the cases that have one picture, a true caption and a wrong caption, in case order.
+    """Return all cases that have one picture, a true caption and a wrong caption, in case order.
 
     Returns:
         `case`, `kind`, `unit` (the resampling unit, such as the picture), `true`, `wrong`.

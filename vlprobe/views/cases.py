@@ -66,7 +66,7 @@ class Matches(NamedTuple):
 
 
 def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Matches:
-    """Return the cases that pass a filter, with their sort keys."""
+    """Return the cases that pass a filter, together with their margins and sort keys."""
     numbers, of_model, of_other = passing(store, question_set, case_filter)
     n_fooled = np.zeros(len(numbers))
     if case_filter.sort == "models":
@@ -217,7 +217,7 @@ def failure_table(
 
 
 def shortened_pictures(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a copy of the table with the file names of pictures instead of their paths."""
+    """Return a copy of a table of cases in which the paths to pictures are replaced by file names."""
     shown = [name for name in PICTURE_COLUMNS if name in table]
     return table.assign(
         **{
@@ -228,7 +228,7 @@ def shortened_pictures(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_values(store: Store, question_set: QuestionSet, case_filter: Filter) -> None:
-    """Raise NotFound if a filter has a subtype, rule or tag that no case of the filter's kind has."""
+    """Raise NotFound if a filter selects a subtype, rule or tag that no case of its kind has."""
     counts = estimates.choices(store, question_set)
     counts = counts.loc[counts["kind"] == case_filter.kind]
     for name in ("subtype", "rule"):

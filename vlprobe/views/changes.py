@@ -1,4 +1,4 @@
-"""Word-by-word differences between two captions."""
+"""Compare two captions word by word."""
 
 import difflib
 import re

@@ -141,7 +141,7 @@ def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
 
 
 def slices(store: Store, question_set: QuestionSet) -> list[str]:
-    """List the breakdowns that are available for the estimates on a question set."""
+    """Return the names of the breakdowns, such as "subtype", that are available for a question set."""
     with store.cursor() as cursor:
         files = store.files([question_set.runs[0].key], "estimates")
         rows = cursor.execute(
@@ -169,7 +169,7 @@ def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def count_values(store: Store, question_set: QuestionSet, kind: str, column: str) -> dict[str, int]:
-    """Count the cases of one kind by "subtype" or "rule"; cases without a value are counted under ""."""
+    """Count the cases of one kind for each "subtype" or "rule". Cases without a value are counted under ""."""
     table = choices(store, question_set).fillna({column: ""})
     return table.loc[table["kind"] == kind].groupby(column)["n_cases"].sum().to_dict()
 
@@ -193,7 +193,7 @@ def tag_values_by_name(store: Store, question_set: QuestionSet, kind: str) -> di
 
 
 def tag_values(store: Store, question_set: QuestionSet) -> list[str]:
-    """List the tags in a question set as `name=value`, for tags with at most 60 values."""
+    """List all tags in a question set as `name=value`. Tags with more than 60 values are left out."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             'SELECT DISTINCT "by", slice FROM read_parquet(?) WHERE starts_with("by", \'tag:\') ORDER BY ALL',
@@ -203,7 +203,7 @@ def tag_values(store: Store, question_set: QuestionSet) -> list[str]:
 
 
 def has_comparisons(store: Store, question_set: QuestionSet) -> bool:
-    """Return whether any run of the question set stored comparisons; older runs did not."""
+    """Return whether any run on a question set has stored comparisons between query versions. Older runs have not."""
     return question_set.probe == PROBE and any(
         store.run(run.key).has_table(TABLE) for run in question_set.runs
     )

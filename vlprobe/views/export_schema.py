@@ -125,9 +125,10 @@ OF_PROBE = "column of the probe {probe}, documented in its file in vlprobe/probe
 
 
 def meaning(table: str, column: str, probes: str) -> str:
-    """Return the description of a column in an export.
+    """Return the description of a column in an exported table.
 
     Args:
-        probes: Names of the probes with runs in the export, for columns that probes add.
+        probes: Names of the probes in the export. They are named in the description of columns that
+            probes add.
     """
     return TABLES.get(table, {}).get(column) or OF_PROBE.format(probe=probes)

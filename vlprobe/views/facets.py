@@ -128,7 +128,7 @@ def field_of(name: str) -> tuple[str, str]:
 def _selected(
     store: Store, question_set: QuestionSet, case_filter: Filter, is_movement: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return whether each case counts as answered, and whether it counts as fooled: bool of shape (n_cases,)."""
+    """Return whether each case was answered, and whether it counts as a failure: bool of shape (n_cases,) each."""
     margins = AnswerTable(store, question_set.run(case_filter.model).key).margins
     is_asked, is_fooled = np.zeros(len(margins), dtype=bool), np.zeros(len(margins), dtype=bool)
     is_asked[cases.passing(store, question_set, case_filter.any_outcome())[0]] = True

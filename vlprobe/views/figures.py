@@ -63,7 +63,7 @@ def severity_steps(edit: str) -> dict[str, str]:
 
 
 def request_fields(store: Store, question_set: QuestionSet) -> dict:
-    """Return the dataset, options, seed and limit of a question set as the fields of a run request."""
+    """Return a question set's dataset, options, seed and limit, as fields for a run request."""
     run = _run_description(store, question_set)
     defaults = registry.load_probe(run["probe"]).defaults
     options = {name: value for name, value in run["options"].items() if name in defaults}

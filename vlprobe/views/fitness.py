@@ -33,12 +33,12 @@ class ModelFitness:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """Names of the checks that failed on any dataset."""
+        """Names of the checks that the model failed on any dataset."""
         return tuple(name for name, check in self.checks.items() if check.outcome == "failed")
 
     @property
     def n_judged(self) -> int:
-        """Count how many checks passed or failed."""
+        """Number of checks that the model passed or failed."""
         return sum(check.outcome != "unjudged" for check in self.checks.values())
 
 

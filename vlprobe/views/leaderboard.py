@@ -44,7 +44,7 @@ class LeaderboardColumn:
     cells: Mapping[str, LeaderboardCell]  # by model
 
     def rank(self, model: str) -> tuple[bool, float]:
-        """Return a sort key that puts the best model first, and models without a group or a value last."""
+        """Return a sort key for a model: the best model sorts first, models without a tie group or a value last."""
         cell = self.cells[model]
         sign = -1 if self.metric.direction == "up" else 1
         return bool(cell.note), sign * cell.estimate.value if cell.estimate else 0.0

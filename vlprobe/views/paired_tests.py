@@ -151,7 +151,7 @@ class PairedTests:
 
     @property
     def subtypes(self) -> tuple[str, ...]:
-        """Subtypes of the rows, in order, starting with ""."""
+        """Subtypes for which there are tests, in order. The first one is "", which stands for all cases."""
         return tuple(dict.fromkeys(row.subtype for row in self.rows))
 
     @property
@@ -204,12 +204,12 @@ class PairedTests:
 
     @property
     def best(self) -> str:
-        """Name of the fit model with a significantly lower share than every other fit model, or ""."""
+        """Name of the model in `fit` whose share is significantly lower than that of every other, or ""."""
         return self._among_all((each.model for each in self.fit if each.may_win), "fewer")
 
     @property
     def worst(self) -> str:
-        """Name of the fit model with a significantly higher share than every other fit model, or ""."""
+        """Name of the model in `fit` whose share is significantly higher than that of every other, or ""."""
         return self._among_all((each.model for each in self.fit), "more")
 
     @property
@@ -270,7 +270,7 @@ def verdict(metric: Metric, difference: float, p: float) -> str:
 
 
 def standing(share: Estimate, guess: float) -> Standing:
-    """Compare the interval for the share of wrong captions that a model prefers with the share for guessing."""
+    """Return whether a model is better than guessing ("above"), worse or neither, judging by its share's interval."""
     if np.isnan([share.low, share.high, guess]).any():
         return "unknown"
     if share.high < guess:
@@ -436,7 +436,7 @@ class PairedCells:
         return self.mean(side, "", f"{count}_{side}", f"answered_{side}")
 
     def pair(self, subtype: str, side: int) -> tuple[Measure, Measure]:
-        """Return the values of a model and of the baseline on the cases that both answered."""
+        """Return a model's values and the baseline's values on the cases that both answered."""
         count = "moved" if self.is_movement else "believes"
         model = self.mean(side, subtype, f"model_{count}_{side}", f"both_{side}")
         return model, self.mean(0, subtype, f"base_{count}_{side}", f"both_{side}")
@@ -901,7 +901,7 @@ def leader(values: Sequence[EstimateRow], direction: str, chance: float) -> Lead
 
 
 def _is_above(chance: float, sign: float, low: float, high: float) -> bool:
-    """Return whether the whole interval is better than guessing; False if the interval is unknown."""
+    """Return whether the whole interval is better than guessing. This is false if the interval is unknown."""
     return math.isnan(chance) or (low > chance if sign > 0 else high < chance)
 
 

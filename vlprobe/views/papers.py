@@ -290,7 +290,7 @@ def spread(
 
 
 def rescaled(cells: pd.DataFrame) -> pd.Series:
-    """Return the published values in vlprobe's units: shares instead of percentages."""
+    """Convert published values to vlprobe's units, in which percentages are shares."""
     scales = np.array([SCALE.get(unit, 1.0) for unit in cells["unit"]], dtype=np.float64)
     return pd.Series(cells["value"].to_numpy() * scales, index=cells.index)
 
@@ -473,8 +473,8 @@ def plain(name: str) -> str:
 
 
 def passport_facts(store: Store, model: str, digest: str) -> Mapping[str, float]:
-    """Return facts about a model from its stored model checks: parameters (millions) and
-    embedding_dimension; NaN if unknown.
+    """Return facts about a model from its stored model checks: its parameters (millions) and
+    embedding_dimension. Unknown values are NaN.
     """
     passport: Mapping[str, str] = next(
         (
@@ -520,8 +520,8 @@ def deviations(
 
 
 def histograms(values_by_name: Mapping[str, np.ndarray], edges: np.ndarray) -> pd.DataFrame:
-    """Compute a histogram for each array: model (the name), left, right, share. The last bin includes
-    all larger values.
+    """Compute a histogram for each array: model (the array's name), left, right, share. The last bin includes all
+    larger values.
 
     Args:
         values_by_name: Arrays of shape (n,), n > 0.
@@ -550,7 +550,7 @@ def gallery_size(store: Store, question_set: QuestionSet) -> float:
 
 
 def chances(store: Store, question_set: QuestionSet) -> dict[str, float]:
-    """Return the chance level of each metric in a question set, by metric name; NaN if undefined."""
+    """Return the value that guessing gives for each metric in a question set, by metric name; NaN if undefined."""
     levels = {name: metric.chance for name, metric in question_set.metrics.items()}
     if question_set.probe == "prsm":
         size = gallery_size(store, question_set)

@@ -91,7 +91,7 @@ def members(groups: PatternGroups, table: AnswerTable, keys: Sequence[str]) -> n
 
 
 def keys_of(groups: PatternGroups, case: int) -> tuple[str, ...]:
-    """Return the keys of the patterns that a case belongs to."""
+    """Return the keys of all patterns that a case belongs to."""
     first, last = np.searchsorted(groups.cases, [case, case + 1]).tolist()
     return tuple(groups.keys[code] for code in groups.codes[first:last].tolist())
 

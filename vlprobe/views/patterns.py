@@ -84,7 +84,7 @@ def patterns(store: Store, question_set: QuestionSet, case_filter: Filter) -> Pa
 
 
 def pattern_of(store: Store, question_set: QuestionSet, kind: str, case: int) -> str:
-    """Return the key of the word pattern that a case belongs to; "" if no words were replaced."""
+    """Return the key of the pattern for the words that a case replaces, or "" if no words were replaced."""
     groups = views_groups.pattern_groups(
         CaseTable(store, question_set.key), question_set.probe, kind
     )
@@ -150,7 +150,7 @@ def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> 
 def _mask(
     store: Store, question_set: QuestionSet, question_filter: Filter, n_cases: int
 ) -> np.ndarray:
-    """Return whether each case passes a filter: bool of shape (n_cases,)."""
+    """Return for each case whether it passes a filter: bool of shape (n_cases,)."""
     numbers, _, _ = views_cases.passing(store, question_set, question_filter)
     is_matching = np.zeros(n_cases, dtype=bool)
     is_matching[numbers] = True

@@ -103,7 +103,7 @@ def _rounded(amount: float, unit: str) -> str:
 
 
 class SoFar(NamedTuple):
-    """Partial results of a run on the cases of one kind."""
+    """Partial results of an unfinished run on the cases of one kind."""
 
     n_fooled: int  # including ties
     n_answered: int  # cases whose margin is known

@@ -39,7 +39,7 @@ _ASKED = "len(images) >= 1 AND roles[1] <> 'different' AND list_contains(roles, 
 
 @dataclass(frozen=True, slots=True)
 class QuizQuestion:
-    """A picture with two captions, one true and one wrong."""
+    """A quiz question: a picture with a true and a wrong caption."""
 
     case: int  # case number
     id: str

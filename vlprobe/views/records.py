@@ -56,7 +56,7 @@ class RunRow:
 
     @property
     def is_scored(self) -> bool:
-        """Return whether margins have a magnitude; otherwise, answers are only right or wrong."""
+        """Return whether the model gave scores. Otherwise, its answers are only right or wrong."""
         return self.score_type != "verdict"
 
 

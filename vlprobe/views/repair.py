@@ -140,7 +140,7 @@ def _in_order(
     minor: str,
     minor_order: tuple[str, ...],
 ) -> pd.DataFrame:
-    """Concatenate tables, sorted by probe and metric in the order of `numbers`, then by the column `minor`."""
+    """Concatenate tables. Sort the rows by probe and metric in the order of `numbers`, then by the column `minor`."""
     if not tables:
         return pd.DataFrame(columns=pd.Index(columns))
     table = pd.concat(tables, ignore_index=True)
@@ -178,7 +178,7 @@ def training_differences(before: str, control: str, after: str) -> list[str]:
 
 
 def _training_card(model: str) -> dict:
-    """Return the training settings recorded for a demo model or a checkpoint; empty if none are recorded."""
+    """Return the training settings recorded for a demo model or a checkpoint, or {} if none are recorded."""
     name, _, checkpoint = model.partition("@")
     path = Path(checkpoint) if checkpoint else FOLDER / f"{name.removeprefix('demo:')}.safetensors"
     try:

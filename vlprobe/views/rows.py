@@ -117,7 +117,7 @@ class TableFile:
     @property
     @readable()
     def columns(self) -> list[str]:
-        """Names of the columns."""
+        """Names of the columns in the table."""
         return pq.read_schema(self.path).names
 
     @readable()
@@ -170,7 +170,7 @@ class TableFile:
 
 
 class AnswerTable(TableFile):
-    """The answers from one run, one row per case."""
+    """The stored answers of one run, with one row per case."""
 
     def __init__(self, store: Store, key: str) -> None:
         super().__init__(store, key, "scores")
@@ -203,7 +203,7 @@ class AnswerTable(TableFile):
 
 
 class CaseTable(TableFile):
-    """The cases in one question set."""
+    """The stored cases in one question set, with one row per case."""
 
     def __init__(self, store: Store, key: str) -> None:
         super().__init__(store, key, "cases")
@@ -449,7 +449,7 @@ def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[i
 
 
 def count_pictures(store: Store, question_set: QuestionSet) -> tuple[int, int]:
-    """Count the pictures in a question set, and how many of them are on this machine."""
+    """Return the number of pictures in a question set, and how many of them are on this machine."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT unnest(images) FROM read_parquet(?)",

@@ -67,7 +67,7 @@ class QuestionSet:
 
     @property
     def presentation(self) -> Presentation:
-        """Display texts and settings of the probe."""
+        """The probe's texts and settings for display."""
         return registry.load_probe(self.probe).presentation
 
     @property
@@ -369,7 +369,7 @@ class Defect(TypedDict):
 
 
 class QuestionFacts(TypedDict):
-    """The description of a question set, as stored in its manifest."""
+    """Facts about a question set, as stored in its manifest."""
 
     n_items: int
     n_cases: int
@@ -579,7 +579,7 @@ def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] 
 def choose_kind(
     store: Store, question_set: QuestionSet, kind: str = "", models: Sequence[str] = ()
 ) -> str:
-    """Return the given kind after checking that it has cases, or the `default_kind` if none is given.
+    """Check that a kind has cases and return it. If no kind is given, return the `default_kind`.
 
     Raises:
         NotFound: The question set has no cases of the given kind.

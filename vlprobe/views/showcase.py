@@ -48,7 +48,7 @@ class LieCount:
 
     @property
     def share(self) -> float:
-        """The share of wrong captions that fool the model, or the mean movement."""
+        """Share of wrong captions that fool the model, or the mean movement."""
         return self.n_believed / self.n_lies if math.isnan(self.moved) else self.moved
 
 

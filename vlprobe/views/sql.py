@@ -25,8 +25,8 @@ WHERE = "docs/sql.md lists tables and columns."
 
 
 def query(store: Store, statement: str) -> "pd.DataFrame":
-    """Run a SELECT and return its rows. Lists and maps become Python lists and dicts, and unknown
-    values become None or NaN.
+    """Run a SELECT on the stored results and return its rows. Lists and maps become Python lists
+    and dicts, and unknown values become None or NaN.
 
     Raises:
         InvalidInput: The statement is not a single SELECT, DuckDB rejects it, or nothing is stored.

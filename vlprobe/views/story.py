@@ -67,10 +67,11 @@ class Story:
 
 
 def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
-    """Collect the content of slides about one kind of cases.
+    """Collect the content for slides about one kind of cases.
 
     Args:
-        case_id: Id of the first case; "": the worst case among those that fool the most models.
+        case_id: Id of the opening case. If "", the worst case among those that fool the most models
+            is used.
     """
     is_search = stored_body(question_set.probe, kind).ranks == "pictures"
     newest = question_set.runs[0]

@@ -69,7 +69,7 @@ BENCHMARKS = (
 
 
 def benchmarks_of(probe: str, dataset: str) -> list[Benchmark]:
-    """Return the benchmarks that a run on this dataset may belong to, usually at most one."""
+    """Return the benchmarks that a probe's run on the given dataset may belong to, usually at most one."""
     return [each for each in BENCHMARKS if probe in each.metrics and each.matches(dataset)]
 
 
@@ -93,7 +93,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """The comparison in one sentence."""
+        """The comparison in a sentence."""
         totals, measured = (
             " / ".join(f"{100 * value:.2f}" for value in values)
             for values in (self.published, self.measured)

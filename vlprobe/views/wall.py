@@ -54,7 +54,7 @@ class WallCard(CaseRow):
 
     @property
     def n_believed(self) -> int:
-        """Count the models that score the wrong side at least as high as the true side."""
+        """Number of models that score the wrong side at least as high as the true side."""
         return sum(verdict.verdict in ("fooled", "tied") for verdict in self.verdicts)
 
 
@@ -199,11 +199,12 @@ def cards(
     numbers: Sequence[int],
     n_more: Sequence[int] = (),
 ) -> tuple[WallCard, ...]:
-    """Return cards for the cases with the given numbers, in that order.
+    """Return cards for the cases with the given numbers, in the given order.
 
     Args:
-        case_filter: The filter; cards show the margin and the answer of the filter's model.
-        n_more: For each case, the number of other cases about the same picture; empty: 0.
+        case_filter: The filter. Cards show the margin and the answer by the filter's model.
+        n_more: For each case, the number of other cases about the same picture. If empty, 0 for
+            each.
     """
     if not numbers:
         return ()

@@ -63,7 +63,7 @@ def place_names(marks: Sequence[NamedMark], height: float) -> list[LabelPlace | 
     order = np.array([3 * gap + way for gap in GAPS for way in range(len(WAYS))])
 
     def covered(index: int) -> np.ndarray:
-        """Return the boxes of all other marks and placed names, shape (O, W, 4)."""
+        """Return the boxes that the name must not overlap: all other marks and all placed names, shape (O, W, 4)."""
         names = [boxes[other][place] for other, place in chosen.items() if other != index]
         return np.concatenate([np.delete(solid, index, axis=0), *np.array(names)[:, None]])
 

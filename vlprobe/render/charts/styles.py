@@ -37,7 +37,7 @@ class Look(NamedTuple):
 
     @property
     def dark(self) -> str:
-        """The color on a dark page."""
+        """The color to use on a dark page."""
         return DARK.get(self.color, self.color)
 
     @property

@@ -53,7 +53,7 @@ class EditedCaption:
 
 @dataclass(frozen=True, slots=True)
 class Edits(Sequence[EditedCaption]):
-    """Edits for a list of captions, in the same order as the captions."""
+    """The edits created for a list of captions, in the same order as the captions."""
 
     captions: tuple[str, ...]
     entries: tuple[EditedCaption, ...]
@@ -237,7 +237,7 @@ class Results:
         return Failures(self.store, case_filter, presentation.kind(kind), cards, total, run)
 
     def compare(self, model: str = "", other: str = "", kind: str = "") -> "Compared":
-        """Compare two models on the questions of these results. See `vlprobe.compare`."""
+        """Compare two models on this question set. See `vlprobe.compare`."""
         named = [self._model(name) for name in (model, other) if name]
         names = list(dict.fromkeys([*named, *self.models]))[:2]
         compared = names[0], names[-1]

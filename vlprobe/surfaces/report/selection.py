@@ -72,7 +72,7 @@ def _cases(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
 def _case(
     case: FailureRow, answers: dict[str, AnswerRow], annotation: Annotation | None
 ) -> dict[str, object]:
-    """Return one case as a JSON object."""
+    """Return one case as a dict for the JSON export."""
     return {
         **{name: getattr(case, name) for name in PLAIN},
         "margin": _number(case.margin),

@@ -22,7 +22,7 @@ SHOWN = 5  # number of candidates shown per gallery
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A picture in a gallery."""
+    """A picture, original or mixed, in the gallery that a model ranks."""
 
     item: str
     picture: str  # name of the unmixed picture; "" if no case names it
@@ -82,11 +82,11 @@ class MixedCase:
 
     @property
     def share(self) -> int:
-        """Percentage of the right picture that remains in the mixture used by the run."""
+        """Percentage of the right picture that remains in the mixture that the run used."""
         return round(100 * strength(self.subtype)[1])
 
     def ranks_of(self, model: str) -> ModelRanks:
-        """Return the ranks that the given model gives the right picture."""
+        """Return the right picture's ranks for the given model."""
         return next(ranks for ranks in self.ranks if ranks.model == model)
 
 
@@ -165,7 +165,7 @@ def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -
 
 
 def _rank(value: float) -> int:
-    """Convert a stored rank to int; 0 if it is unknown."""
+    """Convert a stored rank to int. Unknown ranks become 0."""
     return 0 if np.isnan(value) else int(value)
 
 

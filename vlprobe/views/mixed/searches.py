@@ -22,7 +22,7 @@ KIND = "t2i"  # kind of the cases that are picture searches
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """The outcomes of one model's picture searches: arrays with one entry per search."""
+    """The outcomes of one model's picture searches, as arrays with one entry per search."""
 
     numbers: np.ndarray  # case numbers, ascending
     is_found: np.ndarray  # bool: the right picture ranks first without mixtures
@@ -38,7 +38,8 @@ class Outcomes:
 
 
 def strength(subtype: str) -> tuple[Literal["mix", "patch"], float]:
-    """Split the subtype of a mixture into its kind and the share of the picture that remains.
+    """Split a mixture's subtype into the kind of mixture and the share of the right picture that
+    remains.
 
     >>> strength("mix:0.9")
     ('mix', 0.9)

@@ -137,7 +137,7 @@ def model_turn(
 
 
 def by_turn(turns: Sequence[ModelTurn]) -> list[ModelTurn]:
-    """Sort models by how early they prefer the right picture; models that never do or were not tested come last."""
+    """Sort models by how early they prefer the right picture. Models that never do or were not tested come last."""
     return sorted(
         turns, key=lambda each: (each.turn is None, -(each.turn.share if each.turn else 0))
     )
