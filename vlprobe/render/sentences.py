@@ -164,11 +164,10 @@ def frequency(count: int, total: int) -> str:
 
 
 def unbroken(text: str) -> str:
-    """Put a no-break space before each percent sign, so that it stays on the same line as the
-    number.
+    """Replace the space before each percent sign, so that number and sign stay on one line.
 
     >>> unbroken("It believes 10.8 % of them")
-    'It believes 10.8\xa0% of them'
+    'It believes 10.8\\xa0% of them'
     """
     return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
