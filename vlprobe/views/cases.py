@@ -54,7 +54,7 @@ class Matches(NamedTuple):
         with equal keys stay in case order.
 
         Args:
-            positions: Indices of the cases to include; None: all cases.
+            positions: Indices of the cases to include; None means all cases.
         """
         keys = self.sort_keys if positions is None else self.sort_keys[positions]
         stop = min(stop, len(keys))

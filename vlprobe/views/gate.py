@@ -73,7 +73,7 @@ def promises(
         question_set: A question set with two runs: the baseline, then the run to check.
         max_drops: How much each metric may get worse, 0 or more, by metric name.
         is_strict: Whether a limit with an inconclusive result counts as broken.
-        named_slice: Name of a slice whose cases are used; "": all cases.
+        named_slice: Name of a slice whose cases are used; "" means all cases.
 
     Raises:
         NotFound: the probe does not have a metric.

@@ -65,7 +65,7 @@ def leaderboard(
     Args:
         store: The store with the results.
         question_sets: The question sets, in the order of the columns.
-        models: Models to include; empty: all.
+        models: Models to include; empty means all.
         averaging: As in `estimates.estimates`.
 
     Raises:

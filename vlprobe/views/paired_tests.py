@@ -628,7 +628,7 @@ def compare_metrics(
         unit: "cosine", or "spread" to divide each model's cosines by the model's spread, which is treated as exact; if
             a spread is 0, values are unknown.
         only: Names of the metrics to compare; if empty, all.
-        named_slice: Name of a slice whose cases are used; "": all cases.
+        named_slice: Name of a slice whose cases are used; "" means all cases.
 
     Returns:
         The columns of `DifferenceRow`, one row per metric and model: base (the baseline's value on

@@ -373,7 +373,7 @@ def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "")
     """Compare a paper's published cells with the numbers from one model's run.
 
     Args:
-        paper: One of the papers that `papers_of` returns for the question set's probe; "": the probe's own paper.
+        paper: One of the papers that `papers_of` returns for the question set's probe; "" means the probe's own paper.
 
     Returns:
         The columns of `cells`, where `run`, `low`, `high` are the run's estimate and interval in the

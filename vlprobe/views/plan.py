@@ -34,8 +34,8 @@ def plan(
 
     Args:
         models: The baseline, then the models to compare with it, if any.
-        detect: The difference to detect, in the unit of each metric; NaN: none.
-        n_tests: Number of tests to correct for; 0: the number of rows of the table.
+        detect: The difference to detect, in the unit of each metric; NaN omits the column `pictures`.
+        n_tests: Number of tests to correct for; 0 means the number of rows of the table.
 
     Returns:
         A table with COLUMNS, one row per metric and model with a known error. The column `pictures` is present only if

@@ -48,7 +48,7 @@ def expected(
 
     Args:
         runs: Stored runs, newest first.
-        limit: Number of items to evaluate; 0: all.
+        limit: Number of items to evaluate; 0 means all.
 
     Returns:
         Total seconds for all models, one after the other; UNKNOWN if no stored run has the same questions, or if stored

@@ -383,7 +383,7 @@ def answers(
     that the probe stores, the model, and whether the model's answers have scores.
 
     Args:
-        models: Names of the models to read; empty: all.
+        models: Names of the models to read; empty means all.
     """
     tables = [
         AnswerTable(store, run.key)

@@ -461,7 +461,7 @@ def select(
         names: Run keys, key prefixes or model names. A model name selects the model's newest run on
             the question set of the first key or, without a key, on the newest question set that all
             named models answered.
-        probes: Probes to search for models; None: all.
+        probes: Probes to search for models; None means all.
 
     Raises:
         NotFound: no run has this key prefix.

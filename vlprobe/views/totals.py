@@ -169,7 +169,7 @@ def compare(store: Store, model: str, case_key: str = "") -> list[Comparison]:
     checkpoint.
 
     Args:
-        case_key: Compare only the question set with this key; "": all.
+        case_key: Key of the question set to compare; "" means all question sets.
 
     Returns:
         One comparison per run that covers all questions of a benchmark whose name is part of the

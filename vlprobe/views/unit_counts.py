@@ -78,7 +78,7 @@ def unit_counts(
     Args:
         runs: Runs of the models; the first one is compared with each of the others.
         with_movements: Whether to sum movements in columns whose names contain `moved`.
-        numbers: Numbers of the cases to count; None: all cases of the kind.
+        numbers: Numbers of the cases to count; None means all cases of the kind.
 
     Returns:
         Columns of equal length: subtype, unit (the index of its name among all names), n_cases. For

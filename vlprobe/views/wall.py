@@ -115,7 +115,8 @@ def wall(
     size: int = 60,
     grouped: bool = True,
 ) -> tuple[tuple[WallCard, ...], int, int]:
-    """Return one page of cards in the filter's order; ties count as fooled.
+    """Return one page of cards for the cases that pass a filter, in the filter's order. Ties count
+    as fooled.
 
     Args:
         grouped: Whether to return one card per picture (the first case in the filter's order)
@@ -203,8 +204,8 @@ def cards(
 
     Args:
         case_filter: The filter. Cards show the margin and the answer by the filter's model.
-        n_more: For each case, the number of other cases about the same picture. If empty, 0 for
-            each.
+        n_more: For each case, the number of other cases about the same picture. If empty, all are
+            0.
     """
     if not numbers:
         return ()

@@ -157,7 +157,7 @@ def order(
     models (highest first). Among equals, each picture appears once before any picture repeats.
 
     Args:
-        counted: Models that count as fooled; empty: all except controls.
+        counted: Models to consider; empty means all except controls.
 
     Returns:
         Case numbers, and the number of counted models that lose each search.

@@ -48,8 +48,8 @@ def standings(
     """Compute one model's result in a picture search at each mixing share.
 
     Args:
-        fronts: The model's top candidates at the run's strength; None: unknown.
-        scores: The model's similarities at every share; None: only the run's own share is known.
+        fronts: The model's top candidates at the run's strength; None means unknown.
+        scores: The model's similarities at every share; None means that only the run's own share is known.
 
     Returns:
         One entry for each of SHARES, or only one for the run's share. At the run's share, the
@@ -122,7 +122,7 @@ def model_turn(
     """Find the mixing share from which a model prefers the right picture to its mixture.
 
     Args:
-        scores: The model's similarities at every share; None: they were not computed again.
+        scores: The model's similarities at every share; None means that they were not computed again.
         stored: Whether the right picture wins in stored runs, by share.
         share: The displayed share, at which a stored result is kept.
     """
