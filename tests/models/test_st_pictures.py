@@ -180,7 +180,7 @@ def test_an_option_that_says_nothing_is_one_line(name, message):
     ("said", "message"),
     [
         ({"modality_config": {"text": {"method": "push_to_hub"}}}, "run code .*push_to_hub"),
-        ({"processing_kwargs": {"text": {"tokenizer": "x"}}}, "passes 'tokenizer' in text of"),
+        ({"processing_kwargs": {"text": {"tokenizer": "x"}}}, "sets 'tokenizer' under text in"),
         (
             {
                 "modality_config": {

@@ -81,9 +81,9 @@ def slice_filter(
 
 
 def query(stored: PageSubject, case_filter: Filter, case_id: str = "") -> Query:
-    """Return the URL parameters with which Explore shows the filtered cases and, if `case_id` is given, opens a case.
+    """Return the URL parameters that make Explore show the filtered cases and, if `case_id` is given, open that case.
 
-    A parameter of the filter with several values is repeated.
+    A filter parameter that has several values appears once per value.
     """
     words = case_filter.words()
     parameters: Query = {RENAMED.get(name, name): words[name] for name in PARAMETERS if words[name]}

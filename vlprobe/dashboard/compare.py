@@ -230,7 +230,7 @@ def draw_nobody(subject: PageSubject) -> None:
 
 
 def carried_unit() -> str:
-    """Return the unit for score changes and differences that the URL names: "cosine" or "spread"."""
+    """Return the unit that the URL selects for score changes and score differences: "cosine" or "spread"."""
     return "spread" if st.query_params.get("unit") == "spread" else "cosine"
 
 

@@ -325,7 +325,7 @@ def _mteb(file: Path, log: Mapping[str, object]) -> Iterator[LoggedAnswer]:
             widths = {len(row) if isinstance(row, list) else 0 for row in rows}
             if len(widths) != 1 or widths == {0}:
                 raise InvalidInput(
-                    f"'{file}', '{subset}', question {number}, is not a matrix. Expected "
+                    f"Question {number} of '{subset}' in '{file}' is not a matrix. Expected "
                     "predictions for image-text pairs: one row per picture, with one score per "
                     "caption."
                 )

@@ -67,7 +67,7 @@ def _config(path: Path) -> dict:
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(
             f"'{path}' is not a checkpoint of a demo model ({error}). "
-            "Expected a file that `vlprobe train` wrote from one."
+            "Expected a file that `vlprobe train` wrote for a demo model."
         ) from None
 
 

@@ -143,7 +143,7 @@ def _walk(name: str, folder: Path) -> Iterator[Path]:
         if count > MOST_FILES:
             raise InvalidInput(
                 f"'{name}': '{folder}' contains more than {MOST_FILES:,} files. Expected "
-                "the folder of one model."
+                "a folder with a single model."
             )
         yield from (Path(root, file) for file in sorted(names))
 
@@ -234,9 +234,9 @@ def _check_arguments(
     for argument, setting in value.items():
         if argument not in allowed or isinstance(setting, Mapping | list):
             raise InvalidInput(
-                f"'{name}' passes '{argument}' in {key} of {file} to a library. This is rejected "
-                "because it could run code or open other files. Only these arguments are "
-                f"allowed: {', '.join(name for name in allowed if 'trust' not in name)}."
+                f"'{name}' sets '{argument}' under {key} in {file}. This argument is not allowed "
+                "because it could make the model library run code or open other files. Allowed "
+                f"arguments: {', '.join(name for name in allowed if 'trust' not in name)}."
             )
 
 

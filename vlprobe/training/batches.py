@@ -80,7 +80,7 @@ def corrupt_caption(caption: str, words: Sequence[str], number: int) -> str:
 def mixed_pictures(pixels: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
     """Mix some pictures in a batch with another picture from the batch: blend them (mixup) or paste a patch (CutMix).
 
-    The share of the original that stays is drawn between the two LAMBDAS, because the paper gives no
+    The weight of the original picture is drawn at random from the range LAMBDAS, because the paper gives no
     value. The partner is the picture a fixed number of rows away, never the picture itself.
 
     Args:

@@ -82,12 +82,12 @@ def close_pairs(scores: "torch.Tensor", k: int) -> "torch.Tensor":
 
 
 def eqsim_v1(scores: "torch.Tensor", margin: float = 0.0) -> "torch.Tensor":
-    """Compute how much the two mismatch scores differ for every two pairs: [(s_12 - s_21)^2 - margin]+.
+    """Compute how far the two mismatch scores differ, for each pair of picture-text pairs: [(s_12 - s_21)^2 - margin]+.
 
     Args:
         scores: The scores for picture i and text j, shape (n, n).
-        margin: The paper's alpha, in squared units of the scores. It is subtracted for every two pairs
-            separately, as in the formula. The released code subtracts it from the mean over a batch.
+        margin: The paper's alpha, in squared units of the scores. It is subtracted for each pair of
+            picture-text pairs, as in the formula. The released code subtracts it from the mean over a batch.
 
     Returns:
         A symmetric array with shape (n, n) and a diagonal of 0.

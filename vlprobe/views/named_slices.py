@@ -117,8 +117,8 @@ def members(store: Store, case_key: str, name: str) -> np.ndarray:
             if ids
         ]
         raise InvalidInput(
-            f"The questions of the slice '{name}' have changed: {'; '.join(what)}. It was saved in "
-            f"'{named.questions}'. Save it again."
+            f"The questions in the slice '{name}' have changed: {'; '.join(what)}. The slice was saved in "
+            f"'{named.questions}'. Save the slice again."
         )
     return np.sort(table["case"].to_numpy()).astype(np.int32)
 

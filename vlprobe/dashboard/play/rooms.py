@@ -199,7 +199,7 @@ class Rooms:
         """Start another round and keep the votes from earlier rounds. Only the host may do this."""
         room = self._hosted(code, secret)
         if len(room.rounds) >= MAX_ROUNDS:
-            raise InvalidInput(f"A room has at most {MAX_ROUNDS} rounds. Open another room.")
+            raise InvalidInput(f"A room can have at most {MAX_ROUNDS} rounds. Open another room.")
         if not quiz.questions:
             raise InvalidInput("The quiz has no questions.")
         room.rounds.append(_started(quiz))

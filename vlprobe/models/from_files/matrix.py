@@ -126,7 +126,7 @@ class ScoreMatrix(BoundLookup):
 
     @property
     def capabilities(self) -> Capabilities:
-        """The capabilities of the matrix, which has a score for every picture and text."""
+        """The capabilities of a model whose scores are in a matrix: one for every picture-text pair."""
         return Capabilities(
             looks_up=True, has_matrix=True, dim=2, image_dim=2, score_type=self._scale
         )
