@@ -215,7 +215,7 @@ def test_help_and_errors_name_pages_that_are_installed(installed, home):
     (home / "answers.json").write_text("{}")
     dataset = make_tiny(home / "tiny")  # drawing the demo data takes 20 s
     error = output("run", "--dataset", dataset, "--model", f"scores:{home}/answers.json")
-    assert f" {folder}/import.md " in error
+    assert f" {folder}/import.md." in error
     links = {
         (page.parent / link.partition("#")[0]).resolve()
         for page in folder.rglob("*.md")

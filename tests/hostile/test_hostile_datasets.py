@@ -238,9 +238,9 @@ def test_captions_and_tags_beyond_all_measure_are_refused(tmp_path: Path):
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
     put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a " * 500_000))
     # stripped: one less
-    assert "1,000,000 letters" not in told(f"folder:{tmp_path}", tmp_path / "cache")
+    assert "1,000,000 characters" not in told(f"folder:{tmp_path}", tmp_path / "cache")
     put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a" * (MAX_CHARACTERS + 1)))
-    assert f"{MAX_CHARACTERS + 1:,} letters" in told(f"folder:{tmp_path}", tmp_path / "cache")
+    assert f"{MAX_CHARACTERS + 1:,} characters" in told(f"folder:{tmp_path}", tmp_path / "cache")
     put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a" * MAX_CHARACTERS))
     assert registry.load_dataset(f"folder:{tmp_path}", tmp_path / "cache").items
     columns = [f"c{number}" for number in range(MAX_TAGS + 1)]

@@ -210,7 +210,7 @@ def test_seed_item_and_index_each_change_what_is_drawn():
         ({"rules": "strickt"}, NotFound, "Did you mean 'strict'"),
         ({"kinds": ["flips"]}, NotFound, "Did you mean 'flip'"),
         ({"tag": "rules"}, NotFound, "Did you mean 'rule'"),
-        ({"k_same": -1}, InvalidInput, "k_same -1"),
+        ({"k_same": -1}, InvalidInput, r"k_same \(-1\)"),
         ({"captions": ["a dog", "  "]}, InvalidInput, "Caption 1 of item 'img7' is empty"),
     ],
 )

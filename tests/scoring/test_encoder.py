@@ -140,7 +140,7 @@ def test_progress_is_told_after_each_batch_and_may_stop_the_work():
     [
         (lambda n, dim: np.ones((n, dim + 1), np.float32), "expected float32 of shape"),
         (lambda n, dim: np.ones((n, dim)), "returned float64 texts"),
-        (lambda n, dim: np.full((n, dim), np.nan, np.float32), "not finite"),
+        (lambda n, dim: np.full((n, dim), np.nan, np.float32), "NaN or infinite"),
     ],
 )
 def test_an_answer_of_the_wrong_form_is_refused(answer, said):

@@ -232,7 +232,7 @@ def test_the_program_writes_a_report_of_the_set_that_is_named(
             main, ["--cache", str(cache), "report", *words, str(tmp_path / "no.html")]
         )
         assert done.exit_code == 1
-        assert done.stderr.startswith("Error: No")
+        assert done.stderr.startswith(("Error: No", "Error: There are no stored results"))
         assert not (tmp_path / "no.html").exists()
 
 
