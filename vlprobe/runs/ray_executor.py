@@ -131,6 +131,7 @@ class RayExecutor(Executor):
             "num_cpus": cpus,
             "num_gpus": gpus,
             "max_retries": TRIES - 1,
+            "scheduling_strategy": "SPREAD",  # not the first machine alone, as by default while it is half free
             "max_calls": 0,  # a process with a GPU is kept, too
             "runtime_env": {"env_vars": worker_environment(max(threads, 1))},
         }
