@@ -5,7 +5,6 @@ The wall is drawn before *Share* and before the facets, because counting the fac
 
 from dataclasses import replace
 
-import pandas as pd
 import streamlit as st
 
 from vlprobe import views
@@ -102,18 +101,10 @@ def draw_map(about: PageSubject, case_filter: Filter) -> None:
     rival = choose("Second model", "other", options, default, suffix="_map", width=260)
     # All outcomes: the four quarters of the map are the outcomes of the two models
     selected = replace(case_filter, other=rival, outcome="all", other_outcome="", within=())
-    paired = replace(selected, sort="difference")
-    numbers, first, second = view(views.cases.passing, about.question_set, paired)
-    margins = {"case": numbers, "margin": first, "other_margin": second}
-    points = pd.DataFrame(margins).dropna()
-    n_cases = len(points)
+    points, n_cases = view(views.paired_outcomes.scatter_filtered, about.question_set, selected)
     if not n_cases:
         quiet("No case matches these filters.")
         return
-    points = points.sample(min(n_cases, views.paired_outcomes.POINTS), random_state=0)
-    cases = tuple(sorted(points["case"].tolist()))
-    questions = view(views.rows.questions, about.question_set, cases)
-    points = points.merge(questions[["case", "subtype", "source", "target"]], on="case")
     area = case_filter.within
     n_inside = n_passing(about, replace(selected, within=area)) if area else 0
     of_two = replace(about, rivals=(rival,))

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from vlprobe.errors import NotFound
 from vlprobe.storage.store import Store
-from vlprobe.views.cases import outcomes
+from vlprobe.views.cases import outcomes, passing
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_tests import select_runs
 from vlprobe.views.runs import QuestionSet
@@ -56,8 +57,15 @@ def scatter(
     kind: str,
     limit: int = POINTS,
 ) -> tuple[pd.DataFrame, int]:
-    """Return the margins of two models for cases of one kind, and the number of cases that have
-    both margins.
+    """Return the margins of two models for cases of one kind, as `scatter_filtered` does."""
+    case_filter = Filter(first_model, kind, outcome="all", other=second_model)
+    return scatter_filtered(store, question_set, case_filter, limit)
+
+
+def scatter_filtered(
+    store: Store, question_set: QuestionSet, case_filter: Filter, limit: int = POINTS
+) -> tuple[pd.DataFrame, int]:
+    """Return the margins of a filter's two models for its cases, and the number of cases that have both margins.
 
     If there are more than `limit` cases, a reproducible uniform sample is returned: the cases whose
     numbers have the smallest hashes.
@@ -66,22 +74,16 @@ def scatter(
         A table of case, margin, other_margin, subtype, source and target, sorted by case; and the
         total number of cases.
     """
-    files = [
-        store.files([run.key], "scores")
-        for run in select_runs(question_set, (first_model, second_model))
-    ]
-    joined = (  # isfinite, not isnan: see `showcase.lie_counts`
-        "read_parquet(?) AS one POSITIONAL JOIN (SELECT margin AS other_margin FROM read_parquet(?)) AS two "
-        "WHERE kind = ? AND isfinite(margin) AND isfinite(other_margin)"
-    )
+    select_runs(question_set, (case_filter.model, case_filter.other))
+    paired = replace(case_filter, sort="difference")
+    numbers, margins, other_margins = passing(store, question_set, paired)
+    points = pd.DataFrame({"case": numbers, "margin": margins, "other_margin": other_margins})
+    points = points[np.isfinite(points["margin"]) & np.isfinite(points["other_margin"])]
     with store.cursor() as cursor:
-        total = cursor.execute(f"SELECT count(*) FROM {joined}", [*files, kind]).fetchall()[0][0]
-        points = cursor.execute(
-            f'SELECT one."case", margin, other_margin, subtype FROM {joined} ORDER BY hash(one."case") LIMIT ?',
-            [*files, kind, limit],
+        cursor.register("points", points)
+        sample = cursor.execute(
+            'SELECT "case", margin, other_margin, subtype, source, target '
+            'FROM read_parquet(?) JOIN points USING ("case") ORDER BY hash("case") LIMIT ?',
+            [store.files([question_set.key], "cases"), limit],
         ).df()
-        words = cursor.execute(
-            'SELECT "case", source, target FROM read_parquet(?) WHERE "case" IN (SELECT unnest(?::BIGINT[]))',
-            [store.files([question_set.key], "cases"), points["case"].tolist()],
-        ).df()
-    return points.merge(words, on="case").sort_values("case", ignore_index=True), total
+    return sample.sort_values("case", ignore_index=True), len(points)
