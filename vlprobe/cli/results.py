@@ -359,8 +359,10 @@ def list_slices(store: "Store", how: str) -> None:
             "explore?"
             + urlencode(
                 {
-                    **{"set": named.case_key, "kind": named.kind},
-                    **{"slice": named.name, "outcome": "all"},
+                    "set": named.case_key,
+                    "kind": named.kind,
+                    "slice": named.name,
+                    "outcome": "all",
                 }
             ),
         )

@@ -105,22 +105,30 @@ def members(store: Store, case_key: str, name: str) -> np.ndarray:
     slices = read(store)
     if name not in slices:
         raise NotFound("slice", name, slices, "`vlprobe slice list` lists them.")
-    named = slices[name]
+    numbers, refusal = _apply(store, case_key, slices[name])
+    if refusal:
+        raise InvalidInput(refusal)
+    return numbers
+
+
+def _apply(store: Store, case_key: str, named: NamedSlice) -> tuple[np.ndarray, str]:
+    """Return the slice's case numbers that a question set has, ascending, and why the slice does not apply, or ""."""
     table = _questions(store, case_key, "id", list(named.digests))
     digests = dict(zip(table["id"], map(_digest, table["kind"], table["texts"]), strict=True))
     missing = [case_id for case_id in named.digests if case_id not in digests]
     changed = [case_id for case_id in digests if digests[case_id] != named.digests[case_id]]
+    refusal = ""
     if missing or changed:
         what = [
             f"{len(ids):,} of its {len(named.digests):,} cases {words}, such as '{ids[0][:80]}'"
             for ids, words in ((missing, "are missing"), (changed, "have other texts"))
             if ids
         ]
-        raise InvalidInput(
-            f"The questions in the slice '{name}' have changed: {'; '.join(what)}. The slice was saved in "
+        refusal = (
+            f"The questions in the slice '{named.name}' have changed: {'; '.join(what)}. The slice was saved in "
             f"'{named.questions}'. Save the slice again."
         )
-    return np.sort(table["case"].to_numpy()).astype(np.int32)
+    return np.sort(table["case"].to_numpy()).astype(np.int32), refusal
 
 
 def applicable(store: Store, case_key: str) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
@@ -132,11 +140,11 @@ def applicable(store: Store, case_key: str) -> tuple[dict[str, np.ndarray], tupl
     by_name: dict[str, np.ndarray] = {}
     refusals = []
     for name, named in read(store).items():
-        try:
-            by_name[name] = members(store, case_key, name)
-        except InvalidInput as error:
-            if len(_questions(store, case_key, "id", list(named.digests))):
-                refusals.append(str(error))
+        numbers, refusal = _apply(store, case_key, named)
+        if not refusal:
+            by_name[name] = numbers
+        elif len(numbers):
+            refusals.append(refusal)
     return by_name, tuple(refusals)
 
 
@@ -176,7 +184,10 @@ def rows(store: Store, case_keys: Collection[str]) -> list[dict[str, object]]:
     slices = read(store)
     return [
         {
-            **{"name": name, "case_key": key, "case": case, "id": case_id},
+            "name": name,
+            "case_key": key,
+            "case": case,
+            "id": case_id,
             "digest": slices[name].digests[case_id],
             "filter": json.dumps(slices[name].filter, ensure_ascii=False),
         }

@@ -13,7 +13,7 @@ from vlprobe.dashboard.state import quiet, store
 from vlprobe.dashboard.widgets import error_text, fold
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb import lgip, picture_changes
-from vlprobe.render.html.elements import tag
+from vlprobe.render.html.elements import column_heads, table, tag
 from vlprobe.render.words import value_label
 from vlprobe.scoring.pictures import open_picture
 from vlprobe.types import Item, Picture
@@ -42,8 +42,10 @@ def draw(dataset: str) -> None:
                 quiet("This dataset has no pictures on this machine.")
                 return
             _draw_gallery(pictured[:MOST_ITEMS])
-        except (VlprobeError, OSError) as error:
-            quiet(error_text(error) if isinstance(error, VlprobeError) else str(error))
+        except VlprobeError as error:
+            quiet(error_text(error))
+        except OSError as error:
+            quiet(str(error))
 
 
 @st.fragment
@@ -75,11 +77,8 @@ def _draw_captions(item: Item) -> None:
         meaning = MEANINGS[case.roles[1]] if case else ""
         cells = (value_label(kind), before, after, meaning)
         rows.append(f"<tr>{''.join(tag('td', cell) for cell in cells)}</tr>")
-    heads = "".join(tag("th", head) for head in ("Caption edit", "Before", "After", "Meaning"))
-    st.html(
-        f'<div class="vp-scroll"><table class="vp-table"><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    heads = column_heads(("Caption edit", "Before", "After", "Meaning"))
+    st.html(table("Caption edits", heads, rows))
 
 
 def _draw_pictures(item: Item, severity: int) -> None:
