@@ -9,9 +9,8 @@ from typing import NoReturn
 
 from vlprobe.cli.main import main
 
-ALLOCATIONS = (
-    100_000  # objects between garbage collections; importing torch and OpenCLIP makes a million
-)
+# Objects between garbage collections; importing torch and OpenCLIP makes a million
+ALLOCATIONS = 100_000
 
 
 def run() -> None:

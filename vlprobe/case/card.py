@@ -206,9 +206,8 @@ class CaseCard:
     # What one fooled model does, and what several do
     fooled: ClassVar[tuple[str, str]] = ("believes the lie", "believe the lie")
     opening: ClassVar[str] = ""  # what people see, in a heading; "" names the exchanged words
-    chose: ClassVar[str] = (
-        ""  # what fooled models did, with the kind's {lie}; "" counts the choices
-    )
+    # What fooled models did, with the kind's {lie}; "" counts the choices
+    chose: ClassVar[str] = ""
     shows_query: ClassVar[bool] = False  # a small card shows the query, not the changed words
     is_neutral: ClassVar[bool] = False  # whether both of the two texts are right
     has_large_pictures: ClassVar[bool] = True  # whether pictures are shown above the texts

@@ -23,9 +23,8 @@ from vlprobe.storage.application import app_file, settings
 EVERY_INTERFACE = ("0.0.0.0", "::")
 ANY_HOST = "*"
 MAX_PORT = 65535
-HEAPS = (
-    "MALLOC_ARENA_MAX"  # of glibc: with 16 heaps a hundred visitors took 1,602 MiB, with two 1,264
-)
+# Of glibc: with 16 heaps a hundred visitors took 1,602 MiB, with two 1,264
+HEAPS = "MALLOC_ARENA_MAX"
 HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; other Streamlit variables are not read
 
 

@@ -46,9 +46,8 @@ MOVED = {  # former addresses
     "verdicts": "lab",
 }
 HOME = "home"
-ROOT = (
-    "start"  # the name that Streamlit reserves for the default page, so that /home leads to it too
-)
+# The name that Streamlit reserves for the default page, so that /home leads to it too
+ROOT = "start"
 NAMED = 80  # maximum characters of an unknown address in a message
 PAGE_SIZE, OLD_PAGE_SIZE = (
     60,

@@ -25,9 +25,8 @@ from vlprobe.perturb.language import is_doubtful
 from vlprobe.types import Item
 
 EXAMPLES = 5
-MOST_JUDGED = (
-    1_000  # captions whose language is detected without their pictures: a millisecond each
-)
+# Captions whose language is detected without their pictures: a millisecond each
+MOST_JUDGED = 1_000
 NOT_ENGLISH = "not_english"
 REPEATED = (
     "repeated_caption",

@@ -40,9 +40,8 @@ NOTES = {  # for people who read the numbers
 }
 PICTURES = Path("pictures")  # start of the names of pictures, relative to a cache
 COCO = PICTURES / "coco" / "val2017"
-PICTURED_NOTE = (
-    "questions have their photograph here."  # end of a note that holds at the time of a run
-)
+# End of a note that holds at the time of a run
+PICTURED_NOTE = "questions have their photograph here."
 PHOTOGRAPHS = "photographs"  # folder of the bundled results
 
 

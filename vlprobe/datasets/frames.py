@@ -338,9 +338,8 @@ FPS = 5  # frames per second of a cut segment; EqBen, appendix A.6
 MOST_FRAMES = 5_000  # extracted from one video
 MOST_DECODED = 300_000  # decoded from one video: 83 minutes at 60 per second
 MOST_PIXELS = 34_000_000  # in a frame: 8K
-LATE = (
-    0.5  # seconds after the last frame that still count as inside, because a frame lasts some time
-)
+# Seconds after the last frame that still count as inside, because a frame lasts some time
+LATE = 0.5
 # Demuxers of single files, excluding those that open other files, such as playlists.
 FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg"
 EXPECTED_VIDEO = "an MP4, MOV, MKV, WebM, AVI or MPEG file with a video stream"

@@ -6,9 +6,8 @@ from vlprobe.errors import InvalidInput, Misfit
 from vlprobe.registry import ModelName
 from vlprobe.types import Capabilities, Item, Model, Probe
 
-MOST_CANDIDATES = (
-    500  # pictures or captions of a gallery for a model that takes a forward pass per pair
-)
+# Pictures or captions of a gallery for a model that takes a forward pass per pair
+MOST_CANDIDATES = 500
 
 
 def score_type(model: Model, probe: Probe) -> str:

@@ -199,9 +199,8 @@ class CachedEncoder:
         # Pairs with the same picture span several batches and probes; the picture is encoded once for all.
         self._encoded_pictures = SingleFlightCache(memory // 2, lambda encoded: encoded.nbytes)
         self._content_keys: dict[Picture, bytes] = {}
-        self._pixel_bytes = (
-            0  # size of one preprocessed picture; 0 until the first one is preprocessed
-        )
+        # Size of one preprocessed picture; 0 until the first one is preprocessed
+        self._pixel_bytes = 0
         # On a CPU the model and the worker thread would compete
         self._overlap = capabilities.device != "cpu"
         self._device = DeviceBatches(model.name)

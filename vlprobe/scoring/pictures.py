@@ -38,9 +38,8 @@ TURNS: dict[object, Image.Transpose] = {  # turns a picture upright, by its EXIF
 }
 BLOCK_PIXELS = 1 << 20  # pixels that are converted at a time
 DIGEST_MEMO = "picture-digests.json"
-MOST_DIGESTS = (
-    200_000  # most recently used files in the cache, or all files in a single larger call
-)
+# Most recently used files in the cache, or all files in a single larger call
+MOST_DIGESTS = 200_000
 
 
 def read_bytes(path: Path) -> bytes:

@@ -42,9 +42,8 @@ _SAVERS = {  # for the model families that can be tuned
 }
 MOST_MATCHED = 64  # rows in a batch for a matching head, which scores the square of this number
 EXPECTED = "a demo:, openclip:, hf: or hf-itm: model"
-_SAVE_EVERY = (
-    30.0  # seconds between two states on disk, which is the work lost when a run is killed
-)
+# Seconds between two states on disk, which is the work lost when a run is killed
+_SAVE_EVERY = 30.0
 _SAVE_SHARE = 0.05  # share of the time that saving may take; a large model is saved less often
 
 

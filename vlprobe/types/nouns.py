@@ -195,9 +195,8 @@ class Metric:
     source: str  # paper, equation or table
     kinds: tuple[str, ...]  # the kinds of cases that it evaluates
     value: "Callable[[pd.DataFrame], np.ndarray]"  # cases of those kinds to one float a row; NaN: does not apply
-    weight: "Callable[[pd.DataFrame], np.ndarray] | None" = (
-        None  # weight of a row in the pooled mean; None: 1
-    )
+    # Weight of a row in the pooled mean; None: 1
+    weight: "Callable[[pd.DataFrame], np.ndarray] | None" = None
     averaging: tuple[str, ...] = ("macro", "micro")  # the means that are stored
     # Cases with equal values in this metric's comparison, bool of shape (n,); None: no ties, or 0
     # is the aim.

@@ -37,9 +37,8 @@ class Option:
     maximum: int | None = None
     off_value: int | None = None  # a number outside the bounds that disables the option
     min_values: int = 0  # minimum length of a list
-    refers_to: Literal["", "dataset", "model", "file"] = (
-        ""  # kind of object that a text names; an empty name means none
-    )
+    # Kind of object that a text names; an empty name means none
+    refers_to: Literal["", "dataset", "model", "file"] = ""
 
     @property
     def type(self) -> Literal["flag", "number", "choice", "text", "list"]:

@@ -1,8 +1,7 @@
 """The schema of an export: its layout version and a description of each column."""
 
-SCHEMA_VERSION = (
-    1  # raised when a table or column goes, moves or changes its meaning; not when one is added
-)
+# Raised when a table or column goes, moves or changes its meaning; not when one is added
+SCHEMA_VERSION = 1
 
 RUN = "key of the run, as in runs.key"
 CASE = "index of the case in its question set, from 0; joins with cases on the run's case_key"

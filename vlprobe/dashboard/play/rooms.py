@@ -22,9 +22,8 @@ MAX_PEOPLE = 200  # in all rooms
 MAX_ROUNDS = 50  # in one room
 LIFETIME = 24 * 3600.0  # seconds
 IDLE = 3600.0  # seconds without a vote after which a room may make way for a new one
-AWAY = (
-    300.0  # seconds after which a page counts as closed; one in the background asks once a minute
-)
+# Seconds after which a page counts as closed; one in the background asks once a minute
+AWAY = 300.0
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no letters or digits that are easily confused
 CODE_LENGTH = 6
 _CODE = re.compile(f"[{LETTERS}]{{{CODE_LENGTH}}}")

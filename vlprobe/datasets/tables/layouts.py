@@ -47,9 +47,8 @@ class Layout:
     no_tags: Collection[str] = field(default=())
     # Names of pictures begin with a slash that stands for the folder of pictures
     rooted: bool = False
-    votes: str = (
-        ""  # a column with the number of annotators who distinguished the foil from the caption
-    )
+    # A column with the number of annotators who distinguished the foil from the caption
+    votes: str = ""
 
     @property
     def required(self) -> frozenset[str]:

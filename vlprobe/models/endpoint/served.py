@@ -184,9 +184,8 @@ class ServedModel(Model):
 
     def __init__(self, parsed: EndpointName, path: str, how: object, reading: str = "") -> None:
         self.name, self.parsed, self._path, self._reading = parsed.name, parsed, path, reading
-        self.digest = (
-            ""  # empty until the model is opened, because it depends on which model answers
-        )
+        # Empty until the model is opened, because it depends on which model answers
+        self.digest = ""
         self.note = f"asked at {parsed.address.origin}"
         address, settings = parsed.address, (parsed.is_chat, parsed.dimensions, parsed.fingerprint)
         self._described = json.dumps([address.url, address.model, *settings, [VERSION, how]])
