@@ -60,7 +60,10 @@ class TwoNodes:
     def kill_one(self) -> None:
         """As a machine dies: all at once. Ray's own way leaves workers alive for a second."""
         raylet = psutil.Process(self.other.all_processes["raylet"][0].process.pid)
-        self.n_killed = len(workers(raylet))
+        deadline = time.monotonic() + 60  # a worker of a new node starts after the first tasks end
+        while not (busy := workers(raylet)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.n_killed = len(busy)
         own = raylet.children(recursive=True)
         for process in own:
             with contextlib.suppress(psutil.NoSuchProcess):
