@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from vlprobe.datasets import rococo, triplets
-from vlprobe.datasets.audit import Alteration, AuditFinding, check, glued_words
+from vlprobe.datasets.audit import Alteration, AuditFinding, GluedWords, check, split_words
 from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.types import Item, Picture
 
@@ -140,6 +140,15 @@ def test_examples_are_the_first_items_and_each_only_once(tmp_path: Path):
     unchanged = found(data, tmp_path)["unchanged"]
     assert (unchanged.count, unchanged.of) == (18, 18)
     assert unchanged.examples == ("i0", "i1", "i2", "i3", "i4")
+
+
+def glued_words(alterations: list[Alteration]) -> list[list[str]]:
+    """Return the glued words of each alteration's foil."""
+    glued = GluedWords()
+    for row, alteration in enumerate(alterations):
+        glued.add(row, split_words(alteration.caption), split_words(alteration.foil))
+    words = glued.words()
+    return [words.get(row, []) for row in range(len(alterations))]
 
 
 def replaced_without_regard_to_words(

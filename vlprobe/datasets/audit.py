@@ -216,7 +216,7 @@ def _foil_findings(rows: TextColumns, captions_per_item: np.ndarray) -> list[Aud
     n_foils, items = len(rows.foils), rows.items[rows.sources]
     unchanged, is_true, order_only = np.zeros((3, n_foils), dtype=bool)
     upper, stop = np.zeros((2, 2, n_foils), dtype=bool)  # one row for captions, one for foils
-    glued = _GluedWords()
+    glued = GluedWords()
     first_captions = np.searchsorted(rows.items, np.arange(len(rows.ids)))
     item, captions_of_item = -1, []  # for the newest row whose item has several captions
     for start in range(0, n_foils, BLOCK_ROWS):
@@ -394,7 +394,7 @@ def _style_meaning(feature: str, captions: float, foils: float) -> str:
     )
 
 
-class _GluedWords:
+class GluedWords:
     """Find words in foils that contain an inserted word, such as "wocriminal", made from "woman" by replacing "man".
 
     A glued word does not occur in any caption, and replaces a caption's word (woman). It begins and ends like that
@@ -437,22 +437,13 @@ class _GluedWords:
         return {row: glued for row, glued in words.items() if glued}
 
 
-def glued_words(alterations: Sequence[Alteration]) -> list[list[str]]:
-    """For each alteration, return the words in its foil that contain an inserted word, such as "wocriminal"."""
-    glued = _GluedWords()
-    for row, alteration in enumerate(alterations):
-        glued.add(row, split_words(alteration.caption), split_words(alteration.foil))
-    words = glued.words()
-    return [words.get(row, []) for row in range(len(alterations))]
-
-
 def _is_glued(
     word: str,
     replaced: str,
     inserted: Mapping[str, int],
     caption_words: Collection[str],
 ) -> bool:
-    """Return whether a word contains a word that other foils insert separately; see `_GluedWords`."""
+    """Return whether a word contains a word that other foils insert separately; see `GluedWords`."""
     for start in range(len(word)):
         if word[:start] != replaced[:start]:
             return False
