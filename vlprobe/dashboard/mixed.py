@@ -32,6 +32,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.dashboard.widgets import draw_row, draw_styles, link_page, press
 from vlprobe.datasets import drawn
 from vlprobe.errors import VlprobeError
+from vlprobe.probes.rococo import parse_strength
 from vlprobe.render import mixed as render_mixed
 from vlprobe.render.attribution import credits_line
 from vlprobe.render.html.elements import tag
@@ -139,7 +140,7 @@ def draw_view(about: MixedCasePosition) -> None:
     question_set, model = about.subject.question_set, about.subject.model
     name = model_name(model)
     counts = view(views.mixed.searches.counts, question_set, model, about.subtype)
-    kind, lam = views.mixed.searches.strength(about.subtype)
+    kind, lam = parse_strength(about.subtype)
     subtitle = render_mixed.subtitle(counts, round(100 * lam), kind == "patch", name)
     if about.number is None:
         _draw_heading(about, "No search is lost to its own mixture here", subtitle)

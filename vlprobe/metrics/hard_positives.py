@@ -11,14 +11,10 @@ import numpy as np
 import pandas as pd
 
 from vlprobe.metrics.pairwise import scores_higher
+from vlprobe.metrics.triplets import i2t_accuracy
 from vlprobe.types import Metric
 
 KIND = "hard-positive"  # the kind of the cases
-
-
-def augmented_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """For each case, return 1 if both true captions score strictly higher than the wrong one, else 0 (NaN: unknown)."""
-    return scores_higher(rows, "score_0", "score_2") * scores_higher(rows, "score_1", "score_2")
 
 
 def brittleness(rows: pd.DataFrame) -> np.ndarray:
@@ -29,7 +25,7 @@ def brittleness(rows: pd.DataFrame) -> np.ndarray:
     [1.0, 0.0, 0.0]
     """
     is_below = scores_higher(rows, "score_2", "score_0") * scores_higher(rows, "score_2", "score_1")
-    return 1.0 - augmented_accuracy(rows) - is_below
+    return 1.0 - i2t_accuracy(rows) - is_below
 
 
 def _is_tied(rows: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
@@ -60,7 +56,7 @@ METRICS = (
         label="Augmented accuracy",
         help="Share of pictures that score both true captions above the wrong one.",
         chance=1 / 3,
-        value=augmented_accuracy,
+        value=i2t_accuracy,
         tied=lambda rows: rows[["score_0", "score_1"]].min(axis=1).eq(rows["score_2"]).to_numpy(),
     ),
     _metric(

@@ -11,15 +11,10 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from vlprobe.metrics.pairwise import scores_higher
 from vlprobe.types import Metric
 
 Column = Callable[[pd.DataFrame], np.ndarray]  # maps cases to one value per row
-
-
-def _beats(rows: pd.DataFrame, winner: str, loser: str) -> np.ndarray:
-    """For each row, return 1 if the winner's column is strictly greater than the loser's, else 0 (NaN: unknown)."""
-    winners, losers = rows[winner].to_numpy(np.float64), rows[loser].to_numpy(np.float64)
-    return np.where(np.isnan(winners) | np.isnan(losers), np.nan, winners > losers)
 
 
 def _level(*comparisons: tuple[str, str]) -> Column:
@@ -40,7 +35,7 @@ def i2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
 
     Source: VISLA, section 3.
     """
-    return _beats(rows, "score_0", "score_2") * _beats(rows, "score_1", "score_2")
+    return scores_higher(rows, "score_0", "score_2") * scores_higher(rows, "score_1", "score_2")
 
 
 def t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
@@ -51,12 +46,14 @@ def t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
     >>> t2t_accuracy(pd.DataFrame({"text_01": [0.9, 0.8], "text_02": [0.5, 0.8], "text_12": [0.4, 0.1]})).tolist()
     [1.0, 0.0]
     """
-    return _beats(rows, "text_01", "text_02") * _beats(rows, "text_01", "text_12")
+    return scores_higher(rows, "text_01", "text_02") * scores_higher(rows, "text_01", "text_12")
 
 
 def words_t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
     """For each case, return 1 if comparing bags of words (by their Jaccard index) solves the text triplet, else 0."""
-    return _beats(rows, "overlap_01", "overlap_02") * _beats(rows, "overlap_01", "overlap_12")
+    return scores_higher(rows, "overlap_01", "overlap_02") * scores_higher(
+        rows, "overlap_01", "overlap_12"
+    )
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
@@ -90,7 +87,7 @@ METRICS = (
         help="Share of pictures that score P1, the true caption closest in wording to the wrong "
         "one, above the wrong one.",
         chance=0.5,
-        value=lambda rows: _beats(rows, "score_0", "score_2"),
+        value=lambda rows: scores_higher(rows, "score_0", "score_2"),
         tied=_level(("score_0", "score_2")),
     ),
     _of_picture(
@@ -98,7 +95,7 @@ METRICS = (
         label="Image: P2 against N",
         help="Share of pictures that score P2, the other true caption, above the wrong one.",
         chance=0.5,
-        value=lambda rows: _beats(rows, "score_1", "score_2"),
+        value=lambda rows: scores_higher(rows, "score_1", "score_2"),
         tied=_level(("score_1", "score_2")),
     ),
     _of_texts(
@@ -115,7 +112,7 @@ METRICS = (
         label="Text: P1-N",
         help="Share of triplets in which P2 is closer to P1 than to the wrong caption.",
         chance=0.5,
-        value=lambda rows: _beats(rows, "text_01", "text_12"),
+        value=lambda rows: scores_higher(rows, "text_01", "text_12"),
         tied=_level(("text_01", "text_12")),
     ),
     _of_texts(
@@ -123,7 +120,7 @@ METRICS = (
         label="Text: P2-N",
         help="Share of triplets in which P1 is closer to P2 than to the wrong caption.",
         chance=0.5,
-        value=lambda rows: _beats(rows, "text_01", "text_02"),
+        value=lambda rows: scores_higher(rows, "text_01", "text_02"),
         tied=_level(("text_01", "text_02")),
     ),
     _of_texts(
@@ -143,7 +140,7 @@ METRICS = (
         help="Share of pictures that score the true caption above the wrong one.",
         chance=0.5,
         kinds=("i2t-pair",),
-        value=lambda rows: _beats(rows, "score_0", "score_1"),
+        value=lambda rows: scores_higher(rows, "score_0", "score_1"),
         tied=_level(("score_0", "score_1")),
     ),
 )

@@ -90,14 +90,17 @@ def edits_option(uses: str) -> Option:
     )
 
 
+def without_unset(options: Mapping[str, object], name: str) -> dict[str, object]:
+    """Return a copy of the options without this one if it is off, so that the run keeps its key."""
+    return {other: value for other, value in options.items() if other != name or value}
+
+
 class ProbeWithEdits(Probe):
     """Probe with the option `edits`: a file whose edits replace those from the probe's rules or dataset."""
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Add the digest of the edits file. If no file is given, remove the option so that the run keeps its key."""
-        if not options["edits"]:
-            return {name: value for name, value in options.items() if name != "edits"}
-        return with_edits_digest(options)
+        return with_edits_digest(options) if options["edits"] else without_unset(options, "edits")
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
         """Raise InvalidInput if the edits file contains a caption that does not occur in any item."""
@@ -172,7 +175,7 @@ def pin_vocabulary(options: Mapping[str, object]) -> Mapping[str, object]:
     so that the run keeps its key. Raises InvalidInput if the file cannot be read or has fewer than two nouns.
     """
     if not options.get("vocabulary"):
-        return {name: value for name, value in options.items() if name != "vocabulary"}
+        return without_unset(options, "vocabulary")
     pinned = _WORDS.with_digest(options)
     _vocabulary_of(str(pinned["vocabulary"]), str(pinned["vocabulary_digest"]))
     return pinned

@@ -24,6 +24,7 @@ from PIL import Image
 from vlprobe.metrics import picture_changes as metrics
 from vlprobe.perturb import lgip, picture_changes
 from vlprobe.perturb.draws import draw
+from vlprobe.probes import file_options
 from vlprobe.probes.fit import check_fit
 from vlprobe.probes.picture_search import PictureSearch
 from vlprobe.scoring import cases as scoring_cases
@@ -143,7 +144,7 @@ class ChangedPictures(Probe):
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Remove the option `search` if it is off, so that the run key does not depend on it."""
-        return {name: value for name, value in options.items() if name != "search" or value}
+        return file_options.without_unset(options, "search")
 
     def metrics_of(self, options: Mapping[str, object], n_orders: int = 1) -> tuple[Metric, ...]:
         """Return the probe's metrics, including the search metrics if the option `search` is on."""

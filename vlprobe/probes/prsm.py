@@ -120,9 +120,7 @@ class Prsm(file_options.ProbeWithEdits):
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Add the digest of the gallery's dataset to the options, and remove the option `sampled` if it is off."""
-        pinned = {**super().pin(options, cache)}
-        if not pinned.get("sampled"):
-            pinned.pop("sampled", None)
+        pinned = file_options.without_unset(super().pin(options, cache), "sampled")
         if name := str(pinned["gallery"]):
             pinned["gallery_digest"] = registry.load_dataset(name, cache).digest
         return pinned

@@ -163,6 +163,9 @@ def parse_strength(name: str) -> tuple[Literal["mix", "patch"], float]:
     """Split a strength KIND:LAM into the kind of edit and the share of the picture that is kept.
 
     The pattern of the option does not allow any other form.
+
+    >>> parse_strength("mix:0.9")
+    ('mix', 0.9)
     """
     kind, lam = name.split(":")
     return cast(Literal["mix", "patch"], kind), float(lam)
@@ -246,9 +249,8 @@ class Rococo(file_options.ProbeWithEdits):
         Raises:
             InvalidInput: A file cannot be read.
         """
-        pinned = {**file_options.pin_vocabulary(super().pin(options, cache))}
-        if not pinned.get("caption_seeds"):  # remove an empty option, so that the run keeps its key
-            pinned.pop("caption_seeds", None)
+        pinned = file_options.pin_vocabulary(super().pin(options, cache))
+        pinned = file_options.without_unset(pinned, "caption_seeds")
         if voters := cast(RococoOptions, options)["influence"]:
             pinned["influence_digest"] = [voter_digest(name, cache) for name in voters]
         return pinned

@@ -105,14 +105,14 @@ def members(store: Store, case_key: str, name: str) -> np.ndarray:
     slices = read(store)
     if name not in slices:
         raise NotFound("slice", name, slices, "`vlprobe slice list` lists them.")
-    numbers, refusal = _apply(store, case_key, slices[name])
+    table, refusal = _apply(store, case_key, slices[name])
     if refusal:
         raise InvalidInput(refusal)
-    return numbers
+    return _numbers(table)
 
 
-def _apply(store: Store, case_key: str, named: NamedSlice) -> tuple[np.ndarray, str]:
-    """Return the slice's case numbers that a question set has, ascending, and why the slice does not apply, or ""."""
+def _apply(store: Store, case_key: str, named: NamedSlice) -> tuple[pd.DataFrame, str]:
+    """Return the slice's cases that a question set has, ascending, and why the slice does not apply, or ""."""
     table = _questions(store, case_key, "id", list(named.digests))
     digests = dict(zip(table["id"], map(_digest, table["kind"], table["texts"]), strict=True))
     missing = [case_id for case_id in named.digests if case_id not in digests]
@@ -128,7 +128,11 @@ def _apply(store: Store, case_key: str, named: NamedSlice) -> tuple[np.ndarray, 
             f"The questions in the slice '{named.name}' have changed: {'; '.join(what)}. The slice was saved in "
             f"'{named.questions}'. Save the slice again."
         )
-    return np.sort(table["case"].to_numpy()).astype(np.int32), refusal
+    return table, refusal
+
+
+def _numbers(table: pd.DataFrame) -> np.ndarray:
+    return table["case"].to_numpy().astype(np.int32)
 
 
 def applicable(store: Store, case_key: str) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
@@ -140,10 +144,10 @@ def applicable(store: Store, case_key: str) -> tuple[dict[str, np.ndarray], tupl
     by_name: dict[str, np.ndarray] = {}
     refusals = []
     for name, named in read(store).items():
-        numbers, refusal = _apply(store, case_key, named)
+        table, refusal = _apply(store, case_key, named)
         if not refusal:
-            by_name[name] = numbers
-        elif len(numbers):
+            by_name[name] = _numbers(table)
+        elif len(table):
             refusals.append(refusal)
     return by_name, tuple(refusals)
 
@@ -163,11 +167,10 @@ def measures(
     store: Store,
     question_set: QuestionSet,
     run: RunRow,
-    name: str,
+    numbers: np.ndarray,
     wanted: Collection[tuple[str, str]],
 ) -> dict[tuple[str, str], Measure]:
-    """Compute a run's measures in a saved slice, with one row per item, by (metric, averaging)."""
-    numbers = members(store, question_set.key, name)
+    """Compute a run's measures on a slice's cases, with one row per item, by (metric, averaging)."""
     sums = caption_bins.judge_run(store, question_set, run, numbers=numbers).sums()
     by_pair = {}
     for metric, averaging in wanted:
@@ -181,21 +184,20 @@ def measures(
 
 def rows(store: Store, case_keys: Collection[str]) -> list[dict[str, object]]:
     """Return the rows of the export table `slices`, one per slice and case."""
-    slices = read(store)
+    slices = read(store).values()
+    applied = [(named, key, *_apply(store, key, named)) for key in case_keys for named in slices]
     return [
         {
-            "name": name,
+            "name": named.name,
             "case_key": key,
             "case": case,
             "id": case_id,
-            "digest": slices[name].digests[case_id],
-            "filter": json.dumps(slices[name].filter, ensure_ascii=False),
+            "digest": named.digests[case_id],
+            "filter": json.dumps(named.filter, ensure_ascii=False),
         }
-        for key in case_keys
-        for name, numbers in applicable(store, key)[0].items()
-        for case, case_id in _questions(store, key, '"case"', numbers.tolist())[
-            ["case", "id"]
-        ].itertuples(index=False)
+        for named, key, table, refusal in applied
+        if not refusal
+        for case, case_id in table[["case", "id"]].itertuples(index=False)
     ]
 
 

@@ -743,12 +743,14 @@ class _MetricSums:
             for name in self.averagings
         }
         wanted = {*self.averagings.items(), *((name, POOLED) for name in self._counting.values())}
-        self._measures = {
-            run.key: named_slices.measures(store, question_set, run, named_slice, wanted)
-            if named_slice
-            else read_measures(store, run.key, wanted)
-            for run in runs
-        }
+        if named_slice:
+            numbers = named_slices.members(store, question_set.key, named_slice)
+            self._measures = {
+                run.key: named_slices.measures(store, question_set, run, numbers, wanted)
+                for run in runs
+            }
+        else:
+            self._measures = {run.key: read_measures(store, run.key, wanted) for run in runs}
 
     def measure(self, name: str, run: RunRow) -> Measure:
         """Return the measure for one metric in one run."""

@@ -10,10 +10,11 @@ import numpy as np
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix
 from vlprobe.probes import rococo_galleries
+from vlprobe.probes.rococo import parse_strength
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture, PictureEdit
 from vlprobe.views import rows as views_rows
-from vlprobe.views.mixed.searches import KIND, outcomes, strength, strengths
+from vlprobe.views.mixed.searches import KIND, outcomes, strengths
 from vlprobe.views.rows import CaseTable, TableFile, remembered
 from vlprobe.views.runs import QuestionSet
 
@@ -83,7 +84,7 @@ class MixedCase:
     @property
     def share(self) -> int:
         """Percentage of the right picture that remains in the mixture that the run used."""
-        return round(100 * strength(self.subtype)[1])
+        return round(100 * parse_strength(self.subtype)[1])
 
     def ranks_of(self, model: str) -> ModelRanks:
         """Return the right picture's ranks for the given model."""
@@ -240,7 +241,7 @@ def _seed(rule: str) -> int:
 
 
 def _edit(rule: str, item: str, partner: str) -> PictureEdit:
-    kind, lam = strength(rule.rpartition(":seed")[0])
+    kind, lam = parse_strength(rule.rpartition(":seed")[0])
     return mix.picture_edit(item, Picture.from_name(partner).path, kind, lam, _seed(rule))
 
 
@@ -281,12 +282,12 @@ def stored_wins(
         For each model, the results by the percentage of the right picture in the mixture.
         Percentages without a stored result are omitted.
     """
-    kind, _ = strength(case.subtype)
+    kind, _ = parse_strength(case.subtype)
     stem = case.id.removesuffix(case.rule)
     rules = {
-        f"{stem}{subtype}:seed{_seed(case.rule)}": round(100 * strength(subtype)[1])
+        f"{stem}{subtype}:seed{_seed(case.rule)}": round(100 * parse_strength(subtype)[1])
         for subtype in strengths(store, question_set)
-        if strength(subtype)[0] == kind
+        if parse_strength(subtype)[0] == kind
     }
     condition = f"id IN ({', '.join('?' * len(rules))})"
     numbers = CaseTable(store, question_set.key).numbers(condition, list(rules)).tolist()

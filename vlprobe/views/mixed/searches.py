@@ -7,12 +7,12 @@ mixture if a mixture of the right picture ranks first once mixtures are added.
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal, cast
 
 import numpy as np
 import pandas as pd
 
 from vlprobe.probes import rococo_galleries
+from vlprobe.probes.rococo import parse_strength
 from vlprobe.storage.store import Store
 from vlprobe.views.rows import AnswerTable, CaseTable, questions, remembered
 from vlprobe.views.runs import QuestionSet
@@ -35,17 +35,6 @@ class Outcomes:
         """Size in memory (bytes)."""
         arrays = (self.numbers, self.is_found, self.is_lost, self.is_own, self.pictures)
         return sum(array.nbytes for array in arrays)
-
-
-def strength(subtype: str) -> tuple[Literal["mix", "patch"], float]:
-    """Split a mixture's subtype into the kind of mixture and the share of the right picture that
-    remains.
-
-    >>> strength("mix:0.9")
-    ('mix', 0.9)
-    """
-    kind, _, lam = subtype.partition(":")
-    return cast(Literal["mix", "patch"], kind), float(lam)
 
 
 def outcomes(store: Store, question_set: QuestionSet, model: str) -> Outcomes:
@@ -131,7 +120,7 @@ def strengths(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
             "SELECT DISTINCT subtype FROM read_parquet(?) WHERE kind = ?",
             [store.files([question_set.key], "cases"), KIND],
         ).fetchall()
-    by_strength = {subtype: strength(subtype) for (subtype,) in rows}
+    by_strength = {subtype: parse_strength(subtype) for (subtype,) in rows}
     return tuple(
         sorted(by_strength, key=lambda name: (by_strength[name][0], -by_strength[name][1]))
     )
