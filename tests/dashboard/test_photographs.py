@@ -1,7 +1,9 @@
 """The button that downloads photographs: announced first, resumable, refused where nothing may be written."""
 
 import functools
+import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -98,6 +100,25 @@ def test_the_number_and_the_size_are_announced_and_a_download_that_failed_contin
     assert file.read_bytes() == jpeg(int(file.stem))
     assert labels(at) == [] and "Picture not bundled" not in words(at)
     assert all(card["frames"][0]["source"] for card in wall(at)["cards"])
+
+
+class PageDrawn(Exception):
+    """Streamlit draws the whole page again."""
+
+
+def test_the_whole_page_is_drawn_again_when_a_download_starts_and_when_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(page.st, "rerun", Mock(side_effect=PageDrawn))
+    download = page.Download(Store(tmp_path), DATASET)
+    download.begin(download.stop.wait)
+    with pytest.raises(PageDrawn):  # only the whole page can make itself refresh every second
+        page._draw(download, "started", was_running=False)
+    download.stop.set()
+    while download.is_running:
+        time.sleep(0.001)
+    with pytest.raises(PageDrawn):
+        page._draw(download, "ended", was_running=True)
 
 
 def test_a_download_that_is_stopped_keeps_what_it_has(

@@ -135,8 +135,8 @@ def draw_download(stored: PageSubject, key: str) -> None:
 
 
 def _draw(download: Download, key: str, was_running: bool) -> None:
-    if was_running and not download.is_running:
-        st.rerun()  # so that the page shows the new pictures or the next question
+    if was_running != download.is_running:
+        st.rerun()  # start to refresh the page, or show the new pictures or the next question
     with draw_row(f"{key}_box"):
         if download.is_running and download.n_total:
             words = f"Downloading photographs: {download.n_done:,} of {download.n_total:,}"
@@ -158,7 +158,7 @@ def _draw(download: Download, key: str, was_running: bool) -> None:
 def _button(
     download: Download, label: str, key: str, task: Callable[[], None], is_primary: bool = False
 ) -> None:
-    if press(
+    press(
         label,
         download.begin,
         task,
@@ -168,8 +168,7 @@ def _button(
         help="Shows the number and size of the files before downloading."
         if not is_primary
         else None,
-    ):
-        st.rerun()  # rerun the whole page, so that it starts to refresh every second
+    )
 
 
 def _forget(download: Download) -> None:
