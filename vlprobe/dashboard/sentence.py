@@ -45,21 +45,11 @@ MOST_OTHERS = 30  # maximum number of question sets whose kinds are listed
 OF_PICTURES = ("tag", "tagged", "pictured")  # filters that apply to one dataset only
 
 
-def stored_sets() -> list[QuestionSetRow]:
-    """Return all question sets, the most complete first. If two have the same label, keys are added to the labels."""
-    rows = view(views.runs.question_set_rows)
-    n_alike = Counter(row.label for row in rows)
-    return [
-        replace(row, label=f"{row.label} · {row.case_key[:6]}") if n_alike[row.label] > 1 else row
-        for row in rows
-    ]
-
-
 def subject() -> PageSubject:
     """Return the question set, model and kind in the URL, or else the last ones viewed or the defaults. If there are no
     results, the page stops.
     """
-    sets = stored_sets()
+    sets = view(views.runs.question_set_rows)
     if not sets:
         st.info("No results yet. Run a test first.", icon=":material/info:")
         link_page("run", "Ask a model", icon="play_arrow")
@@ -211,7 +201,9 @@ def _other_kinds(about: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
         The kinds on the same dataset, and the kinds on other datasets. For each probe and dataset, only the most
         complete question set is considered, preferably one with the selected model.
     """
-    sets = sorted(stored_sets(), key=lambda stored: about.model not in stored.models)
+    sets = sorted(
+        view(views.runs.question_set_rows), key=lambda stored: about.model not in stored.models
+    )
     nearest: dict[tuple[str, str], QuestionSetRow] = {}
     for stored in sets:
         nearest.setdefault((stored.probe, stored.dataset), stored)
@@ -260,7 +252,7 @@ def _change_kind() -> None:
 
 def pick_dataset(about: PageSubject, suffix: str = "") -> None:
     """Draw the dataset picker. Choosing another dataset opens the most complete question set on it."""
-    sets = stored_sets()
+    sets = view(views.runs.question_set_rows)
     names = distinct({stored.dataset: dataset_name(stored.dataset) for stored in sets})
     dataset = next(stored.dataset for stored in sets if stored.case_key == about.key)
     look = {} if suffix else {"bare": True, "width": picker_width(names[dataset])}
@@ -270,7 +262,9 @@ def pick_dataset(about: PageSubject, suffix: str = "") -> None:
 
 def _change_dataset(probe: str, suffix: str) -> None:
     dataset = st.session_state[f"dataset{suffix}"]
-    candidates = [stored for stored in stored_sets() if stored.dataset == dataset]
+    candidates = [
+        stored for stored in view(views.runs.question_set_rows) if stored.dataset == dataset
+    ]
     nearest = next((stored for stored in candidates if stored.probe == probe), candidates[0])
     left = dict.fromkeys(("type", "rule", "pair", "area", *OF_PICTURES))
     write_choice(left | {"set": nearest.case_key})
