@@ -21,7 +21,6 @@ from vlprobe.dashboard.state import (
     dataset_name,
     mark_picked,
     model_name,
-    page_subject,
     pick_question_set,
     quiet,
     store,
@@ -313,7 +312,7 @@ def _searched(about: PageSubject) -> QuestionSet | None:
         key=lambda row: (row.case_key != about.key, row.dataset != dataset),
     )
     # Load one at a time: there may be hundreds, and the first one usually matches.
-    every = (page_subject(row.case_key).question_set for row in candidates)
+    every = (view(views.runs.question_set, row.case_key) for row in candidates)
     return next((search for search in every if view(views.mixed.searches.strengths, search)), None)
 
 

@@ -57,7 +57,7 @@ def subject() -> PageSubject:
     _stop_at_strangers(sets)
     keys = [candidate.case_key for candidate in _likely(sets)]
     stored = page_subject(_current("set", keys, keys[0]))
-    model = _current("model", stored.models, most_asked(stored))
+    model = _current("model", stored.models, most_asked(stored.models))
     kinds_here = stored_kinds(stored)
     kind = _current(
         "kind", kinds_here, view(views.runs.default_kind, stored.question_set, (model,))
@@ -77,11 +77,11 @@ def _likely(sets: Sequence[QuestionSetRow]) -> list[QuestionSetRow]:
     )
 
 
-def most_asked(stored: PageSubject) -> str:
+def most_asked(models: Sequence[str]) -> str:
     """Return the model that answered the most cases over all question sets. Controls come last."""
     n_cases = view(views.runs.n_cases_by_model)
     return min(
-        stored.models,
+        models,
         key=lambda model: (is_control(model), -n_cases.get(model, 0), model_order(model)),
     )
 
@@ -213,7 +213,7 @@ def _other_kinds(about: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
     kinds = [
         (stored, kind)
         for stored in list(nearest.values())[:MOST_OTHERS]
-        for kind in stored_kinds(page_subject(stored.case_key))
+        for kind in view(views.runs.stored_kinds, stored.case_key, stored.probe)
         if stored.probe != shown.probe or kind not in own
     ]
     n_alike = Counter(_lie(probe, kind) for probe, kind in {(s.probe, kind) for s, kind in kinds})
@@ -228,7 +228,7 @@ def _other_kinds(about: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
         if others is elsewhere:
             label = f"{label} in {names[stored.dataset]}"
         if about.model not in stored.models:
-            label = f"{label}, for {model_name(most_asked(page_subject(stored.case_key)))}"
+            label = f"{label}, for {model_name(most_asked(stored.models))}"
         others[f"{stored.case_key}{BETWEEN}{kind}"] = label
     return here, elsewhere
 

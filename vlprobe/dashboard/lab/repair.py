@@ -268,7 +268,7 @@ def _draw_first_lists(before: str, after: str) -> None:
     key = view(views.repair.repair_sets, (before, after)).get("rococo")
     if not key:
         return
-    stored = page_subject(key).question_set
+    stored = view(views.runs.question_set, key)
     lists = view(views.figures.first_lists, stored, before, after, FIRST_LISTS)
     with st.expander("The top five before and after", key="first_lists"):
         if not lists:
