@@ -10,12 +10,15 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from tests.views.conftest import MODELS
+from tests.conftest import make_tiny
+from tests.views.conftest import MODELS, Dealt
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.render.forest import how_to_read, row_title
 from vlprobe.render.wall import side_filter
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
 from vlprobe.storage.bookmarks import SLICES
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
@@ -98,6 +101,37 @@ def test_a_gate_on_a_slice_compares_only_its_cases(store: Store, asked: Question
     assert promise.drop == pytest.approx(row.base - row.value) and not promise.is_broken
     with pytest.raises(NotFound, match="Colours"):
         views.gate.promises(store, both, {"positive_rate": 1.0}, named_slice="Colours")
+
+
+def test_commands_with_a_slice_use_the_questions_that_it_was_saved_in(
+    store: Store, asked: QuestionSet, tmp_path: Path
+):
+    colors(store, asked)
+    data, models = make_tiny(tmp_path / "tiny"), {name: Dealt(name) for name in MODELS[:2]}
+    newer = Request(tuple(models), data, "lgip", limit=2, examine=False)
+    (newest, _) = execute(newer, store, models=models)
+    assert newest["case_key"] != asked.key and newest["finished"] >= asked.runs[0].finished
+
+    def run(*arguments: str) -> list[dict]:
+        line = ["--cache", str(store.root), *arguments, "--slice", "Colors", "--format", "json"]
+        result = CliRunner().invoke(main, line)
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    expected = compare_metrics(store, asked, MODELS[:2], named_slice="Colors")["base"].dropna()
+    compared = [row["base"] for row in run("compare", *MODELS[:2]) if row["base"] is not None]
+    assert compared == pytest.approx(expected.tolist())
+    (limit,) = run("gate", MODELS[1], "--against", MODELS[0], "--max-drop", "positive_rate=1")
+    assert limit["base"] in compared
+    every, _ = views.cases.failures(
+        store, asked, Filter.parse(MODELS[0], named_slice="Colors", outcome="all"), 1, 99
+    )
+    listed = run("failures", MODELS[0], "--outcome", "all", "--size", "99")
+    assert [row["id"] for row in listed] == every["id"].tolist()
+    other = CliRunner().invoke(
+        main, ["--cache", str(store.root), "failures", newest["key"], "--slice", "Colors"]
+    )
+    assert other.exit_code == 1 and "have changed" in other.output
 
 
 def test_a_slice_whose_questions_changed_is_refused_with_what_changed(

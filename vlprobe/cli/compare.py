@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from vlprobe.storage.store import Store
 
 SLICE = click.option(
-    "--slice", "named_slice", default="", help="Metrics only on the cases of this named slice."
+    "--slice",
+    "named_slice",
+    default="",
+    help="Metrics only on the cases of this named slice; models are looked up in its questions.",
 )
 LEADING = ("metric", "subtype", "model", "verdict", "difference", "low", "high", "base", "value")
 
@@ -90,11 +93,11 @@ def compare(
             f"Too many runs to compare: {len(names)}. Choose between 2 and {MOST_COMPARED}."
         )
     names = [find_model(store, name) for name in names]
-    question_set = views.runs.select(store, names, [probe] if probe else None)
-    kind = views.runs.choose_kind(store, question_set, kind)
+    of_slice = views.named_slices.locate(store, named_slice)
+    question_set = views.runs.select(store, names, [probe] if probe else None, of_slice)
+    kind = views.runs.choose_kind(store, question_set, kind or of_slice.get(question_set.key, ""))
     comparison = compare_models(store, question_set, question_set.models, kind, unit)
     finding = verdict(comparison, question_set.presentation.kind(kind), display_names.read(store))
-    print_words([finding.heading, finding.detail, power_of_ties(comparison)], how)
     if rows == "edit":
         table = comparison.table().replace({"subtype": {"": "all"}})
     else:
@@ -106,6 +109,7 @@ def compare(
             unit,
             named_slice=named_slice,
         )
+    print_words([finding.heading, finding.detail, power_of_ties(comparison)], how)
     if how in READ:
         leading = [name for name in LEADING if name in table]
         table = table.loc[:, [*leading, *(name for name in table if name not in leading)]]
@@ -222,7 +226,8 @@ def gate(
     max_drops = _limits(limits)
     probes = views.gate.probes_with(max_drops)
     names = [find_model(store, name) for name in (against, run)]
-    question_set = views.runs.select(store, names, probes)
+    of_slice = views.named_slices.locate(store, named_slice)
+    question_set = views.runs.select(store, names, probes, of_slice)
     promises = views.gate.promises(store, question_set, max_drops, averaging, strict, named_slice)
     broken = [promise for promise in promises if promise.is_broken]
     if how:

@@ -236,11 +236,13 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
     from vlprobe.render.attribution import published_text
     from vlprobe.render.model_lookup import find_run
 
-    manifest = find_run(store, key)
+    of_slice = views.named_slices.locate(store, conditions["named_slice"])
+    manifest = find_run(store, key, of_slice)
     views.runs.kinds(manifest["run"]["probe"])  # raises for an unnamed plug-in's probe
     model = manifest["run"]["model"]
     question_set = views.runs.question_set(store, manifest["case_key"], model=model)
-    kind = views.runs.choose_kind(store, question_set, conditions.pop("kind"), (model,))
+    kind = conditions.pop("kind") or of_slice.get(question_set.key, "")
+    kind = views.runs.choose_kind(store, question_set, kind, (model,))
     case_filter = views.filter.Filter.parse(model, kind, **conditions)
     table, total = views.cases.failure_table(store, question_set, case_filter, page, size)
     n_pages = max(1, -(-total // size))

@@ -1,5 +1,6 @@
 """Find stored models and runs by their stored name, display name or key."""
 
+from collections.abc import Collection
 from typing import Any
 
 from vlprobe.errors import InvalidInput, NotFound
@@ -31,10 +32,13 @@ def find_model(store: Store, name: str) -> str:
     return called[0] if called else name
 
 
-def find_run(store: Store, name: str) -> dict[str, Any]:
+def find_run(store: Store, name: str, preferred: Collection[str] = ()) -> dict[str, Any]:
     """Return the manifest of a run that is given by its key, by a prefix of its key, or by the name of its model.
 
-    For a model name, the model's newest run is returned.
+    For a model name, the model's newest run is returned, on a preferred question set if it has one.
+
+    Args:
+        preferred: Keys of question sets.
 
     Raises:
         NotFound: No run has the key, and no stored model has the name.
@@ -42,9 +46,9 @@ def find_run(store: Store, name: str) -> dict[str, Any]:
     """
     model = find_model(store, name)
     manifests = runs.known_manifests(store)  # oldest first
-    for manifest in reversed(manifests):
-        if manifest["run"]["model"] == model:
-            return manifest
+    of_model = [each for each in reversed(manifests) if each["run"]["model"] == model]
+    if of_model:
+        return min(of_model, key=lambda manifest: manifest["case_key"] not in preferred)
     try:
         return store.find(name)
     except NotFound:

@@ -18,7 +18,7 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.storage.bookmarks import SLICES
 from vlprobe.storage.store import Store
 from vlprobe.types import Measure
-from vlprobe.views import caption_bins
+from vlprobe.views import caption_bins, runs
 from vlprobe.views.records import RunRow
 from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
@@ -95,6 +95,26 @@ def read(store: Store) -> dict[str, NamedSlice]:
     return slices
 
 
+def find(store: Store, name: str) -> NamedSlice:
+    """Return a saved slice. Raises NotFound."""
+    slices = read(store)
+    if name not in slices:
+        raise NotFound("slice", name, slices, "`vlprobe slice list` lists them.")
+    return slices[name]
+
+
+def locate(store: Store, name: str) -> dict[str, str]:
+    """Return the kind of a slice's cases, by the key of each question set that it applies to. "" is no slice.
+
+    Raises NotFound.
+    """
+    if not name:
+        return {}
+    named = find(store, name)
+    keys = {row.case_key for row in runs.run_rows(store)}
+    return {key: named.kind for key in keys if not _apply(store, key, named)[1]}
+
+
 def members(store: Store, case_key: str, name: str) -> np.ndarray:
     """Return the case numbers in a saved slice: int32 of shape (n,), ascending.
 
@@ -102,10 +122,7 @@ def members(store: Store, case_key: str, name: str) -> np.ndarray:
         NotFound: There is no slice with this name.
         InvalidInput: Some cases are missing from the question set or have other texts.
     """
-    slices = read(store)
-    if name not in slices:
-        raise NotFound("slice", name, slices, "`vlprobe slice list` lists them.")
-    table, refusal = _apply(store, case_key, slices[name])
+    table, refusal = _apply(store, case_key, find(store, name))
     if refusal:
         raise InvalidInput(refusal)
     return _numbers(table)

@@ -450,7 +450,10 @@ def same_version(manifests: Sequence[dict], version_of: str = "") -> list[dict]:
 
 
 def select(
-    store: Store, names: Sequence[str], probes: Collection[str] | None = None
+    store: Store,
+    names: Sequence[str],
+    probes: Collection[str] | None = None,
+    preferred: Collection[str] = (),
 ) -> QuestionSet:
     """Combine the runs that the user names into one question set, in the given order.
 
@@ -462,6 +465,7 @@ def select(
             the question set of the first key or, without a key, on the newest question set that all
             named models answered.
         probes: Probes to search for models; None means all.
+        preferred: Keys of question sets in which models are looked up first.
 
     Raises:
         NotFound: no run has this key prefix.
@@ -474,6 +478,7 @@ def select(
     by_key = {row.key: row for row in rows}
     keyed = {name: by_key[_run_key(store, name, by_key)] for name in names if name not in models}
     eligible = [row for row in rows if probes is None or row.probe in probes]
+    eligible.sort(key=lambda row: row.case_key not in preferred)
     questions = _common_questions(eligible, of_version, names, keyed)
     selected = [
         keyed.get(name) or next(row for row in questions if row.model == name)
