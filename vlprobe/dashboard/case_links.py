@@ -43,14 +43,14 @@ def first_model(models: Sequence[str]) -> str:
 
 
 def slice_filter(
-    stored: PageSubject, model: str, kinds: Sequence[str], slicing: str, value: str
+    subject: PageSubject, model: str, kinds: Sequence[str], slicing: str, value: str
 ) -> Filter | None:
     """Build a filter for the cases in a slice that fool a model, or for all cases if the kind cannot fool a model.
 
     Returns None if no filter can describe the slice.
 
     Args:
-        stored: The question set.
+        subject: The question set.
         model: The model whose answers are filtered.
         kinds: Kinds of cases that the slice's metric judges; the first kind that occurs in the slice is used.
         slicing: "subtype", "rule", "strength_bin", "lure", "comparison", "caption_length", "word_frequency",
@@ -61,11 +61,11 @@ def slice_filter(
         slicing, value = "subtype", views.estimates.SETTINGS.get(value, value)
     if slicing == BREAKDOWN:
         return Filter(model, kinds[0], named_slice=value)
-    choices = view(views.estimates.choices, stored.question_set)
+    choices = view(views.estimates.choices, subject.question_set)
     if slicing in ("subtype", "rule"):
         choices = choices.loc[choices[slicing] == value]
     kind = next((kind for kind in kinds if kind in set(choices["kind"])), "")
-    if not kind or model not in stored.models:
+    if not kind or model not in subject.models:
         return None
     outcome = "all" if kind in movement_kinds() else "fooled"
     if slicing in ("subtype", "rule"):
@@ -80,7 +80,7 @@ def slice_filter(
     return None
 
 
-def query(stored: PageSubject, case_filter: Filter, case_id: str = "") -> Query:
+def query(subject: PageSubject, case_filter: Filter, case_id: str = "") -> Query:
     """Return the URL parameters that make Explore show the filtered cases and, if `case_id` is given, open that case.
 
     A filter parameter that has several values appears once per value.
@@ -99,21 +99,21 @@ def query(stored: PageSubject, case_filter: Filter, case_id: str = "") -> Query:
         parameters["area"] = ";".join(f"{x:.5f},{y:.5f}" for x, y in case_filter.within)
     if case_id:
         parameters["case"] = case_id
-    return {"set": stored.key, **parameters}
+    return {"set": subject.key, **parameters}
 
 
-def address(stored: PageSubject, case_filter: Filter | None) -> str:
+def address(subject: PageSubject, case_filter: Filter | None) -> str:
     """Return a relative URL to the filtered cases, for use in tables, or "" if the filter is None."""
-    return f"explore?{urlencode(query(stored, case_filter), doseq=True)}" if case_filter else ""
+    return f"explore?{urlencode(query(subject, case_filter), doseq=True)}" if case_filter else ""
 
 
-def open_clicked(points: Sequence[Mapping], stored: PageSubject, target: Target) -> None:
+def open_clicked(points: Sequence[Mapping], subject: PageSubject, target: Target) -> None:
     """Open the cases behind a clicked mark. Nothing happens for marks that show published numbers."""
     for point in points:
         clicked = point.get("customdata")
         case_filter = target(str(clicked[0]), str(clicked[1])) if clicked else None
         if case_filter is not None:
-            open_page("explore", query(stored, case_filter))
+            open_page("explore", query(subject, case_filter))
 
 
 def wall_values(
@@ -152,11 +152,11 @@ def draw_wall(key: str, values: Mapping[str, object]) -> None:
     component("wall")(key=key, data=values, on_open_change=open_case)
 
 
-def draw_links(stored: PageSubject, filters: Mapping[str, Filter | None]) -> None:
+def draw_links(subject: PageSubject, filters: Mapping[str, Filter | None]) -> None:
     """Draw a link for each row, with the number of cases that it opens.
 
     Args:
-        stored: The question set.
+        subject: The question set.
         filters: A filter for each row name; rows with None get no link.
     """
     rows = [(name, case_filter) for name, case_filter in filters.items() if case_filter is not None]
@@ -165,13 +165,13 @@ def draw_links(stored: PageSubject, filters: Mapping[str, Filter | None]) -> Non
     grid = st.grid(min_column_width=260, gap="small", key="cases_of_rows")
     for name, case_filter in rows[:MOST_LINKS]:
         with grid.cell():
-            label = f"{plain(name)}: **{count_text(stored, case_filter)}**"
-            link_page("explore", label, query(stored, case_filter), icon="image_search")
+            label = f"{plain(name)}: **{count_text(subject, case_filter)}**"
+            link_page("explore", label, query(subject, case_filter), icon="image_search")
 
 
-def count_text(stored: PageSubject, case_filter: Filter) -> str:
+def count_text(subject: PageSubject, case_filter: Filter) -> str:
     """Describe how many cases a link opens, such as "175 of 339". Kinds that cannot fool a model have only a total."""
-    counted = counts(stored, case_filter)
+    counted = counts(subject, case_filter)
     if case_filter.kind in movement_kinds():
         return f"{counted['all']:,}"
     return f"{counted[case_filter.outcome]:,} of {counted['all']:,}"
@@ -181,12 +181,12 @@ def with_names(figure: go.Figure, models: Sequence[str]) -> go.Figure:
     """Replace model names with display names in a figure's legend, labels and tooltips."""
 
     def rename(trace: go.Scatter) -> None:
-        stored = html.unescape(str(trace.name or ""))
-        if stored not in models:
+        name = html.unescape(str(trace.name or ""))
+        if name not in models:
             return
-        display_name = safe(model_name(stored))
+        display_name = safe(model_name(name))
         lines = trace.text if isinstance(trace.text, (tuple, list)) else ()
-        bold, display_bold = f"<b>{safe(stored)}</b>", f"<b>{display_name}</b>"
+        bold, display_bold = f"<b>{safe(name)}</b>", f"<b>{display_name}</b>"
         texts = [str(line).replace(bold, display_bold, 1) for line in lines]
         trace.update(name=display_name, text=texts)
         if trace.hovertemplate:

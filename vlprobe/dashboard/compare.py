@@ -67,8 +67,8 @@ def draw_page() -> None:
         return
     comparison = compared(contest)
     finding = _draw_finding(contest, comparison)
-    if seen := power_of_ties(comparison):
-        quiet(seen)
+    if detectable := power_of_ties(comparison):
+        quiet(detectable)
     frame.say_strangers(contest, contest.compared)
     table = view(views.estimates.estimates, contest.question_set)
     for line in order_sentences(table, contest.names, contest.compared):
@@ -139,27 +139,27 @@ def _lead_on() -> None:
     del st.query_params["base"]
 
 
-def _rivals(about: PageSubject) -> list[str]:
+def _rivals(subject: PageSubject) -> list[str]:
     """Return the models to compare: those in the URL that exist, or those that differ most if the URL has no list."""
-    candidates = [model for model in about.models if model != about.model]
+    candidates = [model for model in subject.models if model != subject.model]
     linked = st.query_params.get("with")
     listed = _split(linked if linked is not None else st.session_state.get("carried_with", ""))
     if linked is not None:
-        if gone := [model for model in listed if model not in about.models]:
+        if gone := [model for model in listed if model not in subject.models]:
             report_missing("Compared with it", "with", ", ".join(gone))
         if not listed:
             return []
     rivals = [model for model in listed if model in candidates]
-    return rivals[:MOST] or furthest(about)
+    return rivals[:MOST] or furthest(subject)
 
 
 def _split(text: str) -> list[str]:
     return list(dict.fromkeys(filter(None, text.split(BETWEEN))))
 
 
-def furthest(about: PageSubject) -> list[str]:
+def furthest(subject: PageSubject) -> list[str]:
     """Return the models that differ most from the baseline. Controls are included only if there are no other models."""
-    others = view(views.showcase.furthest_models, about.question_set, about.kind, about.model)
+    others = view(views.showcase.furthest_models, subject.question_set, subject.kind, subject.model)
     models = [model for model in others if not is_control(model)] or list(others)
     return models[:MOST]
 
@@ -424,7 +424,7 @@ def draw_details(contest: PageSubject, comparison: PairedTests) -> None:
     with fold("details", "Details", ":material/data_object:") as is_open:
         if is_open:
             frame.notes(contest)
-            tables.about(contest.question_set)
+            tables.draw_set_details(contest.question_set)
             _draw_downloads(contest, comparison)
 
 

@@ -64,24 +64,24 @@ def _close() -> None:
 
 
 @st.dialog("One case", width="small", position="right", on_dismiss=_close)
-def draw_case(stored: PageSubject, case_filter: Filter, size: int, is_grouped: bool) -> None:
+def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: bool) -> None:
     """Draw the drawer with the case that the URL names, even if the case does not pass the filter.
 
     Args:
-        stored: The question set.
+        subject: The question set.
         case_filter: The filter for the wall.
         size: Number of cards on one page of the wall.
         is_grouped: Whether the wall has one card per picture; otherwise one per case.
     """
     case_id = st.query_params.get("case", "")
-    number = view(views.rows.case_number, stored.question_set, case_id)
+    number = view(views.rows.case_number, subject.question_set, case_id)
     if number is None:
         st.info("This case is not in the question set.", icon=":material/search_off:")
         return
-    (card,) = view(views.wall.cards, stored.question_set, case_filter, (number,))
-    kind = stored.presentation.kind(card.kind)
-    near = view(views.wall.neighbors, stored.question_set, case_filter, number, is_grouped)
-    n_cards = near.total_pictures if is_grouped else n_passing(stored, case_filter)
+    (card,) = view(views.wall.cards, subject.question_set, case_filter, (number,))
+    kind = subject.presentation.kind(card.kind)
+    near = view(views.wall.neighbors, subject.question_set, case_filter, number, is_grouped)
+    n_cards = near.total_pictures if is_grouped else n_passing(subject, case_filter)
     with st.container(key="case_head", gap="xsmall"):  # stays in view while the rest scrolls
         _draw_steps(near, n_cards, size, is_picture=is_grouped and bool(card.images))
         if problem := st.session_state.pop("problem", ""):
@@ -89,17 +89,17 @@ def draw_case(stored: PageSubject, case_filter: Filter, size: int, is_grouped: b
     described = case_card(card, kind)
     draw_pictures(described)
     if card.images and not views.rows.are_here(card.images):
-        draw_download(stored, "case_download")
-    _draw_key_tags(stored, card)
+        draw_download(subject, "case_download")
+    _draw_key_tags(subject, card)
     st.html(str(html.captions(described.texts)))
     for strip in described.strips():
         st.html(str(htpy.fragment[html.strips([strip], _thumbnail)]))
-    st.html(str(html.bars(described, stored.looks, renamed())))
-    _draw_ways_on(stored, described, near)
-    _draw_pattern(stored, case_filter, described)
+    st.html(str(html.bars(described, subject.looks, renamed())))
+    _draw_ways_on(subject, described, near)
+    _draw_pattern(subject, case_filter, described)
     component("keys")(key="case_keys", data={"words": _has_words(card)})
     with st.expander("Details", key="case_details", icon=":material/data_object:"):
-        _draw_details(stored, case_filter, card)
+        _draw_details(subject, case_filter, card)
 
 
 def _draw_steps(near: Neighbours, n_cards: int, size: int, is_picture: bool) -> None:
@@ -138,7 +138,7 @@ def _thumbnail(name: str) -> str:
     return addresses(store().root, [name])[name]
 
 
-def _draw_ways_on(stored: PageSubject, described: CaseCard, near: Neighbours) -> None:
+def _draw_ways_on(subject: PageSubject, described: CaseCard, near: Neighbours) -> None:
     """Draw links to the other cases with the same picture, and to the Playground."""
     card = described.case
     is_listed = st.session_state.get("case_more_open", False)
@@ -150,7 +150,7 @@ def _draw_ways_on(stored: PageSubject, described: CaseCard, near: Neighbours) ->
                 label, st.session_state.__setitem__, *toggled, icon="photo_library", key="case_more"
             )
         if _has_words(card):
-            dataset = stored.question_set.runs[0].dataset
+            dataset = subject.question_set.runs[0].dataset
             caption = {"from": dataset, "item": card.item, "caption": card.true_text}
             link_page("play", "Try your own words", caption, icon="draw")
     if is_listed:
@@ -169,15 +169,15 @@ def _draw_sibling(sibling: CaseCard) -> None:
     press(label, _show_case, sibling.case.id, key=key, type="tertiary")
 
 
-def _draw_pattern(stored: PageSubject, case_filter: Filter, described: CaseCard) -> None:
+def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard) -> None:
     """Draw other pictures on which the same replaced words fool the model."""
     card, kind = described.case, described.kind
-    key = view(views.patterns.pattern_of, stored.question_set, card.kind, card.case)
+    key = view(views.patterns.pattern_of, subject.question_set, card.kind, card.case)
     if not key or kind.is_movement:
         return
     alike = Filter(case_filter.model, card.kind, pair=(key,))
-    counted = counts(stored, alike)
-    cards, n_pictures, _ = view(views.wall.wall, stored.question_set, alike, 1, SHOWN_ALIKE + 1)
+    counted = counts(subject, alike)
+    cards, n_pictures, _ = view(views.wall.wall, subject.question_set, alike, 1, SHOWN_ALIKE + 1)
     others = [case_card(neighbour, kind) for neighbour in cards if neighbour.images != card.images][
         :SHOWN_ALIKE
     ]
@@ -196,7 +196,7 @@ def _draw_pattern(stored: PageSubject, case_filter: Filter, described: CaseCard)
             st.html(str(text))
             has_more = n_others > len(others)
             if has_more and st.button("Show all", key="case_pattern_all", type="tertiary"):
-                open_page("explore", case_query(stored, alike))
+                open_page("explore", case_query(subject, alike))
         draw_wall("case_alike", wall_values(others, words, badge=False) | {"strip": True})
 
 
@@ -204,18 +204,18 @@ def _show_case(case_id: str) -> None:
     st.query_params["case"] = case_id
 
 
-def _draw_details(stored: PageSubject, case_filter: Filter, card: WallCard) -> None:
+def _draw_details(subject: PageSubject, case_filter: Filter, card: WallCard) -> None:
     """Draw a case's tags, scores and rule, a button that saves it as a web page, and the equivalent command."""
-    _draw_annotation(stored, card)
-    answers = view(views.rows.answer_rows, stored.question_set, (card.case,))
-    kind = stored.presentation.kind(card.kind)
+    _draw_annotation(subject, card)
+    answers = view(views.rows.answer_rows, subject.question_set, (card.case,))
+    kind = subject.presentation.kind(card.kind)
     described = case_card(card, kind, answers[card.case])
-    if stored.question_set.is_scored:
+    if subject.question_set.is_scored:
         st.html(tag("p", MARGIN, class_="vp-quiet vp-small"))
     if kind.legend:
         st.html(tag("p", kind.legend, class_="vp-quiet vp-small"))
     compared = filter(None, (case_filter.model, case_filter.other))
-    models = tuple(dict.fromkeys((*compared, *stored.models)))
+    models = tuple(dict.fromkeys((*compared, *subject.models)))
     names = {name: model_name(name) for name in models}
     beside = bool(case_filter.other)
     shown = described.strips()
@@ -224,14 +224,14 @@ def _draw_details(stored: PageSubject, case_filter: Filter, card: WallCard) -> N
         html.verdict(kind, answer.margin, answer.is_scored),
         html.captions(described.more_texts),
         html.strips([row for row in described.strips(True) if row not in shown], _thumbnail),
-        html.numbers(described, models, stored.looks, names, beside),
+        html.numbers(described, models, subject.looks, names, beside),
     )
     st.html(str(htpy.div(".vp-card")[more]))
     st.html(html.properties(described))
-    run = stored.question_set.run(case_filter.model)
+    run = subject.question_set.run(case_filter.model)
     st.html(tag("p", "The same in a terminal:", class_="vp-quiet"))
     st.code(html.command(run.key, described), language="bash", wrap_lines=True)
-    arguments = stored.question_set, case_filter.model, card.case, case_filter.other
+    arguments = subject.question_set, case_filter.model, card.case, case_filter.other
     file_button(
         "Save as a web page",
         partial(report_case.case_page, store(), *arguments),
@@ -241,9 +241,9 @@ def _draw_details(stored: PageSubject, case_filter: Filter, card: WallCard) -> N
     )
 
 
-def _draw_annotation(stored: PageSubject, card: WallCard) -> None:
+def _draw_annotation(subject: PageSubject, card: WallCard) -> None:
     """Draw a case's tags and note, in editable fields if changes are allowed."""
-    written = annotations.read(store(), stored.key)
+    written = annotations.read(store(), subject.key)
     current = _annotation(written, card)
     if not changes("Tags and notes cannot be changed here."):
         if current.tags or current.note:
@@ -264,7 +264,7 @@ def _draw_annotation(stored: PageSubject, card: WallCard) -> None:
             accept_new_options=True,
             placeholder="Choose, or type a new one",
             on_change=_save,
-            args=(stored.key, card, "tags", tags_key),
+            args=(subject.key, card, "tags", tags_key),
         )
         st.text_area(
             "Note",
@@ -273,19 +273,19 @@ def _draw_annotation(stored: PageSubject, card: WallCard) -> None:
             max_chars=annotations.NOTE_LENGTH,
             height=80,
             on_change=_save,
-            args=(stored.key, card, "note", note_key),
+            args=(subject.key, card, "note", note_key),
         )
 
 
-def _value(key: str, stored: T) -> T | None:
+def _value(key: str, value: T) -> T | None:
     """Return the initial value for a field, or None if the field is already drawn and Streamlit keeps its value.
 
     A drawn field is set to the stored value if the two differ: another person changed it, or the input was refused.
     """
     if key not in st.session_state:
-        return stored
-    if st.session_state[key] != stored:
-        st.session_state[key] = stored
+        return value
+    if st.session_state[key] != value:
+        st.session_state[key] = value
     return None
 
 
@@ -303,17 +303,17 @@ def _save(case_key: str, card: WallCard, field: str, widget_key: str) -> None:
 
 def _write(case_key: str, card: WallCard, **changes: Any) -> None:
     """Store a case's changed tags or note, and remember the previous ones for Undo."""
-    before = _annotation(annotations.read(store(), case_key), card)
-    attempt(annotations.write, store(), case_key, replace(before, **changes))
+    previous = _annotation(annotations.read(store(), case_key), card)
+    attempt(annotations.write, store(), case_key, replace(previous, **changes))
     if "problem" not in st.session_state:
-        st.session_state[UNDO] = (case_key, before)
+        st.session_state[UNDO] = (case_key, previous)
 
 
-def _draw_key_tags(stored: PageSubject, card: WallCard) -> None:
+def _draw_key_tags(subject: PageSubject, card: WallCard) -> None:
     """Draw buttons for the tags that the number keys add or remove, and an Undo button."""
     if access.read_only():
         return
-    tags = _annotation(annotations.read(store(), stored.key), card).tags
+    tags = _annotation(annotations.read(store(), subject.key), card).tags
     with draw_row("case_key_tags", gap="xsmall"):
         for key, name in enumerate(KEY_TAGS, 1):
             has_tag = name in tags
@@ -321,26 +321,26 @@ def _draw_key_tags(stored: PageSubject, card: WallCard) -> None:
             press(
                 name,  # Streamlit adds the key to the label
                 partial(_write, tags=changed),
-                *(stored.key, card),
+                *(subject.key, card),
                 icon="check" if has_tag else "",
                 key=f"case_tag_{key}",
                 shortcut=str(key),
                 type="primary" if has_tag else "secondary",
             )
-        _draw_saved(stored.key, card)
+        _draw_saved(subject.key, card)
 
 
 def _draw_saved(case_key: str, card: WallCard) -> None:
     """Draw a confirmation that the last change to the case is stored, with an Undo button."""
-    saved_key, before = st.session_state.get(UNDO, ("", None))
-    if before is None or (saved_key, before.case) != (case_key, card.case):
+    saved_key, previous = st.session_state.get(UNDO, ("", None))
+    if previous is None or (saved_key, previous.case) != (case_key, card.case):
         return
     st.html(tag("p", "✓ Saved", class_="vp-saved", role="status"), width="content")
-    press("Undo", _undo, case_key, before, key="case_undo", type="tertiary")
+    press("Undo", _undo, case_key, previous, key="case_undo", type="tertiary")
 
 
-def _undo(case_key: str, before: Annotation) -> None:
-    attempt(annotations.write, store(), case_key, before)
+def _undo(case_key: str, previous: Annotation) -> None:
+    attempt(annotations.write, store(), case_key, previous)
     st.session_state.pop(UNDO, None)
 
 
@@ -374,7 +374,7 @@ LINK = "Opens this view for everyone with access to this dashboard."
 LOCAL_LINK = "Works only on this computer. To share this view, use “Download as a report” below."
 
 
-def draw_share(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
+def draw_share(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
     """Draw the *Share* popover: a link, downloads, saved views, slices, and cases with tags or notes."""
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
         draw_part("Link")
@@ -382,13 +382,13 @@ def draw_share(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
         with st.container(key="share_link"):
             st.code(address(), language=None, wrap_lines=True)
         draw_part("Files")
-        _files(stored, case_filter, n_cases)
+        _files(subject, case_filter, n_cases)
         draw_part("Saved views")
         _saved_views()
         draw_part("Slices")
-        _slices(stored, case_filter, n_cases)
+        _slices(subject, case_filter, n_cases)
         draw_part("Tags and notes")
-        _annotated(stored)
+        _annotated(subject)
 
 
 def draw_part(title: str) -> None:
@@ -396,7 +396,7 @@ def draw_part(title: str) -> None:
     st.html(tag("p", title, class_="vp-part"))
 
 
-def _files(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
+def _files(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
     """Draw buttons that download the filtered cases and the whole comparison."""
     limit = selection.MOST
     extent = f"The first {limit:,} of {n_cases:,} cases, in this order"
@@ -408,10 +408,10 @@ def _files(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
             ("CSV", selection.as_csv, "text/csv"),
             ("JSON", selection.as_json, "application/json"),
         ):
-            make_file = partial(make, store(), stored.question_set, case_filter)
+            make_file = partial(make, store(), subject.question_set, case_filter)
             name, key = f"vlprobe_cases.{label.lower()}", f"export_{label}"
             file_button(label, make_file, name, mime, key=key, disabled=not n_cases)
-        report_button(stored)
+        report_button(subject)
 
 
 def _saved_views() -> None:
@@ -430,10 +430,10 @@ def _saved_views() -> None:
     _draw_named(VIEWS, "view", links, "Save this view as", save)
 
 
-def _slices(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
+def _slices(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
     """Draw the named slices of the question set, and a form that saves the filtered cases as a slice."""
     try:
-        named, refusals = view(views.named_slices.applicable, stored.key)
+        named, refusals = view(views.named_slices.applicable, subject.key)
     except VlprobeError as error:
         st.error(link_docs(str(error)), icon=":material/error:")
         return
@@ -446,12 +446,12 @@ def _slices(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
     links = {}
     for name, numbers in named.items():
         of_slice = Filter(case_filter.model, case_filter.kind, outcome="all", named_slice=name)
-        links[name] = f"{plain(name)}: {len(numbers):,} cases", case_query(stored, of_slice)
+        links[name] = f"{plain(name)}: {len(numbers):,} cases", case_query(subject, of_slice)
 
     def save(name: str) -> None:
-        numbers, _, _ = view(views.cases.passing, stored.question_set, case_filter)
+        numbers, _, _ = view(views.cases.passing, subject.question_set, case_filter)
         words = case_filter.words()
-        views.named_slices.save(store(), stored.question_set, name, words, numbers)
+        views.named_slices.save(store(), subject.question_set, name, words, numbers)
 
     _draw_named(SLICES, "slice", links, f"Save these {n_cases:,} cases as a slice", save)
 
@@ -488,9 +488,9 @@ def _draw_named(
             )
 
 
-def _annotated(stored: PageSubject) -> None:
+def _annotated(subject: PageSubject) -> None:
     """Draw links to the cases that have tags or notes."""
-    written = annotations.read(store(), stored.key)
+    written = annotations.read(store(), subject.key)
     if written.damaged:
         damaged = plain("; ".join(written.damaged))
         st.warning(f"Damaged and left out: {damaged}.", icon=":material/warning:")
@@ -502,7 +502,7 @@ def _annotated(stored: PageSubject) -> None:
     quiet(f"{n_cases:,} {'case' if n_cases == 1 else 'cases'}, latest first.{limit}")
     listed = written.current[:LISTED_CASES]
     numbers = tuple(sorted(annotation.case for annotation in listed))
-    table = view(views.rows.questions, stored.question_set, numbers)
+    table = view(views.rows.questions, subject.question_set, numbers)
     texts = dict(zip(table["case"], table["texts"], strict=True))
     for annotation in listed:
         if annotation.case in texts:  # otherwise the file names a case that does not exist
@@ -510,8 +510,8 @@ def _annotated(stored: PageSubject) -> None:
 
 
 def _annotated_case(annotation: Annotation, texts: list[str]) -> None:
-    subject = {
+    query = {
         name: st.query_params[name] for name in ("set", "model", "kind") if name in st.query_params
     }
-    link_page("explore", plain(texts[min(1, len(texts) - 1)]), subject | {"case": annotation.id})
+    link_page("explore", plain(texts[min(1, len(texts) - 1)]), query | {"case": annotation.id})
     quiet(" · ".join(filter(None, [*annotation.tags, annotation.note])))

@@ -50,19 +50,19 @@ from vlprobe.views.wall import WallCard
 def draw_page() -> None:
     """Draw the whole Explore page."""
     draw_styles("cases", "explore")
-    about = sentence.subject()
-    if mixed.is_shown(about, about.kind):
-        _draw_mixed(about)
+    subject = sentence.subject()
+    if mixed.is_shown(subject, subject.kind):
+        _draw_mixed(subject)
         return
     with draw_row("sentence"):
-        sentence.draw_sentence(about)
+        sentence.draw_sentence(subject)
         st.space("stretch")
         order = st.container(key="order", width="content")
-        case_filter = filters.draw_filters(about)
+        case_filter = filters.draw_filters(subject)
         with order:
-            sentence.draw_order(about, case_filter)
+            sentence.draw_order(subject, case_filter)
         share_slot = st.container(key="explore_share", width="content")
-    frame.say_strangers(about)
+    frame.say_strangers(subject)
     with draw_row("views"):
         shown = choose("View", "view", VIEWS, segments=True, bare=True, on_change=_close_case)
         filters.draw_chips(case_filter)
@@ -70,72 +70,72 @@ def draw_page() -> None:
         rail_slot = st.container(key=filters.container_key(), width=filters.WIDTH, gap="xsmall")
         with st.container(key="explore_wall", width="stretch"):
             draw_view = {"map": draw_map, "suspects": draw_suspects}.get(shown, draw_wall)
-            draw_view(about, case_filter)
+            draw_view(subject, case_filter)
     with rail_slot:
-        filters.draw_rail(about, case_filter)
+        filters.draw_rail(subject, case_filter)
     with share_slot:
-        n_cases = n_passing(about, case_filter)
-        drawer.draw_share(about, case_filter, n_cases)
+        n_cases = n_passing(subject, case_filter)
+        drawer.draw_share(subject, case_filter, n_cases)
     if "case" in st.query_params and shown != "suspects":
-        size = page_size(about, case_filter.kind)
-        drawer.draw_case(about, case_filter, size, is_grouped())
-    _draw_notes(about)
+        size = page_size(subject, case_filter.kind)
+        drawer.draw_case(subject, case_filter, size, is_grouped())
+    _draw_notes(subject)
 
 
 def _close_case() -> None:
     st.query_params.pop("case", None)
 
 
-def draw_map(about: PageSubject, case_filter: Filter) -> None:
+def draw_map(subject: PageSubject, case_filter: Filter) -> None:
     """Draw a plot of two models' margins on the filtered cases. Selecting an area in the plot filters the wall."""
-    scored = [model for model in about.models if about.question_set.run(model).is_scored]
-    rivals = [model for model in scored if model != about.model]
-    if about.model not in scored or not rivals:
+    scored = [model for model in subject.models if subject.question_set.run(model).is_scored]
+    rivals = [model for model in scored if model != subject.model]
+    if subject.model not in scored or not rivals:
         st.info("The map needs scores of two models. Choose a model with scores, or run another.")
         return
-    subject = about.question_set, about.kind, about.model
-    far = view(views.showcase.furthest_models, *subject)
+    scored_set = subject.question_set, subject.kind, subject.model
+    far = view(views.showcase.furthest_models, *scored_set)
     default = next((model for model in far if model in rivals), rivals[0])
     label = model_labels(rivals)
     options = {model: label(model) for model in rivals}
     rival = choose("Second model", "other", options, default, suffix="_map", width=260)
     # All outcomes: the four quarters of the map are the outcomes of the two models
     selected = replace(case_filter, other=rival, outcome="all", other_outcome="", within=())
-    points, n_cases = view(views.paired_outcomes.scatter_filtered, about.question_set, selected)
+    points, n_cases = view(views.paired_outcomes.scatter_filtered, subject.question_set, selected)
     if not n_cases:
         quiet("No case matches these filters.")
         return
     area = case_filter.within
-    n_inside = n_passing(about, replace(selected, within=area)) if area else 0
-    of_two = replace(about, rivals=(rival,))
+    n_inside = n_passing(subject, replace(selected, within=area)) if area else 0
+    of_two = replace(subject, rivals=(rival,))
     changes = {"other": rival, "view": None}
     margin_map.draw_map(of_two, points, n_cases, area, n_inside, changes)
 
 
-def draw_suspects(about: PageSubject, case_filter: Filter) -> None:
+def draw_suspects(subject: PageSubject, case_filter: Filter) -> None:
     """Draw the cases among the filtered ones whose label may be wrong, so that the user can judge them one by one."""
-    numbers, *_ = view(views.cases.passing, about.question_set, case_filter)
-    suspects.draw_suspects(about, about.kind, frozenset(numbers.tolist()))
+    numbers, *_ = view(views.cases.passing, subject.question_set, case_filter)
+    suspects.draw_suspects(subject, subject.kind, frozenset(numbers.tolist()))
 
 
-def _draw_notes(about: PageSubject) -> None:
+def _draw_notes(subject: PageSubject) -> None:
     """Draw the notes on the models and the question set."""
-    if any(run.note or run.older for run in about.question_set.runs):
+    if any(run.note or run.older for run in subject.question_set.runs):
         with st.expander("Notes on these models", key="model_notes"):
-            frame.notes(about)
-    tables.about(about.question_set)
+            frame.notes(subject)
+    tables.draw_set_details(subject.question_set)
 
 
-def _draw_mixed(about: PageSubject) -> None:
+def _draw_mixed(subject: PageSubject) -> None:
     """Draw Explore's view of a single search among mixed pictures."""
-    current = mixed.current(about)
+    current = mixed.current(subject)
     with draw_row("sentence"):
-        sentence.draw_sentence(about)
+        sentence.draw_sentence(subject)
         st.space("stretch")
         mixed.draw_steps(current)
-    frame.say_strangers(about)
+    frame.say_strangers(subject)
     mixed.draw_view(current)
-    _draw_notes(about)
+    _draw_notes(subject)
 
 
 PAIRS_PAGE_SIZE = 30  # cards per page, for cards with two pictures
@@ -147,58 +147,60 @@ def is_grouped() -> bool:
     return st.query_params.get("cards", "") != "every"
 
 
-def page_size(stored: PageSubject, kind: str) -> int:
+def page_size(subject: PageSubject, kind: str) -> int:
     """Return the number of cards per page. It is limited because a full page sends up to a megabyte of data."""
-    presented = stored.presentation.kind(kind)
+    presented = subject.presentation.kind(kind)
     return PAGE_SIZE if card_type(presented).counts_pictures else PAIRS_PAGE_SIZE
 
 
-def draw_wall(stored: PageSubject, case_filter: Filter) -> None:
+def draw_wall(subject: PageSubject, case_filter: Filter) -> None:
     """Draw the heading, one page of cards and the page numbers, or suggestions if no case passes the filter."""
-    kind = stored.presentation.kind(case_filter.kind)
-    size = page_size(stored, case_filter.kind)
-    n_cases = n_passing(stored, case_filter)
+    kind = subject.presentation.kind(case_filter.kind)
+    size = page_size(subject, case_filter.kind)
+    n_cases = n_passing(subject, case_filter)
     page = page_number(n_cases, size)
     arguments = size, is_grouped()
-    cards, n_pictures, _ = view(views.wall.wall, stored.question_set, case_filter, page, *arguments)
+    cards, n_pictures, _ = view(
+        views.wall.wall, subject.question_set, case_filter, page, *arguments
+    )
     n_cards = n_pictures if is_grouped() else n_cases
     if n_cards and not cards:  # the link names a page beyond the last one
         page = page_number(n_cards, size)
-        cards, _, _ = view(views.wall.wall, stored.question_set, case_filter, page, *arguments)
+        cards, _, _ = view(views.wall.wall, subject.question_set, case_filter, page, *arguments)
     if not cards:
-        _draw_nothing(stored, case_filter)
+        _draw_nothing(subject, case_filter)
         return
     has_pictures = any(card.images for card in cards)
-    is_scored = stored.question_set.run(case_filter.model).is_scored
+    is_scored = subject.question_set.run(case_filter.model).is_scored
     heading = render_wall.heading(
         kind, case_filter.outcome, n_cases, n_pictures, has_pictures, is_scored
     )
-    _draw_cards(stored, case_filter, cards, heading)
+    _draw_cards(subject, case_filter, cards, heading)
     if n_cards > size:
         paginate(n_cards, size)
 
 
-def _rate(stored: PageSubject, case_filter: Filter) -> str:
+def _rate(subject: PageSubject, case_filter: Filter) -> str:
     """Describe how many wrong captions in the question set fool the model. Returns "" if no model can be fooled."""
-    counted = dict(counts(stored, case_filter))
+    counted = dict(counts(subject, case_filter))
     # Drop filters that name an outcome, so that all cases count
-    asked = replace(case_filter, lost_to=False, fooled=(), held=(), agreement="")
-    counted["all"] = counts(stored, asked)["all"]
+    any_outcome = replace(case_filter, lost_to=False, fooled=(), held=(), agreement="")
+    counted["all"] = counts(subject, any_outcome)["all"]
     if case_filter.kind in movement_kinds() or case_filter.other or not counted["all"]:
         return ""
-    n_orders = stored.question_set.run(case_filter.model).n_orders
+    n_orders = subject.question_set.run(case_filter.model).n_orders
     rate = render_wall.rate_text(counted, n_orders)
     return rate if case_filter.outcome == "fooled" else f"fooled by {rate}"
 
 
 def _draw_cards(
-    stored: PageSubject, case_filter: Filter, cards: tuple[WallCard, ...], heading: str
+    subject: PageSubject, case_filter: Filter, cards: tuple[WallCard, ...], heading: str
 ) -> None:
     """Draw one page of cards, below a heading with the failure rate, the layout and the active filters."""
-    kind = stored.presentation.kind(case_filter.kind)
+    kind = subject.presentation.kind(case_filter.kind)
     described = [case_card(card, kind) for card in cards]
     notes = [
-        _rate(stored, case_filter),
+        _rate(subject, case_filter),
         "grouped by picture" if is_grouped() else "every case",
         *(active.label for active in filters.active_filters(case_filter)),
     ]
@@ -206,44 +208,44 @@ def _draw_cards(
         described,
         heading,
         badge=is_grouped(),
-        tags={each.case: each.tags for each in annotations.read(store(), stored.key).current},
+        tags={each.case: each.tags for each in annotations.read(store(), subject.key).current},
         heading=heading,
         # On a phone, no picker shows the dataset
-        place=dataset_name(stored.question_set.runs[0].dataset),
+        place=dataset_name(subject.question_set.runs[0].dataset),
         legend=json.legend(described),
     )
     if not all(frame["source"] for card in values["cards"] for frame in card["frames"]):
-        notes.append(_pictures_here(stored, case_filter))
+        notes.append(_pictures_here(subject, case_filter))
         with draw_row("pictures_offer"):
-            _offer_pictures(stored, case_filter)
-            draw_download(stored, "wall_download")
+            _offer_pictures(subject, case_filter)
+            draw_download(subject, "wall_download")
     case_links.draw_wall("wall", values | {"note": " · ".join(filter(None, notes))})
 
 
-def _pictures_here(stored: PageSubject, case_filter: Filter) -> str:
+def _pictures_here(subject: PageSubject, case_filter: Filter) -> str:
     """Describe how many questions have a picture on this machine. Returns "" if all of them do."""
-    n_pictured, n_cases = view(views.rows.with_pictures, stored.question_set, case_filter.kind)
+    n_pictured, n_cases = view(views.rows.with_pictures, subject.question_set, case_filter.kind)
     if n_pictured == n_cases:
         return ""
     return f"{n_pictured:,} of {n_cases:,} {'has' if n_pictured == 1 else 'have'} a picture here"
 
 
-def _offer_pictures(stored: PageSubject, case_filter: Filter) -> None:
+def _offer_pictures(subject: PageSubject, case_filter: Filter) -> None:
     """Draw a button that shows only the cases whose picture is on this machine."""
     if case_filter.pictured:
         return
-    n_pictured = n_passing(stored, replace(case_filter, pictured=True))
+    n_pictured = n_passing(subject, replace(case_filter, pictured=True))
     if n_pictured:
         label = f"Show the {n_pictured:,} with a picture here"
         shown = {"pictured": "here"}
         press(label, write_choice, shown, icon="image", key="only_pictured")
 
 
-def _draw_nothing(stored: PageSubject, case_filter: Filter) -> None:
+def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:
     """Explain that no case passes, and offer to drop the filter that hides the fewest cases, or all filters."""
-    kind = stored.presentation.kind(case_filter.kind)
+    kind = subject.presentation.kind(case_filter.kind)
     st.html(tag("h1", _nothing(case_filter, kind.is_movement), class_="vp-nothing"))
-    for active, n_cases in filters.nearest_to_drop(stored, case_filter):
+    for active, n_cases in filters.nearest_to_drop(subject, case_filter):
         press(
             f"Drop “{active.label}”: {n_cases:,} {'case' if n_cases == 1 else 'cases'}",
             filters.drop,
@@ -254,8 +256,8 @@ def _draw_nothing(stored: PageSubject, case_filter: Filter) -> None:
         )
         return
     everything = Filter(case_filter.model, case_filter.kind, outcome="all")
-    n_all = n_passing(stored, everything)
-    n_fooled = n_passing(stored, Filter(case_filter.model, case_filter.kind))
+    n_all = n_passing(subject, everything)
+    n_fooled = n_passing(subject, Filter(case_filter.model, case_filter.kind))
     if n_fooled and filters.active_filters(case_filter):
         label = f"Clear all filters: {n_fooled:,} cases"
         press(label, filters.clear_filters, key="drop_all")

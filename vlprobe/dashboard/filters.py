@@ -12,10 +12,10 @@ from vlprobe.dashboard.mixed import KIND, WALL
 from vlprobe.dashboard.sentence import (
     TIES,
     draw_order,
+    list_kinds,
     pick_bucket,
     pick_dataset,
     shortened,
-    stored_kinds,
     with_order,
 )
 from vlprobe.dashboard.state import (
@@ -79,7 +79,7 @@ class ActiveFilter:
     value: str = ""  # one value of a URL parameter that has several
 
 
-def draw_filters(about: PageSubject) -> Filter:
+def draw_filters(subject: PageSubject) -> Filter:
     """Draw the popover with all filters, and return the combined filter."""
     n_active = sum(name in st.query_params for name in PARAMETERS)
     label = f"Filters ({n_active})" if n_active else "Filters"
@@ -88,18 +88,18 @@ def draw_filters(about: PageSubject) -> Filter:
         st.container(key="filters_body", gap="small"),
     ):
         with st.container(key="phone_filters"):
-            pick_dataset(about, "_phone")
+            pick_dataset(subject, "_phone")
         outcomes = st.container()
-        case_filter = _read_filter(about)
+        case_filter = _read_filter(subject)
         with outcomes:
-            case_filter = _outcomes(about, case_filter)
-        case_filter = with_order(about, case_filter)
+            case_filter = _outcomes(subject, case_filter)
+        case_filter = with_order(subject, case_filter)
         with st.container(key="phone_order"):
-            draw_order(about, case_filter, "_phone")
+            draw_order(subject, case_filter, "_phone")
         choose("Cards", "cards", LAYOUTS, segments=True)
         labels = set_labels(view(views.runs.question_sets))
         if len(labels) > 1:
-            choose("Question set", "set", labels, about.key, always=True)
+            choose("Question set", "set", labels, subject.key, always=True)
     return case_filter
 
 
@@ -122,11 +122,11 @@ def _keep_wall() -> None:
         st.query_params[WALL] = "1"
 
 
-def _read_filter(about: PageSubject) -> Filter:
+def _read_filter(subject: PageSubject) -> Filter:
     """Read the filters from the URL, and draw pickers for the filters that have no facet."""
-    of_kind = about.question_set, about.kind
-    others = [name for name in about.models if name != about.model]
-    counted = annotations.read(store(), about.key).tags
+    of_kind = subject.question_set, subject.kind
+    others = [name for name in subject.models if name != subject.model]
+    counted = annotations.read(store(), subject.key).tags
     people_tags = {name: f"{name} ({count:,})" for name, count in counted.items()}
     help_ = "Tags that people added to a case, such as wrong label: open one and press T."
     left, right = st.columns(2)
@@ -134,35 +134,35 @@ def _read_filter(about: PageSubject) -> Filter:
         options = {"": "Any", **people_tags}
         tagged = choose("My tags", "tagged", options, disabled=not people_tags, help_=help_)
     with right:
-        second = _second_model(about)
+        second = _second_model(subject)
     has_pictures_filter = "pictured" in st.query_params or views.rows.keeps_unpictured(
-        about.question_set
+        subject.question_set
     )
     return Filter.parse(
-        about.model,
-        about.kind,
+        subject.model,
+        subject.kind,
         subtype=linked("Type", "type", view(views.estimates.count_values, *of_kind, "subtype")),
         rule=linked("Rule", "rule", view(views.estimates.count_values, *of_kind, "rule")),
         tag=linked(
-            "Tag of the dataset", "tag", view(views.estimates.tag_values, about.question_set)
+            "Tag of the dataset", "tag", view(views.estimates.tag_values, subject.question_set)
         ),
         contains=st.query_params.get("words", "").strip()[:WORDS_LENGTH],
         outcome="all",
         other=second,
         tagged=tagged,
-        pair=() if about.kind in movement_kinds() else chosen_pairs(),
-        lost_to=choose("Searches", "lost", SEARCHES) if about.kind == KIND else "",
-        bin=_bin(about),
+        pair=() if subject.kind in movement_kinds() else chosen_pairs(),
+        lost_to=choose("Searches", "lost", SEARCHES) if subject.kind == KIND else "",
+        bin=_bin(subject),
         caption=linked("Caption: length, rarity, guess", "caption", caption_bins.names()),
         pictured=choose("Pictures", "pictured", PICTURES, segments=True)
         if has_pictures_filter
         else "",
-        crossed=_crossed(about),
+        crossed=_crossed(subject),
         fooled=linked("Model", "fooled", others),
         held=linked("Model", "held", others),
         agreement="".join(linked("Agreement", "agreement", AGREEMENTS)[:1]),
         named_slice="".join(
-            linked("Slice", "slice", view(views.named_slices.applicable, about.key)[0])[:1]
+            linked("Slice", "slice", view(views.named_slices.applicable, subject.key)[0])[:1]
         ),
     )
 
@@ -186,69 +186,71 @@ def chosen_pairs() -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, st.query_params.get_all("pair"))))[:MOST_PAIRS]
 
 
-def _bin(about: PageSubject) -> str:
+def _bin(subject: PageSubject) -> str:
     """Draw a filter by how far shared words mislead or how strong the wrong caption is; "" for other kinds."""
-    if about.kind == LURED_KIND:
+    if subject.kind == LURED_KIND:
         names = {str(Slice(LURE, name)): name for name in lure_bins()}
         return choose("How far shared words mislead", "bin", {"": "Any", **names})
-    if about.kind == STRONG_KIND and STRENGTH in view(views.estimates.slices, about.question_set):
+    if subject.kind == STRONG_KIND and STRENGTH in view(
+        views.estimates.slices, subject.question_set
+    ):
         names = {str(Slice(STRENGTH, name)): value_label(name) for name in STRENGTHS}
         return choose("Strength of the wrong caption", "bin", {"": "Any", **names})
     return ""
 
 
-def _crossed(about: PageSubject) -> str:
+def _crossed(subject: PageSubject) -> str:
     """Draw a filter by the model's answer to the other side of the same triplet, if both sides have answers."""
-    other_kind = OTHER_SIDE.get(about.kind, "")
-    if other_kind not in stored_kinds(about):
+    other_kind = OTHER_SIDE.get(subject.kind, "")
+    if other_kind not in list_kinds(subject):
         return ""
     names = {f"{other_kind}={outcome}": words for outcome, words in SIDES[other_kind].items()}
     return choose("The same triplet's other side", "crossed", {"": "Any", **names})
 
 
-def _second_model(about: PageSubject) -> str:
+def _second_model(subject: PageSubject) -> str:
     """Draw a picker for a second model whose answers are filtered too. Returns "" if none is chosen."""
-    if len(about.models) < 2:
+    if len(subject.models) < 2:
         return ""
-    _read_with(about)
-    label = model_labels(about.models)
-    others = {name: label(name) for name in about.models if name != about.model}
+    _read_with(subject)
+    label = model_labels(subject.models)
+    others = {name: label(name) for name in subject.models if name != subject.model}
     help_ = "Compares the answers of a second model to the same cases."
     return choose("Compared with", "other", {"": "None", **others}, help_=help_)
 
 
-def _read_with(about: PageSubject) -> None:
+def _read_with(subject: PageSubject) -> None:
     """If the URL comes from Compare, use the first model in its parameter `with` as the second model."""
     linked = st.query_params.get("with", "")
     if not linked:
         return
     carry("with", linked)  # so that Compare still shows all of them
     del st.query_params["with"]
-    rivals = [name for name in linked.split(BETWEEN) if name in about.models]
-    rivals = [name for name in rivals if name != about.model]
+    rivals = [name for name in linked.split(BETWEEN) if name in subject.models]
+    rivals = [name for name in rivals if name != subject.model]
     if rivals and "other" not in st.query_params:
         st.query_params["other"] = rivals[0]
 
 
-def _outcomes(about: PageSubject, case_filter: Filter) -> Filter:
+def _outcomes(subject: PageSubject, case_filter: Filter) -> Filter:
     """Draw the outcome filters for one or two models, and apply them together with the selected area."""
     area = parse_corners(st.query_params.get("area", "")) if case_filter.other else ()
     if area:
         quiet("Only cases in the area selected in Compare.")
         press("Clear the selected area", drop, "area", key="drop_area")
     case_filter = replace(case_filter, within=area)
-    if about.kind in movement_kinds():
+    if subject.kind in movement_kinds():
         return case_filter
     if case_filter.other:
-        return bucket(case_filter, pick_bucket(about, case_filter))
-    return replace(case_filter, outcome=_outcome(about, case_filter))
+        return bucket(case_filter, pick_bucket(subject, case_filter))
+    return replace(case_filter, outcome=_outcome(subject, case_filter))
 
 
-def _outcome(stored: PageSubject, case_filter: Filter) -> str:
-    counted = counts(stored, case_filter)
+def _outcome(subject: PageSubject, case_filter: Filter) -> str:
+    counted = counts(subject, case_filter)
     options = {name: f"{word} {counted[name]:,}" for name, word in OUTCOMES.items()}
     help_ = f"{TIES} Tied: both scores are equal. Not fooled: the true one scores higher."
-    run = stored.question_set.run(case_filter.model)
+    run = subject.question_set.run(case_filter.model)
     if run.n_orders == 2:
         options["tied"] = f"In one order {counted['tied']:,}"
         help_ = (
@@ -327,13 +329,15 @@ def drop(parameter: str, value: str = "") -> None:
     _keep_wall()
 
 
-def nearest_to_drop(stored: PageSubject, case_filter: Filter) -> Sequence[tuple[ActiveFilter, int]]:
+def nearest_to_drop(
+    subject: PageSubject, case_filter: Filter
+) -> Sequence[tuple[ActiveFilter, int]]:
     """Return the filter whose removal shows the fewest cases, but at least one, and their number, or an empty list."""
     narrowing = active_filters(case_filter)
     if case_filter.outcome in ("tied", "held") and not case_filter.other:
         label = f"{OUTCOMES[case_filter.outcome].lower()} only"
         narrowing.append(ActiveFilter("outcome", label, replace(case_filter, outcome="fooled")))
-    helpful = [(active, n_passing(stored, active.without)) for active in narrowing]
+    helpful = [(active, n_passing(subject, active.without)) for active in narrowing]
     return sorted((pair for pair in helpful if pair[1]), key=lambda pair: pair[1])[:1]
 
 
@@ -389,12 +393,12 @@ def draw_chips(case_filter: Filter) -> None:
             press("Clear all", clear_filters, key="clear_filters", type="tertiary")
 
 
-def draw_rail(about: PageSubject, case_filter: Filter) -> None:
+def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
     """Draw the column next to the wall: the caption search, a filter by model, and the facets."""
     search("Caption contains", "words", "such as: bench")
-    if about.kind not in movement_kinds():
-        _draw_models(about, case_filter)
-    facets = view(views.facets.facets, about.question_set, case_filter)
+    if subject.kind not in movement_kinds():
+        _draw_models(subject, case_filter)
+    facets = view(views.facets.facets, subject.question_set, case_filter)
     for facet in facets:
         if facet.name != "rule" or case_filter.rule or not _repeats_types(facet, facets):
             _draw_facet(case_filter, facet)
@@ -406,14 +410,14 @@ def _repeats_types(rules: Facet, facets: Sequence[Facet]) -> bool:
     return sorted(row.n_asked for row in types) == sorted(row.n_asked for row in rules.rows)
 
 
-def _draw_models(about: PageSubject, case_filter: Filter) -> None:
-    rates = view(views.facets.model_rates, about.question_set, case_filter)
+def _draw_models(subject: PageSubject, case_filter: Filter) -> None:
+    rates = view(views.facets.model_rates, subject.question_set, case_filter)
     states = _states(case_filter)
-    models = _listed("models", list(about.models), [*states, about.model])
+    models = _listed("models", list(subject.models), [*states, subject.model])
     _draw_heading("Who is fooled", "fooled · not · any")
     with st.container(key="rail_models", gap=None):
         for model in models:
-            look, key = about.looks[model], f"who_{about.models.index(model)}"
+            look, key = subject.looks[model], f"who_{subject.models.index(model)}"
             rate = "" if math.isnan(rates[model]) else f" {100 * rates[model]:.1f}\u00a0%"
             mark = f'content: "{SHAPES[look.symbol]}"; color: {look.css};'
             st.html(f"<style>.st-key-{key} label::before {{ {mark} }}</style>")
@@ -425,10 +429,10 @@ def _draw_models(about: PageSubject, case_filter: Filter) -> None:
                 key=key,
                 width="stretch",
                 on_change=_choose_state,
-                args=(about, case_filter, model, key),
+                args=(subject, case_filter, model, key),
             )
-    _draw_more("models", len(about.models), len(models))
-    rated = [model for model in about.models if not is_control(model)]
+    _draw_more("models", len(subject.models), len(models))
+    rated = [model for model in subject.models if not is_control(model)]
     if len(rated) > 1:
         every = dict.fromkeys(rated, "fooled")
         options = {"all": f"all {len(rated)}", "one": "exactly one", "split": "they disagree"}
@@ -441,7 +445,7 @@ def _draw_models(about: PageSubject, case_filter: Filter) -> None:
             key="agreement",
             label_visibility="collapsed",
             on_change=_choose_together,
-            args=(about, every),
+            args=(subject, every),
         )
 
 
@@ -455,26 +459,28 @@ def _states(case_filter: Filter) -> dict[str, str]:
     return {model: outcome for model, outcome in outcomes.items() if outcome in STATES}
 
 
-def _choose_state(about: PageSubject, case_filter: Filter, model: str, key: str) -> None:
+def _choose_state(subject: PageSubject, case_filter: Filter, model: str, key: str) -> None:
     states = _states(case_filter) | {model: st.session_state[key] or "any"}
-    _write_states(about, states)
+    _write_states(subject, states)
 
 
-def _choose_together(about: PageSubject, every: dict[str, str]) -> None:
+def _choose_together(subject: PageSubject, every: dict[str, str]) -> None:
     chosen = st.session_state["agreement"]
-    states = every if chosen == "all" else {about.model: "any" if chosen else "fooled"}
-    _write_states(about, states, chosen if chosen in AGREEMENTS else "")
+    states = every if chosen == "all" else {subject.model: "any" if chosen else "fooled"}
+    _write_states(subject, states, chosen if chosen in AGREEMENTS else "")
 
 
-def _write_states(about: PageSubject, states: dict[str, str], agreement: str | None = None) -> None:
+def _write_states(
+    subject: PageSubject, states: dict[str, str], agreement: str | None = None
+) -> None:
     """Write the outcome that is required from each model to the URL, and remove the comparison of two models."""
-    outcome = states.get(about.model, "any")
+    outcome = states.get(subject.model, "any")
     changes: dict[str, str | Sequence[str] | None] = {
         "outcome": None if outcome == "fooled" else {"any": "all"}.get(outcome, outcome)
     }
     for name in ("fooled", "held"):
         changes[name] = [
-            model for model, state in states.items() if state == name and model != about.model
+            model for model, state in states.items() if state == name and model != subject.model
         ]
     if agreement is not None:
         changes["agreement"] = agreement or None

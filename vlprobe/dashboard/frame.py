@@ -42,8 +42,8 @@ _framed = contextvars.ContextVar("framed", default=False)
 
 def main() -> None:
     """Draw the current page and the frame around it."""
-    about = f"vlprobe {__version__}. Results are in {plain(store().address)}."
-    st.set_page_config(page_icon="🔎", menu_items={"About": about})
+    version_text = f"vlprobe {__version__}. Results are in {plain(store().address)}."
+    st.set_page_config(page_icon="🔎", menu_items={"About": version_text})
     page = navigation.current_page()
     st.set_page_config(page_title=f"{page.title} · vlprobe")
     st.html(style(st.context.theme.type))
@@ -103,16 +103,16 @@ def begin(probe: str, says_sentence: bool = True) -> PageSubject:
     st.stop()
 
 
-def sentence(stored: PageSubject, kind: str = "") -> None:
+def sentence(subject: PageSubject, kind: str = "") -> None:
     """Draw the description of a probe, or the description of one kind of question if the kind has one."""
-    presentation = stored.presentation
+    presentation = subject.presentation
     of_kind = presentation.kinds.get(kind)
     st.markdown((of_kind and of_kind.sentence) or presentation.sentence)
 
 
-def unit(stored: PageSubject, *names: str) -> str:
+def unit(subject: PageSubject, *names: str) -> str:
     """Draw a picker for cosine or spread units, unless none of the named metrics (all by default) is a cosine."""
-    if not any(stored.metrics[name].unit == "cosine" for name in names or stored.metrics):
+    if not any(subject.metrics[name].unit == "cosine" for name in names or subject.metrics):
         return "cosine"
     help_ = (
         "Models have different cosine ranges. Spread units divide each difference by the standard "
@@ -121,11 +121,11 @@ def unit(stored: PageSubject, *names: str) -> str:
     return choose("Unit of differences", "unit", UNITS, "cosine", segments=True, help_=help_)
 
 
-def averaging(stored: PageSubject, metric: Metric | None = None) -> str:
+def averaging(subject: PageSubject, metric: Metric | None = None) -> str:
     """Draw a picker for the averaging, unless the metric has only one or both agree. Returns the choice."""
     if metric is not None and len(metric.averaging) == 1:
         return metric.averaging[0]
-    if not view(views.estimates.averaging_matters, stored.question_set):
+    if not view(views.estimates.averaging_matters, subject.question_set):
         return POOLED
     help_ = (
         "Pooled (micro): every case counts once, as on all pages. As in the paper "
@@ -140,30 +140,30 @@ def watched_job() -> None:
         panel(job)
 
 
-def say_strangers(stored: PageSubject, models: Sequence[str] = ()) -> None:
+def say_strangers(subject: PageSubject, models: Sequence[str] = ()) -> None:
     """Draw a note if others published some of the answers, and a note if models for drawn scenes ran on photographs.
 
     Args:
-        stored: The question set.
+        subject: The question set.
         models: The models whose answers are shown; by default all models except controls.
     """
-    shown = [run for run in stored.question_set.runs if not models or run.model in models]
+    shown = [run for run in subject.question_set.runs if not models or run.model in models]
     if line := published_line(shown, renamed()):
         st.html(str(line))
-    if stored.question_set.runs[0].dataset.startswith(DRAWN):
+    if subject.question_set.runs[0].dataset.startswith(DRAWN):
         return
-    asked_models = models or stored.question_set.rated_models
+    asked_models = models or subject.question_set.rated_models
     toys = [name for name in asked_models if name.startswith(f"{DRAWN}:")]
     names = sentence_names(toys, renamed())
-    if told := drawn_only([names[name] for name in toys], len(asked_models)):
-        quiet(told)
+    if note := drawn_only([names[name] for name in toys], len(asked_models)):
+        quiet(note)
 
 
-def notes(stored: PageSubject) -> None:
+def notes(subject: PageSubject) -> None:
     """Draw cautions about a model's numbers, for example that the model was never trained."""
-    if versions := view(views.runs.version_notes, stored.question_set):
+    if versions := view(views.runs.version_notes, subject.question_set):
         st.warning("\n".join(f"- {plain(note)}" for note in versions), icon=":material/history:")
-    if warned := view(views.fitness.warned, stored.question_set):
+    if warned := view(views.fitness.warned, subject.question_set):
         lines = [f"- {plain(fitness.warning(row, model_name(row.model)))}" for row in warned]
         st.info("\n".join(lines), icon=":material/info:")
         link_page("models", "The checks and what they mean", icon="health_and_safety")

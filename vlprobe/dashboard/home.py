@@ -63,13 +63,13 @@ def draw_page() -> None:
         if not read_only():
             link_page("run", "Test your own model", width="content")
         with st.popover("Change", type="tertiary"):
-            about = home_subject(pick_question_set())
+            subject = home_subject(pick_question_set())
     with about_slot:
-        quiet(_describe(about))
-        frame.say_strangers(about)
+        quiet(_describe(subject))
+        frame.say_strangers(subject)
     with body:
-        draw_hero(about)
-        draw_figures(about)
+        draw_hero(subject)
+        draw_figures(subject)
 
 
 def _show_new_results() -> None:
@@ -103,9 +103,9 @@ def _draw_nothing() -> None:
         link_page("run", "Or test your own model", icon="tune")
 
 
-def _describe(about: PageSubject) -> str:
+def _describe(subject: PageSubject) -> str:
     """Describe the page's question set in one line."""
-    question_set, run = about.question_set, about.question_set.runs[0]
+    question_set, run = subject.question_set, subject.question_set.runs[0]
     n_models = len(question_set.rated_models)
     models = f"{count_word(n_models)} {'model' if n_models == 1 else 'models'}"
     if question_set.shipped and question_set.probe == "lgip":
@@ -164,29 +164,29 @@ PLACE = "home_place"  # session key: the failure that was shown last
 
 
 @st.fragment
-def draw_hero(about: PageSubject) -> None:
+def draw_hero(subject: PageSubject) -> None:
     """Draw one failure, which opens its case when clicked. Showing another one reruns only this part of the page."""
-    question_set, kind = about.question_set, about.kind_presentation
+    question_set, kind = subject.question_set, subject.kind_presentation
     seed = seed_of(question_set)
-    showcases = view(views.showcase.showcases, question_set, about.kind, about.model, seed)
+    showcases = view(views.showcase.showcases, question_set, subject.kind, subject.model, seed)
     if not showcases:
         st.title(home.nothing(kind), anchor=False)
         return
-    position = _place(about) % len(showcases)
+    position = _place(subject) % len(showcases)
     places = range(position, position + min(AHEAD, len(showcases)))
     shown = {place: showcases[place % len(showcases)] for place in places}
     links = {
-        case.card.id: page_link(about, "explore", case=case.card.id) for case in shown.values()
+        case.card.id: page_link(subject, "explore", case=case.card.id) for case in shown.values()
     }
     headliners = view(views.showcase.headline_models, question_set)
     names = {name: model_name(name) for name in headliners}
     fit = view(views.paired_tests.fit_models, question_set)
-    looks = names, fit, about.looks, picture_source
+    looks = names, fit, subject.looks, picture_source
     cases = [
-        home.failure(case, kind, about.model, *looks, links[case.card.id].href) | {"place": place}
+        home.failure(case, kind, subject.model, *looks, links[case.card.id].href) | {"place": place}
         for place, case in shown.items()
     ]
-    kicker = home.kicker(about.presentation, kind, question_set.shipped)
+    kicker = home.kicker(subject.presentation, kind, question_set.shipped)
     values = {"kicker": kicker, "cases": cases, "only": len(showcases) == 1}
     pressed = component("home")(key=HERO_KEY, data=values)
     if link := links.get(str(pressed.get("go"))):
@@ -203,33 +203,33 @@ def picture_source(name: str) -> str:
     return large_picture(name, SIDE, DRAWN_SIDE)
 
 
-def _place(about: PageSubject) -> int:
+def _place(subject: PageSubject) -> int:
     """Return the position of the failure to show, counted from 0. A visitor who returns sees the same failure again."""
-    subject = about.key, about.kind
-    before = st.session_state.get(PLACE, {}).get(subject, 0)
-    position = (st.session_state.get(HERO_KEY) or {}).get("place", before)
+    place_key = subject.key, subject.kind
+    previous = st.session_state.get(PLACE, {}).get(place_key, 0)
+    position = (st.session_state.get(HERO_KEY) or {}).get("place", previous)
     position = position if isinstance(position, int) and 0 <= position < 10**6 else 0
-    st.session_state[PLACE] = {subject: position}
+    st.session_state[PLACE] = {place_key: position}
     return position
 
 
 FIGURES_KEY = "figures"
 
 
-def draw_figures(about: PageSubject) -> None:
+def draw_figures(subject: PageSubject) -> None:
     """Draw the main numbers, the models and large links to other pages. Each element opens a page with details."""
-    counts = view(views.showcase.lie_counts, about.question_set, about.kind)
+    counts = view(views.showcase.lie_counts, subject.question_set, subject.kind)
     links: dict[str, Link] = {}
 
     def address(key: str, query: Mapping[str, str]) -> str:
-        links[key] = page_link(about, "explore", **query)
+        links[key] = page_link(subject, "explore", **query)
         return links[key].href
 
-    kind, name = about.kind_presentation, model_name(about.model)
+    kind, name = subject.kind_presentation, model_name(subject.model)
     values = {
-        "numbers": home.numbers(counts, about.model, name, kind, address),
-        "strip": _strip(about, counts, links, address),
-        "doors": _doors(about, links),
+        "numbers": home.numbers(counts, subject.model, name, kind, address),
+        "strip": _strip(subject, counts, links, address),
+        "doors": _doors(subject, links),
     }
     pressed = component("figures")(key=FIGURES_KEY, data=values)
     if link := links.get(str(pressed.get("go"))):
@@ -237,36 +237,39 @@ def draw_figures(about: PageSubject) -> None:
 
 
 def _strip(
-    about: PageSubject, counts: tuple[LieCount, ...], links: dict[str, Link], address: home.Address
+    subject: PageSubject,
+    counts: tuple[LieCount, ...],
+    links: dict[str, Link],
+    address: home.Address,
 ) -> home.Values:
     """Build the data for the row of models. If not all models fit, it contains a link to the rest."""
-    rated = about.question_set.rated_models
+    rated = subject.question_set.rated_models
     names = {name: model_name(name) for name in rated}
-    fit = view(views.paired_tests.fit_models, about.question_set)
-    strip = home.strip(counts, names, fit, about.kind_presentation, about.looks, address)
+    fit = view(views.paired_tests.fit_models, subject.question_set)
+    strip = home.strip(counts, names, fit, subject.kind_presentation, subject.looks, address)
     n_more = len(rated) - home.MOST_MODELS
     if n_more <= 0:
         return strip
-    links["more"] = Link("tradeoff", {"set": about.key})
+    links["more"] = Link("tradeoff", {"set": subject.key})
     more = f"and {counted(n_more, 'more model')}"
     return strip | {"more": more, "more_href": links["more"].href}
 
 
-def _doors(about: PageSubject, links: dict[str, Link]) -> list[Mapping[str, object]]:
+def _doors(subject: PageSubject, links: dict[str, Link]) -> list[Mapping[str, object]]:
     """Build the data for the large links to other pages. The link to mixed pictures includes an example."""
-    question_set, name = about.question_set, shortened(model_name(about.model))
-    n_fooled = view(views.showcase.n_fooling_pictures, question_set, about.kind, about.model)
-    sentences = home.doors(about.kind_presentation, name, n_fooled)
-    if len(about.models) < 2:
+    question_set, name = subject.question_set, shortened(model_name(subject.model))
+    n_fooled = view(views.showcase.n_fooling_pictures, question_set, subject.kind, subject.model)
+    sentences = home.doors(subject.kind_presentation, name, n_fooled)
+    if len(subject.models) < 2:
         sentences["compare"] = "Test a second model, then see which is better"
     doors: list[Mapping[str, object]] = []
-    about_kind = [page_link(about, page) for page in ("explore", "compare")]
-    for link in (*about_kind, *(Link(page, {"set": about.key}) for page in ("play", "present"))):
+    about_kind = [page_link(subject, page) for page in ("explore", "compare")]
+    for link in (*about_kind, *(Link(page, {"set": subject.key}) for page in ("play", "present"))):
         key, title = f"door:{link.page}", ROW[link.page]
         links[key] = link
         values = {"key": key, "href": link.href, "title": title}
         doors.append(values | {"sentence": sentences[link.page]})
-    if door := mixed_door(about):
+    if door := mixed_door(subject):
         key = "door:mixed"
         links[key] = door.link
         pictures = [{"source": source, "alt": alt} for source, alt in door.pictures]
@@ -289,13 +292,13 @@ class MixedDoor:
     pictures: tuple[tuple[str, str], ...]
 
 
-def mixed_door(about: PageSubject) -> MixedDoor | None:
+def mixed_door(subject: PageSubject) -> MixedDoor | None:
     """Build the link to the searches among mixed pictures, or return None if no model has run them."""
-    question_set = _searched(about)
+    question_set = _searched(subject)
     if question_set is None:
         return None
     rated = question_set.rated_models
-    model = about.model if about.model in rated else first_model(rated)
+    model = subject.model if subject.model in rated else first_model(rated)
     link = Link("explore", {"set": question_set.key, "model": model, "kind": KIND})
     case = _first_lost(question_set, model)
     if case is None:
@@ -303,13 +306,13 @@ def mixed_door(about: PageSubject) -> MixedDoor | None:
     return MixedDoor(link, words.heading(case, model, model_name(model)), _door_pictures(case))
 
 
-def _searched(about: PageSubject) -> QuestionSet | None:
+def _searched(subject: PageSubject) -> QuestionSet | None:
     """Return the searches among mixed pictures in Home's question set, else on its dataset, else the most complete."""
     rows = view(views.runs.question_set_rows)
-    dataset = next((row.dataset for row in rows if row.case_key == about.key), "")
+    dataset = next((row.dataset for row in rows if row.case_key == subject.key), "")
     candidates = sorted(
         (row for row in rows if row.probe == PROBE),
-        key=lambda row: (row.case_key != about.key, row.dataset != dataset),
+        key=lambda row: (row.case_key != subject.key, row.dataset != dataset),
     )
     # Load one at a time: there may be hundreds, and the first one usually matches.
     every = (view(views.runs.question_set, row.case_key) for row in candidates)

@@ -74,36 +74,36 @@ def targets() -> dict[str, Target]:
     first = dict(
         zip(reversed(sets["probe"].tolist()), reversed(sets["case_key"].tolist()), strict=True)
     )
-    shown, found = presentations(), {}
+    shown, entries = presentations(), {}
     for probe, presentation in shown.items():
         page, query = _probe_page(probe, first)
-        found[f"{presentation.name} · test"] = page, query
+        entries[f"{presentation.name} · test"] = page, query
         for name, metric in tables.metrics(probe).items():
             text = f"{heading(metric)} · {presentation.name}"
             if name in presentation.main_metrics or not query:
                 is_up = presentation.trade_off and name in presentation.trade_off.ups
                 side = {"up": name} if is_up else {}
-                found[text] = (
+                entries[text] = (
                     page,
                     query | (side if page == "tradeoff" else {"kind": metric.kinds[0]}),
                 )
             else:
-                found[text] = "breakdown", query | {"metric": name}
+                entries[text] = "breakdown", query | {"metric": name}
     for paper, source in SOURCES.items():
         short = re.sub(r".*\((.*)\)", r"\1", shown[paper].name)
-        found[f"{short} · paper: {source.title}, {source.year}"] = "published", {"paper": paper}
-    found["EqSim · fine-tuning loss of EqBen"] = found["SCVC · fine-tuning loss"] = "repair", {}
+        entries[f"{short} · paper: {source.title}, {source.year}"] = "published", {"paper": paper}
+    entries["EqSim · fine-tuning loss of EqBen"] = entries["SCVC · fine-tuning loss"] = "repair", {}
     for key, label in set_labels(sets).items():
-        found[label] = "explore", {"set": key}
+        entries[label] = "explore", {"set": key}
     for layout in LAYOUTS:
-        found[f"{layout.name} · table that vlprobe reads"] = "docs", {"page": "reference/columns"}
+        entries[f"{layout.name} · table that vlprobe reads"] = "docs", {"page": "reference/columns"}
     left_out = {*PAGES.values(), *(["run"] if access.read_only() else [])}
-    found |= {
+    entries |= {
         f"{title} · page": (name, {})
         for name, title in {**ROW, **BELOW}.items()
         if name not in left_out
     }
-    return found | {
+    return entries | {
         f"{title} · documentation": ("docs", {"page": name}) for name, title in titles().items()
     }
 

@@ -31,7 +31,7 @@ HOW_TO_READ_MOVED = (
 
 
 def draw_map(
-    about: PageSubject,
+    subject: PageSubject,
     points: pd.DataFrame,
     n_cases: int,
     area: Sequence[tuple[float, float]],
@@ -41,15 +41,15 @@ def draw_map(
     """Draw the margins of a model and of the first model it is compared with.
 
     Args:
-        about: The subject, with at least one model to compare with.
+        subject: The subject, with at least one model to compare with.
         points: The marks, with the columns case, margin, other_margin, subtype, source and target.
         n_cases: Number of cases that have both margins.
         area: Corners of the selected area. Empty if none is selected.
         n_inside: Number of cases in the area.
         changes: Other URL parameters that change when an area is selected.
     """
-    base, rival, kind = about.model, about.rivals[0], about.kind
-    names, is_moved = about.names, kind in movement_kinds()
+    base, rival, kind = subject.model, subject.rivals[0], subject.kind
+    names, is_moved = subject.names, kind in movement_kinds()
     left, right = st.columns([5, 2], gap="medium")
     with right:
         tool = choose("Select an area with a", "tool", TOOLS, "box", segments=True)
@@ -66,7 +66,7 @@ def draw_map(
             press("Clear the area", write_choice, {"area": None}, icon="ink_eraser", key="unmark")
     with left:
         words = {name: value_label(name) for name in points["subtype"].unique()}
-        look = about.looks, words, area, tool, is_moved, names
+        look = subject.looks, words, area, tool, is_moved, names
         figure = charts.compare.margins(points, base, rival, *look)
         # Use a new key for each area, so that only the URL's area is drawn and none is left over from the mouse.
         key = BETWEEN.join([base, rival, kind, tool, st.query_params.get("area", "")])

@@ -63,11 +63,11 @@ class MixedCasePosition:
     position: Place
 
 
-def is_shown(stored: PageSubject, kind: str) -> bool:
+def is_shown(subject: PageSubject, kind: str) -> bool:
     """Return whether to show this view: the URL selects searches for pictures and has no parameters for the wall."""
     return (
         kind == KIND
-        and stored.probe == "rococo"
+        and subject.probe == "rococo"
         and all(name in OWN_PARAMETERS for name in st.query_params)
     )
 
@@ -92,24 +92,26 @@ def current(subject: PageSubject) -> MixedCasePosition:
     return MixedCasePosition(subject, subtype, number, position)
 
 
-def draw_steps(about: MixedCasePosition) -> None:
+def draw_steps(case_position: MixedCasePosition) -> None:
     """Draw links to the previous case, the next case and all cases."""
     with draw_row("mixed_steps", width="content"):
-        _draw_step("Previous case", "Left", "chevron_left", about.position.previous)
-        position, among = render_mixed.place_text(about.position, model_name(about.subject.model))
+        _draw_step("Previous case", "Left", "chevron_left", case_position.position.previous)
+        position, among = render_mixed.place_text(
+            case_position.position, model_name(case_position.subject.model)
+        )
         words = tag("span", position) + tag("span", f" {among}", class_="vp-among")
         st.html(f'<p class="vp-quiet vp-small vp-place">{words}</p>', width="content")
-        _draw_step("Next case", "Right", "chevron_right", about.position.next)
-        link_page("explore", "All cases", _wall_query(about), icon="grid_view")
+        _draw_step("Next case", "Right", "chevron_right", case_position.position.next)
+        link_page("explore", "All cases", _wall_query(case_position), icon="grid_view")
 
 
-def _pick_mixture(about: MixedCasePosition) -> None:
+def _pick_mixture(case_position: MixedCasePosition) -> None:
     """Draw a picker for the kind of mixture, if the question set has several."""
-    strengths = view(views.mixed.searches.strengths, about.subject.question_set)
+    strengths = view(views.mixed.searches.strengths, case_position.subject.question_set)
     if len(strengths) > 1:
         labels = {subtype: value_label(subtype) for subtype in strengths}
         pick(
-            *("Mixture", "mixture", labels, about.subtype),
+            *("Mixture", "mixture", labels, case_position.subtype),
             lambda: write_choice({"mixture": st.session_state["mixture"]}),
             bare=True,
             width=186,
@@ -122,64 +124,66 @@ def _draw_step(label: str, shortcut: str, icon: str, case_id: str) -> None:
     press(label, st.query_params.__setitem__, *change, icon=icon, key=key, **settings)
 
 
-def _wall_query(about: MixedCasePosition, **more: str) -> dict[str, str]:
+def _wall_query(case_position: MixedCasePosition, **more: str) -> dict[str, str]:
     return {
-        "set": about.subject.key,
-        "model": about.subject.model,
+        "set": case_position.subject.key,
+        "model": case_position.subject.model,
         "kind": KIND,
         WALL: "1",
         "lost": "own",
-        "type": about.subtype,
+        "type": case_position.subtype,
         **more,
     }
 
 
-def draw_view(about: MixedCasePosition) -> None:
+def draw_view(case_position: MixedCasePosition) -> None:
     """Draw the heading, the pictures and the models' results for the selected case."""
     draw_styles("mixed")
-    question_set, model = about.subject.question_set, about.subject.model
+    question_set, model = case_position.subject.question_set, case_position.subject.model
     name = model_name(model)
-    counts = view(views.mixed.searches.counts, question_set, model, about.subtype)
-    kind, lam = parse_strength(about.subtype)
+    counts = view(views.mixed.searches.counts, question_set, model, case_position.subtype)
+    kind, lam = parse_strength(case_position.subtype)
     subtitle = render_mixed.subtitle(counts, round(100 * lam), kind == "patch", name)
-    if about.number is None:
-        _draw_heading(about, "No search is lost to its own mixture here", subtitle)
+    if case_position.number is None:
+        _draw_heading(case_position, "No search is lost to its own mixture here", subtitle)
         return
-    case = view(views.mixed.case.mixed_case, question_set, about.number, model)
-    _draw_heading(about, render_mixed.heading(case, model, name), subtitle)
-    _draw_case(about, case)
-    label, query = "Scores, tags and notes of this case", _wall_query(about, case=case.id)
+    case = view(views.mixed.case.mixed_case, question_set, case_position.number, model)
+    _draw_heading(case_position, render_mixed.heading(case, model, name), subtitle)
+    _draw_case(case_position, case)
+    label, query = "Scores, tags and notes of this case", _wall_query(case_position, case=case.id)
     link_page("explore", label, query, icon="data_object")
-    if about.position.next:  # prepare it while the user looks at the current case
-        ahead(make_ready, question_set, model, about.subtype, about.position.next)
+    if case_position.position.next:  # prepare it while the user looks at the current case
+        ahead(make_ready, question_set, model, case_position.subtype, case_position.position.next)
 
 
-def _draw_heading(about: MixedCasePosition, heading: str, subtitle: str) -> None:
+def _draw_heading(case_position: MixedCasePosition, heading: str, subtitle: str) -> None:
     st.html(
         tag("h1", heading, class_="vp-mixed-heading")
         + tag("p", subtitle, class_="vp-quiet vp-mixed-subtitle")
     )
     with st.container(horizontal=True, horizontal_alignment="right", key="mixed_strength"):
-        _pick_mixture(about)
+        _pick_mixture(case_position)
 
 
 @st.fragment
-def _draw_case(about: MixedCasePosition, case: MixedCase) -> None:
+def _draw_case(case_position: MixedCasePosition, case: MixedCase) -> None:
     """Draw the pictures, the slider, the search results and the models. Running models reruns only this part."""
-    question_set = about.subject.question_set
+    question_set = case_position.subject.question_set
     loaded_names = loaded_here()
-    shares = shares_at_hand(case, question_set, about.subject.model, sorted(loaded_names))
-    scores = shares.scores.get(about.subject.model)
+    shares = shares_at_hand(case, question_set, case_position.subject.model, sorted(loaded_names))
+    scores = shares.scores.get(case_position.subject.model)
     answers = render_mixed.MixedAnswers(
-        model=about.subject.model,
+        model=case_position.subject.model,
         fronts=case.fronts,
-        standings=views.mixed.shares.standings(case, about.subject.model, case.fronts, scores),
-        turns=_turns(about, case, shares),
+        standings=views.mixed.shares.standings(
+            case, case_position.subject.model, case.fronts, scores
+        ),
+        turns=_turns(case_position, case, shares),
         waiting=shares.waiting,
     )
     collected = Sources([case.right, case.partner])
     values = render_mixed.component_data(
-        case, answers, collected.place, size(case.right), about.subject.looks, model_name
+        case, answers, collected.place, size(case.right), case_position.subject.looks, model_name
     )
     values["sources"] = collected.addresses()
     remember = partial(st.session_state.__setitem__, "mixed_ask", case.id)
@@ -197,20 +201,22 @@ def _draw_case(about: MixedCasePosition, case: MixedCase) -> None:
         st.rerun()  # the whole page was being drawn
 
 
-def _turns(about: MixedCasePosition, case: MixedCase, shares: "Shares") -> tuple[ModelTurn, ...]:
+def _turns(
+    case_position: MixedCasePosition, case: MixedCase, shares: "Shares"
+) -> tuple[ModelTurn, ...]:
     """Return the mixing share at which each model starts to prefer the right picture, smallest first. If there are more
     models than rows, the selected model comes first.
     """
-    question_set = about.subject.question_set
+    question_set = case_position.subject.question_set
     models = question_set.ordered_models
-    stored = view(views.mixed.case.stored_wins, question_set, case, models)
+    wins = view(views.mixed.case.stored_wins, question_set, case, models)
     turns = [
-        views.mixed.shares.model_turn(name, shares.scores.get(name), stored[name], case.share)
+        views.mixed.shares.model_turn(name, shares.scores.get(name), wins[name], case.share)
         for name in models
     ]
     ordered = views.mixed.shares.by_turn(turns)
     if len(ordered) > render_mixed.MOST_ROWS:
-        ordered.sort(key=lambda each: each.model != about.subject.model)
+        ordered.sort(key=lambda each: each.model != case_position.subject.model)
     return tuple(ordered)
 
 

@@ -94,8 +94,8 @@ def draw_way_back(page: st.Page) -> None:
     if name := BELOW.get(page.url_path):
         with st.container(horizontal=True, vertical_alignment="center", key="way_back"):
             st.page_link(page_file("lab"), label="Lab", width="content")
-            here = tag("span", name, **{"aria-current": "page"})
-            st.html(f'<p class="vp-quiet"><span aria-hidden="true">/</span> {here}</p>')
+            current_page = tag("span", name, **{"aria-current": "page"})
+            st.html(f'<p class="vp-quiet"><span aria-hidden="true">/</span> {current_page}</p>')
 
 
 def _pages(is_read_only: bool) -> list[st.Page]:

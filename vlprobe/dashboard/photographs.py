@@ -114,16 +114,16 @@ def refusal(dataset: str) -> str:
     return CONFINED.format(dataset) if access.ROOTS in os.environ else ""
 
 
-def draw_download(stored: PageSubject, key: str) -> None:
+def draw_download(subject: PageSubject, key: str) -> None:
     """Draw the button, announcement or progress of a download, if the dataset has questions without pictures.
 
     Args:
-        stored: The question set.
+        subject: The question set.
         key: Prefix for the widget keys, because a page can draw the widgets in two places.
     """
-    if not views.rows.keeps_unpictured(stored.question_set):
+    if not views.rows.keeps_unpictured(subject.question_set):
         return
-    dataset = stored.question_set.runs[0].dataset
+    dataset = subject.question_set.runs[0].dataset
     if reason := refusal(dataset):
         quiet(reason)
         return

@@ -10,7 +10,7 @@ from vlprobe import views
 from vlprobe.dashboard import components, frame
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.pictures import ahead, large_picture
-from vlprobe.dashboard.sentence import stored_kinds
+from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
     choose,
@@ -38,9 +38,9 @@ SIDE = 1000  # maximum pixels of a picture
 def draw_page() -> None:
     """Draw the whole Present page."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="talk"):
-        stored = _pick_set()
-        kind = _pick_kind(stored)
-        talk_story = _story(stored, kind)
+        subject = _pick_set()
+        kind = _pick_kind(subject)
+        talk_story = _story(subject, kind)
         if talk_story.opener and talk_story.opener.n_openers > 1:
             press(
                 "Another one",
@@ -51,12 +51,12 @@ def draw_page() -> None:
                 help="Starts with the next case; cases that fool the most models come first.",
             )
         slides = deck.slides(talk_story, renamed())
-        talk = _talk(stored, talk_story, slides)
-        _draw_download(stored, slides, talk)
-    frame.say_strangers(stored)
+        talk = _talk(subject, talk_story, slides)
+        _draw_download(subject, slides, talk)
+    frame.say_strangers(subject)
     component("slides")(key="slides", data=talk)
     if talk_story.opener:
-        ahead(_make_ready, stored.question_set, kind, talk_story.opener.next)
+        ahead(_make_ready, subject.question_set, kind, talk_story.opener.next)
 
 
 def _pick_set() -> PageSubject:
@@ -77,23 +77,23 @@ def _pick_set() -> PageSubject:
     return page_subject(choose("About", "set", labels, next(iter(labels)), always=True, width=320))
 
 
-def _pick_kind(stored: PageSubject) -> str:
+def _pick_kind(subject: PageSubject) -> str:
     """Draw a picker for the kind of question, unless there is only one kind, and return the kind."""
-    kinds = stored_kinds(stored)
-    default = view(views.runs.default_kind, stored.question_set)
+    kinds = list_kinds(subject)
+    default = view(views.runs.default_kind, subject.question_set)
     if len(kinds) < 2:
         return default
-    presented = stored.presentation
+    presented = subject.presentation
     options = {kind: presented.kind(kind).lie or presented.kind(kind).label for kind in kinds}
     return choose("Fooled by", "kind", options, default, width=220)
 
 
-def _story(stored: PageSubject, kind: str) -> Story:
+def _story(subject: PageSubject, kind: str) -> Story:
     """Return the content of the slides. If the URL names another case to open with, only that case is loaded again."""
-    told = view(story, stored.question_set, kind)
+    talk_story = view(story, subject.question_set, kind)
     if case_id := st.query_params.get("case", ""):
-        told = replace(told, opener=view(opener, stored.question_set, kind, case_id))
-    return told
+        talk_story = replace(talk_story, opener=view(opener, subject.question_set, kind, case_id))
+    return talk_story
 
 
 def _open_next(case_id: str) -> None:
@@ -108,15 +108,15 @@ def _make_ready(question_set: QuestionSet, kind: str, case_id: str) -> None:
         large_picture(name, SIDE)
 
 
-def _talk(stored: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) -> values.Values:
+def _talk(subject: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) -> values.Values:
     """Build the data for the `slides` component."""
-    kind = stored.presentation.kind(talk_story.standings.kind)
+    kind = subject.presentation.kind(talk_story.standings.kind)
     addresses = {name: large_picture(name, SIDE) for name in values.picture_names(slides)}
-    names = sentence_names(stored.models, renamed())
+    names = sentence_names(subject.models, renamed())
     heading = findings.ranking(talk_story.standings, names)
     return values.talk_values(
         slides,
-        stored.looks,
+        subject.looks,
         addresses,
         names,
         heading,
@@ -124,13 +124,13 @@ def _talk(stored: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) -> 
     )
 
 
-def _draw_download(stored: PageSubject, slides: tuple[Slide, ...], talk: values.Values) -> None:
+def _draw_download(subject: PageSubject, slides: tuple[Slide, ...], talk: values.Values) -> None:
     """Draw a button that downloads the slides as a single web page that works offline."""
     script, sheets = components.source("slides")
     file_button(
         "Download as one offline file",
         partial(slides_file, talk, script, sheets, slides[0].title),
-        f"vlprobe_slides_{stored.key[:8]}.html",
+        f"vlprobe_slides_{subject.key[:8]}.html",
         "text/html",
         key="offline_file",
         help="One file with slides, pictures and notes that opens in any browser, without a network connection.",

@@ -56,13 +56,13 @@ def subject() -> PageSubject:
         st.stop()
     _stop_at_strangers(sets)
     keys = [candidate.case_key for candidate in _likely(sets)]
-    stored = page_subject(_current("set", keys, keys[0]))
-    model = _current("model", stored.models, most_asked(stored.models))
-    kinds_here = stored_kinds(stored)
+    questions = page_subject(_current("set", keys, keys[0]))
+    model = _current("model", questions.models, most_asked(questions.models))
+    kinds_here = list_kinds(questions)
     kind = _current(
-        "kind", kinds_here, view(views.runs.default_kind, stored.question_set, (model,))
+        "kind", kinds_here, view(views.runs.default_kind, questions.question_set, (model,))
     )
-    return replace(stored, model=model, kind=kind)
+    return replace(questions, model=model, kind=kind)
 
 
 def _likely(sets: Sequence[QuestionSetRow]) -> list[QuestionSetRow]:
@@ -70,9 +70,9 @@ def _likely(sets: Sequence[QuestionSetRow]) -> list[QuestionSetRow]:
     model, kind = (st.query_params.get(name, "") for name in ("model", "kind"))
     return sorted(
         sets,
-        key=lambda stored: (
-            bool(model) and model not in stored.models,
-            bool(kind) and kind not in presentations()[stored.probe].kinds,
+        key=lambda row: (
+            bool(model) and model not in row.models,
+            bool(kind) and kind not in presentations()[row.probe].kinds,
         ),
     )
 
@@ -89,9 +89,9 @@ def most_asked(models: Sequence[str]) -> str:
 def _current(name: str, options: Sequence[str], default: str) -> str:
     """Return the choice in the URL, else the one on the previous page, else the default. Writes it to the URL."""
     linked = any(st.query_params.get(parameter) for parameter in LINKED)
-    before = default if name == "set" and linked else carried(name, options, default)
+    fallback = default if name == "set" and linked else carried(name, options, default)
     value = st.query_params.get(name, "")
-    value = value if value in options else before
+    value = value if value in options else fallback
     if st.query_params.get(name) != value:
         st.query_params[name] = value
     carry(name, value)
@@ -109,10 +109,10 @@ def _stop_at_strangers(sets: Sequence[QuestionSetRow]) -> None:
         for name, _ in strangers:
             del st.query_params[name]
         return
-    about = ", ".join(f"{name} “{plain(value)}”" for name, value in strangers)
+    unknown = ", ".join(f"{name} “{plain(value)}”" for name, value in strangers)
     st.html(tag("h1", "These results were not found.", class_="vp-nothing"))
     st.warning(
-        f"This link refers to results that are not on this computer: {about}.",
+        f"This link refers to results that are not on this computer: {unknown}.",
         icon=":material/link_off:",
     )
     press("Show the available results", _forget_link, key="show_what_is_here")
@@ -122,14 +122,14 @@ def _stop_at_strangers(sets: Sequence[QuestionSetRow]) -> None:
 def _strangers(sets: Sequence[QuestionSetRow]) -> Iterator[tuple[str, str]]:
     """Yield a label and a name for each question set, model or kind in the URL that is not stored here."""
     linked = {name: st.query_params.get(name, "") for name in LINKED}
-    by_key = {stored.case_key: stored for stored in sets}
+    by_key = {row.case_key: row for row in sets}
     linked_set = by_key.get(linked["set"])
     if linked["set"] and linked_set is None:
         yield "question set", shortened(linked["set"])
     candidates = [linked_set] if linked_set else sets
-    if linked["model"] and not any(linked["model"] in stored.models for stored in candidates):
+    if linked["model"] and not any(linked["model"] in row.models for row in candidates):
         yield "model", shortened(linked["model"])
-    probes = {stored.probe for stored in candidates}
+    probes = {row.probe for row in candidates}
     if linked["kind"] and not any(
         linked["kind"] in presentations()[probe].kinds for probe in probes
     ):
@@ -146,9 +146,9 @@ def _forget_link() -> None:
     st.query_params.clear()
 
 
-def stored_kinds(stored: PageSubject) -> list[str]:
+def list_kinds(subject: PageSubject) -> list[str]:
     """Return the kinds of cases in a question set, in the order that the probe defines."""
-    return view(views.runs.stored_kinds, stored.key, stored.probe)
+    return view(views.runs.list_kinds, subject.key, subject.probe)
 
 
 def draw_word(text: str) -> None:
@@ -156,22 +156,22 @@ def draw_word(text: str) -> None:
     st.html(tag("p", text, class_="vp-between"), width="content")
 
 
-def draw_sentence(about: PageSubject) -> None:
+def draw_sentence(subject: PageSubject) -> None:
     """Draw the pickers for model, kind and dataset, with words between them."""
-    pick_model(about)
-    draw_word(about.kind_presentation.verb)
-    pick_kind(about)
+    pick_model(subject)
+    draw_word(subject.kind_presentation.verb)
+    pick_kind(subject)
     draw_word("in")
-    pick_dataset(about)
+    pick_dataset(subject)
 
 
-def pick_model(about: PageSubject, on_change: Callable[[], None] | None = None) -> None:
+def pick_model(subject: PageSubject, on_change: Callable[[], None] | None = None) -> None:
     """Draw the model picker. `on_change` is called before a new model is written to the URL."""
-    label, look = model_labels(about.models), about.looks[about.model]
-    models = {name: label(name) for name in about.models}
-    width = picker_width(models[about.model]) + MARK
+    label, look = model_labels(subject.models), subject.looks[subject.model]
+    models = {name: label(name) for name in subject.models}
+    width = picker_width(models[subject.model]) + MARK
     settings: dict[str, Any] = {"always": True, "bare": True, "width": width}
-    choose("Model", "model", models, about.model, on_change=on_change, **settings)
+    choose("Model", "model", models, subject.model, on_change=on_change, **settings)
     # Draw the model's mark in its picker, because a picker can only show text
     mark = f'content: "{SHAPES[look.symbol]}"; color: {look.css};'
     st.html(f"<style>.st-key-model .react-aria-ComboBox > div::before {{ {mark} }}</style>")
@@ -182,19 +182,19 @@ def picker_width(text: str) -> int:
     return int(min(max(len(text) * LETTER + FRAME, NARROWEST), WIDEST))
 
 
-def pick_kind(about: PageSubject) -> None:
+def pick_kind(subject: PageSubject) -> None:
     """Draw the picker for kinds of questions: first those in this question set, then those in other question sets."""
-    options = {kind: _lie(about.probe, kind) for kind in stored_kinds(about)}
-    here, elsewhere = _other_kinds(about)
-    options |= here
+    options = {kind: _lie(subject.probe, kind) for kind in list_kinds(subject)}
+    on_dataset, elsewhere = _other_kinds(subject)
+    options |= on_dataset
     if elsewhere:
         options |= {"": ELSEWHERE} | elsewhere
     options = distinct(options)
-    width = picker_width(options[about.kind])
-    pick("Kind of question", "kind", options, about.kind, _change_kind, bare=True, width=width)
+    width = picker_width(options[subject.kind])
+    pick("Kind of question", "kind", options, subject.kind, _change_kind, bare=True, width=width)
 
 
-def _other_kinds(about: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
+def _other_kinds(subject: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
     """Return labels for the kinds in other question sets. The keys combine the key of a question set and a kind.
 
     Returns:
@@ -202,35 +202,35 @@ def _other_kinds(about: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
         complete question set is considered, preferably one with the selected model.
     """
     sets = sorted(
-        view(views.runs.question_set_rows), key=lambda stored: about.model not in stored.models
+        view(views.runs.question_set_rows), key=lambda row: subject.model not in row.models
     )
     nearest: dict[tuple[str, str], QuestionSetRow] = {}
-    for stored in sets:
-        nearest.setdefault((stored.probe, stored.dataset), stored)
-    shown = next(stored for stored in sets if stored.case_key == about.key)
+    for row in sets:
+        nearest.setdefault((row.probe, row.dataset), row)
+    shown = next(row for row in sets if row.case_key == subject.key)
     del nearest[shown.probe, shown.dataset]
-    own = stored_kinds(about)
+    own_kinds = list_kinds(subject)
     kinds = [
-        (stored, kind)
-        for stored in list(nearest.values())[:MOST_OTHERS]
-        for kind in view(views.runs.stored_kinds, stored.case_key, stored.probe)
-        if stored.probe != shown.probe or kind not in own
+        (row, kind)
+        for row in list(nearest.values())[:MOST_OTHERS]
+        for kind in view(views.runs.list_kinds, row.case_key, row.probe)
+        if row.probe != shown.probe or kind not in own_kinds
     ]
     n_alike = Counter(_lie(probe, kind) for probe, kind in {(s.probe, kind) for s, kind in kinds})
-    n_alike.update(_lie(shown.probe, kind) for kind in own)
-    names = distinct({stored.dataset: dataset_name(stored.dataset) for stored in sets})
-    here, elsewhere = {}, {}
-    for stored, kind in kinds:
-        label = _lie(stored.probe, kind)
+    n_alike.update(_lie(shown.probe, kind) for kind in own_kinds)
+    names = distinct({row.dataset: dataset_name(row.dataset) for row in sets})
+    on_dataset, elsewhere = {}, {}
+    for row, kind in kinds:
+        label = _lie(row.probe, kind)
         if n_alike[label] > 1:
-            label = f"{label} ({presentations()[stored.probe].name})"
-        others = here if stored.dataset == shown.dataset else elsewhere
+            label = f"{label} ({presentations()[row.probe].name})"
+        others = on_dataset if row.dataset == shown.dataset else elsewhere
         if others is elsewhere:
-            label = f"{label} in {names[stored.dataset]}"
-        if about.model not in stored.models:
-            label = f"{label}, for {model_name(most_asked(stored.models))}"
-        others[f"{stored.case_key}{BETWEEN}{kind}"] = label
-    return here, elsewhere
+            label = f"{label} in {names[row.dataset]}"
+        if subject.model not in row.models:
+            label = f"{label}, for {model_name(most_asked(row.models))}"
+        others[f"{row.case_key}{BETWEEN}{kind}"] = label
+    return on_dataset, elsewhere
 
 
 def _lie(probe: str, kind: str) -> str:
@@ -250,22 +250,20 @@ def _change_kind() -> None:
         write_choice(left | {"kind": key})
 
 
-def pick_dataset(about: PageSubject, suffix: str = "") -> None:
+def pick_dataset(subject: PageSubject, suffix: str = "") -> None:
     """Draw the dataset picker. Choosing another dataset opens the most complete question set on it."""
     sets = view(views.runs.question_set_rows)
-    names = distinct({stored.dataset: dataset_name(stored.dataset) for stored in sets})
-    dataset = next(stored.dataset for stored in sets if stored.case_key == about.key)
+    names = distinct({row.dataset: dataset_name(row.dataset) for row in sets})
+    dataset = next(row.dataset for row in sets if row.case_key == subject.key)
     look = {} if suffix else {"bare": True, "width": picker_width(names[dataset])}
-    key, change = f"dataset{suffix}", (_change_dataset, about.probe, suffix)
+    key, change = f"dataset{suffix}", (_change_dataset, subject.probe, suffix)
     pick("Pictures", key, names, dataset, *change, **look)
 
 
 def _change_dataset(probe: str, suffix: str) -> None:
     dataset = st.session_state[f"dataset{suffix}"]
-    candidates = [
-        stored for stored in view(views.runs.question_set_rows) if stored.dataset == dataset
-    ]
-    nearest = next((stored for stored in candidates if stored.probe == probe), candidates[0])
+    candidates = [row for row in view(views.runs.question_set_rows) if row.dataset == dataset]
+    nearest = next((row for row in candidates if row.probe == probe), candidates[0])
     left = dict.fromkeys(("type", "rule", "pair", "area", *OF_PICTURES))
     write_choice(left | {"set": nearest.case_key})
 
@@ -273,9 +271,9 @@ def _change_dataset(probe: str, suffix: str) -> None:
 TIES = "Fooled: the wrong one scores at least as high as the true one; a tie counts as fooled."
 
 
-def pick_bucket(stored: PageSubject, case_filter: Filter) -> str:
+def pick_bucket(subject: PageSubject, case_filter: Filter) -> str:
     """Draw a filter by which of two models is fooled. By default, only the first; all if an area is selected."""
-    counted = view(views.paired_outcomes.buckets, stored.question_set, case_filter)
+    counted = view(views.paired_outcomes.buckets, subject.question_set, case_filter)
     model, second = (plain(model_name(name)) for name in (case_filter.model, case_filter.other))
     options = {
         "all": f"All {counted['all']:,}",
@@ -291,27 +289,27 @@ def pick_bucket(stored: PageSubject, case_filter: Filter) -> str:
     return choose("Cases", "bucket", options, default, segments=True, help_=TIES)
 
 
-def orders(stored: PageSubject, case_filter: Filter) -> dict[str, str]:
+def orders(subject: PageSubject, case_filter: Filter) -> dict[str, str]:
     """Return the orders in which cards can be sorted, the default first. Orders by margin need scores."""
     is_movement = case_filter.kind in movement_kinds()
     models = filter(None, (case_filter.model, case_filter.other))
-    is_scored = all(stored.question_set.run(model).is_scored for model in models)
+    is_scored = all(subject.question_set.run(model).is_scored for model in models)
     single = wall.orders(is_movement, is_scored)
     if case_filter.other and (is_movement or is_scored):
         return {"difference": "Largest difference first"} | single
     return single
 
 
-def with_order(stored: PageSubject, case_filter: Filter) -> Filter:
+def with_order(subject: PageSubject, case_filter: Filter) -> Filter:
     """Return a copy of the filter with the order that the URL names, or the default order."""
-    possible = orders(stored, case_filter)
+    possible = orders(subject, case_filter)
     order = st.query_params.get("sort", "")
     return replace(case_filter, sort=order if order in possible else next(iter(possible)))
 
 
-def draw_order(stored: PageSubject, case_filter: Filter, suffix: str = "") -> None:
+def draw_order(subject: PageSubject, case_filter: Filter, suffix: str = "") -> None:
     """Draw the picker for the order of the cards. Which orders it offers depends on the other filters."""
-    possible = orders(stored, case_filter)
+    possible = orders(subject, case_filter)
     look: dict[str, Any] = {"suffix": suffix}
     if not suffix:
         look = {"bare": True, "width": picker_width(possible[case_filter.sort])}

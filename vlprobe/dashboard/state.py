@@ -212,16 +212,18 @@ def model_labels(names: Iterable[str]) -> Callable[[str], str]:
     return lambda name: labels.get(name) or model_name(name)
 
 
-def counts(stored: "PageSubject", case_filter: Filter) -> dict[str, int]:
+def counts(subject: "PageSubject", case_filter: Filter) -> dict[str, int]:
     """Count the cases that pass a filter, for each outcome. The filter's own outcome and order are ignored."""
     return view(
-        views.cases.outcomes, stored.question_set, replace(case_filter, outcome="all", sort="worst")
+        views.cases.outcomes,
+        subject.question_set,
+        replace(case_filter, outcome="all", sort="worst"),
     )
 
 
-def n_passing(stored: "PageSubject", case_filter: Filter) -> int:
+def n_passing(subject: "PageSubject", case_filter: Filter) -> int:
     """Count the cases that pass a filter, including its outcome."""
-    return counts(stored, case_filter)[case_filter.outcome]
+    return counts(subject, case_filter)[case_filter.outcome]
 
 
 def plain(text: str) -> str:

@@ -25,17 +25,17 @@ from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionFacts, QuestionSet
 
 
-def all_numbers(stored: PageSubject, averaging: str, unit: str) -> pd.DataFrame:
+def all_numbers(subject: PageSubject, averaging: str, unit: str) -> pd.DataFrame:
     """Draw a table of all metrics for all models, with intervals, picture counts and ties. Returns the estimates."""
-    estimates = view(views.estimates.estimates, stored.question_set, "all", averaging, unit)
+    estimates = view(views.estimates.estimates, subject.question_set, "all", averaging, unit)
     body, unasked = tables.headline(
         estimates,
-        stored.metrics,
+        subject.metrics,
         unit,
-        sentence_names(stored.models, renamed()),
-        stored.looks,
-        view(views.papers.chances, stored.question_set),
-        view(views.paired_tests.leaders, stored.question_set, averaging, unit),
+        sentence_names(subject.models, renamed()),
+        subject.looks,
+        view(views.papers.chances, subject.question_set),
+        view(views.paired_tests.leaders, subject.question_set, averaging, unit),
     )
     st.html(body)
     if unasked:
@@ -118,7 +118,7 @@ def cards(*metrics: Metric) -> None:
                 explain(metric)
 
 
-def about(question_set: QuestionSet) -> None:
+def draw_set_details(question_set: QuestionSet) -> None:
     """Draw an expander with details on a question set: size, dropped edits with reasons, and defects in the data."""
     facts: QuestionFacts = view(views.runs.facts, question_set)
     sizes = [views.runs.extent(facts["n_items"], question_set.runs[0].n_units)]
@@ -142,12 +142,12 @@ def file_button(
     st.download_button(label, contents, name, mime, **settings)
 
 
-def report_button(stored: PageSubject) -> None:
+def report_button(subject: PageSubject) -> None:
     """Draw a button that downloads a report on the question set as a single HTML file."""
     file_button(
         "Download as a report",
-        functools.partial(report.report, store(), stored.question_set),
-        f"vlprobe_{stored.probe}_{stored.key[:8]}.html",
+        functools.partial(report.report, store(), subject.question_set),
+        f"vlprobe_{subject.probe}_{subject.key[:8]}.html",
         "text/html",
         icon=":material/description:",
         help="One web page with Home, Explore, Compare and the other pages of these results, all numbers, notes and "

@@ -554,7 +554,7 @@ def _common_questions(
 # Kinds of cases.
 
 
-def stored_kinds(store: Store, case_key: str, probe: str) -> list[str]:
+def list_kinds(store: Store, case_key: str, probe: str) -> list[str]:
     """Return the kinds of cases that a question set contains, in the probe's order."""
     with store.cursor() as cursor:
         rows = cursor.execute(
@@ -574,7 +574,7 @@ def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] 
     Raises:
         NotFound: No kind of the probe has cases.
     """
-    kinds = stored_kinds(store, question_set.key, question_set.probe)
+    kinds = list_kinds(store, question_set.key, question_set.probe)
     if not kinds:
         raise NotFound(f"kind of {question_set.probe} with cases", "", kinds)
     run_keys = [question_set.run(model).key for model in models or question_set.models]
@@ -591,7 +591,7 @@ def choose_kind(
     """
     if not kind:
         return default_kind(store, question_set, models)
-    kinds = stored_kinds(store, question_set.key, question_set.probe)
+    kinds = list_kinds(store, question_set.key, question_set.probe)
     if kind not in kinds:
         raise NotFound(f"kind of {question_set.probe} with cases here", kind, kinds)
     return kind

@@ -160,7 +160,7 @@ def test_every_probe_and_kind_is_shown(every_probe: Store):
     for key, probe in {row.case_key: row.probe for row in rows}.items():
         found = Results(every_probe, views.runs.question_set(every_probe, key))
         assert html_of(found).count("<div") == html_of(found).count("</div>")
-        for kind in views.runs.stored_kinds(every_probe, key, probe):
+        for kind in views.runs.list_kinds(every_probe, key, probe):
             cases = found.failures(kind=kind, outcome="all", limit=3)
             page = html_of(cases) + html_of(found.compare(kind=kind))
             assert (page.count("<img") or probe == "visla") or not cases.total, (probe, kind)

@@ -10,7 +10,7 @@ from vlprobe import views
 from vlprobe.dashboard import case_links, frame, tables
 from vlprobe.dashboard.lab import figures, papers
 from vlprobe.dashboard.lab.papers import OPENS, capital, how_it_is_measured
-from vlprobe.dashboard.sentence import stored_kinds
+from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import PageSubject, choose, counts, model_name, plain, quiet, view
 from vlprobe.render import charts, words
 from vlprobe.types import Metric
@@ -20,58 +20,58 @@ from vlprobe.views.filter import Filter
 def draw_page() -> None:
     """Draw the whole Breakdown page."""
     with st.container(horizontal=True, key="lab_subject"):
-        stored = papers.pick()
-        model = papers.pick_model(stored)
-        metric = _pick_metric(stored)
-        slicing = _pick_slicing(stored)
+        subject = papers.pick()
+        model = papers.pick_model(subject)
+        metric = _pick_metric(subject)
+        slicing = _pick_slicing(subject)
     heading, examples, figure, rows = (st.container() for _ in range(4))
     with how_it_is_measured():
-        frame.sentence(stored, metric.kinds[0] if len(metric.kinds) == 1 else "")
+        frame.sentence(subject, metric.kinds[0] if len(metric.kinds) == 1 else "")
         tables.explain(metric)
         with st.container(horizontal=True):
-            unit = frame.unit(stored)
-            averaging = frame.averaging(stored)
+            unit = frame.unit(subject)
+            averaging = frame.averaging(subject)
         quiet(
             "Marks are means, and lines are 95 % intervals from resampling pictures. Long "
             "lines mean few pictures; where lines overlap, the order may be due to "
             f"chance. {words.AVERAGED[averaging]} {words.INTERVALS}"
         )
     of_metric = averaging if averaging in metric.averaging else metric.averaging[0]
-    table = _sliced(stored, metric, slicing, of_metric, unit)
+    table = _sliced(subject, metric, slicing, of_metric, unit)
     names = _slice_names(table)
     filters = {
-        name: case_links.slice_filter(stored, model, metric.kinds, slicing, name) for name in names
+        name: case_links.slice_filter(subject, model, metric.kinds, slicing, name) for name in names
     }
-    worst = _most_often(stored, filters)
-    heading.title(plain(_heading(stored, model, slicing, worst)), anchor=False)
-    example_filter = filters.get(worst) or _any(stored, model, metric)
+    worst = _most_often(subject, filters)
+    heading.title(plain(_heading(subject, model, slicing, worst)), anchor=False)
+    example_filter = filters.get(worst) or _any(subject, model, metric)
     with examples:
-        frame.say_strangers(stored)
+        frame.say_strangers(subject)
         if example_filter:
-            papers.draw_examples(stored, example_filter)
+            papers.draw_examples(subject, example_filter)
     with figure:
-        styles, labels = figures.emphasis(stored, model)
+        styles, labels = figures.emphasis(subject, model)
         if labels:
-            figures.mentioned(stored, model, "The table lists every model.")
+            figures.mentioned(subject, model, "The table lists every model.")
         dots = partial(charts.dots.dots, table, metric, unit, names, styles, labels=labels)
         tables.cards(metric)
         alt = f"{metric.label} of each slice, one mark per model; the table has the numbers."
-        figures.chart_of_cases(dots, "dots", alt, stored, metric.kinds, slicing)
+        figures.chart_of_cases(dots, "dots", alt, subject, metric.kinds, slicing)
         quiet(OPENS if any(filters.values()) else "Explore has no filter for these groups.")
     with rows:
         case_links.draw_links(
-            stored, {_called(slicing, name): row_filter for name, row_filter in filters.items()}
+            subject, {_called(slicing, name): row_filter for name, row_filter in filters.items()}
         )
     with st.expander("The table", icon=":material/table_chart:", key="breakdown_table"):
-        _draw_table(stored, metric, unit, slicing, table, names)
+        _draw_table(subject, metric, unit, slicing, table, names)
     with st.expander("All numbers", icon=":material/function:", key="all_numbers"):
-        _draw_all_numbers(stored, model, averaging, unit)
-    frame.notes(stored)
-    tables.about(stored.question_set)
+        _draw_all_numbers(subject, model, averaging, unit)
+    frame.notes(subject)
+    tables.draw_set_details(subject.question_set)
 
 
 def _draw_table(
-    stored: PageSubject,
+    subject: PageSubject,
     metric: Metric,
     unit: str,
     slicing: str,
@@ -80,27 +80,27 @@ def _draw_table(
 ) -> None:
     def address(model: str, name: str) -> str:
         return case_links.address(
-            stored, case_links.slice_filter(stored, model, metric.kinds, slicing, name)
+            subject, case_links.slice_filter(subject, model, metric.kinds, slicing, name)
         )
 
-    tables.slices(table, metric, unit, names, stored.models, stored.looks, "Part", address)
+    tables.slices(table, metric, unit, names, subject.models, subject.looks, "Part", address)
     quiet("- = no cases. A tie counts as wrong. Click a model's name for the cases of its row.")
     tables.download(table, "breakdown")
 
 
-def _draw_all_numbers(stored: PageSubject, model: str, averaging: str, unit: str) -> None:
+def _draw_all_numbers(subject: PageSubject, model: str, averaging: str, unit: str) -> None:
     """Draw a figure with the headline numbers, a table with all numbers for all models, and download buttons."""
-    figures.draw_headlines(stored, model, averaging, unit)
-    estimates = tables.all_numbers(stored, averaging, unit)
+    figures.draw_headlines(subject, model, averaging, unit)
+    estimates = tables.all_numbers(subject, averaging, unit)
     with st.container(horizontal=True):
         tables.download(estimates, "numbers", "All numbers as CSV")
-        tables.report_button(stored)
+        tables.report_button(subject)
 
 
-def _any(stored: PageSubject, model: str, metric: Metric) -> Filter | None:
+def _any(subject: PageSubject, model: str, metric: Metric) -> Filter | None:
     """Build a filter for the cases that fool the model. It uses the first kind of cases that the metric judges."""
-    kinds = [kind for kind in stored_kinds(stored) if kind in metric.kinds]
-    return papers.Opening(stored, model, kinds[0]).believed if kinds else None
+    kinds = [kind for kind in list_kinds(subject) if kind in metric.kinds]
+    return papers.Opening(subject, model, kinds[0]).believed if kinds else None
 
 
 def _called(slicing: str, name: str) -> str:
@@ -108,20 +108,20 @@ def _called(slicing: str, name: str) -> str:
     return capital(words.wrong(name)) if slicing == "subtype" else words.value_label(name)
 
 
-def _most_often(stored: PageSubject, filters: Mapping[str, Filter | None]) -> str:
+def _most_often(subject: PageSubject, filters: Mapping[str, Filter | None]) -> str:
     """Return the slice whose cases fool the model most often, or "" if several slices tie or none can be filtered."""
     shares = {}
     for name, slice_filter in list(filters.items())[: case_links.MOST_LINKS]:
         if slice_filter is None or slice_filter.kind in words.movement_kinds():
             continue
-        counted = counts(stored, slice_filter)
+        counted = counts(subject, slice_filter)
         if counted["fooled"]:
             shares[name] = counted["fooled"] / (counted["fooled"] + counted["held"])
     worst_slices = [name for name, share in shares.items() if share == max(shares.values())]
     return worst_slices[0] if len(worst_slices) == 1 else ""
 
 
-def _heading(stored: PageSubject, model: str, slicing: str, worst: str) -> str:
+def _heading(subject: PageSubject, model: str, slicing: str, worst: str) -> str:
     """Return a heading that names the worst slice, or a general question if there is no single worst slice."""
     if not worst:
         return f"Where does the number for {model_name(model)} come from?"
@@ -130,31 +130,31 @@ def _heading(stored: PageSubject, model: str, slicing: str, worst: str) -> str:
     return f"{model_name(model)} is fooled most often here: {words.value_label(worst)}"
 
 
-def _pick_metric(stored: PageSubject) -> Metric:
+def _pick_metric(subject: PageSubject) -> Metric:
     """Draw a picker for the probe's metrics that have a value, and return the chosen metric."""
-    estimates = view(views.estimates.estimates, stored.question_set)
+    estimates = view(views.estimates.estimates, subject.question_set)
     with_value = set(estimates.dropna(subset=["value"])["metric"])
-    options = {key: metric.label for key, metric in stored.metrics.items() if key in with_value}
+    options = {key: metric.label for key, metric in subject.metrics.items() if key in with_value}
     default = next(
-        (name for name in stored.presentation.main_metrics if name in options), next(iter(options))
+        (name for name in subject.presentation.main_metrics if name in options), next(iter(options))
     )
-    return stored.metrics[choose("Metric", "metric", options, default)]
+    return subject.metrics[choose("Metric", "metric", options, default)]
 
 
-def _pick_slicing(stored: PageSubject) -> str:
+def _pick_slicing(subject: PageSubject) -> str:
     """Draw a picker for the property to break the numbers down by, such as the rule or a tag."""
     options = {
-        name: words.breakdown_label(stored.probe, name)
-        for name in view(views.estimates.slices, stored.question_set)
+        name: words.breakdown_label(subject.probe, name)
+        for name in view(views.estimates.slices, subject.question_set)
     }
     return choose("Break down by", "by", options, next(iter(options)))
 
 
 def _sliced(
-    stored: PageSubject, metric: Metric, slicing: str, averaging: str, unit: str
+    subject: PageSubject, metric: Metric, slicing: str, averaging: str, unit: str
 ) -> pd.DataFrame:
     """Return the estimates for one metric, with one row per model and slice. Stops the page if there are none."""
-    table = view(views.estimates.estimates, stored.question_set, slicing, averaging, unit)
+    table = view(views.estimates.estimates, subject.question_set, slicing, averaging, unit)
     table = table.loc[table["metric"] == metric.name]
     if table.empty:
         st.info(f"{metric.label} has no breakdown of this kind. Choose another one.")

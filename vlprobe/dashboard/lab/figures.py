@@ -74,21 +74,21 @@ def chart_of_cases(
     make: FigureMaker,
     key: str,
     alt: str,
-    stored: PageSubject,
+    subject: PageSubject,
     kinds: Sequence[str],
     slicing: str = "subtype",
 ) -> None:
     """Draw a figure whose marks open their cases in Explore. It may only depend on stored results and the URL."""
-    points = chart(lambda: case_links.with_names(make(), stored.models), key, alt, clickable=True)
+    points = chart(lambda: case_links.with_names(make(), subject.models), key, alt, clickable=True)
     case_links.open_clicked(
         points,
-        stored,
-        lambda model, name: case_links.slice_filter(stored, model, kinds, slicing, name),
+        subject,
+        lambda model, name: case_links.slice_filter(subject, model, kinds, slicing, name),
     )
 
 
 def _dots(
-    stored: PageSubject,
+    subject: PageSubject,
     metric: Metric,
     table: pd.DataFrame,
     key: str,
@@ -101,47 +101,47 @@ def _dots(
     table = table.loc[table["metric"] == metric.name]
     rows = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
     printed = pd.DataFrame() if paper is None else paper.loc[paper["slice"].isin(list(rows))]
-    chance: float = view(views.papers.chances, stored.question_set)[metric.name]
+    chance: float = view(views.papers.chances, subject.question_set)[metric.name]
 
     def make() -> go.Figure:
         chances = dict.fromkeys(rows, chance)
-        figure = charts.dots.dots(table, metric, "cosine", rows, stored.looks, chances)
+        figure = charts.dots.dots(table, metric, "cosine", rows, subject.looks, chances)
         if len(printed):
             charts.tradeoff.beside(figure, printed, list(rows), "rate")
         return figure if title is None else figure.update_xaxes(title=title, title_standoff=8)
 
-    chart_of_cases(make, key, alt, stored, metric.kinds, slicing)
+    chart_of_cases(make, key, alt, subject, metric.kinds, slicing)
     return len(printed) > 0
 
 
-def _estimates(stored: PageSubject, slicing: str, *choices: str) -> pd.DataFrame:
+def _estimates(subject: PageSubject, slicing: str, *choices: str) -> pd.DataFrame:
     """Return the estimates for a breakdown. Rows without a value are left out."""
-    table = view(views.estimates.estimates, stored.question_set, slicing, *choices)
+    table = view(views.estimates.estimates, subject.question_set, slicing, *choices)
     return table.dropna(subset=["value"])
 
 
-def draw_headlines(stored: PageSubject, model: str, averaging: str, unit: str) -> None:
+def draw_headlines(subject: PageSubject, model: str, averaging: str, unit: str) -> None:
     """Draw the headline numbers, one per row. If the probe has a trade-off, draw a link to its page instead."""
-    presentation = stored.presentation
+    presentation = subject.presentation
     if presentation.trade_off:
         link_page(
             "tradeoff",
             "Open the trade-off of both errors",
-            {"set": stored.key},
+            {"set": subject.key},
             icon="scatter_plot",
         )
         return
-    table = _estimates(stored, "all", averaging, unit)
+    table = _estimates(subject, "all", averaging, unit)
     with_value = set(table["metric"])
-    metrics = {name: stored.metrics[name] for name in presentation.headlines if name in with_value}
+    metrics = {name: subject.metrics[name] for name in presentation.headlines if name in with_value}
     if not metrics:
         return
 
     def named() -> go.Figure:
-        chances = view(views.papers.chances, stored.question_set)
-        styles, labels = emphasis(stored, model)
+        chances = view(views.papers.chances, subject.question_set)
+        styles, labels = emphasis(subject, model)
         figure = charts.dots.headlines(table, metrics, unit, styles, chances, labels)
-        return case_links.with_names(figure, stored.models)
+        return case_links.with_names(figure, subject.models)
 
     left, right = st.columns([5, 2], gap="medium")
     with left:
@@ -150,73 +150,75 @@ def draw_headlines(stored: PageSubject, model: str, averaging: str, unit: str) -
         )
     with right:
         word = "What moves" if presentation.is_movement else "What fools"
-        for name in stored.models:
+        for name in subject.models:
             link_page(
                 "explore",
                 f"{word} {plain(model_name(name))}",
-                {"set": stored.key, "model": name},
+                {"set": subject.key, "model": name},
                 icon="image_search",
             )
         quiet(ARMS + GUESSING)
 
 
-def emphasis(stored: PageSubject, model: str) -> tuple[Looks, dict[str, str]]:
+def emphasis(subject: PageSubject, model: str) -> tuple[Looks, dict[str, str]]:
     """Return the models' looks and the labels at marks. If there are many models, only the page's model stands out."""
-    if len(stored.models) <= charts.dots.MANY:
-        return stored.looks, {}
-    styles = {name: style for name, style in stored.looks.items() if name in stored.models}
+    if len(subject.models) <= charts.dots.MANY:
+        return subject.looks, {}
+    styles = {name: style for name, style in subject.looks.items() if name in subject.models}
     return charts.styles.emphasised(styles, [model]), {model: model_name(model)}
 
 
-def mentioned(stored: PageSubject, model: str, remark: str) -> None:
+def mentioned(subject: PageSubject, model: str, remark: str) -> None:
     """Draw one legend for several small figures. If there are many models, it names only the page's model."""
-    is_crowded = len(stored.models) > charts.styles.DISTINCT
-    named_models = [model] if is_crowded else stored.models
-    labels = [model_label(stored.looks[name], model_name(name)) for name in named_models]
+    is_crowded = len(subject.models) > charts.styles.DISTINCT
+    named_models = [model] if is_crowded else subject.models
+    labels = [model_label(subject.looks[name], model_name(name)) for name in named_models]
     if is_crowded:
-        labels.append(f"gray: the {len(stored.models) - 1} other models")
+        labels.append(f"gray: the {len(subject.models) - 1} other models")
     st.html(f'<p class="vp-small">{" &emsp; ".join([*labels, remark])}</p>')
 
 
-def by_subtype(stored: PageSubject, metric: Metric) -> None:
+def by_subtype(subject: PageSubject, metric: Metric) -> None:
     """Draw one metric with a row for each subtype of question, or a note if the metric was not measured."""
-    table = _estimates(stored, "subtype")
+    table = _estimates(subject, "subtype")
     if metric.name not in set(table["metric"]):
         quiet(f"{metric.label}: not measured here.")
         return
     cards(replace(metric, label=metric.label.rpartition(": ")[2]))
     alt = f"{metric.label} by kind of question, one mark per model."
-    _dots(stored, metric, table, metric.name, alt, title=numbers.WAYS[metric.direction])
+    _dots(subject, metric, table, metric.name, alt, title=numbers.WAYS[metric.direction])
 
 
-def triplets(stored: PageSubject) -> None:
+def triplets(subject: PageSubject) -> None:
     """Draw VISLA's accuracies by subset, with the accuracy of counting shared words and the chance level."""
-    table = _estimates(stored, "subtype")
-    measured = [name for name in stored.presentation.headlines if name in set(table["metric"])]
-    words = table[(table["metric"] == "words_t2t_accuracy") & (table["model"] == stored.models[0])]
+    table = _estimates(subject, "subtype")
+    measured = [name for name in subject.presentation.headlines if name in set(table["metric"])]
+    words = table[(table["metric"] == "words_t2t_accuracy") & (table["model"] == subject.models[0])]
     words = words.assign(metric="t2t_accuracy", model=WORD_OVERLAP)
     table = pd.concat([table[table["metric"].isin(measured)], words])
     rows, chances = {}, {}
     for name in measured:
         for subset in sorted(table.loc[table["metric"] == name, "slice"].unique()):
             of_subset = f", {value_label(subset).lower()}" if subset else ""
-            rows[f"{name} {subset}"] = stored.metrics[name].label + of_subset
-            chances[f"{name} {subset}"] = stored.metrics[name].chance
+            rows[f"{name} {subset}"] = subject.metrics[name].label + of_subset
+            chances[f"{name} {subset}"] = subject.metrics[name].chance
     if not rows:
         return
     table = table.assign(slice=table["metric"] + " " + table["slice"])
-    styles = dict(stored.looks) | {WORD_OVERLAP: Look(charts.theme.QUIET, "x")}
-    figure = charts.dots.dots(table, stored.metrics[measured[0]], "cosine", rows, styles, chances)
+    styles = dict(subject.looks) | {WORD_OVERLAP: Look(charts.theme.QUIET, "x")}
+    figure = charts.dots.dots(table, subject.metrics[measured[0]], "cosine", rows, styles, chances)
     figure.update_xaxes(title="Accuracy · higher is better", range=[-0.02, 1.02])
 
     def target(model: str, key: str) -> Filter | None:
         name, _, subset = key.partition(" ")
-        return case_links.slice_filter(stored, model, stored.metrics[name].kinds, "subtype", subset)
+        return case_links.slice_filter(
+            subject, model, subject.metrics[name].kinds, "subtype", subset
+        )
 
-    cards(*(stored.metrics[name] for name in measured))
+    cards(*(subject.metrics[name] for name in measured))
     alt = "Accuracy by subset, one mark per model; the table has the numbers."
-    clicked = chart(case_links.with_names(figure, stored.models), "triplets", alt, clickable=True)
-    case_links.open_clicked(clicked, stored, target)
+    clicked = chart(case_links.with_names(figure, subject.models), "triplets", alt, clickable=True)
+    case_links.open_clicked(clicked, subject, target)
     cross = (
         "The gray cross is a baseline without a model: it matches the two texts that "
         "share the most words. A model should beat it."
@@ -224,25 +226,25 @@ def triplets(stored: PageSubject) -> None:
     quiet(ARMS + GUESSING + (cross if len(words) else ""))
 
 
-def severity(stored: PageSubject) -> None:
+def severity(subject: PageSubject) -> None:
     """Draw how RoCOCO's metrics change with the strength of an alteration, and a button that runs missing strengths."""
     with st.container(horizontal=True):
         edit = choose("Alteration", "edit", EDITS, "mix")
         measure = choose("Measured by", "measure", MEASURES, "drop_rate", segments=True)
     is_mixture = edit in MIXTURES
-    metric = stored.metrics[f"{'t2i' if is_mixture else 'i2t'}_{measure}"]
+    metric = subject.metrics[f"{'t2i' if is_mixture else 'i2t'}_{measure}"]
     steps = severity_steps(edit)
-    table = view(views.figures.severity, stored.question_set, metric.name)
+    table = view(views.figures.severity, subject.question_set, metric.name)
     table = table.loc[table["slice"].isin(steps)]
     paper = published_severity(edit, metric.name)
     across = (
         "Share of the picture taken from another" if is_mixture else "Words replaced in a caption"
     )
     make = partial(
-        charts.tradeoff.curves, table, metric, "cosine", stored.looks, steps, across, paper
+        charts.tradeoff.curves, table, metric, "cosine", subject.looks, steps, across, paper
     )
     alt = f"{metric.label} over the strength of the alteration, one line per model."
-    chart_of_cases(make, "severity", alt, stored, metric.kinds)
+    chart_of_cases(make, "severity", alt, subject, metric.kinds)
     hollow = " Hollow and gray: the models of the paper, on COCO." if len(paper) else ""
     quiet(
         "How to read it: lower is better. A model that notices the alteration falls to "
@@ -258,45 +260,45 @@ def severity(stored: PageSubject) -> None:
     quiet(f"Measured at {measured_at}; not yet at {missing_words}.")
     if not changes("This dashboard cannot measure the missing strengths."):
         return
-    fields = view(views.figures.request_fields, stored.question_set)
+    fields = view(views.figures.request_fields, subject.question_set)
     lists = {"policies": [], "pictures": []} | {
         "pictures" if is_mixture else "policies": list(missing)
     }
-    fields |= {"probe": stored.probe, "options": fields["options"] | lists}
+    fields |= {"probe": subject.probe, "options": fields["options"] | lists}
     press(
         f"Run it with {missing_words}",
         begin,
-        Request(stored.models, **fields),
+        Request(subject.models, **fields),
         icon="play_arrow",
         key="ask_severity",
     )
 
 
-def has_deviations(stored: PageSubject) -> bool:
+def has_deviations(subject: PageSubject) -> bool:
     """Return whether the question set has values for EqBen's equivariance deviation, which needs pairs of pictures."""
-    return not view(views.papers.deviations, stored.question_set, "cosine", "").empty
+    return not view(views.papers.deviations, subject.question_set, "cosine", "").empty
 
 
-def deviations(stored: PageSubject, unit: str) -> None:
+def deviations(subject: PageSubject, unit: str) -> None:
     """Draw the distribution of EqBen's equivariance deviation over the pairs in one subset or in all of them."""
-    metric = stored.metrics["equivariance_deviation"]
+    metric = subject.metrics["equivariance_deviation"]
     st.header("Does the score change equally")
     st.markdown(
         "When picture and caption both change, the score should change by the same amount in both directions. The "
         "deviation measures the difference."
     )
-    table = _estimates(stored, "subtype")
+    table = _estimates(subject, "subtype")
     names = sorted(table.loc[table["metric"] == metric.name, "slice"].unique(), key=slice_order)
     subsets = {"": "All", **{name: value_label(name) for name in names if name}}
     subset = choose("Subset", "subset", subsets, "")
-    table = view(views.papers.deviations, stored.question_set, unit, subset)
+    table = view(views.papers.deviations, subject.question_set, unit, subset)
     if table.empty:
         quiet("No deviation is known in this unit.")
         return
-    figure = charts.dots.distribution(table, metric, unit, stored.looks)
-    figure = case_links.with_names(figure, stored.models)
+    figure = charts.dots.distribution(table, metric, unit, subject.looks)
+    figure = case_links.with_names(figure, subject.models)
     chart(figure, "deviations", f"{metric.label}, shares of the pairs.")
-    scores = view(views.estimates.estimates, stored.question_set, "subtype" if subset else "all")
+    scores = view(views.estimates.estimates, subject.question_set, "subtype" if subset else "all")
     scores = scores.loc[(scores["metric"] == "group_score") & (scores["slice"] == subset)]
     group_scores = _values_in_words(scores, "value")
     if len(scores) > MOST_NAMED:
@@ -317,23 +319,23 @@ def _values_in_words(table: pd.DataFrame, column: str) -> str:
     )
 
 
-def subsets(stored: PageSubject) -> None:
+def subsets(subject: PageSubject) -> None:
     """Draw EqBen's scores, with one row per subset."""
-    table = _estimates(stored, "subtype")
+    table = _estimates(subject, "subtype")
     measured = set(table["metric"])
-    names = {name: stored.metrics[name].label for name in SCORES if name in measured}
+    names = {name: subject.metrics[name].label for name in SCORES if name in measured}
     if not names:
         quiet("No model here has a score by subset.")
         return
     default = "group_score" if "group_score" in names else next(iter(names))
     is_choice = len(names) > 1
     score = choose("Measured by", "score", names, default, segments=True) if is_choice else default
-    metric = stored.metrics[score]
+    metric = subject.metrics[score]
     paper = published_values("eqben", 4, metric.name)
     paper = paper.assign(slice=paper["slice"].map(KUBRIC.get))
     cards(metric)
     alt = f"{metric.label} of each subset, one mark per model."
-    has_printed = _dots(stored, metric, table, "subsets", alt, paper)
+    has_printed = _dots(subject, metric, table, "subsets", alt, paper)
     hollow = "Hollow: table 4, Kubric's location, counting and attribute." if has_printed else ""
     quiet(
         "How to read it: further right is better; rows that differ strongly measure different "
@@ -341,9 +343,9 @@ def subsets(stored: PageSubject) -> None:
     )
 
 
-def lexical(stored: PageSubject, model: str) -> None:
+def lexical(subject: PageSubject, model: str) -> None:
     """Draw how similar VISLA's captions look, and how accuracy depends on how much shared words mislead."""
-    choices = view(views.estimates.choices, stored.question_set)
+    choices = view(views.estimates.choices, subject.question_set)
     of_texts = choices.loc[choices["kind"] == "t2t", "subtype"]
     if not len(of_texts):
         return  # no triplet was tested on its texts only
@@ -354,7 +356,7 @@ def lexical(stored: PageSubject, model: str) -> None:
         default = "spatial" if "spatial" in subset_labels else "all"
         subset = choose("Subset", "subset", {"all": "All", **subset_labels}, default)
         table = view(
-            views.figures.edit_distances, stored.question_set, "" if subset == "all" else subset
+            views.figures.edit_distances, subject.question_set, "" if subset == "all" else subset
         )
         if table.empty:
             quiet("No text triplets here.")
@@ -368,22 +370,22 @@ def lexical(stored: PageSubject, model: str) -> None:
         )
     with right:
         st.markdown("**What shared words do to accuracy**")
-        lures = view(views.figures.lures, stored.question_set)
+        lures = view(views.figures.lures, subject.question_set)
         lures = lures.loc[lures["n_cases"] >= FEW]
-        metric = stored.metrics["t2t_accuracy"]
+        metric = subject.metrics["t2t_accuracy"]
         steps = {name: words for name, words in lure_bins().items() if name in set(lures["slice"])}
         across = "How much shared words mislead (lure)"
 
         def make() -> go.Figure:
             figure = charts.tradeoff.curves(
-                lures, metric, "cosine", stored.looks, steps, across, chosen=model
+                lures, metric, "cosine", subject.looks, steps, across, chosen=model
             )
             if (even := "0.00 to 0.25") in steps and next(iter(steps)) != even:
                 charts.papers.turning_point(figure, steps, even, "words mislead")
             return figure
 
         alt = "Text-to-text accuracy over how much the words mislead, one line per model."
-        chart_of_cases(make, "lures", alt, stored, metric.kinds, LURE)
+        chart_of_cases(make, "lures", alt, subject, metric.kinds, LURE)
         quiet(
             "How to read it: the lure is the word overlap of the wrong caption with a true one, "
             "minus the word overlap of the two true captions. Left of the line word overlap gives "
@@ -392,9 +394,9 @@ def lexical(stored: PageSubject, model: str) -> None:
         )
 
 
-def both_sides(stored: PageSubject) -> None:
+def both_sides(subject: PageSubject) -> None:
     """Draw how often each model is right with a triplet's captions alone and with its picture, with links to cases."""
-    table = view(views.figures.crossed_outcomes, stored.question_set)
+    table = view(views.figures.crossed_outcomes, subject.question_set)
     if table.empty:
         return
     st.header("Both answers to one triplet")
@@ -408,7 +410,7 @@ def both_sides(stored: PageSubject) -> None:
     subsets = sorted(table["slice"].unique())
     lines = []
     for subset in subsets if len(subsets) > 2 else subsets[:1]:
-        for model in stored.models:
+        for model in subject.models:
             if (model, subset, *outcomes[0]) not in by_cell:
                 continue
             cells = tag("td", value_label(subset) if subset else "All")
@@ -420,10 +422,10 @@ def both_sides(stored: PageSubject) -> None:
                     of_cell = Filter(
                         model, PICTURES, subtype=subset, outcome=pictures, crossed=crossed
                     )
-                    link = case_links.address(stored, of_cell).replace("&", "&amp;")
+                    link = case_links.address(subject, of_cell).replace("&", "&amp;")
                     words = f'<a href="{link}">{words}</a>'
                 cells += f"<td>{words}<br><small>{share}</small></td>"
-            name = f"{mark(stored.looks[model])} {breakable(model_name(model))}"
+            name = f"{mark(subject.looks[model])} {breakable(model_name(model))}"
             lines.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')
     heads = column_heads(["Model", "Subset", *(CROSSED_HEADS[cell] for cell in outcomes)])
     show("Both answers to one triplet", heads, lines)
@@ -436,18 +438,18 @@ def both_sides(stored: PageSubject) -> None:
     tables.download(table, "both_sides", "Both answers as CSV")
 
 
-def accuracy_over_size(stored: PageSubject) -> None:
+def accuracy_over_size(subject: PageSubject) -> None:
     """Draw accuracy over model size or amount of training data, for VISLA's published models and the user's models."""
-    names = {name: stored.metrics[name].label for name in ACCURACIES}
+    names = {name: subject.metrics[name].label for name in ACCURACIES}
     subsets = {name: value_label(name) for name in SIZE_TABLES}
     with st.container(horizontal=True):
         metric = choose("Measured by", "accuracy", names, ACCURACIES[0], segments=True)
         subset = choose("Subset of triplets", "size_subset", subsets, "generic", segments=True)
         across = choose("Over", "over", SIZE_AXES, "parameters", segments=True)
-    table = view(views.figures.sizes, stored.question_set, metric, subset)
-    labels = {model: model_name(model) for model in stored.models}
-    chance = stored.metrics[metric].chance
-    make = partial(charts.papers.sizes, table, across, stored.looks, labels, chance)
+    table = view(views.figures.sizes, subject.question_set, metric, subset)
+    labels = {model: model_name(model) for model in subject.models}
+    chance = subject.metrics[metric].chance
+    make = partial(charts.papers.sizes, table, across, subject.looks, labels, chance)
     chart(make, "sizes", f"{names[metric]} over {SIZE_AXES[across].lower()}, one mark per model.")
     unknown = table.loc[(table["source"] == "run") & table[across].isna(), "model"]
     without = f" Unknown for {', '.join(map(model_name, unknown))}." if len(unknown) else ""
@@ -459,22 +461,22 @@ def accuracy_over_size(stored: PageSubject) -> None:
     )
 
 
-def ten_rows(stored: PageSubject) -> None:
+def ten_rows(subject: PageSubject) -> None:
     """Draw the comparisons of wordings in PRSM's table 1, and the mean over all wordings per kind of rewording."""
-    if not view(views.estimates.has_comparisons, stored.question_set):
+    if not view(views.estimates.has_comparisons, subject.question_set):
         quiet(
             "These runs were made before vlprobe stored single comparisons. Remove them in Lab and run them again "
             "to see the comparisons."
         )
         return
-    table = pd.concat([_estimates(stored, breakdown) for breakdown in (BREAKDOWN, "subtype")])
+    table = pd.concat([_estimates(subject, breakdown) for breakdown in (BREAKDOWN, "subtype")])
     measures = {name: words for name, words in OVERLAPS.items() if name in set(table["metric"])}
     default = "prsm_local_100" if "prsm_local_100" in measures else next(iter(measures))
-    metric = stored.metrics[choose("Compared are", "depth", measures, default, segments=True)]
+    metric = subject.metrics[choose("Compared are", "depth", measures, default, segments=True)]
     cards(metric)
     paper = published_comparisons(metric.name)
     alt = f"{metric.label} of each comparison of two wordings, one mark per model."
-    has_printed = _dots(stored, metric, table, "comparisons", alt, paper, BREAKDOWN)
+    has_printed = _dots(subject, metric, table, "comparisons", alt, paper, BREAKDOWN)
     hollow = (
         "Hollow: CLIP in table 1 for everyone, women and men, in a larger gallery."
         if has_printed
@@ -487,17 +489,17 @@ def ten_rows(stored: PageSubject) -> None:
     )
 
 
-def depths(stored: PageSubject, model: str) -> None:
+def depths(subject: PageSubject, model: str) -> None:
     """Draw how PRSM's overlap depends on the number of top pictures compared, in one panel per kind of rewording."""
-    table = view(views.figures.depths, stored.question_set)
+    table = view(views.figures.depths, subject.question_set)
     settings = sorted(table["setting"].unique(), key=slice_order)
     if not settings:
         quiet("This gallery is too small for an overlap: fewer than eleven pictures.")
         return
     papers = {setting: published_depths(setting) for setting in settings}
     lowest = min(min(curve["value"]) for curve in (table, *papers.values()) if len(curve))
-    mentioned(stored, model, "hollow: published")
-    metric = stored.metrics["prsm_local_100"]
+    mentioned(subject, model, "hollow: published")
+    metric = subject.metrics["prsm_local_100"]
     for column, setting in zip(st.columns(len(settings)), settings, strict=True):
         curve, paper = table.loc[table["setting"] == setting], papers[setting]
         known = {*curve["slice"], *paper["slice"]}
@@ -508,22 +510,22 @@ def depths(stored: PageSubject, model: str) -> None:
             def make(curve=curve, paper=paper, steps=steps) -> go.Figure:
                 across = "First pictures compared"
                 figure = charts.tradeoff.curves(
-                    curve, metric, "cosine", stored.looks, steps, across, paper, chosen=model
+                    curve, metric, "cosine", subject.looks, steps, across, paper, chosen=model
                 )
                 figure.update_yaxes(title="", range=[lowest - 0.05, 1.02])
                 figure.update_layout(showlegend=False, height=280, margin_t=5)
-                return case_links.with_names(figure, stored.models)
+                return case_links.with_names(figure, subject.models)
 
             alt = f"Overlap by depth, {value_label(setting)}, one line per model."
             points = chart(make, f"depth_{setting}", alt, clickable=True)
             case_links.open_clicked(
                 points,
-                stored,
+                subject,
                 lambda name, depth, setting=setting: case_links.slice_filter(
-                    stored, name, metric.kinds, "subtype", setting
+                    subject, name, metric.kinds, "subtype", setting
                 ),
             )
-    size = view(views.papers.gallery_size, stored.question_set)
+    size = view(views.papers.gallery_size, subject.question_set)
     quiet(
         "How to read it: this figure shows the numbers of the paper's table as curves. "
         "Higher is more stable. The overlap over the whole gallery is 1, so a curve rises "
@@ -533,21 +535,21 @@ def depths(stored: PageSubject, model: str) -> None:
     )
 
 
-def boundaries(stored: PageSubject) -> None:
+def boundaries(subject: PageSubject) -> None:
     """Draw EqBen's boundary accuracy over the accepted distance in seconds, with the published values from table 12."""
-    table = view(views.figures.boundaries, stored.question_set)
+    table = view(views.figures.boundaries, subject.question_set)
     if table.empty:
         quiet("No video here.")
         return
     steps = {f"{seconds:g}": f"{seconds:g}" for seconds in BOUNDARY_THRESHOLDS}
-    metric, across = stored.metrics["boundary_accuracy"], "Accepted distance in seconds"
+    metric, across = subject.metrics["boundary_accuracy"], "Accepted distance in seconds"
     make = partial(
         charts.tradeoff.curves,
-        *(table, metric, "cosine", stored.looks, steps, across, published_boundaries()),
+        *(table, metric, "cosine", subject.looks, steps, across, published_boundaries()),
     )
     cards(metric)
     alt = "Share of boundaries found over the accepted distance in seconds, one line per model."
-    chart_of_cases(make, "boundaries", alt, stored, metric.kinds)
+    chart_of_cases(make, "boundaries", alt, subject, metric.kinds)
     quiet(
         "How to read it: higher is better, and further left is harder. Short videos are easier: if the accepted "
         "distance is as long as the video, every guess is correct. Hollow and gray: the models of table 12, "
@@ -555,9 +557,9 @@ def boundaries(stored: PageSubject) -> None:
     )
 
 
-def edited_orders(stored: PageSubject) -> None:
+def edited_orders(subject: PageSubject) -> None:
     """Draw a sentence that says how much an edit to the query changes each model's ranking and that of people."""
-    table = view(views.figures.edited_orders, stored.question_set).dropna(subset=["moved"])
+    table = view(views.figures.edited_orders, subject.question_set).dropna(subset=["moved"])
     if table.empty:
         quiet("No query here has an edit.")
         return

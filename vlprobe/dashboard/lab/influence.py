@@ -46,15 +46,15 @@ WORDS = 25  # number of bars
 FEWEST = 2  # minimum number of models for a vote
 
 
-def word_influence(stored: PageSubject) -> None:
+def word_influence(subject: PageSubject) -> None:
     """Draw RoCOCO's figure 7: the influence of each word in a few captions on the caption's embedding."""
-    name = _pick_model(stored, "reader")
+    name = _pick_model(subject, "reader")
     model = _encoder(name, "encode_texts", "texts")
     if model is None:
         return
-    total = view(views.figures.captions, stored.question_set, 1, CAPTIONS)[1]
+    total = view(views.figures.captions, subject.question_set, 1, CAPTIONS)[1]
     page = paginate(total, CAPTIONS, "captions")
-    captions, _ = view(views.figures.captions, stored.question_set, page, CAPTIONS)
+    captions, _ = view(views.figures.captions, subject.question_set, page, CAPTIONS)
     try:
         with st.spinner("Reading the captions"):
             scores, nouns = _influences(name, tuple(captions))
@@ -76,11 +76,11 @@ def word_influence(stored: PageSubject) -> None:
     )
 
 
-def word_votes(stored: PageSubject) -> None:
+def word_votes(subject: PageSubject) -> None:
     """Draw a button that runs the models and, after a click, both halves of RoCOCO's figure 11."""
     loaded_above = st.session_state.get("figures_loaded", set())
-    ready = [name for name in stored.models if loads_at_once(name) or name in loaded_above]
-    absent = [model_name(name) for name in stored.models if name not in ready]
+    ready = [name for name in subject.models if loads_at_once(name) or name in loaded_above]
+    absent = [model_name(name) for name in subject.models if name not in ready]
     if absent:
         quiet(f"Load these above to include them: {listed(absent)}.")
     if len(ready) < FEWEST:
@@ -109,7 +109,7 @@ def word_votes(stored: PageSubject) -> None:
             "word left out once."
         )
         return
-    captions = view(views.figures.item_captions, stored.question_set, N_VOTED)
+    captions = view(views.figures.item_captions, subject.question_set, N_VOTED)
     try:
         with st.spinner("Reading the captions"):
             votes = _consensus(tuple(ready), captions, all_words)
@@ -146,20 +146,22 @@ def _consensus(
     return consensus(captions, [player.texts for player in readers], all_words=all_words)
 
 
-def occlusion(stored: PageSubject) -> None:
+def occlusion(subject: PageSubject) -> None:
     """Draw RoCOCO's figure 8 for one failure: how much each part of the picture influences the embedding."""
-    name = _pick_model(stored, "looker")
-    kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
+    name = _pick_model(subject, "looker")
+    kinds = set(view(views.estimates.choices, subject.question_set)["kind"])
     failures = Filter(name, "t2i" if "t2i" in kinds else "i2t")
-    total = view(views.cases.outcomes, stored.question_set, failures)["fooled"]
+    total = view(views.cases.outcomes, subject.question_set, failures)["fooled"]
     if not total:
         quiet(f"{model_name(name)} was not fooled here, so there is no failure to show.")
         return
     table, _ = view(
-        views.cases.failures, stored.question_set, failures, paginate(total, 1, "failure"), 1
+        views.cases.failures, subject.question_set, failures, paginate(total, 1, "failure"), 1
     )
     row = records(FailureRow, table)[0]
-    answer = view(views.rows.answers, stored.question_set, (row.case,)).set_index("model").loc[name]
+    answer = (
+        view(views.rows.answers, subject.question_set, (row.case,)).set_index("model").loc[name]
+    )
     named_pictures, words = {"The right picture": row.images[0]}, f"Fooled by: {answer['top']}"
     if row.kind == "t2i":
         named_pictures["Ranked first instead"] = answer["top"]
@@ -207,12 +209,12 @@ def _part(title: str, picture: str, name: str) -> None:
     )
 
 
-def _pick_model(stored: PageSubject, name: str) -> str:
+def _pick_model(subject: PageSubject, name: str) -> str:
     """Draw a picker for models and return the choice. The default is the model selected on the page."""
-    label = model_labels(stored.models)
+    label = model_labels(subject.models)
     linked = st.query_params.get("model", "")
-    default = linked if linked in stored.models else stored.models[0]
-    return choose("Model", name, {model: label(model) for model in stored.models}, default)
+    default = linked if linked in subject.models else subject.models[0]
+    return choose("Model", name, {model: label(model) for model in subject.models}, default)
 
 
 def _encoder(name: str, does: str, inputs: str) -> Player | None:

@@ -60,9 +60,9 @@ def examined() -> Examination:
 
 def _first(by_key: Mapping[str, Examination]) -> str:
     """Return the key to select by default: for the previous page's model, else the latest one that is not a control."""
-    before = carried("model", {exam.model for exam in by_key.values()}, "")
+    previous = carried("model", {exam.model for exam in by_key.values()}, "")
     ranked = sorted(
-        by_key, key=lambda key: (by_key[key].model != before, is_control(by_key[key].model))
+        by_key, key=lambda key: (by_key[key].model != previous, is_control(by_key[key].model))
     )
     return ranked[0]
 
@@ -217,17 +217,17 @@ def draw_form() -> None:
 
 def _rename(called: Mapping[str, str]) -> None:
     """Rename the model or dataset entered in the form. Raises InvalidInput if the name is already in use."""
-    stored = str(st.session_state["rename_stored"])
+    original_name = str(st.session_state["rename_stored"])
     display = " ".join(str(st.session_state["rename_display"]).split())
-    others = [name for name, label in called.items() if name != stored and label == display]
+    others = [name for name, label in called.items() if name != original_name and label == display]
     if display and others:
         raise InvalidInput(
             f"'{display}' is already the name of '{others[0]}'. Choose another name."
         )
-    display_names.rename(store(), stored, display)
+    display_names.rename(store(), original_name, display)
     message = (
-        f"{stored} is now called {display}."
+        f"{original_name} is now called {display}."
         if display
-        else f"{stored} has its original name again."
+        else f"{original_name} has its original name again."
     )
     st.toast(plain(message), icon=":material/edit:")

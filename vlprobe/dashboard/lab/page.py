@@ -96,11 +96,11 @@ NEVER_FINISHED = ("An unfinished file", "Deleted")
 
 
 @dataclass(frozen=True)
-class Looked:
+class DamageCheck:
     """The damage found in a check of all stored data, and the time of the check."""
 
     damages: tuple[Damage, ...]
-    at: str
+    time: str
 
 
 @dataclass(frozen=True)
@@ -121,19 +121,19 @@ def draw_stored() -> None:
     quiet("Check stored results for damage (read-only).")
     if st.button("Check stored results", icon=":material/fact_check:", key="check_stored"):
         _look()
-    looked = st.session_state.get(FOUND)
-    if looked is None:
+    check = st.session_state.get(FOUND)
+    if check is None:
         return
-    if not looked.damages:
-        st.success(f"{looked.at}: all checksums match.", icon=":material/check_circle:")
+    if not check.damages:
+        st.success(f"{check.time}: all checksums match.", icon=":material/check_circle:")
         return
-    _list(looked)
+    _list(check)
 
 
 def _look() -> None:
     try:
         damages = _read()
-        st.session_state[FOUND] = Looked(tuple(damages), time.strftime("%d %b, %H:%M"))
+        st.session_state[FOUND] = DamageCheck(tuple(damages), time.strftime("%d %b, %H:%M"))
     except VlprobeError as error:
         st.session_state.pop(FOUND, None)
         st.error(link_docs(str(error)), icon=":material/error:")
@@ -152,8 +152,8 @@ def _read(only: tuple[Damage, ...] | None = None) -> list[Damage]:
         bar.empty()
 
 
-def _list(looked: Looked) -> None:
-    history, damages = _history(store()), looked.damages
+def _list(check: DamageCheck) -> None:
+    history, damages = _history(store()), check.damages
     alike: dict[tuple[str, ...], list[str]] = {}
     for damage in damages:
         subject, fate = _in_words(damage, history)
@@ -170,10 +170,10 @@ def _list(looked: Looked) -> None:
         rows.append(f'<tr class="first">{tag("th", subject, scope="row")}{body}</tr>')
     older = sum(damage.why == verify.OLDER for damage in damages)
     if damaged := len(damages) - older:
-        st.warning(f"{looked.at}: {_files(damaged)} damaged.", icon=":material/warning:")
+        st.warning(f"{check.time}: {_files(damaged)} damaged.", icon=":material/warning:")
     if older:
         st.info(
-            f"{looked.at}: {_files(older)} from an older version of vlprobe. No result is lost.",
+            f"{check.time}: {_files(older)} from an older version of vlprobe. No result is lost.",
             icon=":material/info:",
         )
     show("Damaged files", column_heads(HEAD), rows, "vp-prose")

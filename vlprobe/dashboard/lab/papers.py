@@ -13,7 +13,7 @@ from vlprobe import views
 from vlprobe.case.card import card_type, case_card
 from vlprobe.dashboard import case_links, frame, tables
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.sentence import stored_kinds
+from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
     choose,
@@ -69,36 +69,36 @@ class Opening:
 
 def pick(probe: str = "") -> PageSubject:
     """Draw a picker for the question sets of one probe or of all. If there are none, draw how to run the probe."""
-    stored = view(views.runs.question_sets)
+    sets = view(views.runs.question_sets)
     if probe:
-        if probe not in set(stored["probe"]):
+        if probe not in set(sets["probe"]):
             st.title(presentations()[probe].name, anchor=False)
         return frame.begin(probe, says_sentence=False)
-    if stored.empty:
+    if sets.empty:
         st.title("Where does a number come from?", anchor=False)
     return pick_question_set()
 
 
-def pick_model(stored: PageSubject) -> str:
+def pick_model(subject: PageSubject) -> str:
     """Draw a picker for the model whose cases are shown."""
-    names = {name: model_name(name) for name in stored.models}
-    return choose("Model", "model", names, case_links.first_model(stored.models), always=True)
+    names = {name: model_name(name) for name in subject.models}
+    return choose("Model", "model", names, case_links.first_model(subject.models), always=True)
 
 
 def draw(probe: str) -> Opening:
     """Draw the top of a probe's page: pickers, the main finding, the probe's description and example cards."""
     with st.container(horizontal=True, key="lab_subject"):
-        stored = pick(probe)
-        model = pick_model(stored)
-        kinds = stored_kinds(stored)
-        lies = {name: stored.presentation.kind(name).lie or name for name in kinds}
-        kind = view(views.runs.default_kind, stored.question_set, (model,))
+        subject = pick(probe)
+        model = pick_model(subject)
+        kinds = list_kinds(subject)
+        lies = {name: subject.presentation.kind(name).lie or name for name in kinds}
+        kind = view(views.runs.default_kind, subject.question_set, (model,))
         if len(kinds) > 1:
             kind = choose("Fooled by", "kind", lies, kind, always=True)
-    opening = Opening(stored, model, kind)
+    opening = Opening(subject, model, kind)
     st.title(plain(finding(opening)), anchor=False)
-    frame.sentence(stored, kind)
-    frame.say_strangers(stored)
+    frame.sentence(subject, kind)
+    frame.say_strangers(subject)
     draw_examples(opening.questions, opening.believed)
     return opening
 
@@ -113,15 +113,17 @@ def finding(opening: Opening) -> str:
     return f"{subject}: {counted['fooled']:,} of {counted['all']:,}"
 
 
-def draw_examples(stored: PageSubject, case_filter: Filter, key: str = "examples") -> None:
+def draw_examples(subject: PageSubject, case_filter: Filter, key: str = "examples") -> None:
     """Draw cards for the first cases that pass a filter, one per picture. Pressing a card opens its case in Explore."""
-    kind = stored.presentation.kind(case_filter.kind)
+    kind = subject.presentation.kind(case_filter.kind)
     n_cards = N_BESIDE if card_type(kind).is_neutral else N_EXAMPLES
-    cards, n_pictures, _ = view(views.wall.wall, stored.question_set, case_filter, 1, n_cards, True)
+    cards, n_pictures, _ = view(
+        views.wall.wall, subject.question_set, case_filter, 1, n_cards, True
+    )
     if not cards:
         return
     label = f"{len(cards)} of {n_pictures:,} examples"
-    draw_cards(cards, kind, label, case_links.query(stored, case_filter), key)
+    draw_cards(cards, kind, label, case_links.query(subject, case_filter), key)
 
 
 def draw_cards(
@@ -170,31 +172,31 @@ def how_it_is_measured() -> Iterator[None]:
         yield
 
 
-def end(stored: PageSubject, name: str) -> None:
+def end(subject: PageSubject, name: str) -> None:
     """Draw the bottom of a page: an expander with the paper's table, notes on models, and question set details."""
     with st.expander(
         "In the format of the paper's tables", icon=":material/table_chart:", key="paper_table"
     ):
-        table = draw_table(stored)
-        tables.download(view(views.papers.remade, stored.question_set, table.number), name)
-    frame.notes(stored)
-    tables.about(stored.question_set)
+        table = draw_table(subject)
+        tables.download(view(views.papers.remade, subject.question_set, table.number), name)
+    frame.notes(subject)
+    tables.draw_set_details(subject.question_set)
 
 
-def draw_table(stored: PageSubject) -> PaperTable:
+def draw_table(subject: PageSubject) -> PaperTable:
     """Draw a picker for the paper's tables and the chosen table, filled from the user's runs. Returns the table."""
-    by_number = {str(table.number): table for table in TABLES[stored.probe]}
+    by_number = {str(table.number): table for table in TABLES[subject.probe]}
     number = next(iter(by_number))
     if len(by_number) > 1:
         names = {name: f"Table {name}: {table.title}" for name, table in by_number.items()}
         number = choose("Table of the paper", "table", names, number)
     table = by_number[number]
     remade = papers.remade(
-        view(views.papers.remade, stored.question_set, table.number),
+        view(views.papers.remade, subject.question_set, table.number),
         table,
-        stored.metrics,
-        stored.looks,
-        {model: model_name(model) for model in stored.models},
+        subject.metrics,
+        subject.looks,
+        {model: model_name(model) for model in subject.models},
     )
     st.html(remade.table)
     quiet(remade.remark)
@@ -209,9 +211,9 @@ def _draw_notes(notes: Sequence[str]) -> None:
             st.html(papers.numbered(notes))
 
 
-def draw_altered_file(stored: PageSubject) -> None:
+def draw_altered_file(subject: PageSubject) -> None:
     """Draw a picker for a policy and seed, and a button that downloads the altered captions in RoCOCO's layout."""
-    choices = view(views.estimates.choices, stored.question_set)
+    choices = view(views.estimates.choices, subject.question_set)
     rules = list(dict.fromkeys(choices.loc[choices["kind"] == "i2t", "rule"]))
     if not rules:
         quiet("No caption is altered in these questions.")
@@ -221,7 +223,7 @@ def draw_altered_file(stored: PageSubject) -> None:
         rule = choose("Altered captions", "altered", labels, rules[0])
         tables.file_button(
             "Download (RoCOCO format)",
-            partial(altered_captions, partial(store().cases(stored.key).blocks, "cases"), rule),
+            partial(altered_captions, partial(store().cases(subject.key).blocks, "cases"), rule),
             f"{released_layout.file_names([rule])[rule]}.json",
             "application/json",
             key="altered_file",
@@ -256,11 +258,11 @@ def draw_printed_numbers() -> None:
             if probe in SOURCES
         }
         paper = choose("Paper", "paper", titles, next(iter(titles)))
-        stored = _pick_run_set(paper)
-        model = pick_model(stored) if stored else ""
+        subject = _pick_run_set(paper)
+        model = pick_model(subject) if subject else ""
         cells = (
-            view(views.papers.beside, stored.question_set, model, paper)
-            if stored
+            view(views.papers.beside, subject.question_set, model, paper)
+            if subject
             else view(_without_run, paper)
         )
         with st.popover("Filters", icon=":material/filter_list:", key="printed_filters"):
@@ -271,12 +273,12 @@ def draw_printed_numbers() -> None:
             mark = choose("Remarks", "remark", {ALL: "With and without"} | marks, ALL)
             contains = search("Words", "words", "Such as a model or a metric")
     st.title("Printed numbers", anchor=False)
-    _summarize(paper, cells, stored, model)
+    _summarize(paper, cells, subject, model)
     cells = _matching(cells, table, mark, contains)
     if cells.empty:
         st.info("No printed number matches these filters.", icon=":material/info:")
         return
-    hidden = {} if stored else dict.fromkeys(("This run", "95 % interval"))
+    hidden = {} if subject else dict.fromkeys(("This run", "95 % interval"))
     st.dataframe(
         papers.printed(records(PrintedCell, cells)),
         hide_index=True,
@@ -292,8 +294,8 @@ def draw_printed_numbers() -> None:
     )
     _draw_notes([note.removeprefix("suspect: ") for note in cells["note"].unique() if note])
     tables.download(cells, f"printed_{paper}")
-    if stored:
-        frame.notes(stored)
+    if subject:
+        frame.notes(subject)
 
 
 def _without_run(_: Store, paper: str) -> pd.DataFrame:
@@ -310,7 +312,7 @@ def _pick_run_set(paper: str) -> PageSubject | None:
     return page_subject(choose("Question set", "set", labels, next(iter(labels)), always=True))
 
 
-def _summarize(paper: str, cells: pd.DataFrame, stored: PageSubject | None, model: str) -> None:
+def _summarize(paper: str, cells: pd.DataFrame, subject: PageSubject | None, model: str) -> None:
     """Draw how many numbers a paper prints, how many of them are doubtful, and how many the run measured too."""
     source = SOURCES[paper]
     n_doubted = len(cells.loc[cells["mark"] == "doubted"])
@@ -318,7 +320,7 @@ def _summarize(paper: str, cells: pd.DataFrame, stored: PageSubject | None, mode
         f"{plain(source.title)} ({source.year}): **{len(cells):,}** printed numbers, **{n_doubted:,}** of them "
         "doubtful (see Remark)."
     )
-    if stored is None:
+    if subject is None:
         st.info("This paper's tests have not been run yet.", icon=":material/info:")
         return
     name, n_beside = model_name(model), len(cells.dropna(subset=["run"]))
@@ -330,7 +332,7 @@ def _summarize(paper: str, cells: pd.DataFrame, stored: PageSubject | None, mode
     link_page(
         "explore",
         f"The cases of {plain(name)}",
-        {"set": stored.key, "model": model},
+        {"set": subject.key, "model": model},
         icon="image_search",
     )
 

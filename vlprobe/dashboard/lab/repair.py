@@ -25,7 +25,7 @@ from vlprobe.dashboard.jobs import begin, span, watched
 from vlprobe.dashboard.lab import papers
 from vlprobe.dashboard.lab.training import other_seeds, trained
 from vlprobe.dashboard.run.progress import panel
-from vlprobe.dashboard.sentence import stored_kinds
+from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
     attempt,
@@ -112,12 +112,12 @@ def repaired() -> Three:
     for column, (role, help_) in zip(st.columns(3), HELP.items(), strict=True):
         default = first[role] if first[role] in names else newest[role]
         options = {} if default else {"": "None yet: fine-tune one below"}
-        options |= {name: called(name) for name in names}
+        options |= {name: display_name(name) for name in names}
         with column:
             picked.append(
                 choose(role.capitalize(), role, options, default, always=True, help_=help_)
             )
-            if sentence := _about(picked[-1]):
+            if sentence := _describe(picked[-1]):
                 quiet(sentence)
     return picked[0], picked[1], picked[2]
 
@@ -132,7 +132,7 @@ def _choose(models: Sequence[str]) -> None:
     st.query_params.update(dict(zip(HELP, models, strict=True)))
 
 
-def _about(name: str) -> str:
+def _describe(name: str) -> str:
     """Describe a model in one sentence, or return "" if nothing is known about it."""
     publication = published.publication(name)
     return f"{publication.about}." if publication else SHIPPED_MODELS.get(name, ("", ""))[1]
@@ -149,11 +149,11 @@ def short(name: str) -> str:
     >>> short("demo:softmax@/a/b/tuned.safetensors")
     'demo:softmax@tuned.safetensors'
     """
-    model, at, path = name.partition("@")
-    return model + at + path.rpartition("/")[2]
+    model, separator, path = name.partition("@")
+    return model + separator + path.rpartition("/")[2]
 
 
-def called(name: str) -> str:
+def display_name(name: str) -> str:
     """Return a model's display name or, if it has none, its stored name without folders."""
     plain_name = model_name(name)
     return short(name) if "@" in name and plain_name == name.partition(":")[2] else plain_name
@@ -191,7 +191,9 @@ def changed(models: Three) -> None:
         st.html(repair.in_words(moves, metrics))
     styles = charts.styles.styles(view(views.runs.models))
     roles = zip(repair.ROLES, models, strict=True)
-    _figures(levels, metrics, {model: f"{role}: {called(model)}" for role, model in roles}, styles)
+    _figures(
+        levels, metrics, {model: f"{role}: {display_name(model)}" for role, model in roles}, styles
+    )
     quiet(
         "How to read it: ↑ higher is better, ↓ lower is better. In each row, from top to bottom, before, control and "
         f"after. The effect of the repair is the distance from the control to the last mark. {ARMS}The differences "
@@ -212,13 +214,13 @@ def changed(models: Three) -> None:
 
 def _draw_repaired(models: Three) -> None:
     """Draw how many cases fool only the original model or only the repaired model, and examples of repaired cases."""
-    before, _, after = models
-    repaired = _most_repaired(before, after)
+    original, _, tuned = models
+    repaired = _most_repaired(original, tuned)
     if repaired is None:
         quiet("Every case that fooled the model before still fools it after.")
         return
     kind = repaired.questions.presentation.kind(repaired.case_filter.kind)
-    names = [plain(model_name(name)) for name in (before, after)]
+    names = [plain(model_name(name)) for name in (original, tuned)]
     disagreements = repaired.disagreements
     st.markdown(
         f"**{disagreements.n_only_base:,} {wrong_captions(kind)} fooled {names[0]} and do not fool "
@@ -226,10 +228,10 @@ def _draw_repaired(models: Three) -> None:
         "include the effect of training itself."
     )
     frame.say_strangers(repaired.questions, models)
-    of_two = bucket(replace(repaired.case_filter, other=after, sort="difference"), "only_first")
+    of_two = bucket(replace(repaired.case_filter, other=tuned, sort="difference"), "only_first")
     question_set = repaired.questions.question_set
     cards, _, _ = view(views.wall.wall, question_set, of_two, 1, papers.N_EXAMPLES, True)
-    label = f"Repaired: {wrong_captions(kind)} that fooled only {model_name(before)}"
+    label = f"Repaired: {wrong_captions(kind)} that fooled only {model_name(original)}"
     parameters = case_links.query(repaired.questions, of_two)
     papers.draw_cards(cards, kind, label, parameters, "repaired_examples")
     with st.container(horizontal=True):
@@ -242,16 +244,16 @@ def _draw_repaired(models: Three) -> None:
         )
 
 
-def _most_repaired(before: str, after: str) -> Repaired | None:
+def _most_repaired(original: str, tuned: str) -> Repaired | None:
     """Return the question set and kind, answered by both models, in which repaired cases outnumber broken ones most."""
     every: list[Repaired] = []
-    for key in view(views.repair.repair_sets, (before, after)).values():
-        stored = page_subject(key)
-        for kind in stored_kinds(stored):
+    for key in view(views.repair.repair_sets, (original, tuned)).values():
+        subject = page_subject(key)
+        for kind in list_kinds(subject):
             if kind not in movement_kinds():
-                arguments = stored.question_set, before, after, Filter(before, kind), 0
+                arguments = subject.question_set, original, tuned, Filter(original, kind), 0
                 counts = view(views.wall.disagreements, *arguments)
-                every.append(Repaired(stored, Filter(before, kind), counts))
+                every.append(Repaired(subject, Filter(original, kind), counts))
     every = [candidate for candidate in every if candidate.disagreements.n_only_base]
     if not every:
         return None
@@ -263,21 +265,21 @@ def _most_repaired(before: str, after: str) -> Repaired | None:
     )
 
 
-def _draw_first_lists(before: str, after: str) -> None:
+def _draw_first_lists(original: str, tuned: str) -> None:
     """Draw captions whose top five search results changed, if both models answered the same searches."""
-    key = view(views.repair.repair_sets, (before, after)).get("rococo")
+    key = view(views.repair.repair_sets, (original, tuned)).get("rococo")
     if not key:
         return
-    stored = view(views.runs.question_set, key)
-    lists = view(views.figures.first_lists, stored, before, after, FIRST_LISTS)
+    question_set = view(views.runs.question_set, key)
+    lists = view(views.figures.first_lists, question_set, original, tuned, FIRST_LISTS)
     with st.expander("The top five before and after", key="first_lists"):
         if not lists:
             quiet("No stored search has a different top five after the repair.")
             return
-        picture_of = view(views.figures.gallery_pictures, stored)
+        picture_of = view(views.figures.gallery_pictures, question_set)
         shown = {picture_of[item] for row in lists for item in (*row.before, *row.after)}
         source = addresses(store().root, shown)
-        names = [model_name(model) for model in (before, after)]
+        names = [model_name(model) for model in (original, tuned)]
         for row in lists:
             st.html(str(html.first_lists(row, picture_of, source.__getitem__, names)))
         quiet(
@@ -310,12 +312,12 @@ def seeds(models: Three) -> None:
         if probe not in view(views.repair.repair_sets, everyone)
     )
     if missing and not _going(everyone) and changes("The other seeds have not been run yet."):
-        rest = tuple(name for name in everyone if name not in models)
+        seed_models = tuple(name for name in everyone if name not in models)
         button = {
             "icon": ":material/play_arrow:",
             "key": "ask_seeds",
             "on_click": attempt,
-            "args": (probe_all, rest, missing),
+            "args": (probe_all, seed_models, missing),
         }
         st.button(f"Run the other {'seeds' if len(others) > 1 else 'seed'} too", **button)
     table = view(views.repair.repair_seeds, pairs, NUMBERS)
@@ -335,10 +337,10 @@ def seeds(models: Three) -> None:
 
 def _other_seeds(models: Three) -> list[tuple[str, str]]:
     """Return the other pairs of control and repaired models that differ from the chosen pair only in the seed."""
-    _, control, after = models
+    _, control, tuned = models
     available = {*registry.names("models"), *view(views.runs.models)}
-    numbered = [(f"{control}-{number}", f"{after}-{number}") for number in range(2, SEEDS + 1)]
-    return [pair for pair in numbered if set(pair) <= available] + other_seeds(control, after)
+    numbered = [(f"{control}-{number}", f"{tuned}-{number}") for number in range(2, SEEDS + 1)]
+    return [pair for pair in numbered if set(pair) <= available] + other_seeds(control, tuned)
 
 
 def _figures(levels: pd.DataFrame, metrics: Metrics, names: dict[str, str], styles: Looks) -> None:

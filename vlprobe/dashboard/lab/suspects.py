@@ -19,7 +19,7 @@ from vlprobe.dashboard import frame
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.drawer import draw_pictures
 from vlprobe.dashboard.lab import papers
-from vlprobe.dashboard.sentence import stored_kinds
+from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import PageSubject, choose, model_name, quiet, store, view
 from vlprobe.dashboard.widgets import press
 from vlprobe.render.sentences import listed
@@ -47,7 +47,7 @@ def draw_page() -> None:
     st.title("Suspect labels", anchor=False)
     with st.container(horizontal=True, key="lab_subject"):
         questions = papers.pick()
-        kinds = [name for name in stored_kinds(questions) if _has_label(questions.probe, name)]
+        kinds = [name for name in list_kinds(questions) if _has_label(questions.probe, name)]
         labels = {name: questions.presentation.kind(name).lie or name for name in kinds}
         kind = ""
         if kinds:

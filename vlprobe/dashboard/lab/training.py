@@ -94,14 +94,14 @@ def trained() -> dict[str, str]:
     }
 
 
-def other_seeds(control: str, after: str) -> list[tuple[str, str]]:
-    """Return pairs of models that were trained like `control` and `after` but with another seed, which both share."""
+def other_seeds(control: str, tuned: str) -> list[tuple[str, str]]:
+    """Return pairs of models that were trained like `control` and `tuned` but with another seed, which both share."""
     requests = {
         training.request.tuned: training.request
         for training in _trainings()
         if training.job.state == "done"
     }
-    if control not in requests or after not in requests:
+    if control not in requests or tuned not in requests:
         return []
     alike = [
         {
@@ -109,10 +109,10 @@ def other_seeds(control: str, after: str) -> list[tuple[str, str]]:
             for name, request in requests.items()
             if _but_for_seed(request) == _but_for_seed(requests[model])
         }
-        for model in (control, after)
+        for model in (control, tuned)
     ]
     pairs = [(alike[0][seed], alike[1][seed]) for seed in sorted(alike[0].keys() & alike[1].keys())]
-    return [pair for pair in pairs if not {control, after} & set(pair)]
+    return [pair for pair in pairs if not {control, tuned} & set(pair)]
 
 
 def _but_for_seed(request: TrainRequest) -> TrainRequest:

@@ -15,7 +15,7 @@ from vlprobe.dashboard.components import component
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.play import playground
 from vlprobe.dashboard.play.rooms import Rooms, Tally, is_secret, new_secret
-from vlprobe.dashboard.sentence import stored_kinds
+from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
     carry,
@@ -117,14 +117,14 @@ def _draw_quiz(bar: DeltaGenerator) -> None:
     if picked is None:
         _draw_nothing()
         return
-    stored, quiz = picked
+    subject, quiz = picked
     if not quiz.questions:
         st.info(
             "The pictures of these questions are not here.", icon=":material/image_not_supported:"
         )
         return
-    frame.say_strangers(stored)
-    _draw_solo(stored, _solo(quiz), clock)
+    frame.say_strangers(subject)
+    _draw_solo(subject, _solo(quiz), clock)
 
 
 def _draw_nothing() -> None:
@@ -160,14 +160,14 @@ def _solo(quiz: QuizRound) -> Solo:
 
 
 @st.fragment
-def _draw_solo(stored: PageSubject, solo: Solo, clock: int) -> None:
+def _draw_solo(subject: PageSubject, solo: Solo, clock: int) -> None:
     """Draw the current question. A vote or a step to the next question reruns only this part of the page."""
     _take(solo)
     quiz = solo.quiz
     is_told = len(solo.votes) > solo.index
     is_last = solo.index + 1 == len(quiz.questions)
     vote = solo.votes[solo.index] if is_told else None
-    everybody = participants(stored, quiz, len(solo.votes), [Participant("You", solo.rights)])
+    everybody = participants(subject, quiz, len(solo.votes), [Participant("You", solo.rights)])
     values: dict[str, object] = {
         "clock": clock,
         "next": ("New round" if is_last else "Next question") if is_told else "",
@@ -177,7 +177,7 @@ def _draw_solo(stored: PageSubject, solo: Solo, clock: int) -> None:
         summary = render_quiz.summary(solo.rights, everybody[1:])
         values["note"] = f"{summary} {render_quiz.how_drawn(quiz)}"
     state = None if vote == NO_VOTE else vote, is_told, (0, 0)
-    draw_question(stored, quiz, solo.index, *state, values, key=KEY)
+    draw_question(subject, quiz, solo.index, *state, values, key=KEY)
 
 
 def _take(solo: Solo) -> None:
@@ -209,17 +209,17 @@ def pick_round() -> tuple[PageSubject, QuizRound] | None:
     sets = _quiz_sets()
     if not sets:
         return None
-    stored = page_subject(_pick("Questions of", "set", sets))
-    here = stored_kinds(stored)
-    in_order = sorted(views.quiz.quiz_kinds(stored.probe), key=lambda kind: kind not in here)
-    kinds = {kind: stored.presentation.kind(kind).label for kind in in_order}
+    subject = page_subject(_pick("Questions of", "set", sets))
+    available = list_kinds(subject)
+    in_order = sorted(views.quiz.quiz_kinds(subject.probe), key=lambda kind: kind not in available)
+    kinds = {kind: subject.presentation.kind(kind).label for kind in in_order}
     kind = _pick("Kind of lie", "kind", kinds)
     draw = choose("Chosen", "quiz", DRAWS, "hard", segments=True, help_=ABOUT_DRAWS)
-    quiz = _drawn(stored, kind, "fair" if draw == "fair" else "hard")
+    quiz = _quiz_round(subject, kind, "fair" if draw == "fair" else "hard")
     if not quiz.questions and draw == "hard":
         quiet("No trained model has answered these questions, so they are drawn at random.")
-        quiz = _drawn(stored, kind, "fair")
-    return stored, quiz
+        quiz = _quiz_round(subject, kind, "fair")
+    return subject, quiz
 
 
 def _quiz_sets() -> dict[str, str]:
@@ -259,8 +259,8 @@ def _is_stored(name: str, value: str) -> bool:
     return any(value in presentation.kinds for presentation in presentations().values())
 
 
-def _drawn(stored: PageSubject, kind: str, draw: Draw) -> QuizRound:
-    return view(views.quiz.quiz_round, stored.question_set, kind, draw, round_seed())
+def _quiz_round(subject: PageSubject, kind: str, draw: Draw) -> QuizRound:
+    return view(views.quiz.quiz_round, subject.question_set, kind, draw, round_seed())
 
 
 def round_seed() -> int:
@@ -291,7 +291,7 @@ SIDE, DRAWN_SIDE = 720, 672  # maximum pixels of a picture, and of a redrawn dem
 
 
 def draw_question(
-    stored: PageSubject,
+    subject: PageSubject,
     quiz: QuizRound,
     index: int,
     own_vote: int | None,
@@ -303,7 +303,7 @@ def draw_question(
     """Draw one quiz question. The component's messages are stored in the session under `key` (see `sent_by`).
 
     Args:
-        stored: The question set, with the looks of models.
+        subject: The question set, with the looks of models.
         quiz: The round.
         index: Index of the question, from 0.
         own_vote: Index of the caption that the user voted for, or None before a vote.
@@ -334,7 +334,7 @@ def draw_question(
         "scores": [],
         "note": render_quiz.how_drawn(quiz),
         "voter": "",
-        **render_quiz.question_data(question, names, stored.looks, is_told, own_vote, votes),
+        **render_quiz.question_data(question, names, subject.looks, is_told, own_vote, votes),
         **extra_values,
     }
     # Streamlit delivers a message only if a callback is set; the code that draws the component reads it
@@ -352,13 +352,13 @@ def sent_by(key: str, event: str) -> object:
 
 
 def participants(
-    stored: PageSubject, quiz: QuizRound, n_told: int, people: Sequence[Participant]
+    subject: PageSubject, quiz: QuizRound, n_told: int, people: Sequence[Participant]
 ) -> list[Participant]:
     """Return all people and models in a round, with their results on the questions that were revealed so far."""
     names = sentence_names(quiz.models, renamed())
     rights = render_quiz.model_rights(quiz, n_told)
     models = [
-        Participant(names[model], rights[model], stored.looks[model]) for model in quiz.models
+        Participant(names[model], rights[model], subject.looks[model]) for model in quiz.models
     ]
     return [*people, *models]
 
@@ -447,7 +447,7 @@ def draw_room(bar: DeltaGenerator) -> None:
                 press("Close the room", _leave, all_rooms().close, code, key="close_room")
             else:
                 press("Leave", _leave, all_rooms().leave, code, key="leave_room")
-    st.fragment(_draw_asked, run_every=LOOK)(code)
+    st.fragment(_draw_room_question, run_every=LOOK)(code)
 
 
 def _leave(action: Callable[..., object], code: str) -> None:
@@ -456,7 +456,7 @@ def _leave(action: Callable[..., object], code: str) -> None:
     st.query_params.pop("room", None)
 
 
-def _draw_asked(code: str) -> None:
+def _draw_room_question(code: str) -> None:
     """Draw the room's current question. It is redrawn at short intervals, because the host may move to the next one."""
     rooms = all_rooms()
     try:
@@ -471,15 +471,15 @@ def _draw_asked(code: str) -> None:
         st.rerun()
     if problem := st.session_state.pop("vote_problem", ""):
         st.warning(problem, icon=":material/info:")
-    stored = page_subject(quiz.set_key)
+    subject = page_subject(quiz.set_key)
     draw_question(
-        stored,
+        subject,
         quiz,
         tally.question,
         tally.own_vote,
         tally.is_revealed,
         tally.votes,
-        _told(stored, quiz, tally),
+        _room_values(subject, quiz, tally),
         key=ROOM_KEY,
     )
     # Drawn outside the component, which is sent again with its picture whenever a value changes.
@@ -489,13 +489,13 @@ def _draw_asked(code: str) -> None:
         quiet(voted + leads)
 
 
-def _told(stored: PageSubject, quiz: QuizRound, tally: Tally) -> dict[str, object]:
+def _room_values(subject: PageSubject, quiz: QuizRound, tally: Tally) -> dict[str, object]:
     """Build the data about the room that the quiz component receives with a question."""
     is_last = tally.question + 1 == len(quiz.questions)
     scores: list[dict[str, object]] = []
     if tally.rights:
         people = [Participant("You", tally.own_rights)]
-        scores = render_quiz.scores_data(participants(stored, quiz, len(tally.rights), people))
+        scores = render_quiz.scores_data(participants(subject, quiz, len(tally.rights), people))
         scores.insert(1, _room_score(tally))
     values: dict[str, object] = {
         "question": 1000 * tally.round_number + tally.question,
@@ -553,21 +553,21 @@ def _become(rooms: Rooms, code: str, voter: str) -> None:
     rooms.join(code, voter)
 
 
-def human_sentences(stored: PageSubject, models: Sequence[str]) -> list[str]:
+def human_sentences(subject: PageSubject, models: Sequence[str]) -> list[str]:
     """Describe people's results in a sentence for each kind of lie with enough votes. Empty if rooms are disabled."""
     if not access.quiz():
         return []
     names = sentence_names(models, renamed())
     sentences = []
-    for kind in views.quiz.quiz_kinds(stored.probe):
-        if ballots := tuple(all_rooms().ballots(stored.key, kind)):
-            arguments = stored.question_set, kind, ballots, tuple(models)
+    for kind in views.quiz.quiz_kinds(subject.probe):
+        if ballots := tuple(all_rooms().ballots(subject.key, kind)):
+            arguments = subject.question_set, kind, ballots, tuple(models)
             baseline = view(views.quiz.human_baseline, *arguments)
             sentences.append(render_quiz.human_sentence(baseline, names))
     return [sentence for sentence in sentences if sentence]
 
 
-def draw_human_baseline(stored: PageSubject, models: Sequence[str]) -> None:
+def draw_human_baseline(subject: PageSubject, models: Sequence[str]) -> None:
     """Draw how often people in rooms were right on the same questions, if there are enough votes."""
-    for sentence in human_sentences(stored, models):
+    for sentence in human_sentences(subject, models):
         st.markdown(f":material/groups: {plain(sentence)}")

@@ -126,10 +126,14 @@ def _page() -> None:
                 icon=":material/edit:",
             )
         return
-    stored = view(views.runs.models)
+    known_models = view(views.runs.models)
     styles = charts.styles.styles(
-        stored
-        | {player.name: player.model.digest for player in players if player.name not in stored}
+        known_models
+        | {
+            player.name: player.model.digest
+            for player in players
+            if player.name not in known_models
+        }
     )
     st.header("Every edit of your caption")
     seed, k, which, show = _options()
@@ -503,10 +507,10 @@ def _link(is_complete: bool) -> None:
 
 def _pick_shelf() -> dict[str, Exhibit]:
     """Draw a picker for the demo and for datasets with stored runs. Returns the pictures in the chosen one by id."""
-    stored = view(views.runs.runs)["dataset"].unique().tolist()
-    names = [DEMO, *sorted(name for name in stored if not name.startswith(DEMO))]
+    datasets = view(views.runs.runs)["dataset"].unique().tolist()
+    names = [DEMO, *sorted(name for name in datasets if not name.startswith(DEMO))]
     linked = st.query_params.get("from", "")
-    if linked not in names and linked in stored:
+    if linked not in names and linked in datasets:
         names.append(linked)
     options = {name: dataset_name(name) for name in names}
     name = choose("Pictures of", "from", options, DEMO) if len(names) > 1 else DEMO

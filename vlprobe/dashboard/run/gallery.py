@@ -73,9 +73,9 @@ def _draw_captions(item: Item) -> None:
     rows = []
     for kind in CAPTION_KINDS:
         case = edited.get(kind)
-        before, after = case.texts[:2] if case else (item.captions[0], NOT_IN_CAPTION)
+        caption, edited_caption = case.texts[:2] if case else (item.captions[0], NOT_IN_CAPTION)
         meaning = MEANINGS[case.roles[1]] if case else ""
-        cells = (value_label(kind), before, after, meaning)
+        cells = (value_label(kind), caption, edited_caption, meaning)
         rows.append(f"<tr>{''.join(tag('td', cell) for cell in cells)}</tr>")
     heads = column_heads(("Caption edit", "Before", "After", "Meaning"))
     st.html(table("Caption edits", heads, rows))

@@ -250,7 +250,7 @@ def _fooled_so_far(job: Job) -> str:
         return ""
     probe = job.probes[job.probes_begun]
     try:
-        kind = next(iter(views.runs.stored_kinds(store(), job.case_key, probe)), "")
+        kind = next(iter(views.runs.list_kinds(store(), job.case_key, probe)), "")
         presentation = presentations()[probe].kind(kind)
         if presentation.is_movement:
             return ""
@@ -405,8 +405,8 @@ MOST = 3  # maximum number of notices at once; the newest are kept
 def draw_notices() -> None:
     """Draw a notice for each job that has ended, unless the page already shows the job's progress."""
     going = {job.id for job in under_way()}
-    before = st.session_state.get(GOING, set())
-    ended = [*st.session_state.get(ENDED, ()), *sorted(before - going)]
+    previous = st.session_state.get(GOING, set())
+    ended = [*st.session_state.get(ENDED, ()), *sorted(previous - going)]
     shown = st.query_params.get_all("job")
     st.session_state[GOING] = going
     st.session_state[ENDED] = [job_id for job_id in ended if job_id not in shown][-MOST:]

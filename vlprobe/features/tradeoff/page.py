@@ -388,7 +388,7 @@ def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
     with fold("details", "Details", ":material/data_object:") as is_open:
         if is_open:
             frame.notes(subject)
-            tables.about(subject.question_set)
+            tables.draw_set_details(subject.question_set)
 
 
 def _draw_kinds(subject: PageSubject, trade_off: TradeOffData) -> None:
