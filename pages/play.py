@@ -1,7 +1,6 @@
-"""The Play page: spot the lie, alone or with a class, or try your own picture and caption."""
+"""Redirect from the former address of the quiz and the Playground."""
 
-from vlprobe.dashboard import frame
-from vlprobe.dashboard.play import page
+from vlprobe.dashboard import frame, navigation
 
 frame.enter()
-page.draw()
+navigation.lead_on("play")

@@ -1,4 +1,4 @@
-"""Redirect from the former address of the Play page."""
+"""Redirect from the former address of Try it."""
 
 from vlprobe.dashboard import frame, navigation
 

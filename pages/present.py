@@ -1,4 +1,4 @@
-"""The Present page: the results for one kind of question as slides."""
+"""The Present page: the results for one kind of question as slides, and the quiz."""
 
 from vlprobe.dashboard import frame, present
 

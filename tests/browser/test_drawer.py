@@ -184,7 +184,7 @@ def test_back_from_the_playground_returns_to_the_open_case(page, drawer):
     idle(page)
     address = page.url
     drawer.get_by_role("link", name="Try your own words").click()
-    page.wait_for_url("**/play?*")
+    page.wait_for_url("**/try?*")
     idle(page)
     page.go_back()
     drawer.get_by_text("Picture 2 of").wait_for()

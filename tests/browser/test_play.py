@@ -109,14 +109,14 @@ def test_the_clock_runs_out_once(blank):
 def test_two_browsers_are_in_one_room(driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(access.QUIZ, "1")
     with serving(tmp_path) as url, browsing(url, driver) as host, browsing(url, driver) as guest:
-        visit(host, f"{url}/play?round=3&quiz=fair")
+        visit(host, f"{url}/present?round=3&quiz=fair")
         host.get_by_role("button", name="Room").click()
         host.get_by_role("button", name="Open a room").click()
         host.wait_for_url("**room=*")
         code = host.url.partition("room=")[2][:6]
         guest.set_viewport_size({"width": 390, "height": 844})
         guest.emulate_media(color_scheme="dark")
-        visit(guest, f"{url}/play?room={code.lower()}")
+        visit(guest, f"{url}/present?room={code.lower()}")
         guest.locator(".option").first.click()
         guest.get_by_role("heading", name="Your vote is in.").wait_for()
         host.get_by_text("1 of 2 voted.").wait_for()

@@ -25,7 +25,7 @@ PICTURES = {
     "compare": "/compare",
     "present": "/present",
     "drawer": "/explore",
-    "quiz": "/play?round=3",
+    "quiz": "/present?tab=quiz&round=3",
     "repair": "/repair",
     **{
         name: SCREENS[name]

@@ -49,7 +49,11 @@ def test_a_fresh_clone_shows_a_failure_and_three_numbers(shown, bundled):
     numbers = figures(at)["numbers"]
     assert [entry["big"] for entry in numbers] == ["1 in 620", "17 %", "28 %"]
     assert numbers[0]["exact"] == "4 of 2,479 lies believed"
-    assert [entry["title"] for entry in figures(at)["doors"]][:3] == ["Explore", "Compare", "Play"]
+    assert [entry["title"] for entry in figures(at)["doors"]][:3] == [
+        "Explore",
+        "Compare",
+        "Present",
+    ]
     assert figures(at)["doors"][0]["sentence"] == "282 pictures that fool Tiny CLIP"
     assert figures(at)["strip"]["of"] == "of 6,107"
     assert "Bundled results: six small models, 500 drawn scenes." in words(at)
@@ -68,10 +72,10 @@ def test_a_fresh_clone_opens_on_published_answers_of_real_models(shown, tmp_path
     assert picture["credit"]["license"] == "CC BY 2.0"
     assert next(row["name"] for row in figures(at)["strip"]["models"]) == "GPT-4V"
     links = {link.proto.label: link.proto.query_string for link in at.get("page_link")}
-    drawn = ("Rewording", "Mixed pictures", "Trade-off by edits", "Playground")
+    drawn = ("Rewording", "Mixed pictures", "Trade-off by edits", "Try it")
     assert {"SugarCrepe", "VALSE", *drawn} <= links.keys()
     assert f"set={LGIP_KEY}" in links["Rewording"] == links["Trade-off by edits"]
-    assert "game=playground" in links["Playground"]
+    assert links["Try it"] == ""
     assert not at.error and not at.warning
 
 
@@ -118,7 +122,7 @@ def test_a_door_leads_to_a_picture_that_is_found_and_lost_to_its_own_mixture(sho
 
 def test_without_searches_among_mixed_pictures_there_is_no_door_to_them(shown, filled_with_one):
     titles = [door["title"] for door in figures(shown(filled_with_one))["doors"]]
-    assert titles == ["Explore", "Compare", "Play", "Present"]
+    assert titles == ["Explore", "Compare", "Present", "Try it"]
 
 
 def test_the_door_to_mixed_pictures_is_of_the_model_that_is_looked_at(shown, mixed_store):

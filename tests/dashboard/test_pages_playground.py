@@ -29,8 +29,8 @@ CONTROLS = ["control:random", "control:constant"]
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch, store: Store):
     def show(**query) -> AppTest:
-        asked = {"game": "playground", "models": CONTROLS, **query}
-        return open_page(monkeypatch, store, "play", **asked)
+        asked = {"models": CONTROLS, **query}
+        return open_page(monkeypatch, store, "try", **asked)
 
     return show
 

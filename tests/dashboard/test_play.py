@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import open_page, words
 from vlprobe import registry, views
-from vlprobe.dashboard import loaded
+from vlprobe.dashboard import loaded, navigation
 from vlprobe.dashboard.play import page
 from vlprobe.dashboard.play.rooms import Rooms, new_secret
 from vlprobe.errors import InvalidInput
@@ -53,7 +53,7 @@ def rooms(monkeypatch: pytest.MonkeyPatch) -> Rooms:
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
-    return functools.partial(open_page, monkeypatch, every_probe, "play")
+    return functools.partial(open_page, monkeypatch, every_probe, "present", tab="quiz")
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ def test_a_picture_that_cannot_be_read_is_named_and_the_captions_stay(
 
 def test_with_nothing_stored_it_says_how_to_begin(monkeypatch, store: Store, screen: Screen):
     monkeypatch.setenv("VLPROBE_SHIPPED", "")
-    at = open_page(monkeypatch, store, "play")
+    at = open_page(monkeypatch, store, "present", tab="quiz")
     assert "Nothing has been run yet" in at.info[0].value and not screen.told
     assert [link.proto.label for link in at.get("page_link")] == ["Run a test"]
 
@@ -351,12 +351,34 @@ def test_where_all_rooms_are_taken_that_is_said(shown, screen: Screen, rooms: Ro
     assert "in use" in at.error[0].value
 
 
-def test_no_parameter_of_the_quiz_is_one_of_the_playground():
-    assert not {"game", "round", "room", "set", "kind", "quiz"} & set(page.PLAYGROUND)
+def test_no_parameter_of_the_quiz_is_one_of_try_it():
+    quiz = {"game", "round", "room", "set", "kind", "quiz", "tab"}
+    assert not quiz & set(navigation.TRY_PARAMETERS)
 
 
-def test_the_old_address_and_the_switch_lead_to_the_playground(shown, screen: Screen):
-    at = shown(game="playground", models="control:random", caption="Two red dogs")
-    assert "wrong captions" in at.title[0].value
-    assert at.text_input(key="caption").value == "Two red dogs"
-    assert page.DRAWS and not screen.told
+@pytest.mark.parametrize(
+    ("old", "query", "page", "expected"),
+    [
+        ("play", {}, "present", {"tab": ["quiz"]}),
+        ("play", {"round": "3"}, "present", {"round": ["3"], "tab": ["quiz"]}),
+        ("play", {"game": "playground"}, "try", {}),
+        ("play", {"caption": "Two dogs"}, "try", {"caption": ["Two dogs"]}),
+        ("playground", {"caption": "Two dogs"}, "try", {"caption": ["Two dogs"]}),
+    ],
+)
+def test_former_addresses_lead_to_the_quiz_and_to_try_it(
+    monkeypatch: pytest.MonkeyPatch, old: str, query: dict, page: str, expected: dict
+):
+    opened: list[tuple] = []
+    monkeypatch.setattr(
+        navigation.st, "switch_page", lambda file, query_params: opened.append((file, query_params))
+    )
+    params = {name: [value] for name, value in query.items()}
+
+    class Linked(dict):
+        def get_all(self, name: str) -> list[str]:
+            return self[name]
+
+    monkeypatch.setattr(navigation.st, "query_params", Linked(params))
+    navigation.lead_on(old)
+    assert opened == [(f"pages/{page}.py", expected)]

@@ -75,7 +75,7 @@ TYPED = ("rename_stored", "run_models")  # pickers of stored names
 
 def addresses() -> list[tuple[str, str]]:
     """Every page, and of those that show any probe, every probe."""
-    several = ("home", "explore", "compare", "tradeoff", "play", "present", "breakdown")
+    several = ("home", "explore", "compare", "tradeoff", "present", "breakdown")
     every = [(page, PROBE_OF.get(page, "")) for page in {**ROW, **BELOW} if page not in several]
     return every + [(page, probe) for page in several for probe in PROBES]
 
@@ -116,7 +116,7 @@ def test_a_renamed_model_is_called_so_where_it_searches_among_mixed_pictures(ren
 
 
 def test_a_renamed_model_is_called_so_when_it_is_asked(renamed, monkeypatch):
-    at = opened(monkeypatch, renamed, "play", "", game="playground", models=STORED)
+    at = opened(monkeypatch, renamed, "try", "", models=STORED)
     assert_renamed(at)
     at = opened(monkeypatch, renamed, "retrieval", "rococo", reader=STORED, looker=STORED)
     assert_renamed(at.button(key="load_encode_texts").click().run())

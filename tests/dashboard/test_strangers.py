@@ -12,7 +12,7 @@ from vlprobe.storage import shipped
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 
-PAGES = ("home", "explore", "compare", "tradeoff", "breakdown", "present", "play")
+PAGES = ("home", "explore", "compare", "tradeoff", "breakdown", "present", "quiz")
 SAID = "On photographs they mostly guess."
 
 
@@ -30,7 +30,8 @@ def photographed(tmp_path_factory: pytest.TempPathFactory) -> Store:
 @pytest.mark.parametrize("page", PAGES)
 def test_small_models_are_said_to_guess_on_other_pictures(photographed, monkeypatch, page: str):
     query = {"model": "demo:weak", "with": "demo:softmax"} if page == "compare" else {}
-    at = open_page(monkeypatch, photographed, page, **query)
+    query |= {"tab": "quiz"} if page == "quiz" else {}
+    at = open_page(monkeypatch, photographed, "present" if page == "quiz" else page, **query)
     assert words(at).count(SAID) == 1
 
 

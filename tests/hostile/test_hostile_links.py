@@ -22,8 +22,8 @@ PAGES = {  # each with the parameters that it reads, beside those of all pages
     "models": ("model",),
     "tradeoff": ("up", "printed"),
     "compare": ("base", "with", "other", "kind", "area", "bucket", "tool", "type", "open", "model"),
-    "play": ("game", "quiz", "round", "room", "kind"),
-    "playground": (
+    "present": ("tab", "quiz", "round", "room", "kind", "case"),
+    "try": (
         "from",
         "item",
         "caption",
@@ -46,8 +46,6 @@ PAGES = {  # each with the parameters that it reads, beside those of all pages
     "rankings": ("number", "depth"),
     "published": ("paper", "table", "remark", "words"),
 }
-# without a title: the quiz, whose heading is its question
-GAME = {"playground": {"game": "playground"}}
 ALL_PAGES = ("set", "unit", "average", "job", "page")
 TEXTS = {
     "a path": "../../../../etc/passwd",
@@ -120,7 +118,7 @@ def test_a_link_made_to_break_a_page_opens_it(
     monkeypatch.setenv(access.QUIZ, "1")
     names = [*PAGES[page], *ALL_PAGES]
     values = [*TEXTS.values(), *NUMBERS.values()]
-    at = open_page(monkeypatch, every_probe, page, **GAME.get(page, {}))
+    at = open_page(monkeypatch, every_probe, page)
     titles = [title.value for title in at.title]
     for start in range(0, len(values), max(len(names), 9)):
         at.query_params.clear()
@@ -129,7 +127,7 @@ def test_a_link_made_to_break_a_page_opens_it(
         at.run()
         harmless(at)
         assert len(at.title) == len(titles)
-        if page != "playground":  # its heading says who is fooled
+        if page != "try":  # its heading says who is fooled
             assert [title.value for title in at.title] == titles
 
 
@@ -140,8 +138,7 @@ def test_the_name_of_an_upload_is_data(store: Store, monkeypatch: pytest.MonkeyP
     at = open_page(
         monkeypatch,
         store,
-        "play",
-        game="playground",
+        "try",
         models=["control:random"],
         caption="A red wall.",
     )
@@ -162,7 +159,7 @@ def test_an_upload_is_a_picture_or_one_line(store: Store, monkeypatch: pytest.Mo
         "an archive that climbs": (archive.getvalue(), 1),
         "a picture before it": (RED + archive.getvalue(), 0),
     }
-    at = open_page(monkeypatch, store, "play", game="playground", models=["control:random"])
+    at = open_page(monkeypatch, store, "try", models=["control:random"])
     for what, (data, errors) in files.items():
         at.file_uploader(key="play_file").set_value(("a.jpg", data, "image/jpeg")).run()
         harmless(at)
@@ -176,9 +173,7 @@ def test_a_link_opens_no_file_as_a_model_before_somebody_presses(
     asked = []
     monkeypatch.setattr(registry, "load_model", lambda name: asked.append(name))
     name = f"demo:softmax@{tmp_path / 'a.safetensors'}"
-    at = open_page(
-        monkeypatch, store, "play", game="playground", models=[name], caption="A red wall."
-    )
+    at = open_page(monkeypatch, store, "try", models=[name], caption="A red wall.")
     assert asked == []
     assert [button.key for button in at.button if button.key.startswith("load_")] == [
         f"load_{name}"

@@ -56,7 +56,7 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trap]:
         ("explore", "model"),
         ("compare", "with"),
         ("tradeoff", "model"),
-        ("play", "models"),
+        ("try", "models"),
         ("models", "model"),
         ("repair", "before"),
         ("present", "model"),
@@ -65,9 +65,9 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trap]:
 def test_a_link_with_the_name_of_a_file_runs_nothing(
     every_probe: Store, trap: Trap, monkeypatch: pytest.MonkeyPatch, page: str, parameter: str
 ):
-    at = open_page(monkeypatch, every_probe, page, **{parameter: trap.name, "game": "playground"})
+    at = open_page(monkeypatch, every_probe, page, **{parameter: trap.name})
     buttons = [button for button in at.button if button.key == f"load_{trap.name}"]
-    assert len(buttons) == (page == "play")
+    assert len(buttons) == (page == "try")
     for button in buttons:
         button.click().run()
         assert REFUSED in at.error[0].value.replace("\\", "")

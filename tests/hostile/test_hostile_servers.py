@@ -71,7 +71,7 @@ OTHER_PAGES = [
 @pytest.mark.parametrize(
     ("page", "parameter"),
     [
-        ("play", "models"),
+        ("try", "models"),
         *(pytest.param(*place, marks=pytest.mark.full) for place in OTHER_PAGES),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_link_asks_no_server(
 ):
     for named in ("", bell.url):  # even one that was named is asked by a started run alone
         monkeypatch.setenv(access.APIS, named)
-        query = {parameter: strange, "game": "playground"}
+        query = {parameter: strange}
         at = open_page(monkeypatch, every_probe, page, **query)
         for button in [button for button in at.button if button.key == f"load_{strange}"]:
             button.click().run()

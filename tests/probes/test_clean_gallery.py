@@ -123,7 +123,7 @@ def test_its_failures_are_shown_and_no_mixture_is_spoken_of(kind, clean, monkeyp
 @pytest.mark.parametrize(
     "page",
     tiers(
-        ["home", "compare", "tradeoff", "present", "play", "breakdown", "lab", "retrieval"],
+        ["home", "compare", "tradeoff", "present", "try", "breakdown", "lab", "retrieval"],
         ("retrieval",),
     ),
 )

@@ -133,8 +133,8 @@ def test_perturb_says_how_many_it_leaves_unedited(tmp_path):
 def test_the_playground_leaves_a_foreign_caption_as_it_is_and_says_why(monkeypatch, store):
     assert playground.edits(BUS) == ([], {NOT_IN_ENGLISH: 1})
     assert playground.edits("A red bus stops at a corner.")[0]
-    query = {"game": "playground", "models": ["control:random"]}
-    at = open_page(monkeypatch, store, "play", **query, caption=BUS)
+    query = {"models": ["control:random"]}
+    at = open_page(monkeypatch, store, "try", **query, caption=BUS)
     assert any("not in English" in info.value for info in at.info)
 
 

@@ -211,7 +211,7 @@ def test_processes_that_make_cases_make_the_same(
     assert keys[0] == keys[1]
 
 
-OTHERS = ["compare", "tradeoff", "play", "lab", "run", "breakdown", "models"]
+OTHERS = ["compare", "tradeoff", "present", "lab", "run", "breakdown", "models"]
 PAGES = [
     "home",
     "explore",

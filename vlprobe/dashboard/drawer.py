@@ -152,7 +152,7 @@ def _draw_ways_on(subject: PageSubject, described: CaseCard, near: Neighbours) -
         if _has_words(card):
             dataset = subject.question_set.runs[0].dataset
             caption = {"from": dataset, "item": card.item, "caption": card.true_text}
-            link_page("play", "Try your own words", caption, icon="draw")
+            link_page("try", "Try your own words", caption, icon="draw")
     if is_listed:
         with st.container(key="case_more_list", gap=None):
             for sibling in near.same_picture:

@@ -264,7 +264,7 @@ def _doors(subject: PageSubject, links: dict[str, Link]) -> list[Mapping[str, ob
         sentences["compare"] = "Test a second model, then see which is better"
     doors: list[Mapping[str, object]] = []
     about_kind = [page_link(subject, page) for page in ("explore", "compare")]
-    for link in (*about_kind, *(Link(page, {"set": subject.key}) for page in ("play", "present"))):
+    for link in (*about_kind, Link("present", {"set": subject.key}), Link("try", {})):
         key, title = f"door:{link.page}", ROW[link.page]
         links[key] = link
         values = {"key": key, "href": link.href, "title": title}
@@ -357,7 +357,7 @@ def draw_sets() -> None:
         "Rewording": Link("home", {"set": drawn["lgip"]}),
         "Mixed pictures": Link("explore", {"set": drawn["rococo"], "kind": KIND}),
         "Trade-off by edits": Link("tradeoff", {"set": drawn["lgip"]}),
-        "Playground": Link("play", {"game": "playground"}),
+        "Try it": Link("try", {}),
     }
     with draw_row("home_sets"):
         for title, links in (("Photographs:", published), ("Drawn scenes:", scenes)):

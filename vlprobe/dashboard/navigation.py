@@ -18,7 +18,7 @@ ROW = {
     "explore": "Explore",
     "compare": "Compare",
     "tradeoff": "Trade-off",
-    "play": "Play",
+    "try": "Try it",
     "present": "Present",
     "run": "Run",
     "lab": "Lab",
@@ -42,9 +42,24 @@ OVERVIEW_PARAMETERS = ("unit", "average", "up", "printed")
 MOVED = {  # former addresses
     "overview": "tradeoff",
     "failures": "explore",
-    "playground": "play",
+    "play": "present",
+    "playground": "try",
     "verdicts": "lab",
 }
+# URL parameters of Try it; a link to the former Play page with one of these leads there
+TRY_PARAMETERS = (
+    "caption",
+    "item",
+    "models",
+    "from",
+    "draw",
+    "for",
+    "lam",
+    "edit",
+    "word",
+    "show",
+    "k",
+)
 HOME = "home"
 # The name that Streamlit reserves for the default page, so that /home leads to it too
 ROOT = "start"
@@ -124,8 +139,14 @@ def lead_on(old: str) -> None:
     query = {parameter: st.query_params.get_all(parameter) for parameter in st.query_params}
     if old == "failures" and query:
         query |= _every_case(st.query_params.get("page", "1"))
-    if old == "playground":
-        query |= {"game": [old]}
+    if old == "play":
+        game = query.pop("game", [""])[0]
+        old = (
+            "playground"
+            if game == "playground" or not query.keys().isdisjoint(TRY_PARAMETERS)
+            else old
+        )
+        query |= {"tab": ["quiz"]} if old == "play" else {}
     if old == "overview":
         query |= {"open": ["numbers"]}
     st.switch_page(page_file(old), query_params=query)

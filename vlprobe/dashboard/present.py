@@ -1,15 +1,17 @@
-"""The Present page: slides about a question set, which can be shown here or downloaded as one file."""
+"""The Present page: slides about a question set, which can be shown here or downloaded as a file, and the quiz."""
 
 from collections import Counter
 from dataclasses import replace
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
 from vlprobe.dashboard import components, frame
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.pictures import ahead, large_picture
+from vlprobe.dashboard.play import page as quiz
 from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
@@ -21,7 +23,7 @@ from vlprobe.dashboard.state import (
     view,
 )
 from vlprobe.dashboard.tables import file_button
-from vlprobe.dashboard.widgets import link_page, press
+from vlprobe.dashboard.widgets import draw_row, link_page, press
 from vlprobe.render import findings
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import sentence_names
@@ -33,11 +35,23 @@ from vlprobe.views.runs import QuestionSet
 from vlprobe.views.story import Story, opener, story
 
 SIDE = 1000  # maximum pixels of a picture
+TABS = {"slides": "Slides", "quiz": "Quiz"}
+QUIZ_PARAMETERS = ("quiz", "round", "room")  # a link with one of these opens the quiz
 
 
 def draw_page() -> None:
-    """Draw the whole Present page."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="talk"):
+    """Draw the whole Present page with the tab that the URL names."""
+    bar = draw_row("play_bar")
+    with bar:
+        is_quiz = any(name in st.query_params for name in QUIZ_PARAMETERS)
+        default = "quiz" if is_quiz else "slides"
+        tab = choose("Show", "tab", TABS, default, segments=True, bare=True)
+    (quiz.draw_quiz if tab == "quiz" else _draw_slides)(bar)
+
+
+def _draw_slides(bar: DeltaGenerator) -> None:
+    """Draw the slides, and their pickers and buttons in the row above."""
+    with bar, st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="talk"):
         subject = _pick_set()
         kind = _pick_kind(subject)
         talk_story = _story(subject, kind)

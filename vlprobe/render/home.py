@@ -105,9 +105,9 @@ def doors(kind: KindPresentation, name: str, n_pictures: int) -> dict[str, str]:
     return {
         "explore": f"Every case of {name}" if kind.is_movement else fooling,
         "compare": "Who is better, and on what",
-        "play": "Spot the lie before the models do",
+        "try": "Your picture and your words",
         "tradeoff": "Invariance and sensitivity",
-        "present": "The story in slides",
+        "present": "Slides, and a quiz for a room",
     }
 
 

@@ -1,4 +1,4 @@
-"""The Play page: the quiz *Spot the lie*, for one person or for a room, and a switch to the Playground."""
+"""The quiz on the Present page, *Spot the lie*, for one person or for a room."""
 
 import random
 from collections import Counter
@@ -13,7 +13,6 @@ from vlprobe import views
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.pictures import large_picture
-from vlprobe.dashboard.play import playground
 from vlprobe.dashboard.play.rooms import Rooms, Tally, is_secret, new_secret
 from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
@@ -28,7 +27,7 @@ from vlprobe.dashboard.state import (
     renamed,
     view,
 )
-from vlprobe.dashboard.widgets import draw_row, draw_styles, link_page, press
+from vlprobe.dashboard.widgets import draw_styles, link_page, press
 from vlprobe.datasets import bundled
 from vlprobe.errors import VlprobeError
 from vlprobe.render import quiz as render_quiz
@@ -39,37 +38,6 @@ from vlprobe.render.sentences import sentence_names
 from vlprobe.render.words import presentations
 from vlprobe.storage import access
 from vlprobe.views.quiz import Draw, QuizRound
-
-GAMES = {"quiz": "Spot the lie", "playground": "Playground"}
-# URL parameters of the Playground; a link with one of these opens it.
-PLAYGROUND = (
-    "caption",
-    "item",
-    "models",
-    "from",
-    "draw",
-    "for",
-    "lam",
-    "edit",
-    "word",
-    "show",
-    "k",
-)
-
-
-def draw() -> None:
-    """Draw the Play page with the part that the URL names: the quiz or the Playground."""
-    draw_styles("play")
-    if "game" not in st.query_params and any(name in st.query_params for name in PLAYGROUND):
-        st.query_params["game"] = "playground"
-    bar = draw_row("play_bar")
-    with bar:
-        game = choose("Play", "game", GAMES, "quiz", segments=True, bare=True)
-    if game == "playground":
-        playground.playground()
-    else:
-        _draw_quiz(bar)
-
 
 CLOCKS = {0: "No clock", 10: "10 seconds", 20: "20 seconds"}
 NO_VOTE = -1  # the time ran out
@@ -94,12 +62,13 @@ class Solo:
         )
 
 
-def _draw_quiz(bar: DeltaGenerator) -> None:
+def draw_quiz(bar: DeltaGenerator) -> None:
     """Draw the quiz, for one person or, if the user is in a room, for the room.
 
     Args:
-        bar: The row above the quiz that contains the switch between the quiz and the Playground.
+        bar: The row above the quiz that contains the tabs of the page.
     """
+    draw_styles("play")
     if problem := st.session_state.pop("quiz_problem", ""):
         st.error(link_docs(problem), icon=":material/error:")
     if access.quiz() and current():

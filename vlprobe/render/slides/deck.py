@@ -328,7 +328,7 @@ def _what_next(story: Story, kind: KindPresentation, names: Mapping[str, str]) -
         points.append(f"Put {names[fit[0]]} and {names[fit[-1]]} side by side: Compare.")
     points += [
         "Test your own model on the same questions: Run.",
-        "Try to do better yourself: Play.",
+        "Try to do better yourself: Present > Quiz.",
     ]
     return Slide(
         id="next",
