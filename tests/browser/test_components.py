@@ -3,6 +3,8 @@
 Mixed pictures and the quiz have files of their own, the slides theirs.
 """
 
+import base64
+
 import pytest
 
 from tests.browser.conftest import HOSTILE, PIXEL, another, mount, severe_violations
@@ -11,6 +13,7 @@ from vlprobe.dashboard import components
 pytestmark = pytest.mark.browser
 
 OWN_FILE = {"mixed", "quiz", "slides"}
+WITHOUT_TEXT = {"zoom"}
 NO_PICTURE = (
     "",
     "https://127.0.0.1:9/x.png",
@@ -113,7 +116,7 @@ def wall(text: str, source: str = PIXEL) -> dict:
 
 
 def keys(text: str, _source: str = "") -> dict:
-    return {"words": True}
+    return {"ways": ["zoom", "deck", "play"]}
 
 
 BUILDERS = (figures, home, wall, keys)
@@ -121,7 +124,7 @@ BUILDERS = (figures, home, wall, keys)
 
 def test_every_component_is_fed_hostile_text():
     every = {file.stem for file in components.FOLDER.glob("*.css")} - {"base"}
-    assert {build.__name__ for build in BUILDERS} | OWN_FILE == every
+    assert {build.__name__ for build in BUILDERS} | OWN_FILE | WITHOUT_TEXT == every
 
 
 def test_faint_text_and_a_picture_without_words_are_violations(blank):
@@ -159,9 +162,58 @@ def test_hostile_text_is_text_and_fits_every_screen(blank, build):
 
 
 def test_the_keys_of_a_drawer_are_those_that_lead_somewhere(blank):
-    for words, expected in ((True, ["T", "L", "P"]), (False, ["T", "L"])):
-        mount(blank, "keys", {"words": words})
+    for ways, expected in ((["play", "deck"], ["T", "D", "L", "P", "?"]), ([], ["T", "L", "?"])):
+        mount(blank, "keys", {"ways": ways})
         assert blank.locator("button.pair kbd").all_inner_texts() == expected
+
+
+def test_letters_typed_before_the_field_of_tags_is_ready_are_typed_into_it(blank):
+    mount(blank, "keys", {"ways": ["play"]})
+    blank.evaluate("""() => { const fold = document.createElement("div");
+      fold.className = "st-key-case_details";
+      fold.innerHTML = "<details><summary>Details</summary></details>";
+      document.body.append(fold); }""")
+    blank.keyboard.press("t")
+    blank.keyboard.type("pho")  # P is a key of the drawer
+    blank.evaluate(
+        """() => document.querySelector("details").append(document.createElement("input"))"""
+    )
+    blank.wait_for_function("() => document.querySelector('details input').value === 'pho'")
+    blank.keyboard.type("to")
+    assert blank.locator("details input").input_value() == "photo"
+
+
+def test_the_wheel_drag_and_z_zoom_into_the_pictures_of_a_case(blank):
+    script, _ = components.source("zoom")
+    blank.evaluate(
+        """async ([script, source]) => {
+      document.body.innerHTML = `<div class="st-key-case_pictures"><div id="host"></div>
+        <div><img width="200" height="200" src="${source}"></div></div>`;
+      const root = document.querySelector("#host").attachShadow({ mode: "open" });
+      const module = await import("data:text/javascript;base64," + script);
+      window.draw = (id) => { window.leave = module.default({ data: { case: id }, parentElement: root }); };
+      window.draw("a"); }""",
+        [base64.b64encode(script.encode()).decode(), PIXEL],
+    )
+    scale = """() => new DOMMatrix(document.querySelector("img").style.transform).a"""
+    blank.keyboard.press("z")
+    assert blank.evaluate(scale) == 3
+    image = blank.locator("img").bounding_box()
+    blank.mouse.move(100, 100)
+    blank.mouse.down()
+    blank.mouse.move(150, 100)
+    blank.mouse.up()
+    moved = blank.locator("img").bounding_box()
+    assert moved["x"] == image["x"] + 50 and moved["y"] == image["y"]
+    blank.keyboard.press("z")
+    assert blank.evaluate(scale) == 1
+    blank.mouse.wheel(0, -100)
+    blank.wait_for_function(f"() => ({scale})() === 1.5")
+    blank.evaluate("window.draw('another case')")
+    assert blank.evaluate(scale) == 1
+    blank.evaluate("window.leave()")
+    blank.keyboard.press("z")
+    assert blank.evaluate(scale) == 1
 
 
 def test_a_word_after_an_arrow_goes_to_the_next_line_before_it_is_broken(blank):

@@ -54,7 +54,6 @@ MARGIN = "Margin = score of the true caption minus score of the wrong one (the s
 T = TypeVar("T")
 UNDO = "case_undo_before"  # session key: question set and annotation before the last change
 LISTED_CAPTION = 60  # maximum characters of a caption on a button
-KEY_TAGS = ("ambiguous", "wrong label", "telling", "to discuss")  # tags for the keys 1 to 4
 
 
 def _close() -> None:
@@ -87,19 +86,22 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
         if problem := st.session_state.pop("problem", ""):
             st.error(link_docs(problem), icon=":material/error:")
     described = case_card(card, kind)
-    draw_pictures(described)
+    has_pictures = draw_pictures(described)
     if card.images and not views.rows.are_here(card.images):
         draw_download(subject, "case_download")
-    _draw_key_tags(subject, card)
+    annotation = _annotation(annotations.read(store(), subject.key), card)
+    _draw_key_tags(subject, card, annotation)
     st.html(str(html.captions(described.texts)))
     for strip in described.strips():
         st.html(str(htpy.fragment[html.strips([strip], _thumbnail)]))
     st.html(str(html.bars(described, subject.looks, renamed())))
     _draw_ways_on(subject, described, near)
     _draw_pattern(subject, case_filter, described)
-    component("keys")(key="case_keys", data={"words": _has_words(card)})
     with st.expander("Details", key="case_details", icon=":material/data_object:"):
         _draw_details(subject, case_filter, card)
+    ways = ["zoom"] * has_pictures + ["play"] * _has_words(card)
+    with st.container(key="case_foot"):  # stays in view, like the head
+        component("keys")(key="case_keys", data={"ways": ways})
 
 
 def _draw_steps(near: Neighbours, n_cards: int, size: int, is_picture: bool) -> None:
@@ -298,24 +300,24 @@ def _annotation(written: Annotations, card: WallCard) -> Annotation:
 def _save(case_key: str, card: WallCard, field: str, widget_key: str) -> None:
     """Store a case's tags or note when the field changes."""
     value = st.session_state[widget_key]
-    _write(case_key, card, **({"tags": tuple(value)} if field == "tags" else {"note": value}))
+    changed = {"tags": tuple(value)} if field == "tags" else {"note": value}
+    attempt(partial(_write, **changed), case_key, card)
 
 
 def _write(case_key: str, card: WallCard, **changes: Any) -> None:
     """Store a case's changed tags or note, and remember the previous ones for Undo."""
     previous = _annotation(annotations.read(store(), case_key), card)
-    attempt(annotations.write, store(), case_key, replace(previous, **changes))
-    if "problem" not in st.session_state:
-        st.session_state[UNDO] = (case_key, previous)
+    annotations.write(store(), case_key, replace(previous, **changes))
+    st.session_state[UNDO] = (case_key, previous)
 
 
-def _draw_key_tags(subject: PageSubject, card: WallCard) -> None:
+def _draw_key_tags(subject: PageSubject, card: WallCard, annotation: Annotation) -> None:
     """Draw buttons for the tags that the number keys add or remove, and an Undo button."""
     if access.read_only():
         return
-    tags = _annotation(annotations.read(store(), subject.key), card).tags
+    tags = annotation.tags
     with draw_row("case_key_tags", gap="xsmall"):
-        for key, name in enumerate(KEY_TAGS, 1):
+        for key, name in enumerate(annotations.SUGGESTED, 1):
             has_tag = name in tags
             changed = tuple(each for each in tags if each != name) + (name,) * (not has_tag)
             press(
@@ -340,7 +342,7 @@ def _draw_saved(case_key: str, card: WallCard) -> None:
 
 
 def _undo(case_key: str, previous: Annotation) -> None:
-    attempt(annotations.write, store(), case_key, previous)
+    annotations.write(store(), case_key, previous)
     st.session_state.pop(UNDO, None)
 
 
@@ -348,17 +350,23 @@ SIDE = 1000  # maximum pixels of a picture
 DRAWN_SIDE = 448  # pixels of a drawn scene, twice the size of its file
 
 
-def draw_pictures(card: CaseCard) -> None:
-    """Draw the pictures of a case side by side, with their true captions as alternative text."""
+def draw_pictures(card: CaseCard) -> bool:
+    """Draw the pictures of a case side by side, with their true captions as alternative text. Return whether there is
+    one to zoom into.
+    """
     shots = card.pictures if card.has_large_pictures else []
+    sources = [large_picture(shot.name, SIDE, DRAWN_SIDE) for shot in shots]
     if not shots:
-        return
+        return False
     with st.container(key="case_pictures"):
+        if any(sources):
+            with st.container(key="case_zoom"):
+                component("zoom")(key="zoom", data={"case": card.case.id})
         columns = st.columns(len(shots), gap="small") if len(shots) > 1 else [st.container()]
-        for shot, column in zip(shots, columns, strict=True):
+        for shot, source, column in zip(shots, sources, columns, strict=True):
             label = f"{shot.label}{shot.detail}"
             with column, st.container(key=f"case_picture_{shot.style or 'plain'}{label}"):
-                if source := large_picture(shot.name, SIDE, DRAWN_SIDE):
+                if source:
                     st.image(source, width="stretch", alt=shot.alt)
                 else:
                     st.html(tag("div", html.missing(shot.name), class_="vp-missing"))
@@ -366,6 +374,7 @@ def draw_pictures(card: CaseCard) -> None:
                     st.html(str(credit))
                 if label:
                     st.html(tag("p", label, class_="vp-quiet vp-small"))
+    return any(sources)
 
 
 LISTED_CASES = 50  # maximum number of listed cases with tags or notes

@@ -15,7 +15,7 @@ from vlprobe.render.html import tables
 from vlprobe.render.html.elements import column_heads, table, tag
 from vlprobe.render.symbols import heading
 from vlprobe.render.words import presentations
-from vlprobe.storage import access
+from vlprobe.storage import access, annotations
 from vlprobe.views.published import SOURCES
 
 Target = tuple[str, dict[str, str]]  # a page and its URL parameters
@@ -30,10 +30,11 @@ KEYS = {
     "/": "search",
     "?": "this list",
     "← → Esc": "in a case: previous, next, close",
-    "1 2 3 4": "in a case: ambiguous, wrong label, telling, to discuss",
-    "T L P": "in a case: other tags and a note, copy link, try words",
+    "1 2 3 4": f"in a case: {', '.join(annotations.SUGGESTED)}",
+    "T Z D": "in a case: other tags and a note, zoom, add to the deck",
+    "L P": "in a case: copy link, try it in the Playground",
     "↑ ↓ ← → Enter": "on the wall: move, open",
-    "+ -": "on the wall: larger, smaller pictures",
+    "+ - [": "on Explore: larger, smaller pictures; facets",
     "1 2": "in the quiz: choose a caption",
     "← → B Esc": "on slides: previous, next, black screen, end",
     "Y W B U": "on Suspect labels: a verdict",

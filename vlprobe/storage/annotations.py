@@ -16,7 +16,8 @@ from vlprobe.storage import access, files, mine
 from vlprobe.storage.store import Store
 
 FOLDER = "annotations"
-SUGGESTED = ("wrong label", "ambiguous", "telling", "to discuss")  # tags offered while none exist
+# Tags offered while none exist; the drawer gives them the keys 1 to 4
+SUGGESTED = ("ambiguous", "wrong label", "telling", "to discuss")
 TAG_LENGTH = 30
 MAX_CASE_TAGS = 8
 MAX_VOCABULARY = 40  # different tags in one question set

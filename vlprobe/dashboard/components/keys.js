@@ -1,83 +1,107 @@
-// The keys of the drawer, as a line to read and to press: T opens the tags, L copies the link, P leads to the Playground.
+// The keys of the drawer, as a line to read and to press: T opens the tags, Z zooms, D adds the case to the deck, L copies the link, P leads
+// to the Playground, ? lists all keys.
 //
-// data: words (whether there is a way to the Playground). It presses what the drawer has. Letters do nothing while somebody types.
+// data: ways (which of zoom, deck and play this case has). It presses what the drawer has. Letters do nothing while somebody types.
 
 const NOTICE_MS = 4000;
-const FRAMES = 30; // half a second
-const KEYS = [["T", "tag", tag], ["L", "copy link", copy], ["P", "try words", play]];
-
-function tag() {
-  const fold = document.querySelector(".st-key-case_details details");
-  if (!fold) return "";
-  if (!fold.open) fold.querySelector("summary").click();
-  focusFirst(fold, FRAMES);
-  return "";
-}
-
-// At once, and without the fold's animation: a letter typed before the focus would be a key of the drawer, and a field that moves
-// drops what is typed.
-function focusFirst(fold, frames, isDone = false) {
-  for (const opening of fold.getAnimations({ subtree: true })) opening.finish();
-  const field = fold.querySelector("input") ?? fold.querySelector("button");
-  if (field && !isDone) {
-    field.scrollIntoView({ block: "center" });
-    field.focus({ preventScroll: true });
-  }
-  if (frames) requestAnimationFrame(() => focusFirst(fold, frames - 1, isDone || document.activeElement === field));
-}
-
-function copy() {
-  const failed = "Cannot copy. Copy the link from the address bar.";
-  return navigator.clipboard?.writeText(location.href).then(() => "Link copied", () => failed) ?? failed;
-}
-
-function play() {
-  document.querySelector(".st-key-case_ways a")?.click();
-  return "";
-}
+const FRAMES = 90; // a second and a half
+const SETTLED = 3; // frames that a field keeps the focus before it is typed into
+const KEYS = [["T", "other tag", "tag"], ["Z", "zoom", "zoom"], ["D", "deck", "deck"], ["L", "copy link", "copy"], ["P", "try it", "play"],
+  ["?", "all keys", "list"]];
 
 class Line {
   constructor(root) {
     this.root = root;
+    this.typed = null; // letters since T that wait for the field
     this.listen = (event) => this.key(event);
     document.addEventListener("keydown", this.listen, true);
   }
 
-  draw({ words }) {
-    if (this.words === words) return;
-    this.words = words;
-    this.keys = KEYS.filter(([, , act]) => act !== play || words);
+  draw({ ways }) {
+    this.shown = KEYS.filter(([, , act]) => !["zoom", "deck", "play"].includes(act) || ways.includes(act));
     this.notice = make("span", "notice");
     this.notice.setAttribute("role", "status");
-    const arrows = make("span", "pair");
-    arrows.append(make("kbd", "", "←"), make("kbd", "", "→"), make("span", "", "next picture"));
     const row = make("div", "line tiny quiet");
-    row.append(arrows);
-    for (const [key, label, act] of this.keys) {
-      const button = make("button", "pair");
+    for (const [signs, label] of [[["←", "→"], "next picture"], [["1", "–", "4"], "tag"]]) {
+      row.append(make("span", "pair", ...signs.map((sign) => make(sign === "–" ? "span" : "kbd", "", sign)), make("span", "", label)));
+    }
+    for (const [key, label, act] of this.shown.filter(([, , act]) => act !== "zoom")) {
+      const button = make("button", "pair", make("kbd", "", key), make("span", "", label));
       button.type = "button";
-      button.append(make("kbd", "", key), make("span", "", label));
-      button.addEventListener("click", () => this.act(act));
+      button.addEventListener("click", () => this[act]());
       row.append(button);
     }
-    const close = make("span", "pair");
-    close.append(make("kbd", "", "Esc"), make("span", "", "close"));
-    row.append(close, this.notice);
+    row.append(make("span", "pair", make("kbd", "", "Esc"), make("span", "", "close")), this.notice);
     this.root.replaceChildren(row);
   }
 
   key(event) {
     // The drawer closes on Escape before a field loses the focus; what is typed in a note is stored when it does.
     if (event.key === "Escape") document.activeElement?.closest(".st-key-case_tags textarea")?.blur();
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping()) return;
-    const found = this.keys.find(([key]) => key === event.key.toUpperCase());
-    if (!found) return;
-    this.act(found[2]);
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (this.typed !== null) return this.wait(event);
+    if (isTyping()) return;
+    const found = this.shown.find(([key]) => key === event.key.toUpperCase());
+    if (!found || ["zoom", "list"].includes(found[2])) return; // what the picture and the page do
+    this[found[2]]();
     event.preventDefault();
   }
 
-  async act(action) {
-    this.notice.textContent = await action();
+  // The field of tags opens and moves for some frames, in which it would drop letters: they are typed into it afterwards.
+  wait(event) {
+    if (event.key.length === 1) {
+      this.typed += event.key;
+      event.preventDefault();
+      event.stopPropagation();
+    } else this.type();
+  }
+
+  type() {
+    const text = this.typed;
+    this.typed = null;
+    if (text) document.execCommand("insertText", false, text);
+  }
+
+  tag() {
+    const fold = document.querySelector(".st-key-case_details details");
+    if (!fold) return;
+    if (!fold.open) fold.querySelector("summary").click();
+    this.typed = "";
+    this.focus(fold, FRAMES, 0);
+  }
+
+  focus(fold, frames, nSettled) {
+    for (const opening of fold.getAnimations({ subtree: true })) opening.finish();
+    const field = fold.querySelector("input") ?? fold.querySelector("button");
+    if (field && document.activeElement !== field) {
+      field.scrollIntoView({ block: "center" });
+      field.focus({ preventScroll: true });
+      nSettled = 0;
+    }
+    if (this.typed === null) return;
+    if (!frames || nSettled === SETTLED) this.type();
+    else requestAnimationFrame(() => this.focus(fold, frames - 1, nSettled + Boolean(field)));
+  }
+
+  async copy() {
+    const failed = "Cannot copy. Copy the link from the address bar.";
+    this.say((await navigator.clipboard?.writeText(location.href).then(() => "Link copied", () => failed)) ?? failed);
+  }
+
+  deck() {
+    document.querySelector(".st-key-case_deck button")?.click();
+  }
+
+  play() {
+    document.querySelector(".st-key-case_ways a")?.click();
+  }
+
+  list() {
+    document.querySelector(".st-key-lookup button")?.click();
+  }
+
+  say(text) {
+    this.notice.textContent = text;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => (this.notice.textContent = ""), NOTICE_MS);
   }
