@@ -70,7 +70,7 @@ def decided(
     """The leader of the fit models, once the paired tests are made."""
     fit = [contender for contender in contenders if contender.credible]
     first = leader(fit, direction, chance)  # type: ignore[arg-type]
-    return first.after({rival for rival in first.models[1:] if is_better(first.models[0], rival)})
+    return first.without({rival for rival in first.models[1:] if is_better(first.models[0], rival)})
 
 
 @pytest.mark.parametrize(

@@ -224,10 +224,10 @@ def test_a_case_has_its_partner_its_mixture_and_every_models_ranks(
         assert [ranks.model for ranks in case.ranks] == list(mixing.MODELS)
         for ranks in case.ranks:
             answer = answers.loc[ranks.model]
-            assert (ranks.clean, ranks.whole) == (answer["rank_clean"], answer["rank"])
+            assert (ranks.clean, ranks.with_mixtures) == (answer["rank_clean"], answer["rank"])
         fronts = case.fronts
         assert fronts is not None and fronts.own_rank == 1
-        first, second = fronts.whole[:2]
+        first, second = fronts.with_mixtures[:2]
         assert (first.item, first.partner, first.is_mixture) == (case.item, case.partner_item, True)
         assert first.picture == case.right and first.partner_picture == case.partner
         assert fronts.own_score == first.score >= second.score

@@ -106,8 +106,8 @@ def test_the_stored_answer_stands_at_the_share_of_the_run(mixed_store: Store, as
         standing.share: standing for standing in shares.standings(case, ONE, case.fronts, wrong)
     }
     assert (standings[80].is_won, standings[80].own_rank) == (False, 1)
-    assert standings[80].right_rank == case.ranks_of(ONE).whole
-    assert standings[82].is_won and standings[82].right_rank == case.ranks_of(ONE).whole - 1
+    assert standings[80].right_rank == case.ranks_of(ONE).with_mixtures
+    assert standings[82].is_won and standings[82].right_rank == case.ranks_of(ONE).with_mixtures - 1
     turn = shares.model_turn(ONE, wrong, {80: False}, 80)
     assert turn.turn == Turn(78, 3) and turn.wins[SHARES.index(80)] is False
 
@@ -121,7 +121,7 @@ def test_without_a_model_the_share_of_the_run_alone_is_known(
     assert (standing.share, standing.is_won, standing.own_rank) == (80, False, 1)
     older = replace(case, fronts=None)
     assert shares.standings(older, ONE, None, None) == (
-        Standing(80, False, case.ranks_of(ONE).whole, 1, ()),
+        Standing(80, False, case.ranks_of(ONE).with_mixtures, 1, ()),
     )
     unknown = replace(older, is_lost_to_own=False)
     assert shares.standings(unknown, ONE, None, None)[0].is_won is None

@@ -123,10 +123,10 @@ class CaseText:
             text, other = shorten(text, longest), shorten(other, longest)
         if not self.mark:
             return [(text, "")]
-        before, after = (other, text) if self.is_after else (text, other)
+        original, edited = (other, text) if self.is_after else (text, other)
         return [
             (words, self.mark if differs else "")
-            for words, differs in word_runs(before, after, self.is_after)
+            for words, differs in word_runs(original, edited, self.is_after)
             if words
         ]
 
@@ -232,13 +232,13 @@ class CaseCard:
         ]
 
     @staticmethod
-    def _changed(first: str, second: str, before: str, after: str) -> list[CaseText]:
-        """Return two right texts with the changed words marked, or only the first text if `after` is ""."""
-        if not after:
-            return [CaseText(ROLES[first], before)]
+    def _changed(first: str, second: str, original: str, edited: str) -> list[CaseText]:
+        """Return two right texts with the changed words marked, or only the first text if `edited` is empty."""
+        if not edited:
+            return [CaseText(ROLES[first], original)]
         return [
-            CaseText(ROLES[first], before, after, "changed"),
-            CaseText(ROLES[second], after, before, "changed", True),
+            CaseText(ROLES[first], original, edited, "changed"),
+            CaseText(ROLES[second], edited, original, "changed", True),
         ]
 
     @property
@@ -427,10 +427,10 @@ class ChangedPictureCard(CaseCard):
     def pictures(self) -> list[Shot]:
         """The pictures before and after the change."""
         label = value_label(self.case.subtype)
-        before, after = self.case.images[:2]
+        original, changed = self.case.images[:2]
         return [
-            Shot(before, self.case.true_text, "Before"),
-            Shot(after, f"{self.case.true_text} {label}.", "After", f": {label}"),
+            Shot(original, self.case.true_text, "Before"),
+            Shot(changed, f"{self.case.true_text} {label}.", "After", f": {label}"),
         ]
 
     @property

@@ -95,13 +95,13 @@ def first_lists(
             name,
             [
                 replace(
-                    ranked_shot(position, item, lists.item, set(lists.before)),
+                    ranked_shot(position, item, lists.item, set(lists.original)),
                     name=picture_of.get(item, ""),
                 )
                 for position, item in enumerate(items, 1)
             ],
         )
-        for name, items in zip(names, (lists.before, lists.after), strict=True)
+        for name, items in zip(names, (lists.original, lists.tuned), strict=True)
     ]
     caption = htpy.p(dir="auto")[htpy.strong[lists.caption]]
     return htpy.div(style="max-width:40rem")[caption, strips(rows, source)]

@@ -261,21 +261,21 @@ def _limits(pairs: Sequence[str]) -> dict[str, float]:
 
 
 @click.command("first-lists")
-@click.argument("before")
-@click.argument("after")
+@click.argument("original", metavar="BEFORE")
+@click.argument("tuned", metavar="AFTER")
 @click.option("--size", default=20, type=click.IntRange(1, 10**6), show_default=True)
 @FORMAT
 @pass_results
-def first_lists(store: "Store", before: str, after: str, size: int, how: str) -> None:
+def first_lists(store: "Store", original: str, tuned: str, size: int, how: str) -> None:
     """Print the first five pictures before and after: two runs of rococo over the same questions, by key or model."""
     from vlprobe import views
     from vlprobe.render.model_lookup import find_model
 
-    names = [find_model(store, name) for name in (before, after)]
+    names = [find_model(store, name) for name in (original, tuned)]
     question_set = views.runs.select(store, names, ["rococo"])
     if question_set.probe != "rococo":
         raise InvalidInput(
-            f"'{before}' and '{after}' are runs of {question_set.probe}. Expected two "
+            f"'{original}' and '{tuned}' are runs of {question_set.probe}. Expected two "
             "rococo runs on the same question set; `vlprobe show` lists the runs."
         )
     first, second = question_set.models
@@ -285,8 +285,8 @@ def first_lists(store: "Store", before: str, after: str, size: int, how: str) ->
             row.item,
             row.place_before,
             row.place_after,
-            " ".join(row.before),
-            " ".join(row.after),
+            " ".join(row.original),
+            " ".join(row.tuned),
         )
         for row in views.figures.first_lists(store, question_set, first, second, size)
     ]

@@ -129,10 +129,10 @@ def print_words(sentences: Sequence[str], how: str) -> None:
 
 
 def print_folded(
-    table: "pd.DataFrame", columns: Sequence[str], how: str, whole: str = WHOLE
+    table: "pd.DataFrame", columns: Sequence[str], how: str, full_command: str = WHOLE
 ) -> None:
     """Print a table (see `print_table`). In text tables, shorten long values in the given columns, and print a line to
-    stderr with the command `whole`, which prints everything.
+    stderr with the command `full_command`, which prints everything.
     """
     if how != "table":
         print_table(table, how)
@@ -142,7 +142,9 @@ def print_folded(
     )
     print_table(short, how)
     if any((short[name] != table[name]).any() for name in columns):
-        inform(f"Part of the text is left out of {' and '.join(columns)}. To read all: {whole}")
+        inform(
+            f"Part of the text is left out of {' and '.join(columns)}. To read all: {full_command}"
+        )
 
 
 def print_notes(runs: "Iterable[RunRow]") -> None:

@@ -35,14 +35,14 @@ def remove(ctx: click.Context, keys: Sequence[str], yes: bool) -> None:
 
 
 @click.command()
-@click.argument("stored", shell_complete=complete_runs)
+@click.argument("subject_name", metavar="MODEL_OR_DATASET", shell_complete=complete_runs)
 @click.argument("name")
 @click.pass_context
-def rename(ctx: click.Context, stored: str, name: str) -> None:
+def rename(ctx: click.Context, subject_name: str, name: str) -> None:
     """Set the display name of a model or dataset. An empty NAME removes it.
 
-    STORED is the stored or the current display name, or the beginning of a run's key, which means the run's
-    model. No key and no number depends on it.
+    MODEL_OR_DATASET is the name used in commands, the current display name, or the beginning of a run's key for the
+    model of that run. Keys and numbers do not change.
     """
     from vlprobe import views
     from vlprobe.render.model_lookup import find_model
@@ -51,20 +51,20 @@ def rename(ctx: click.Context, stored: str, name: str) -> None:
     store = results_store(ctx)
     rows = views.runs.run_rows(store)
     subjects = {subject: row.shipped for row in rows for subject in (row.model, row.dataset)}
-    stored = find_model(store, stored)
-    if stored not in subjects:
+    subject_name = find_model(store, subject_name)
+    if subject_name not in subjects:
         try:
-            stored = store.find(stored)["run"]["model"]
+            subject_name = store.find(subject_name)["run"]["model"]
         except NotFound:
-            raise NotFound("stored model or dataset", stored, sorted(subjects)) from None
-    if subjects[stored]:
+            raise NotFound("stored model or dataset", subject_name, sorted(subjects)) from None
+    if subjects[subject_name]:
         raise InvalidInput(
-            f"'{stored}' only appears in the bundled results, which are read-only. To rename it, "
-            "use it in a run of your own first."
+            f"'{subject_name}' only appears in the bundled results, which are read-only. To rename "
+            "it, use it in a run of your own first."
         )
-    display_names.rename(store, stored, name)
+    display_names.rename(store, subject_name, name)
     words = f"is called {' '.join(name.split())}" if name.strip() else "has its original name again"
-    inform(printable(f"{stored} {words}."))
+    inform(printable(f"{subject_name} {words}."))
 
 
 @click.command()

@@ -141,7 +141,7 @@ def latex_text(text: str) -> str:
     '50 \\% of a\\_b \\textbackslash{}input\\{x\\} \\textless{}.001 $-$0.5'
     """
     line = printable(" ".join(text.split()))
-    line = re.sub(r"[\\~^<>|[#$%&_{}]", lambda found: LATEX.get(found[0], rf"\{found[0]}"), line)
+    line = re.sub(r"[\\~^<>|[#$%&_{}]", lambda match: LATEX.get(match[0], rf"\{match[0]}"), line)
     return re.sub(r"^-(?=[\d.])|(?<= )-(?=[\d.])", "$-$", line)
 
 

@@ -376,7 +376,7 @@ def prepare(case: MixedCase) -> None:
     """Create the small and large pictures for a case before anyone views it. Can be called from any thread."""
     for name in filter(None, (case.right, case.partner)):
         large_picture(name, SIDE)
-    candidates = (*case.fronts.clean, *case.fronts.whole) if case.fronts else ()
+    candidates = (*case.fronts.clean, *case.fronts.with_mixtures) if case.fronts else ()
     small = [candidate.mixture or candidate.picture for candidate in candidates]
     thumbnails.addresses(store().root, list(filter(None, small)))
 

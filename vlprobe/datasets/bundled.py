@@ -114,7 +114,7 @@ def with_pictures(
         cache: Folder with the picture files.
         is_available: Whether to leave out questions whose picture file is missing.
     """
-    known, here = [], []
+    known, kept = [], []
     for item in items:
         assert item.image is not None  # every question is about a picture
         relative = item.image.path
@@ -122,13 +122,13 @@ def with_pictures(
         is_here = files.is_file(marked.path)
         if is_here or not is_available:
             known.append(replace(item, image=marked))
-            here.append(replace(item, image=Picture(marked.path) if is_here else marked))
-    n_pictured = sum(not (item.image and item.image.absent) for item in here)
+            kept.append(replace(item, image=Picture(marked.path) if is_here else marked))
+    n_pictured = sum(not (item.image and item.image.absent) for item in kept)
     notes = list(NOTES[name.partition(":")[2]])
-    if n_pictured < len(here):
-        notes.append(f"{n_pictured:,} of {len(here):,} {PICTURED_NOTE}")
+    if n_pictured < len(kept):
+        notes.append(f"{n_pictured:,} of {len(kept):,} {PICTURED_NOTE}")
     option = f"+{sources.AVAILABLE}" if is_available else ""
-    dataset = validated(f"{name}{option}", here, cache, notes)
+    dataset = validated(f"{name}{option}", kept, cache, notes)
     return replace(dataset, digest=dataset_digest(known, cache))
 
 

@@ -343,11 +343,11 @@ def p_values(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> np.ndarr
     pairs = [_common(*pair) for pair in pairs]
     p, others = np.ones(len(pairs)), []
     for index, pair in enumerate(pairs):
-        whole = _whole_differences(pair, n_items)
-        if whole is None:
+        differences = _whole_differences(pair, n_items)
+        if differences is None:
             others.append(index)
         else:
-            p[index] = exchange_p(whole)
+            p[index] = exchange_p(differences)
     if others:
         sums = _group_sums([pairs[index] for index in others], n_items)
         p[others] = _exchanged(sums, _difference(*sums.sum(axis=3)))
@@ -461,11 +461,11 @@ def _whole_differences(pair: tuple[Measure, Measure], n_items: int) -> np.ndarra
         return None
     totals = [np.bincount(each.item, each.weight * each.value, n_items) for each in pair]
     doubled = 2 * (totals[0] - totals[1])
-    whole = np.rint(doubled)
-    sizes = np.abs(whole)
+    rounded = np.rint(doubled)
+    sizes = np.abs(rounded)
     n_products = len(np.unique(sizes)) * sizes.sum()
-    is_whole = np.abs(doubled - whole).max(initial=0.0) < 1e-6 and n_products <= MOST_PRODUCTS
-    return whole.astype(np.int64) if is_whole else None
+    is_whole = np.abs(doubled - rounded).max(initial=0.0) < 1e-6 and n_products <= MOST_PRODUCTS
+    return rounded.astype(np.int64) if is_whole else None
 
 
 def exchange_p(differences: np.ndarray) -> float:
@@ -490,14 +490,14 @@ def exchange_p(differences: np.ndarray) -> float:
         return mcnemar(int((differences > 0).sum()), int((differences < 0).sum()))
     divisor = np.gcd.reduce(sizes)
     sizes = sizes // divisor
-    total, seen = int(sizes @ counts), abs(int(differences.sum())) // int(divisor)
+    total, observed = int(sizes @ counts), abs(int(differences.sum())) // int(divisor)
     n_points = 1 << total.bit_length()  # a power of 2 above the total, for a fast transform
     angle = np.pi * np.arange(n_points // 2 + 1) / n_points
     transform = np.exp(-1j * total * angle)
     for size, count in zip(sizes, counts, strict=True):
         transform *= np.cos(size * angle) ** count
     shares = np.fft.irfft(transform, n_points)  # share of each sum, from -total in steps of 2
-    return min(1.0, max(LEAST_P, 2 * float(shares[: (total - seen) // 2 + 1].sum())))
+    return min(1.0, max(LEAST_P, 2 * float(shares[: (total - observed) // 2 + 1].sum())))
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

@@ -149,8 +149,8 @@ def recall_sum(rows: pd.DataFrame, column: str) -> np.ndarray:
     >>> recall_sum(pd.DataFrame({"rank": [1, 7, 11, math.nan]}), "rank").tolist()
     [3.0, 1.0, 0.0, nan]
     """
-    found = np.sum([recall(rows, column, k) for k in CUTOFFS], axis=0)
-    return np.where(rows[column].isna(), math.nan, found)
+    recalls = np.sum([recall(rows, column, k) for k in CUTOFFS], axis=0)
+    return np.where(rows[column].isna(), math.nan, recalls)
 
 
 def survey_search(blocks: Iterable[pd.DataFrame]) -> dict[str, object]:

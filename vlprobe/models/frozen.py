@@ -157,7 +157,7 @@ def unit(embeddings: "torch.Tensor") -> np.ndarray:
 
 
 def can_cut(
-    encode: Callable[[np.ndarray], np.ndarray], tokens: np.ndarray, whole: np.ndarray
+    encode: Callable[[np.ndarray], np.ndarray], tokens: np.ndarray, uncut: np.ndarray
 ) -> bool:
     """Return whether texts of several lengths keep their embeddings if columns after the end of the text are cut.
 
@@ -165,10 +165,10 @@ def can_cut(
         encode: A function that cuts columns and encodes tokens. It must run in fp32, because half precision rounds by
             more than CUT_TOLERANCE whenever a shape changes.
         tokens: The tokens of LENGTHS_TEXTS.
-        whole: The embeddings of `tokens` with all columns, shape (n, dim).
+        uncut: The embeddings of `tokens` with all columns, shape (n, dim).
     """
     cut = np.concatenate([encode(row[None]) for row in tokens])
-    return bool(np.abs(cut - whole).max() <= CUT_TOLERANCE)
+    return bool(np.abs(cut - uncut).max() <= CUT_TOLERANCE)
 
 
 def padded(rows: Sequence[Sequence[int]], width: int = 0) -> np.ndarray:

@@ -79,8 +79,8 @@ class HfEncoder(HubModel, TorchDualEncoder):
                 f"{text.eos_token_id}, which the model pools. Use the tokenizer that the "
                 "model was trained with."
             )
-        whole = self.encode_texts(tokens, cut=False)
-        self.dim = whole.shape[1]
+        uncut = self.encode_texts(tokens, cut=False)
+        self.dim = uncut.shape[1]
         vectors = self.encode_images(self.preprocess(Image.new("RGB", (64, 64)))[None])
         if vectors.shape[1] != self.dim:
             raise InvalidInput(
@@ -88,7 +88,7 @@ class HfEncoder(HubModel, TorchDualEncoder):
                 f"{self.dim}-dimensional text embeddings."
             )
         self.cuts_columns = kind.pads != "seen"
-        self.cuts_columns = self.cuts_columns and frozen.can_cut(self.encode_texts, tokens, whole)
+        self.cuts_columns = self.cuts_columns and frozen.can_cut(self.encode_texts, tokens, uncut)
         self.precision = source.precision
 
     @property

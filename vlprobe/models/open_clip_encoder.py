@@ -65,10 +65,10 @@ class OpenClipEncoder(TorchDualEncoder):
         )
         self.precision = "fp32"
         tokens = self.tokenize(frozen.LENGTHS_TEXTS)
-        whole = self.encode_texts(tokens, cut=False)
-        self.dim = whole.shape[1]
+        uncut = self.encode_texts(tokens, cut=False)
+        self.dim = uncut.shape[1]
         self.cuts_columns = self._pools_at_the_end_of_text()
-        self.cuts_columns = self.cuts_columns and frozen.can_cut(self.encode_texts, tokens, whole)
+        self.cuts_columns = self.cuts_columns and frozen.can_cut(self.encode_texts, tokens, uncut)
         self.precision = precision
 
     @property

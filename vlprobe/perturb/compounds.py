@@ -34,7 +34,7 @@ _OPENS = lexicon.DETERMINER | lexicon.NUMBER | lexicon.ADJECTIVE | lexicon.PREPO
 _NOT_A_HEAD = ("ing", "ed", "ly", "ble", "en")  # endings of words after a noun, not nouns
 
 
-def whole(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
+def extend_nouns(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
     """Find the nouns in a caption that can be exchanged, and extend each of them to include its modifiers.
 
     Args:
@@ -47,7 +47,7 @@ def whole(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
 
     >>> from vlprobe.perturb.concepts import find
     >>> text = "A tennis player eats in the dining area near some ski gear"
-    >>> [text[noun.start : noun.end] for noun in whole(text, find(text))]
+    >>> [text[noun.start : noun.end] for noun in extend_nouns(text, find(text))]
     ['tennis player', 'dining area']
     """
     tokens = list(TOKEN.finditer(caption))

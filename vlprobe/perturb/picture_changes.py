@@ -122,8 +122,8 @@ def _noisy(image: Image.Image, noise: Callable[[np.ndarray], np.ndarray]) -> Ima
     size = (max(1, -(-image.width // cell)), max(1, -(-image.height // cell)))
     small = image if cell == 1 else image.resize(size, Image.Resampling.BOX)
     grains = np.rint(255 * noise(np.asarray(small) / 255))
-    whole = np.repeat(np.repeat(grains, cell, axis=0), cell, axis=1)
-    return _clipped(np.asarray(image) + whole[: image.height, : image.width])
+    enlarged = np.repeat(np.repeat(grains, cell, axis=0), cell, axis=1)
+    return _clipped(np.asarray(image) + enlarged[: image.height, : image.width])
 
 
 def _gaussian_noise(image: Image.Image, spread: float, generator: Generator) -> Image.Image:

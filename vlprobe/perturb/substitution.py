@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import lexicon
-from vlprobe.perturb.compounds import whole
+from vlprobe.perturb.compounds import extend_nouns
 from vlprobe.perturb.concepts import (
     CONCEPTS,
     LISTS,
@@ -52,7 +52,7 @@ def sources(caption: str) -> list[Noun]:
 
     A noun written as several words ("dining table", "tennis match") counts as one; see `compounds`.
     """
-    return whole(caption, find(caption))
+    return extend_nouns(caption, find(caption))
 
 
 def vocabulary(words: Iterable[str]) -> Vocabulary:

@@ -57,9 +57,11 @@ def has_marker(text: str) -> bool:
 def raw(caption: str) -> list[Paraphrase]:
     """Put the unchanged caption into each template, as in the appendix. Templates that change nothing are left out."""
     caption = caption.strip()
-    whole = (0, len(caption))
+    caption_span = (0, len(caption))
     return [
-        Paraphrase(beginning + caption + ending, rule, "simple", "", "", (beginning, whole, ending))
+        Paraphrase(
+            beginning + caption + ending, rule, "simple", "", "", (beginning, caption_span, ending)
+        )
         for rule, beginning, ending, _ in _WRAPPERS
     ]
 

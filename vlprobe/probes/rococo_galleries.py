@@ -102,16 +102,16 @@ def table(ranks: RetrievalRanks, names: CandidateNames, partners: Sequence[str])
         names: The names of the candidates in the gallery.
         partners: The item that each query's picture is mixed with; "" for captions.
     """
-    clean, whole = ranks.first_clean, ranks.first
+    clean, altered = ranks.first_clean, ranks.first
     columns = {
         "clean_items": _named(names.items, clean),
         "clean_texts": _named(names.texts, clean),
         "clean_scores": _listed(pa.array(ranks.first_clean_scores[clean >= 0]), clean),
-        "whole_items": _named(names.items, whole),
-        "whole_texts": _named(names.texts, whole),
-        "whole_partners": _named(names.partners, whole),
-        "whole_altered": _named(names.altered, whole),
-        "whole_scores": _listed(pa.array(ranks.first_scores[whole >= 0]), whole),
+        "whole_items": _named(names.items, altered),
+        "whole_texts": _named(names.texts, altered),
+        "whole_partners": _named(names.partners, altered),
+        "whole_altered": _named(names.altered, altered),
+        "whole_scores": _listed(pa.array(ranks.first_scores[altered >= 0]), altered),
         "partner": pa.array(partners, pa.string()),
         "own_altered": pa.array(ranks.own_altered, pa.float32(), from_pandas=True),
         "own_altered_rank": pa.array(ranks.own_altered_rank, pa.int32(), from_pandas=True),

@@ -157,14 +157,14 @@ def split(name: str) -> tuple[str, str]:
     if not match and MODULE.fullmatch(path):
         return f"{PREFIX}{path}", reference
     try:
-        whole = os.path.realpath(os.path.expanduser(path))
+        real_path = os.path.realpath(os.path.expanduser(path))
     except ValueError:  # NUL
-        whole = ""
-    if not path or not whole.isprintable() or files.SURROGATE.search(whole):
+        real_path = ""
+    if not path or not real_path.isprintable() or files.SURROGATE.search(real_path):
         raise InvalidInput(
             f"'{name}' does not name a plug-in. Expected py:FILE.py, py:FOLDER or py:MODULE."
         )
-    return f"{PREFIX}{whole}", reference
+    return f"{PREFIX}{real_path}", reference
 
 
 def find(folder: str, name: str, taken: Collection[str]) -> Plugin | None:

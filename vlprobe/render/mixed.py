@@ -78,7 +78,7 @@ def heading(case: MixedCase, model: str, name: str) -> str:
         if is_patch:
             part = f"{of} on {amount(case.share)} of it"
         return f"{capitalized(part)} is enough to lose the right one"
-    if ranks.clean == 1 and ranks.whole == 1:
+    if ranks.clean == 1 and ranks.with_mixtures == 1:
         return f"{name} still finds the right picture"
     if ranks.clean == 1:
         return "Another mixture outranks the right picture"
@@ -111,12 +111,13 @@ def place_text(place: Place, name: str) -> tuple[str, str]:
     return f"case {place.place:,} of {place.total:,}", f"that fool {name}"
 
 
-def right_text(clean: int, whole: int) -> list[Run]:
+def right_text(clean: int, with_mixtures: int) -> list[Run]:
     """Describe the ranks of the right picture without and with mixtures."""
     clean_rank, rank = (
-        ordinal(place) if place else "below all retrieved candidates" for place in (clean, whole)
+        ordinal(place) if place else "below all retrieved candidates"
+        for place in (clean, with_mixtures)
     )
-    if clean == 1 and whole == 1:
+    if clean == 1 and with_mixtures == 1:
         return [("found ", ""), (clean_rank, "strong"), (", with mixtures too", "")]
     if clean == 1:
         words = ("found ", ""), (clean_rank, "strong"), ("before mixtures were added; now ", "")
@@ -222,7 +223,7 @@ def strips(case: MixedCase, answers: MixedAnswers, source: Source) -> dict:
     if answers.fronts is None:
         return {}
     partner = case.partner_item, case.partner, case.mixture
-    own = Candidate(case.item, case.right, case.caption, *partner, score=0.0)
+    own_mixture = Candidate(case.item, case.right, case.caption, *partner, score=0.0)
     hidden = "patched ones" if is_patched(case) else "mixtures"
     draw = _Frames(case, source, is_patched(case))
     return {
@@ -233,7 +234,7 @@ def strips(case: MixedCase, answers: MixedAnswers, source: Source) -> dict:
         "whole": {
             "label": f"First five, with {case.n_mixtures:,} {hidden} hidden among them",
             "frames": [draw.frame(candidate) for candidate in others(answers.fronts, case.item)],
-            "own": draw.frame(own),
+            "own": draw.frame(own_mixture),
         },
     }
 

@@ -157,12 +157,12 @@ def _rgb(image: Image.Image, name: str) -> Image.Image:
         convert = _on_white
     else:
         return image.convert("RGB")
-    whole = Image.new("RGB", image.size)
+    converted = Image.new("RGB", image.size)
     n_rows = max(1, BLOCK_PIXELS // image.width)
     for top in range(0, image.height, n_rows):
         block = image.crop((0, top, image.width, min(top + n_rows, image.height)))
-        whole.paste(convert(block), (0, top))
-    return whole
+        converted.paste(convert(block), (0, top))
+    return converted
 
 
 def _on_white(image: Image.Image) -> Image.Image:

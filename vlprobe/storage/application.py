@@ -10,9 +10,9 @@ PINNED = ("global", "server", "runner", "client", "browser")
 
 def app_file() -> Path:
     """Return the path to `app.py`: inside the package if a wheel is installed, otherwise at the top of the checkout."""
-    here = Path(__file__).resolve()
-    carried = here.parents[1] / "dashboard" / "app" / "app.py"
-    return carried if carried.is_file() else here.parents[2] / "app.py"
+    module = Path(__file__).resolve()
+    carried = module.parents[1] / "dashboard" / "app" / "app.py"
+    return carried if carried.is_file() else module.parents[2] / "app.py"
 
 
 def docs_folder() -> Path:

@@ -136,10 +136,10 @@ class Learner:
         self.optimizer.zero_grad()
         inputs = self._inputs(batch)
         piece = self._piece or max(map(len, inputs))
-        whole = piece >= max(map(len, inputs))
-        with torch.set_grad_enabled(whole):
+        is_one_pass = piece >= max(map(len, inputs))
+        with torch.set_grad_enabled(is_one_pass):
             embedded = [] if self._match else [self._embed(side, piece) for side in inputs]
-        if not whole:
+        if not is_one_pass:
             embedded = [embeddings.requires_grad_() for embeddings in embedded]
         share = step / self._steps
         loss_parts = self._loss_parts(batch, self._weights.keys(), inputs, embedded, share)
@@ -151,7 +151,7 @@ class Learner:
                 f"The training loss is {total.item()} at step {step}. Try a lower --rate or fp32."
             )
         self.scaler.scale(total).backward()
-        if not whole:
+        if not is_one_pass:
             for side, embeddings in zip(inputs, embedded, strict=True):
                 if embeddings.grad is None:
                     continue

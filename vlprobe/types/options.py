@@ -92,7 +92,7 @@ class Option:
         if self.type == "flag":
             if text.lower() in WORDS:
                 return WORDS[text.lower()]
-        elif self._whole():
+        elif self._takes_integers():
             if WHOLE.fullmatch(text) and self._within(int(text)):
                 return int(text)
         elif text in self.choices or (
@@ -101,7 +101,7 @@ class Option:
             return text
         raise InvalidInput(f"Option '{self.name}' is '{text}'. Expected {self._expected()}.")
 
-    def _whole(self) -> bool:
+    def _takes_integers(self) -> bool:
         samples = [
             *self.choices,
             *(self.default if isinstance(self.default, tuple) else [self.default]),
@@ -119,7 +119,7 @@ class Option:
             return "true or false"
         if self.expected:
             return self.expected
-        if self._whole():
+        if self._takes_integers():
             low = "" if self.minimum is None else f", {self.minimum} or more"
             return f"a whole number{low if self.maximum is None else f' from {self.minimum} to {self.maximum}'}"
         return f"one of: {', '.join(map(str, self.choices))}"

@@ -12,9 +12,9 @@ _ARTICLE = re.compile(r"an?(?:\s+|$)", re.IGNORECASE)
 COMPARED = 400  # words compared per caption; the comparison is quadratic, and no one reads further
 
 
-def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
-    """Align two captions word by word. Yield stretches of text, each as (text in `before`, text in `after`, whether
-    they differ).
+def in_step(original: str, edited: str) -> Iterator[tuple[str, str, bool]]:
+    """Align two captions word by word. Yield stretches of text, each as (text in `original`, text in `edited`,
+    whether they differ).
 
     Letter case is ignored. Punctuation counts only if no word differs, because SugarCrepe's wrong
     captions often add a period.
@@ -22,7 +22,7 @@ def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
     >>> [run for run in in_step("a red dog", "A blue dog.") if run[2]]
     [(' red', ' blue', True)]
     """
-    left, right = (_WORDS.findall(text.strip()) for text in (before, after))
+    left, right = (_WORDS.findall(text.strip()) for text in (original, edited))
     folded = [[word.strip().lower() for word in words] for words in (left, right)]
     matcher = difflib.SequenceMatcher(None, *folded, autojunk=False)
     runs = [
@@ -41,7 +41,7 @@ def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
             yield source[len(ends[0]) :], target[len(ends[1]) :], False
 
 
-def word_runs(before: str, after: str, is_after: bool) -> list[tuple[str, bool]]:
+def word_runs(original: str, edited: str, is_after: bool) -> list[tuple[str, bool]]:
     """Split one of two captions into stretches of words, each marked as equal to or different from the other caption.
 
     Spaces before differing words form a separate run.
@@ -50,7 +50,7 @@ def word_runs(before: str, after: str, is_after: bool) -> list[tuple[str, bool]]
     [('A', False), (' ', False), ('blue', True), (' dog.', False)]
     """
     runs = []
-    for source, target, differs in in_step(before, after):
+    for source, target, differs in in_step(original, edited):
         text = target if is_after else source
         words = text.lstrip()
         if differs and words:
@@ -60,7 +60,7 @@ def word_runs(before: str, after: str, is_after: bool) -> list[tuple[str, bool]]
     return runs
 
 
-def changed_words(before: str, after: str) -> tuple[str, str]:
+def changed_words(original: str, edited: str) -> tuple[str, str]:
     """Return the words removed from a caption and the words inserted, each as a comma-separated string.
 
     A switch between "a" and "an" that only follows from the next word is not a change.
@@ -68,7 +68,7 @@ def changed_words(before: str, after: str) -> tuple[str, str]:
     >>> changed_words("A dog and a blue bus by trees", "An owl and a red bus by two trees")
     ('dog, blue', 'owl, red, two')
     """
-    shortened = [" ".join(text.split()[:COMPARED]) for text in (before, after)]
+    shortened = [" ".join(text.split()[:COMPARED]) for text in (original, edited)]
     sources, targets = [], []
     for source, target, differs in in_step(*shortened):
         words = source.strip(), target.strip()
@@ -80,7 +80,7 @@ def changed_words(before: str, after: str) -> tuple[str, str]:
     return ", ".join(filter(None, sources)), ", ".join(filter(None, targets))
 
 
-def single_change(before: str, after: str, longest: int = 3) -> tuple[str, str] | None:
+def single_change(original: str, edited: str, longest: int = 3) -> tuple[str, str] | None:
     """Return the old and the new words, in lowercase, if exactly one stretch of words was replaced. Return None if the
     captions are equal or if more than `longest` words differ.
 
@@ -89,7 +89,7 @@ def single_change(before: str, after: str, longest: int = 3) -> tuple[str, str] 
     >>> single_change("It is red.", "It is not red.")
     ('', 'not')
     """
-    left, right = before.lower().split(), after.lower().split()
+    left, right = original.lower().split(), edited.lower().split()
     shorter = min(len(left), len(right))
     start = 0
     while start < shorter and left[start] == right[start]:

@@ -76,7 +76,7 @@ def estimates(
     elif breakdown in caption_bins.VALUES:
         table = caption_bins.estimates(store, question_set, breakdown)
     else:
-        table = _stored(store, question_set, breakdown)
+        table = _read_estimates(store, question_set, breakdown)
     only_averaging = {
         name: metric.averaging[0]
         for name, metric in metrics.items()
@@ -119,7 +119,7 @@ def estimates(
     return table.sort_values(["position", *places])[COLUMNS].reset_index(drop=True)
 
 
-def _stored(store: Store, question_set: QuestionSet, breakdown: str) -> pd.DataFrame:
+def _read_estimates(store: Store, question_set: QuestionSet, breakdown: str) -> pd.DataFrame:
     with store.cursor() as cursor:
         return cursor.execute(
             "SELECT run AS key, metric, averaging, slice, value, low, high, n_items, n_cases, ties "
@@ -131,7 +131,7 @@ def _stored(store: Store, question_set: QuestionSet, breakdown: str) -> pd.DataF
 def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
     """Return whether macro and micro means differ on a question set. They are equal if each group has only one case."""
     of_both = [name for name, metric in question_set.metrics.items() if len(metric.averaging) > 1]
-    table = _stored(store, question_set, "all")
+    table = _read_estimates(store, question_set, "all")
     table = table.loc[table["metric"].isin(of_both)]
     pooled, by_group = (
         table.loc[table["averaging"] == averaging].set_index(["key", "metric"])["value"]
@@ -176,8 +176,8 @@ def count_values(store: Store, question_set: QuestionSet, kind: str, column: str
 
 def mixed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
     """Return the kinds of cases that include edits from outside the LGIP paper, whose totals then do not apply."""
-    asked = choices(store, question_set)
-    return frozenset(asked.loc[asked["subtype"].isin(list(kind_edits.NAMES)), "kind"])
+    case_counts = choices(store, question_set)
+    return frozenset(case_counts.loc[case_counts["subtype"].isin(list(kind_edits.NAMES)), "kind"])
 
 
 def tag_values_by_name(store: Store, question_set: QuestionSet, kind: str) -> dict[str, list[str]]:

@@ -51,29 +51,29 @@ def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool
     """
     import duckdb
 
-    stored = exported_runs(store, with_bundled)
+    run_table = exported_runs(store, with_bundled)
     if output.exists() or output.is_symlink():
         raise InvalidInput(
             f"'{output}' already exists. Choose another "
             f"{'file' if form == 'duckdb' else 'folder'} or delete it first."
         )
-    files = table_files(store, stored)
+    files = table_files(store, run_table)
     growing = output.with_name(f".{output.name}.{uuid.uuid4().hex}.tmp")
     try:
         _require_space(output, files)
         if form != "duckdb":
             growing.mkdir()
         with duckdb.connect(str(growing) if form == "duckdb" else ":memory:") as connection:
-            connection.register("stored", stored)
-            connection.register("written", annotation_rows(store, stored))
-            connection.register("sliced", slice_rows(store, stored))
+            connection.register("run_table", run_table)
+            connection.register("annotation_table", annotation_rows(store, run_table))
+            connection.register("slice_table", slice_rows(store, run_table))
             queries = {
-                "runs": "SELECT * FROM stored",
+                "runs": "SELECT * FROM run_table",
                 **{name: select(name, paths) for name, paths in files.items()},
-                "annotations": "SELECT * FROM written",
-                "slices": "SELECT * FROM sliced",
+                "annotations": "SELECT * FROM annotation_table",
+                "slices": "SELECT * FROM slice_table",
             }
-            _write(connection, queries, growing, form, ", ".join(sorted(set(stored["probe"]))))
+            _write(connection, queries, growing, form, ", ".join(sorted(set(run_table["probe"]))))
             count = connection.execute(f"SELECT count(*) FROM ({queries['scores']})").fetchall()
         growing.replace(output)
         return count[0][0]
@@ -92,24 +92,24 @@ def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool
 
 def exported_runs(store: Store, with_bundled: bool = True) -> "pd.DataFrame":
     """Return the table `runs` for an export. Raises InvalidInput if the table would be empty."""
-    stored = runs(store).assign(bundled=[row.shipped for row in run_rows(store)])
+    table = runs(store).assign(bundled=[row.shipped for row in run_rows(store)])
     if not with_bundled:
-        stored = stored.loc[~stored["bundled"]]
-    if stored.empty:
+        table = table.loc[~table["bundled"]]
+    if table.empty:
         raise InvalidInput(
             "There are no stored results yet, so there is nothing to export. Run a probe first: "
             "vlprobe run --help."
             if with_bundled
             else "Only bundled results are stored. Remove --no-bundled to export them."
         )
-    return stored
+    return table
 
 
-def table_files(store: Store, stored: "pd.DataFrame") -> dict[str, dict[str, list[str]]]:
+def table_files(store: Store, run_table: "pd.DataFrame") -> dict[str, dict[str, list[str]]]:
     """Return the Parquet files to export, by table name and then by question set key ("" for tables about runs)."""
-    keys = stored["key"].tolist()
+    keys = run_table["key"].tolist()
     side_tables = {
-        name for probe in stored["probe"].unique() for name in load_probe(probe).side_tables
+        name for probe in run_table["probe"].unique() for name in load_probe(probe).side_tables
     }
     files = {}
     for name in ("scores", "estimates", *sorted(side_tables)):
@@ -117,18 +117,18 @@ def table_files(store: Store, stored: "pd.DataFrame") -> dict[str, dict[str, lis
         if paths := store.files(having, name):
             files[name] = {"": paths}
     files["cases"] = {
-        key: store.files([key], "cases") for key in stored["case_key"].unique().tolist()
+        key: store.files([key], "cases") for key in run_table["case_key"].unique().tolist()
     }
     return files
 
 
-def annotation_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
+def annotation_rows(store: Store, run_table: "pd.DataFrame") -> "pa.Table":
     """Return people's tags and notes for an export, one row per case in the question sets of the given runs."""
     import pyarrow as pa
 
     rows = [
         {"case_key": key, **asdict(annotation)}
-        for key in stored["case_key"].unique()
+        for key in run_table["case_key"].unique()
         for annotation in annotations.read(store, key).current
     ]
     types = {"case": pa.int64(), "tags": pa.list_(pa.string())}
@@ -138,13 +138,13 @@ def annotation_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
     )
 
 
-def slice_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
+def slice_rows(store: Store, run_table: "pd.DataFrame") -> "pa.Table":
     """Return the saved slices for an export, one row per slice and case in the question sets of the given runs."""
     import pyarrow as pa
 
     text = pa.string()
     columns = {"name": text, "case_key": text, "case": pa.int64(), "id": text}
-    rows = named_slices.rows(store, stored["case_key"].unique().tolist())
+    rows = named_slices.rows(store, run_table["case_key"].unique().tolist())
     return pa.Table.from_pylist(rows, pa.schema({**columns, "digest": text, "filter": text}))
 
 
@@ -198,17 +198,17 @@ def _write(
             connection.execute(f"COPY ({query}) TO {path} (FORMAT parquet, COMPRESSION zstd)")
         else:
             _write_csv(connection, query, target / f"{table}.csv", described)
-    about = {"schema": str(SCHEMA_VERSION), "vlprobe": __version__}
+    versions = {"schema": str(SCHEMA_VERSION), "vlprobe": __version__}
     if form == "duckdb":
         connection.execute("CREATE TABLE schema_about (name VARCHAR, value VARCHAR)")
-        connection.executemany("INSERT INTO schema_about VALUES (?, ?)", list(about.items()))
+        connection.executemany("INSERT INTO schema_about VALUES (?, ?)", list(versions.items()))
         connection.execute(
             'CREATE TABLE schema_columns ("table" VARCHAR, "column" VARCHAR, type VARCHAR, meaning VARCHAR)'
         )
         connection.executemany("INSERT INTO schema_columns VALUES (?, ?, ?, ?)", columns)
         return
     fields = ("table", "column", "type", "meaning")
-    described = {**about, "columns": [dict(zip(fields, row, strict=True)) for row in columns]}
+    described = {**versions, "columns": [dict(zip(fields, row, strict=True)) for row in columns]}
     (target / "schema.json").write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
 
 

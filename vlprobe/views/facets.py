@@ -55,7 +55,7 @@ def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
     """
     is_movement = question_set.presentation.kind(case_filter.kind).is_movement
     selections: dict[Filter, tuple[np.ndarray, np.ndarray]] = {}
-    found = []
+    shown = []
     for name, members in _facet_members(store, question_set, case_filter):
         chosen, others = without(case_filter, name)
         if others not in selections:
@@ -65,15 +65,15 @@ def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
         n_fooled = np.bincount(members.codes[is_fooled], minlength=len(members.keys))
         least = LEAST_ASKED if name == "pair" else 1
         listed = [
-            FacetRow(value, int(asked), int(fooled))
-            for value, asked, fooled in zip(members.keys, n_asked, n_fooled, strict=True)
-            if value and (asked >= least or value in chosen)
+            FacetRow(value, int(total), int(fooled))
+            for value, total, fooled in zip(members.keys, n_asked, n_fooled, strict=True)
+            if value and (total >= least or value in chosen)
         ]
         has_rates = is_movement or any(row.n_fooled < row.n_asked for row in listed)
         if chosen or (len(listed) > 1 and has_rates):
             listed.sort(key=lambda row: (-row.n_fooled / max(row.n_asked, 1), -row.n_asked))
-            found.append(Facet(name, tuple(listed)))
-    return tuple(found)
+            shown.append(Facet(name, tuple(listed)))
+    return tuple(shown)
 
 
 def model_rates(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, float]:
@@ -170,7 +170,7 @@ def _tags(
 ) -> dict[str, PatternGroups]:
     """Return the groups of cases for each dataset tag with at most 60 values, by facet name."""
     names = {text.partition("=")[0] for text in estimates.tag_values(store, question_set)}
-    found = {}
+    groups = {}
     for name in sorted(names.difference(UNLISTED_TAGS)):
         with store.cursor() as cursor:
             table = cursor.execute(
@@ -178,7 +178,7 @@ def _tags(
                 [name, [cases_table.path], name],
             ).fetchnumpy()
         values, codes = np.unique(np.asarray(table["value"], dtype=str), return_inverse=True)
-        found[f"tag:{name}"] = PatternGroups(
+        groups[f"tag:{name}"] = PatternGroups(
             np.asarray(table["case"]), codes, tuple(values.tolist())
         )
-    return found
+    return groups

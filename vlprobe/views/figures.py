@@ -164,12 +164,12 @@ def published_comparisons(metric: str) -> pd.DataFrame:
     measure = metric.removeprefix("prsm_")
     if measure not in [f"local_{depth}" for depth in DEPTHS[1:]]:
         return pd.DataFrame(columns=pd.Index(["model", "slice", "value"]))
-    whole = {versions: setting for setting, versions in PRSM_VERSIONS.items()}
+    all_versions = {versions: setting for setting, versions in PRSM_VERSIONS.items()}
     cells = tradeoff.published_values("prsm", 1, measure)
     places = [split.split("/") for split in cells["slice"]]
     columns = {
         "model": [GROUPS[place[0]] for place in places],
-        "slice": [whole.get(place[2], place[2]) for place in places],
+        "slice": [all_versions.get(place[2], place[2]) for place in places],
         "value": cells["value"].to_numpy(),
     }
     return pd.DataFrame(columns)
@@ -416,14 +416,14 @@ class FirstLists:
 
     caption: str
     item: str  # item that the caption belongs to
-    before: tuple[str, ...]  # items, best first
-    after: tuple[str, ...]
+    original: tuple[str, ...]  # items, best first
+    tuned: tuple[str, ...]
     place_before: int  # rank of the item among the first five; FIVE + 1: further down
     place_after: int
 
 
 def first_lists(
-    store: Store, question_set: QuestionSet, before: str, after: str, count: int
+    store: Store, question_set: QuestionSet, original: str, tuned: str, count: int
 ) -> list[FirstLists]:
     """Find captions for which two models retrieve different first five pictures. The captions whose own picture gains
     the most ranks come first.
@@ -434,11 +434,11 @@ def first_lists(
     Returns:
         The captions; an empty list if a run did not store its first candidates.
     """
-    runs = [question_set.run(model).key for model in (before, after)]
+    runs = [question_set.run(model).key for model in (original, tuned)]
     if not all(store.run(key).has_table(rococo_galleries.TABLE) for key in runs):
         return []
-    own = "coalesce(nullif(list_position({}.clean_items[1:5], c.item), 0), 6)"
-    places = [own.format(table) for table in ("b", "a")]
+    rank = "coalesce(nullif(list_position({}.clean_items[1:5], c.item), 0), 6)"
+    places = [rank.format(table) for table in ("b", "a")]
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT c.texts[1] AS caption, any_value(c.item) AS item, "

@@ -175,8 +175,8 @@ def estimates(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     for name, numbers in applicable(store, question_set.key)[0].items():
         for run in question_set.runs:
             table = caption_bins.judge_run(store, question_set, run, numbers=numbers).estimates()
-            whole = table.loc[table["by"] == "all"].drop(columns="by")
-            tables.append(whole.assign(slice=name, key=run.key))
+            overall = table.loc[table["by"] == "all"].drop(columns="by")
+            tables.append(overall.assign(slice=name, key=run.key))
     return pd.concat(tables, ignore_index=True).dropna(subset=["value"])
 
 

@@ -871,7 +871,7 @@ class Leader:
     state: Literal["leads", "tied", "chance", "alone", "unknown"]
     models: tuple[str, ...] = ()
 
-    def after(self, beaten: Collection[str]) -> "Leader":
+    def without(self, beaten: Collection[str]) -> "Leader":
         """Return the leader after paired tests. `beaten` has the rivals that the tied best model turned out to beat."""
         if self.state != "tied":
             return self
@@ -918,7 +918,7 @@ def leaders(
     metrics, levels = question_set.metrics, chances(store, question_set)
     fit = fit_models(store, question_set)
     table = records(EstimateRow, estimates.estimates(store, question_set, "all", averaging, unit))
-    found = {
+    by_metric = {
         name: leader(
             [row for row in table if row.metric == name and row.model in fit],
             metric.direction,
@@ -927,7 +927,7 @@ def leaders(
         for name, metric in metrics.items()
     }
     tests: dict[str, tuple[list[str], set[str]]] = {}  # by best model: its metrics, and all rivals
-    for name, tied in found.items():
+    for name, tied in by_metric.items():
         if tied.state == "tied" and name not in NOT_OF_MODELS:
             names, rivals = tests.setdefault(tied.models[0], ([], set()))
             names.append(name)
@@ -936,10 +936,10 @@ def leaders(
         others = tuple(sorted(rivals))
         won = wins(store, question_set, best, others, averaging, unit, tuple(names))
         for name in names:
-            found[name] = found[name].after(
+            by_metric[name] = by_metric[name].without(
                 {rival for rival in rivals if (name, best, rival) in won}
             )
-    return found
+    return by_metric
 
 
 def wins(

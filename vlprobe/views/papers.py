@@ -112,18 +112,20 @@ def run_cells(
             if column.relative_to:
                 numbers = _increase(store, question_set, rows, column)
             elif of_file is not None:
-                numbers = _whole(rows.loc[rows["file"] == column.released])
+                numbers = _only_estimate(rows.loc[rows["file"] == column.released])
             elif column.slices == (ALL_SLICES,):  # a mean of slices has no interval
                 slices = records(EstimateRow, rows)
                 value = float(np.mean([row.value for row in slices])) if slices else math.nan
                 counts = sum(row.n_items for row in slices), sum(row.ties for row in slices)
                 numbers = (value, math.nan, math.nan, *counts)
             else:
-                numbers = _whole(rows.loc[[belongs(name, column.slices) for name in rows["slice"]]])
+                numbers = _only_estimate(
+                    rows.loc[[belongs(name, column.slices) for name in rows["slice"]]]
+                )
             yield model, index, numbers, ""
 
 
-def _whole(rows: pd.DataFrame) -> Numbers:
+def _only_estimate(rows: pd.DataFrame) -> Numbers:
     """Return the numbers of the only estimate in `rows`. They are unknown if there are several estimates or none."""
     if len(rows) != 1:
         return _UNKNOWN
@@ -311,8 +313,8 @@ def _published_cells(probe: str, number: int) -> list[tuple[str, int, float, str
         for model in dict.fromkeys(cells["model"]):
             for index, column in enumerate(table.columns):
                 places = [place[1:] for place in _places(table, column, start)]
-                found = [printed.get((model, *place)) for place in places]
-                known = [cell for cell in found if cell]
+                matches = [printed.get((model, *place)) for place in places]
+                known = [cell for cell in matches if cell]
                 is_whole = len(known) == len(places)
                 value = (
                     column.sign * float(np.mean([cell[0] for cell in known]))

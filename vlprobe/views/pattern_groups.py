@@ -117,9 +117,9 @@ def pattern_groups(table: CaseTable, probe: str, kind: str) -> PatternGroups:
     presentation = registry.load_probe(probe).presentation.kind(kind)
     if presentation.is_movement:
         return NONE
-    stored = _stored_words(table)
-    if len(stored.keys):
-        return stored
+    groups = _stored_words(table)
+    if len(groups.keys):
+        return groups
     is_search = body_of(presentation).ranks == "captions"
     return _altered_captions(table, kind) if is_search else _types_tags_and_words(table, kind)
 
@@ -189,8 +189,8 @@ def _types_tags_and_words(cases_table: CaseTable, kind: str) -> PatternGroups:
         for name, value in dict(tags).items()
         if name not in ("subset", "picture")  # the subtype, and the resampling unit
     ]
-    for case, before, after in compared.itertuples(index=False):
-        if change := single_change(before, after):
+    for case, original, edited in compared.itertuples(index=False):
+        if change := single_change(original, edited):
             names.append((case, BETWEEN.join(change)))
     names.sort(key=lambda pair: pair[0])
     cases = np.array([case for case, _ in names], dtype=np.int32)

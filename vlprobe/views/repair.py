@@ -67,54 +67,54 @@ def repair_levels(
     tables = []
     for probe, names in numbers:
         if probe in keys:
-            stored = question_set(store, keys[probe])
-            runs = tuple(run for run in stored.runs if run.model in models)
-            table = estimates(store, replace(stored, runs=runs), "all", unit=unit)
+            questions = question_set(store, keys[probe])
+            runs = tuple(run for run in questions.runs if run.model in models)
+            table = estimates(store, replace(questions, runs=runs), "all", unit=unit)
             table = table.assign(probe=probe)
             tables.append(table.loc[table["metric"].isin(list(names)), LEVELS])
     return _in_order(tables, LEVELS, numbers, "model", models)
 
 
 def repair_moves(
-    store: Store, before: str, control: str, after: str, numbers: Numbers, unit: str = "spread"
+    store: Store, original: str, control: str, tuned: str, numbers: Numbers, unit: str = "spread"
 ) -> pd.DataFrame:
     """Compute paired differences between the three models: the effect of the loss and the effect of
     training without it.
 
     Args:
-        before: The model from which the others were fine-tuned.
+        original: The model from which the others were fine-tuned.
         control: The model trained without the loss.
-        after: The model trained with the loss.
+        tuned: The model trained with the loss.
         unit: As in `repair_levels`.
 
     Returns:
-        One row per metric and step: probe, metric, step ("loss": after minus control; "training":
-        control minus before), base, value, difference (value minus base), low, high (95%), p
+        One row per metric and step: probe, metric, step ("loss": tuned minus control; "training":
+        control minus original), base, value, difference (value minus base), low, high (95%), p
         (two-sided), p_holm (adjusted for all rows), verdict, n_items and left_out (as in
         `compare_metrics`).
 
     Raises:
         InvalidInput: the three models are not distinct.
     """
-    if len({before, control, after}) < 3:
+    if len({original, control, tuned}) < 3:
         raise InvalidInput(
-            f"Before, control and after must be three models. Given: {before}, {control}, {after}."
+            f"Before, control and after must be three models. Given: {original}, {control}, {tuned}."
         )
-    keys = repair_sets(store, (before, control, after))
+    keys = repair_sets(store, (original, control, tuned))
     tables = []
     for probe, names in numbers:
         if probe in keys:
             compared = compare_metrics(
                 store,
                 question_set(store, keys[probe]),
-                (control, after, before),
+                (control, tuned, original),
                 unit=unit,
                 only=names,
             )
             compared = compared.loc[compared["metric"].isin(list(names))].assign(probe=probe)
-            tables.append(compared.loc[compared["model"] == after].assign(step="loss"))
+            tables.append(compared.loc[compared["model"] == tuned].assign(step="loss"))
             tables.append(
-                _swapped(compared.loc[compared["model"] == before]).assign(step="training")
+                _swapped(compared.loc[compared["model"] == original]).assign(step="training")
             )
     columns = [*MOVES, *(name for name in COMPARED if name not in MOVES)]
     table = _in_order(tables, columns, numbers, "step", ("loss", "training"))
@@ -152,7 +152,7 @@ def _in_order(
     return table.iloc[sorted(range(len(table)), key=ranks.__getitem__)].reset_index(drop=True)
 
 
-def training_differences(before: str, control: str, after: str) -> list[str]:
+def training_differences(original: str, control: str, tuned: str) -> list[str]:
     """Compare the training settings of the control and the repaired model, according to their model cards. Return the
     differences other than the loss.
 
@@ -160,11 +160,11 @@ def training_differences(before: str, control: str, after: str) -> list[str]:
         Lines such as "steps: 240 in the control, 200 after"; empty if there is no difference or a
         card is missing.
     """
-    control_card, after_card = _training_card(control), _training_card(after)
+    control_card, after_card = _training_card(control), _training_card(tuned)
     differences = [
-        f"{role}, it was tuned from {card['model']}, not from {before}"
+        f"{role}, it was tuned from {card['model']}, not from {original}"
         for role, card in (("in the control", control_card), ("after", after_card))
-        if card and card["model"] != before
+        if card and card["model"] != original
     ]
     if control_card and after_card:
         for name, word in SHARED_SETTINGS.items():
@@ -226,7 +226,7 @@ def repair_seeds(
             models answered are used.
 
     Returns:
-        One row per metric: probe, metric, differences (a tuple, after minus control, in the order
+        One row per metric: probe, metric, differences (a tuple, tuned minus control, in the order
         of the pairs), mean, sd (the standard deviation over seeds; NaN with fewer than two seeds).
     """
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair))
@@ -235,7 +235,7 @@ def repair_seeds(
     for _, of_metric in levels.groupby(["probe", "metric"], sort=False):
         probe, metric = of_metric[["probe", "metric"]].iloc[0]
         values = of_metric.set_index("model")["value"]
-        differences = pd.Series([values[after] - values[control] for control, after in pairs])
+        differences = pd.Series([values[tuned] - values[control] for control, tuned in pairs])
         mean, deviation = differences.mean(skipna=False), differences.std(skipna=False)
         rows.append((probe, metric, tuple(differences), mean, deviation))
     return pd.DataFrame(rows, columns=pd.Index(["probe", "metric", "differences", "mean", "sd"]))

@@ -58,11 +58,11 @@ class QuestionSet:
     def metrics(self) -> dict[str, Metric]:
         """The probe's metrics by name. Metrics that depend on options are included only if the runs have them."""
         optional = {metric.name for metric in registry.load_probe(self.probe).optional_metrics}
-        stored = {name for run in self.runs for name in run.metrics}
+        measured = {name for run in self.runs for name in run.metrics}
         return {
             name: metric
             for name, metric in metrics(self.probe).items()
-            if name not in optional or name in stored
+            if name not in optional or name in measured
         }
 
     @property
@@ -560,8 +560,8 @@ def list_kinds(store: Store, case_key: str, probe: str) -> list[str]:
         rows = cursor.execute(
             "SELECT DISTINCT kind FROM read_parquet(?)", [store.files([case_key], "cases")]
         ).fetchall()
-    stored = {row[0] for row in rows}
-    return [kind for kind in registry.load_probe(probe).kinds if kind in stored]
+    names = {row[0] for row in rows}
+    return [kind for kind in registry.load_probe(probe).kinds if kind in names]
 
 
 def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] = ()) -> str:

@@ -34,12 +34,12 @@ def query(store: Store, statement: str) -> "pd.DataFrame":
     import duckdb
     import pandas as pd
 
-    stored = export.exported_runs(store)
+    run_table = export.exported_runs(store)
     with duckdb.connect(":memory:") as connection:
-        connection.register("runs", stored)
-        connection.register("annotations", export.annotation_rows(store, stored))
-        connection.register("slices", export.slice_rows(store, stored))
-        for name, paths in export.table_files(store, stored).items():
+        connection.register("runs", run_table)
+        connection.register("annotations", export.annotation_rows(store, run_table))
+        connection.register("slices", export.slice_rows(store, run_table))
+        for name, paths in export.table_files(store, run_table).items():
             connection.register(name, _dataset(paths))
         connection.execute(
             "SET autoinstall_known_extensions=false; SET autoload_known_extensions=false; "
@@ -87,13 +87,13 @@ def init_script(store: Store) -> Path:
     import pyarrow.parquet as pq
 
     store.require_local_writable()
-    stored = export.exported_runs(store)
+    run_table = export.exported_runs(store)
     rows = {
-        "runs": pa.Table.from_pandas(stored, preserve_index=False),
-        "annotations": export.annotation_rows(store, stored),
-        "slices": export.slice_rows(store, stored),
+        "runs": pa.Table.from_pandas(run_table, preserve_index=False),
+        "annotations": export.annotation_rows(store, run_table),
+        "slices": export.slice_rows(store, run_table),
     }
-    tables = export.table_files(store, stored)
+    tables = export.table_files(store, run_table)
     folder = store.root / FOLDER
     for name, table in rows.items():
         content = io.BytesIO()

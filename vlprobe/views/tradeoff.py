@@ -100,15 +100,15 @@ def trade_off_by_type(
         omitted.
     """
     down = trade_off_sides(question_set.probe).down
-    whole = estimates.estimates(store, question_set, "all", averaging, unit)
+    all_types = estimates.estimates(store, question_set, "all", averaging, unit)
     by_subtype = estimates.estimates(store, question_set, "subtype", averaging, unit).dropna(
         subset=["value"]
     )
     downs, ups = (by_subtype.loc[by_subtype["metric"] == metric] for metric in (down, up))
     if up in OF_COMBINED:
-        overall = whole.loc[whole["metric"] == down]
+        overall = all_types.loc[all_types["metric"] == down]
         sides = {name: (overall, ups.loc[ups["slice"] == name]) for name in TYPES}
-        combined = whole.loc[whole["metric"] == OF_COMBINED[up]].dropna(subset=["value"])
+        combined = all_types.loc[all_types["metric"] == OF_COMBINED[up]].dropna(subset=["value"])
         sides[COMBINED] = (overall, combined)
     else:
         order = question_set.presentation.value_order

@@ -26,11 +26,13 @@ _STEP = re.compile(r"(.+)@([0-9]{1,12})")
 
 def trainings(question_set: QuestionSet) -> dict[str, dict[int, str]]:
     """Find training runs with at least two steps. Return the model names by training run and step, ascending."""
-    found: dict[str, dict[int, str]] = {}
+    by_training: dict[str, dict[int, str]] = {}
     for model in question_set.models:
         if matched := _STEP.fullmatch(model):
-            found.setdefault(matched[1], {})[int(matched[2])] = model
-    return {name: dict(sorted(steps.items())) for name, steps in found.items() if len(steps) > 1}
+            by_training.setdefault(matched[1], {})[int(matched[2])] = model
+    return {
+        name: dict(sorted(steps.items())) for name, steps in by_training.items() if len(steps) > 1
+    }
 
 
 def find_training(store: Store, name: str, probe: str = "") -> tuple[QuestionSet, dict[int, str]]:

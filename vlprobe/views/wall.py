@@ -157,7 +157,7 @@ def neighbors(
     head = group if grouped else position
     order = passing.matches.order(0, len(passing.shown), passing.shown)
     rank = int(np.flatnonzero(order == head)[0])
-    beside = [order[at] for at in (rank - 1, rank + 1) if 0 <= at < len(order)]
+    beside = [order[index] for index in (rank - 1, rank + 1) if 0 <= index < len(order)]
     same = np.flatnonzero((passing.groups == group) & (np.arange(len(passing.groups)) != position))
     first_same = same[passing.matches.order(0, n_same, same)]
     numbers = passing.matches.numbers[[*passing.shown[beside], *first_same]].tolist()
@@ -242,7 +242,7 @@ def _card(
     answer: AnswerRow | None,
     n_more: int,
 ) -> WallCard:
-    own = next(verdict for verdict in verdicts if verdict.model == model)
+    verdict_of_model = next(verdict for verdict in verdicts if verdict.model == model)
     top = str(answer.columns.get("top", "")) if answer else ""
     true_text, wrong_text = body.texts(row, top)
     source, target = row.source, row.target
@@ -256,11 +256,11 @@ def _card(
         true_text=true_text,
         wrong_text=wrong_text,
         wrong_image=top if body.ranks == "pictures" else "",
-        margin=own.margin,
+        margin=verdict_of_model.margin,
         verdicts=verdicts,
         more=n_more,
         answer=answer,
-        is_scored=own.is_scored,
+        is_scored=verdict_of_model.is_scored,
     )
 
 

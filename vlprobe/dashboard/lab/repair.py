@@ -277,7 +277,7 @@ def _draw_first_lists(original: str, tuned: str) -> None:
             quiet("No stored search has a different top five after the repair.")
             return
         picture_of = view(views.figures.gallery_pictures, question_set)
-        shown = {picture_of[item] for row in lists for item in (*row.before, *row.after)}
+        shown = {picture_of[item] for row in lists for item in (*row.original, *row.tuned)}
         source = addresses(store().root, shown)
         names = [model_name(model) for model in (original, tuned)]
         for row in lists:

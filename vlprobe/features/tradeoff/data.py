@@ -210,10 +210,10 @@ def trade_offs_by_type(
 
     The arguments are the same as for `trade_off_data`. A type is left out if no model has a value for it.
     """
-    whole = trade_off_data(store, question_set, up, averaging, unit, shows_published)
-    table = views.tradeoff.trade_off_by_type(store, question_set, whole.up.name, averaging, unit)
-    frame = replace(whole, points=tuple(records(PointRow, table))).ranges()
-    published = views.tradeoff.published_by_type(whole.up.name) if whole.printed else None
+    overall = trade_off_data(store, question_set, up, averaging, unit, shows_published)
+    table = views.tradeoff.trade_off_by_type(store, question_set, overall.up.name, averaging, unit)
+    frame = replace(overall, points=tuple(records(PointRow, table))).ranges()
+    published = views.tradeoff.published_by_type(overall.up.name) if overall.printed else None
     by_type = {}
     for name, of_type in table.dropna(subset=["x"]).groupby("type", sort=False):
         printed: list[PrintedRow] = []
@@ -221,7 +221,11 @@ def trade_offs_by_type(
             is_type = published["type"] == name
             printed = records(PrintedRow, published.loc[is_type].dropna(subset=["x", "y"]))
         by_type[str(name)] = replace(
-            whole, points=_ordered(of_type), printed=tuple(printed), front=frozenset(), frame=frame
+            overall,
+            points=_ordered(of_type),
+            printed=tuple(printed),
+            front=frozenset(),
+            frame=frame,
         )
     return by_type
 

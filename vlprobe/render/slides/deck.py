@@ -301,7 +301,7 @@ def _mixed(mixture: MixedStory | None, renamed: Mapping[str, str]) -> list[Slide
             f"{case.n_mixtures:,} mixtures hidden among them.",
             notes=(
                 f"Without mixtures the right picture is number {ranks.clean or '?'}, with them number "
-                f"{ranks.whole or '?'}, for {mixture.model}.",
+                f"{ranks.with_mixtures or '?'}, for {mixture.model}.",
                 (
                     f"At this strength it loses {mixture.n_lost:,} of {mixture.n_found:,} "
                     "successful searches to their own mixture."

@@ -136,9 +136,9 @@ def site(
     texts |= pages.files(TITLE, content.pages)
     if is_space:
         sets = content.tables["index"]["sets"]
-        about = "\n\n".join(entry["about"] for entry in sets)
+        description = "\n\n".join(entry["about"] for entry in sets)
         title = json.dumps(f"{TITLE}: {sets[0]['label']}", ensure_ascii=False)
-        texts["README.md"] = SPACE.format(title=title, about=about, version=__version__)
+        texts["README.md"] = SPACE.format(title=title, about=description, version=__version__)
         texts[".nojekyll"] = ""
     files = {path: text.encode() for path, text in sorted(texts.items())}
     return Site(files, content.n_cases, content.shelf.n_pictures, content.shelf.n_held_back)

@@ -44,7 +44,7 @@ class Fronts:
     """One model's top candidates, best first, in the galleries without and with mixtures; at most SHOWN + 1 each."""
 
     clean: tuple[Candidate, ...]
-    whole: tuple[Candidate, ...]
+    with_mixtures: tuple[Candidate, ...]
     own_score: float  # score of the mixture of the right picture
     own_rank: int  # rank of the same mixture among all candidates; 0: unknown
 
@@ -55,7 +55,7 @@ class ModelRanks:
 
     model: str
     clean: int
-    whole: int
+    with_mixtures: int
     score: float  # score of the right picture
 
 
@@ -203,7 +203,7 @@ def first_candidates(
             first.append(Candidate(item, names[0], "", partner, names[1], mixture.name, score))
         else:
             row = _front_row(store, key, number)
-            first.append(fronts_from(row, pictures, rule).whole[0] if row else NO_CANDIDATE)
+            first.append(fronts_from(row, pictures, rule).with_mixtures[0] if row else NO_CANDIDATE)
     return first
 
 
@@ -224,11 +224,13 @@ def fronts_from(row: Mapping[str, Any], pictures: Mapping[str, ItemPicture], rul
         return Candidate(item, name, caption, partner, partner_name, mixture, float(score))
 
     clean = zip(row["clean_items"], row["clean_scores"], strict=True)
-    whole = zip(row["whole_items"], row["whole_partners"], row["whole_scores"], strict=True)
+    with_mixtures = zip(row["whole_items"], row["whole_partners"], row["whole_scores"], strict=True)
     own_altered = row["own_altered"]
     return Fronts(
         clean=tuple(candidate(item, "", score) for item, score in clean),
-        whole=tuple(candidate(item, partner, score) for item, partner, score in whole),
+        with_mixtures=tuple(
+            candidate(item, partner, score) for item, partner, score in with_mixtures
+        ),
         own_score=float("nan" if own_altered is None else own_altered),
         own_rank=_rank(
             float("nan" if row["own_altered_rank"] is None else row["own_altered_rank"])

@@ -129,9 +129,9 @@ def strengths(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
 def counts(store: Store, question_set: QuestionSet, model: str, subtype: str) -> SearchCounts:
     """Count how many picture searches a model finds and loses at one mixing strength."""
     of_model = outcomes(store, question_set, model)
-    asked = np.isin(of_model.numbers, _numbers(store, question_set, subtype))
-    columns = (asked, of_model.is_found, of_model.is_lost, of_model.is_own)
-    return SearchCounts(*(int(np.count_nonzero(asked & column)) for column in columns))
+    has_strength = np.isin(of_model.numbers, _numbers(store, question_set, subtype))
+    columns = (has_strength, of_model.is_found, of_model.is_lost, of_model.is_own)
+    return SearchCounts(*(int(np.count_nonzero(has_strength & column)) for column in columns))
 
 
 def _numbers(store: Store, question_set: QuestionSet, subtype: str) -> np.ndarray:
@@ -180,13 +180,13 @@ def place(
     """Return the position and the neighbors of a search. If `case` is None, the next search is the first one."""
     numbers, n_fooled = order(store, question_set, model, subtype)
     n_models = len(question_set.rated_models)
-    at = int(np.flatnonzero(numbers == case)[0]) if case in numbers else -1
-    beside = {"previous": at - 1, "next": at + 1}
+    position = int(np.flatnonzero(numbers == case)[0]) if case in numbers else -1
+    beside = {"previous": position - 1, "next": position + 1}
     known = {name: int(numbers[to]) for name, to in beside.items() if 0 <= to < len(numbers)}
     ids = questions(store, question_set, list(known.values()))["id"].tolist()
     id_of = dict(zip(known, ids, strict=True))
     return Place(
-        place=at + 1,
+        place=position + 1,
         total=len(numbers),
         n_models=n_models,
         n_fooling_all=int(np.count_nonzero(n_fooled == n_models)),

@@ -37,7 +37,7 @@ def others(fronts: Fronts, item: str) -> tuple[Candidate, ...]:
     """Return the top candidates in the gallery with mixtures, best first, without the mixture of the given item."""
     return tuple(
         candidate
-        for candidate in fronts.whole
+        for candidate in fronts.with_mixtures
         if not (candidate.item == item and candidate.is_mixture)
     )
 
@@ -62,8 +62,8 @@ def standings(
         own_scores[case.share] = stored_own
     at_run = own_scores[case.share]
     return tuple(
-        _standing(case, ranks.whole, ranks.score, share, own, at_run, fronts)
-        for share, own in sorted(own_scores.items(), reverse=True)
+        _standing(case, ranks.with_mixtures, ranks.score, share, mixture, at_run, fronts)
+        for share, mixture in sorted(own_scores.items(), reverse=True)
     )
 
 
@@ -80,59 +80,59 @@ def _standing(
     stored_rank: int,
     right: float,
     share: int,
-    own: float,
+    mixture: float,
     own_at_run: float,
     fronts: Fronts | None,
 ) -> Standing:
-    if math.isnan(own):
+    if math.isnan(mixture):
         is_won = None if not case.is_lost_to_own else False
         return Standing(share, is_won, stored_rank, int(case.is_lost_to_own), ())
     rank = stored_rank
     if stored_rank and not math.isnan(own_at_run):
-        rank += int(own >= right) - int(own_at_run >= right)
+        rank += int(mixture >= right) - int(own_at_run >= right)
     if fronts is None:
-        return Standing(share, right > own, rank, 0, ())
+        return Standing(share, right > mixture, rank, 0, ())
     beside = others(fronts, case.item)
-    place = _place(fronts, case, own, is_stored=share == case.share)
+    place = _place(fronts, case, mixture, is_stored=share == case.share)
     is_among = place < len(beside) or len(beside) == case.n_pictures + case.n_mixtures - 1
     order = list(range(min(len(beside), SHOWN)))
     if is_among:
         order.insert(place, OWN)
     own_rank = place + 1 if is_among else fronts.own_rank if share == case.share else 0
-    return Standing(share, right > own, rank, own_rank, tuple(order[:SHOWN]))
+    return Standing(share, right > mixture, rank, own_rank, tuple(order[:SHOWN]))
 
 
-def _place(fronts: Fronts, case: MixedCase, own: float, is_stored: bool) -> int:
+def _place(fronts: Fronts, case: MixedCase, mixture: float, is_stored: bool) -> int:
     """Count the top candidates that rank before the mixture of the right picture, by stored order or by score."""
     if is_stored:
-        for place, candidate in enumerate(fronts.whole):
+        for place, candidate in enumerate(fronts.with_mixtures):
             if candidate.item == case.item and candidate.is_mixture:
                 return place
     # The right picture comes after candidates with equal scores
     return sum(
-        candidate.score > own
-        or (candidate.score == own and (candidate.item != case.item or candidate.is_mixture))
+        candidate.score > mixture
+        or (candidate.score == mixture and (candidate.item != case.item or candidate.is_mixture))
         for candidate in others(fronts, case.item)
     )
 
 
 def model_turn(
-    model: str, scores: ShareScores | None, stored: Mapping[int, bool], share: int
+    model: str, scores: ShareScores | None, stored_wins: Mapping[int, bool], share: int
 ) -> ModelTurn:
     """Find the mixing share from which a model prefers the right picture to its mixture.
 
     Args:
         scores: The model's similarities at every share; None means that they were not computed again.
-        stored: Whether the right picture wins in stored runs, by share.
+        stored_wins: Whether the right picture wins in stored runs, by share.
         share: The displayed share, at which a stored result is kept.
     """
     if scores is None:
-        known: dict[int, bool | None] = {**stored, SHARES[0]: None}
-        return ModelTurn(model, tuple(known.get(at) for at in SHARES), None)
+        known: dict[int, bool | None] = {**stored_wins, SHARES[0]: None}
+        return ModelTurn(model, tuple(known.get(each_share) for each_share in SHARES), None)
     wins = dict(zip(SHARES, scores.wins, strict=True))
-    if share in stored and share in wins:
-        wins[share] = stored[share]
-    won = [wins[at] for at in SHARES]
+    if share in stored_wins and share in wins:
+        wins[share] = stored_wins[share]
+    won = [wins[each_share] for each_share in SHARES]
     return ModelTurn(model, tuple(won), turn(won))
 
 
