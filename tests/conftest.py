@@ -11,11 +11,11 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 # torch reads this at its first import: two processes share two cores
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -287,6 +287,20 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Store:
     tables["scores"] = table
     store_again(store, manifest, key, tables, model="guess")
     return store
+
+
+def tiers(values: Iterable[Any], quick: Container[Any]) -> list:
+    """Return the parameters of a test. Values in `quick` run in the default suite, all others in the full suite only.
+
+    A tuple has a value for each of several parameters.
+    """
+    return [
+        pytest.param(
+            *(value if isinstance(value, tuple) else (value,)),
+            marks=() if value in quick else pytest.mark.full,
+        )
+        for value in values
+    ]
 
 
 @pytest.fixture

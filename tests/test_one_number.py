@@ -179,7 +179,8 @@ def python(shown: Callable, store: Store) -> Shares:
 @pytest.mark.parametrize(
     "surface",
     [
-        home, explore, compare, present, trade_off, breakdown, report_file, site, show_command, compare_command, python,
+        home, explore, compare, present, trade_off, breakdown, site, show_command, compare_command, python,
+        pytest.param(report_file, marks=pytest.mark.full),  # its tables are a site's: 6 s
     ],
     ids=lambda surface: surface.__name__,
 )  # fmt: skip

@@ -329,6 +329,7 @@ def status(url: str, **request: Any) -> int:
         return error.code
 
 
+@pytest.mark.full
 def test_the_installed_dashboard_is_as_closed_as_the_checkout_whatever_a_settings_file_says(
     installed, home
 ):

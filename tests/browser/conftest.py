@@ -164,14 +164,7 @@ def serving(
     """
     chromium()
     port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "vlprobe",
-        "dashboard",
-        "--port",
-        str(port),
-    ]
+    command = [sys.executable, "-m", "vlprobe", "dashboard", "--port", str(port)]
     environment = {name: value for name, value in os.environ.items() if name != shipped.SETTING}
     environment |= {
         "VLPROBE_CACHE": str(folder / "cache"),

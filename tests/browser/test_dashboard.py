@@ -150,6 +150,7 @@ def test_a_mark_of_the_trade_off_shows_its_worst_mistake_and_the_link_opens_what
     assert heading.split()[0] in words
 
 
+@pytest.mark.full
 def test_a_box_on_the_trade_off_keeps_the_models_inside_and_the_toolbar_exports(page, url: str):
     visit(page, url + TRADEOFF)
     page.locator(".st-key-tradeoff [data-title='Box Select']").click()

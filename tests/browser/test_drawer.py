@@ -81,6 +81,7 @@ def test_a_tag_is_stored_at_enter_and_is_still_there_after_a_reload(page, drawer
     assert [(one.id, one.tags) for one in all_written(stored)] == [(case, ("wrong label",))]
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("written")
 def test_a_tag_typed_at_once_after_its_key_loses_no_letter_and_a_second_one_is_undone(
     page, drawer, stored: Store
@@ -127,7 +128,8 @@ def test_a_note_is_stored_when_its_field_is_left_and_when_the_drawer_closes(
     assert drawer.locator(NOTE_FIELD).input_value() == ""
 
 
-@pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("width", [390, 1280])
 def test_place_arrows_and_close_stay_in_view_while_the_drawer_scrolls(page, url: str, width: int):
     page.set_viewport_size({"width": width, "height": 800})
     visit(page, url + EXPLORE)
@@ -178,6 +180,7 @@ def test_the_drawer_is_one_step_back_however_many_cases_it_showed_or_often_it_wa
     assert "case=" not in page.url
 
 
+@pytest.mark.full
 def test_back_from_the_playground_returns_to_the_open_case(page, drawer):
     page.keyboard.press("ArrowRight")
     drawer.get_by_text("Picture 2 of").wait_for()
@@ -192,6 +195,7 @@ def test_back_from_the_playground_returns_to_the_open_case(page, drawer):
     assert page.url == address
 
 
+@pytest.mark.full
 def test_a_step_to_another_page_is_one_step_back(page, url: str):
     visit(page, url + "/")
     address = page.url
@@ -203,6 +207,7 @@ def test_a_step_to_another_page_is_one_step_back(page, url: str):
     assert page.url == address
 
 
+@pytest.mark.full
 def test_a_link_of_this_computer_says_so_and_its_copy_is_confirmed_where_it_can_be_seen(
     page, url: str
 ):

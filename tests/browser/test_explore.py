@@ -58,6 +58,7 @@ def test_the_wall_and_its_drawer_are_used_by_keyboard_alone(page, url: str):
     page.wait_for_function(f"(name) => ({FOCUSED})() === name", arg=cards[0], polling=50)
 
 
+@pytest.mark.full
 def test_rows_of_a_facet_switch_on_and_off(page, url: str):
     page.set_viewport_size({"width": 1280, "height": 900})
     visit(page, url + EXPLORE)
@@ -77,6 +78,7 @@ def test_rows_of_a_facet_switch_on_and_off(page, url: str):
     assert "pair=" not in page.url
 
 
+@pytest.mark.full
 def test_no_caption_becomes_markup_on_the_wall_or_in_the_drawer(page, url: str, hostile_key: str):
     page.set_viewport_size({"width": 1280, "height": 900})
     visit(page, f"{url}/explore?set={hostile_key}&outcome=all&cards=every")
@@ -97,6 +99,7 @@ def test_no_caption_becomes_markup_on_the_wall_or_in_the_drawer(page, url: str, 
     assert page.locator("main img[src=x]").count() == 0
 
 
+@pytest.mark.full
 def test_another_page_of_the_wall_begins_at_its_top_and_moves_nothing_above_it(page, url: str):
     page.set_viewport_size({"width": 1280, "height": 900})
     visit(page, url + EXPLORE)

@@ -4,6 +4,7 @@ import pytest
 
 from tests.browser.conftest import DRAWN, idle, visit
 from tests.browser.test_walk import SETS
+from tests.conftest import tiers
 
 pytestmark = pytest.mark.browser
 
@@ -25,7 +26,10 @@ def sized(page):
     "address",
     [
         f"/explore?set={SETS['visla']}&model=demo:weak&kind=i2t",
-        f"/compare?set={SETS['lgip']}&model=demo:weak&with=demo:plain|demo:softmax|demo:mixed&kind=combined",
+        pytest.param(
+            f"/compare?set={SETS['lgip']}&model=demo:weak&with=demo:plain|demo:softmax|demo:mixed&kind=combined",
+            marks=pytest.mark.full,
+        ),
     ],
 )
 def test_every_choice_in_the_sentence_is_read_whole(sized, url: str, address: str):
@@ -37,6 +41,7 @@ def test_every_choice_in_the_sentence_is_read_whole(sized, url: str, address: st
         assert sized.evaluate(CUT) == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("path", "first"), [("/", ".st-key-home"), ("/explore", ".st-key-model")])
 def test_the_header_begins_where_the_page_begins_on_a_wide_screen(
     sized, url: str, path: str, first: str
@@ -60,6 +65,7 @@ def test_on_a_phone_the_menu_is_labelled_and_explore_names_its_data_set(sized, u
     assert place.is_visible() and place.inner_text().startswith("Drawn scenes")
 
 
+@pytest.mark.full
 def test_a_page_below_lab_lights_lab_and_its_way_back_loads_nothing_again(page, url: str):
     visit(page, f"{url}/pairs?set={SETS['eqben']}")
     color = "(e) => getComputedStyle(e).backgroundColor"
@@ -73,7 +79,7 @@ def test_a_page_below_lab_lights_lab_and_its_way_back_loads_nothing_again(page, 
     assert page.evaluate("window.same") and page.title() == "Lab · vlprobe"
 
 
-@pytest.mark.parametrize("name", ["explor", "a%20%3Cb%3E"])
+@pytest.mark.parametrize("name", tiers(["explor", "a%20%3Cb%3E"], ["a%20%3Cb%3E"]))
 def test_an_address_without_a_page_says_so_in_the_page(page, url: str, name: str):
     visit(page, f"{url}/{name}")
     assert page.get_by_role("heading", name="This page does not exist.").is_visible()
@@ -84,12 +90,14 @@ def test_an_address_without_a_page_says_so_in_the_page(page, url: str, name: str
     assert page.title() == "Home · vlprobe"
 
 
+@pytest.mark.full
 def test_the_name_of_home_is_an_address_of_home(page, url: str):
     visit(page, f"{url}/home")
     page.locator(".hero").wait_for()
     assert page.get_by_role("dialog").count() == 0 and page.title() == "Home · vlprobe"
 
 
+@pytest.mark.full
 def test_an_open_picker_of_home_is_not_covered_by_a_tooltip(page, url: str):
     visit(page, url)
     change = page.get_by_role("button", name="Change")
@@ -113,6 +121,7 @@ def test_a_card_of_run_is_chosen_by_its_box_its_title_and_its_text(page, url: st
         assert box.is_checked() == bool(number % 2)
 
 
+@pytest.mark.full
 def test_a_list_of_kinds_is_wide_enough_for_the_names_of_other_data_sets(page, url: str):
     visit(page, url + f"/explore?set={SETS['lgip']}&model=demo:softmax&kind=flip")
     page.locator(".st-key-kind button").click()

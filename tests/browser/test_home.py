@@ -29,6 +29,7 @@ def test_another_failure_is_shown_without_a_reload_and_its_case_opens(page, url:
     assert truth in page.get_by_role("dialog").inner_text()
 
 
+@pytest.mark.full
 def test_a_number_opens_as_many_lies_as_it_says(page, url: str):
     visit(page, HOME.format(url))
     number = page.locator(".number").last
@@ -39,6 +40,7 @@ def test_a_number_opens_as_many_lies_as_it_says(page, url: str):
     assert page.get_by_role("heading", level=1).inner_text().startswith(f"{believed} ")
 
 
+@pytest.mark.full
 def test_a_hostile_caption_is_text_on_home(page, url: str, hostile_key: str):
     visit(page, f"{url}/?set={hostile_key}")
     seen = set()

@@ -1,5 +1,6 @@
 """On a hard load nothing that is shown moves: the cumulative layout shift that Chromium measures, page by page."""
 
+import itertools
 import re
 import urllib.request
 from pathlib import Path
@@ -9,12 +10,12 @@ import streamlit
 
 from tests.browser.conftest import idle, visit
 from tests.browser.test_walk import EXPLORE, HEIGHTS, SCREENS
+from tests.conftest import tiers
 from vlprobe.render.html.style import STYLE
 
 pytestmark = pytest.mark.browser
 
 GOOD = 0.1  # https://web.dev/articles/cls
-OFTEN = ("home", "explore", "compare")  # in the default tier, at one size
 STATIC = Path(streamlit.__file__).parent / "static"
 PAGES = [name for name in SCREENS if name not in ("slides", "drawer")]  # parts of pages
 MEASURE = """window.shift = 0; new PerformanceObserver((list) => {
@@ -46,16 +47,7 @@ def shift_of(page, address: str, width: int) -> float:
 
 
 @pytest.mark.parametrize(
-    ("width", "name"),
-    [
-        pytest.param(
-            width,
-            name,
-            marks=[] if width == 1280 and name in OFTEN else pytest.mark.full,
-        )
-        for width in (1280, 1024, 390)
-        for name in PAGES
-    ],
+    ("width", "name"), tiers(itertools.product((1280, 1024, 390), PAGES), [(1280, "explore")])
 )
 def test_a_hard_load_moves_nothing_that_is_shown(measured, url: str, width: int, name: str):
     assert shift_of(measured, url + SCREENS[name], width) < GOOD

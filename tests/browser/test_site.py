@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.conftest import HOSTILE, HOSTILE_CAPTIONS, another, severe_violations
+from tests.conftest import tiers
 from vlprobe import views
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -72,6 +73,7 @@ def press_mark(page, nth: int) -> None:
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
 
+@pytest.mark.full
 def test_hostile_captions_are_text_on_every_page_of_a_site(offline, hostile_site):
     for width in (1280, 390):
         offline.set_viewport_size({"width": width, "height": 844})
@@ -138,6 +140,7 @@ def test_the_wall_of_a_site_is_filtered_and_its_drawer_led_by_keys(offline, host
     assert where.inner_text().startswith("2 of ")
 
 
+@pytest.mark.full
 def test_patterns_of_a_site_are_switches_whose_words_are_text(offline, hostile_site):
     opened(offline, hostile_site, "explore.html")
     pattern = {
@@ -167,6 +170,7 @@ def test_patterns_of_a_site_are_switches_whose_words_are_text(offline, hostile_s
     assert scroll <= client and severe_violations(offline) == []
 
 
+@pytest.mark.full
 def test_compare_trade_off_and_slides_of_a_site_answer_a_press(offline, hostile_site):
     opened(offline, hostile_site, "compare.html")
     assert offline.locator("h1").inner_text().strip()
@@ -213,13 +217,9 @@ def test_compare_trade_off_and_slides_of_a_site_answer_a_press(offline, hostile_
 
 @pytest.mark.parametrize(
     "page",
-    [
-        *(
-            pytest.param(page, marks=pytest.mark.full)
-            for page in ("index", "explore&outcome=all", "compare", "tradeoff", "present")
-        ),
-        "numbers",
-    ],
+    tiers(
+        ("index", "explore&outcome=all", "compare", "tradeoff", "present", "numbers"), ("numbers",)
+    ),
 )
 def test_a_report_has_the_pages_of_a_site_and_its_numbers_in_one_file(offline, hostile_site, page):
     for width in (390, 1280):
@@ -228,6 +228,7 @@ def test_a_report_has_the_pages_of_a_site_and_its_numbers_in_one_file(offline, h
         assert width == 390 or severe_violations(offline) == []
 
 
+@pytest.mark.full
 def test_a_report_prints_its_numbers(offline, hostile_site):
     opened(offline, hostile_site.parent, "report.html#page=numbers")
     numbers = offline.locator(".numbers")
@@ -244,6 +245,7 @@ def test_a_report_prints_its_numbers(offline, hostile_site):
     offline.emulate_media(media="screen")
 
 
+@pytest.mark.full
 def test_a_report_shows_its_numbers_without_scripts(blank, hostile_site):
     context = blank.context.browser.new_context(java_script_enabled=False, offline=True)
     page = context.new_page()

@@ -22,10 +22,7 @@ SECOND = {"0": (0.1, 0.9), "1": (0.6, 0.7), "2": (0.8, 0.9)}
 def scores_file(path: Path, scores: dict[str, tuple[float, float]]) -> str:
     with path.open("w", newline="", encoding="utf-8") as handle:
         csv.writer(handle).writerows(
-            [
-                ("case", "c0_i0", "c1_i0"),
-                *((key, *pair) for key, pair in scores.items()),
-            ]
+            [("case", "c0_i0", "c1_i0"), *((key, *pair) for key, pair in scores.items())]
         )
     return f"scores:{path}"
 

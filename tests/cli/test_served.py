@@ -272,7 +272,9 @@ UNDER_NOHUP = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGHUP, marks=UNDER_NOHUP), signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGHUP, marks=[UNDER_NOHUP, pytest.mark.full]), signal.SIGINT]
+)
 def test_a_signal_ends_the_guarded_dashboard_or_leaves_no_server_on_its_port(tmp_path, number):
     with serving(tmp_path, "--sign-in", "*") as served:
         served.wait()

@@ -132,9 +132,7 @@ VIEWS = {
     "repair first": View("repair", {"training": "2"}),
     "repair trained": View("repair", {"training": "3"}),
     "repair three": View(
-        "repair",
-        {"before": "dealt:1", "control": "dealt:2", "after": "control:random"},
-        "repaired",
+        "repair", {"before": "dealt:1", "control": "dealt:2", "after": "control:random"}, "repaired"
     ),
     "breakdown": View("breakdown", {"set": LGIP, "metric": "invariance_error"}),
     "tradeoff": View("tradeoff", {"set": LGIP, "model": "demo:softmax", "open": "details"}),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from tests.dashboard.test_pages import bodies, open_page, words
 from tests.dashboard.walls import figure_of, marks_of, select_marks, send_to, values_of
 from tests.views.conftest import MODELS
@@ -344,15 +344,15 @@ NOT_STORED = [  # kinds of cases that no probe asks under the options of `every_
 ]
 
 
-@pytest.mark.parametrize(
-    ("probe", "kind"),
-    [
-        (probe, kind)
-        for probe, presentation in presentations().items()
-        for kind in presentation.kinds
-        if (probe, kind) not in NOT_STORED
-    ],
-)
+KINDS = [
+    (probe, kind)
+    for probe, presentation in presentations().items()
+    for kind in presentation.kinds
+    if (probe, kind) not in NOT_STORED
+]
+
+
+@pytest.mark.parametrize(("probe", "kind"), tiers(KINDS, dict(reversed(KINDS)).items()))
 def test_the_page_answers_for_every_probe(monkeypatch, every_probe: Store, probe: str, kind: str):
     keys = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
     at = open_page(

@@ -237,13 +237,8 @@ def test_where_every_model_failed_its_checks_the_failure_says_so(shown, two_phot
         )
 
 
-OFTEN = {"explore", "compare", "tradeoff", "run"}  # tests/browser/test_walk.py opens every page
-
-
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, marks=[] if page in OFTEN else pytest.mark.full) for page in PAGES],
-)
+@pytest.mark.full  # tests/browser/test_walk.py opens every page
+@pytest.mark.parametrize("page", PAGES)
 def test_every_page_shows_the_shipped_results(shown, bundled, page):
     at = shown(bundled, page)
     assert not at.error
@@ -339,7 +334,7 @@ def forty_three(filled_with_one: Store) -> Store:
     return filled_with_one
 
 
-def test_forty_three_models_fit(shown, forty_three: Store):
+def test_forty_three_models_fit_and_leave_room_for_figures_and_slides(shown, forty_three: Store):
     at = shown(forty_three)
     assert not at.error
     case = hero(at)["cases"][0]
@@ -351,9 +346,6 @@ def test_forty_three_models_fit(shown, forty_three: Store):
     assert strip["more"] == "and 30 more models"
     at = send(at, "figures", "go", "more")
     assert not at.error
-
-
-def test_forty_three_models_leave_room_for_figures_and_slides(shown, forty_three: Store):
     at = shown(forty_three, "breakdown")
     assert "too many models for a legend" in words(at)
     ((_, talk),) = component_values(shown(forty_three, "present"), "slides")

@@ -8,6 +8,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from tests.conftest import tiers
 from tests.dashboard.test_pages import bodies
 from tests.dashboard.walls import component_values, send, wall
 from vlprobe import views
@@ -53,7 +54,7 @@ def test_a_page_begins_with_a_finding_and_examples_and_folds_the_paper_s_table(
     assert "The table" in folded or "In the format of the paper's tables" in folded
 
 
-@pytest.mark.parametrize("page", navigation.BELOW)
+@pytest.mark.parametrize("page", tiers(navigation.BELOW, ("models", "series")))
 def test_a_page_below_lab_leads_back_and_is_called_as_its_door(open_probe, page: str):
     door = next(link for link in open_probe("lab").get("page_link") if link.proto.page == page)
     at = open_probe(page)
@@ -134,7 +135,7 @@ def test_bins_of_strength_open_as_many_cases_as_they_say(open_probe, every_probe
         assert wall(at)["heading"].startswith(f"{counted['fooled']:,} ")
 
 
-@pytest.mark.parametrize("by", ["caption_length", "word_frequency"])
+@pytest.mark.parametrize("by", tiers(["caption_length", "word_frequency"], ["word_frequency"]))
 def test_bins_of_captions_open_as_many_cases_as_they_say(open_probe, every_probe, key, by):
     query = {"set": key["lgip"], "model": RANDOM}
     at = open_probe("breakdown", **query, metric="positive_rate", by=by)

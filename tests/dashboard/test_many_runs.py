@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from streamlit.navigation.page import StreamlitPage
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import card_ids, figure_of, marks_of
 from vlprobe import views
@@ -126,7 +126,7 @@ def test_home_parses_each_manifest_once_however_many_runs_there_are(
     assert len(of_runs) < 1.2 * n_runs  # and those of single entries, whose tables are opened
 
 
-@pytest.mark.parametrize("page", ["breakdown", "compare"])
+@pytest.mark.parametrize("page", tiers(["breakdown", "compare"], ["compare"]))
 def test_a_page_lists_the_runs_once_for_all_that_it_asks(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, many: Store, page: str
 ):
@@ -167,7 +167,7 @@ def test_a_view_with_another_named_option_is_another_answer_and_keeps_its_type(s
     assert "Any" not in str(inspect.signature(state.view))
 
 
-@pytest.mark.parametrize("page", ["home", "explore", "compare", "tradeoff"])
+@pytest.mark.parametrize("page", tiers(["home", "explore", "compare", "tradeoff"], ["home"]))
 def test_a_page_looks_once_for_its_results_and_for_what_they_are_called(shown, monkeypatch, page):
     shown(page)
     n_calls: Counter[str] = Counter()

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from tests.dashboard.walls import card_ids, component_values, figure_of, wall
 from vlprobe import registry, views
 from vlprobe.dashboard.navigation import page_file
@@ -292,8 +292,14 @@ def test_a_missing_picture_is_a_line_and_not_an_error(shown, tmp_path: Path):
     assert "0.png is missing or damaged" in words(at)
 
 
-@pytest.mark.parametrize("averaging", ["macro", "micro"])
-@pytest.mark.parametrize("by", ["subtype", "rule", "strength_bin", "tag:thing"])
+BREAKDOWNS = [
+    (by, averaging)
+    for by in ("subtype", "rule", "strength_bin", "tag:thing")
+    for averaging in ("macro", "micro")
+]
+
+
+@pytest.mark.parametrize(("by", "averaging"), tiers(BREAKDOWNS, BREAKDOWNS[::3]))
 def test_the_breakdown_shows_the_numbers_of_the_views(
     shown, filled: Store, by: str, averaging: str
 ):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.conftest import tiers
 from tests.dashboard.test_pages import PROBES, bodies, open_page, words
 from tests.dashboard.walls import card_ids, figure_of
 from vlprobe import registry, views
@@ -123,7 +124,10 @@ def test_one_press_asks_the_demo_models_this_probe_s_questions(
     assert all(name.startswith("demo:") for name in begun[0].models)
 
 
-@pytest.mark.parametrize(("probe", "kind"), KINDS)
+FIRST_KINDS = dict(reversed(KINDS)).items()  # of each probe
+
+
+@pytest.mark.parametrize(("probe", "kind"), tiers(KINDS, FIRST_KINDS))
 def test_the_cards_of_a_kind_name_it_as_the_probe_does_and_open(
     open_probe, every_probe, key, probe: str, kind: str
 ):
@@ -146,7 +150,7 @@ def test_the_cards_of_a_kind_name_it_as_the_probe_does_and_open(
     assert expected["texts"].iloc[0][0] in words(at)
 
 
-@pytest.mark.parametrize(("probe", "kind"), KINDS)
+@pytest.mark.parametrize(("probe", "kind"), tiers(KINDS, FIRST_KINDS))
 def test_ties_and_what_is_unknown_have_cards_too(open_probe, key, probe: str, kind: str):
     at = open_probe("failures", set=key[probe], kind=kind, model=CONSTANT, outcome="all")
     assert not at.error

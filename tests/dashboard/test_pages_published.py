@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 
+from tests.conftest import tiers
 from tests.dashboard.test_pages import open_page
 from vlprobe import views
 from vlprobe.render.html import papers
@@ -26,7 +27,7 @@ def displayed(at) -> pd.DataFrame:
     return convert_arrow_bytes_to_pandas_df(at.dataframe[0].proto.arrow_data.styler.display_values)
 
 
-@pytest.mark.parametrize("paper", views.published.SOURCES)
+@pytest.mark.parametrize("paper", tiers(views.published.SOURCES, ("prsm",)))
 def test_a_paper_has_all_its_cells_in_one_table_with_the_numbers_of_the_run(
     open_probe, every_probe: Store, paper: str
 ):
@@ -40,10 +41,7 @@ def test_a_paper_has_all_its_cells_in_one_table_with_the_numbers_of_the_run(
     table, texts = table_of(at), displayed(at)
     assert len(table) == len(cells)
     for row, values, text in zip(
-        records(PrintedCell, cells),
-        table.to_dict("records"),
-        texts.to_dict("records"),
-        strict=True,
+        records(PrintedCell, cells), table.to_dict("records"), texts.to_dict("records"), strict=True
     ):
         assert text["Printed"] == row.printed + papers.UNITS.get(row.unit, "")
         assert values["Printed"] == float(row.printed) and values["Model"] == row.model

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from tests.dashboard.test_pages import open_form, open_page, words
 from tests.probes.test_common import PROBES, make
 from vlprobe import registry, views
@@ -74,7 +74,7 @@ def requests(store: Store) -> list[Request]:
     return [request for job in jobs.jobs(store) for request in job.requests]
 
 
-@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("probe", tiers(PROBES, ("lgip", "series")))
 def test_start_is_on_for_every_probe_as_it_stands(
     monkeypatch, store: Store, unspawned: None, probe: str
 ):
@@ -144,7 +144,7 @@ def test_a_vocabulary_for_flips_reaches_the_job(
     assert request.options["vocabulary"] == str(words)
 
 
-@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("probe", tiers(PROBES, ("lgip", "rococo")))
 def test_a_job_begun_by_the_form_runs_to_its_end(
     monkeypatch, store: Store, unspawned: None, probe: str, tmp_path: Path
 ):

@@ -80,10 +80,7 @@ def run_of(store: Store, model: str) -> Path:
 
 def test_what_is_whole_is_said_so(monkeypatch, made):
     at = checked(monkeypatch, made[1])
-    assert re.fullmatch(
-        r"\d\d \w+, \d\d:\d\d: all checksums match\.",
-        at.success[0].value,
-    )
+    assert re.fullmatch(r"\d\d \w+, \d\d:\d\d: all checksums match\.", at.success[0].value)
     assert not [button for button in at.button if button.key == "mend_stored"]
 
 

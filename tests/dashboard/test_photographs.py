@@ -1,6 +1,7 @@
 """The button that downloads photographs: announced first, resumable, refused where nothing may be written."""
 
-import functools
+import os
+import shutil
 import time
 from pathlib import Path
 from unittest.mock import Mock
@@ -23,18 +24,25 @@ DATASET, MODEL = "bundled:SugarCrepe", "published:GPT-4V"
 N_MISSING = 4
 
 
-@pytest.fixture
-def store(tmp_path: Path, coco: str, monkeypatch: pytest.MonkeyPatch) -> Store:
+@pytest.fixture(scope="module")
+def photographed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache with all photographs of SugarCrepe but the first four that are not bundled."""
-    monkeypatch.delenv(shipped.SETTING)
-    monkeypatch.setattr(photographs, "HOST", coco)
-    monkeypatch.setattr(page, "_downloads", {})
-    root = tmp_path / "cache"
+    root = tmp_path_factory.mktemp("photographed")
     addresses, _ = photographs.missing(registry.load_dataset(DATASET, root).items)
     photograph = jpeg(1)
     for path in list(addresses)[N_MISSING:]:
         path.write_bytes(photograph)
-    return shipped.opened(root)
+    return root
+
+
+@pytest.fixture
+def store(tmp_path: Path, photographed: Path, coco: str, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """The results that a fresh installation shows, above a copy of that cache."""
+    monkeypatch.delenv(shipped.SETTING)
+    monkeypatch.setattr(photographs, "HOST", coco)
+    monkeypatch.setattr(page, "_downloads", {})
+    shutil.copytree(photographed, tmp_path / "cache", copy_function=os.link)
+    return shipped.opened(tmp_path / "cache")
 
 
 def open_case(monkeypatch: pytest.MonkeyPatch, store: Store) -> tuple[AppTest, Path]:
@@ -53,12 +61,10 @@ def open_case(monkeypatch: pytest.MonkeyPatch, store: Store) -> tuple[AppTest, P
     return at, store.root / last["images"][0]
 
 
-def wait(at: AppTest) -> AppTest:
-    """Draw the page again until nothing is measured or downloaded."""
-    for download in page._downloads.values():
-        while download.is_running:
-            at.run()
-    return at.run()
+def wait(download: page.Download) -> None:
+    """Wait until nothing is measured or downloaded."""
+    while download.is_running:
+        time.sleep(0.001)
 
 
 def labels(at: AppTest) -> list[str]:
@@ -71,7 +77,10 @@ def press(at: AppTest, label: str) -> AppTest:
         for button in at.button
         if button.label == label and str(button.key).startswith("case_download")
     ]
-    return wait(at.button(key=keys[0]).click().run())
+    at.button(key=keys[0]).click().run()
+    for download in page._downloads.values():
+        wait(download)
+    return at.run()
 
 
 def test_the_number_and_the_size_are_announced_and_a_download_that_failed_continues(
@@ -115,33 +124,32 @@ def test_the_whole_page_is_drawn_again_when_a_download_starts_and_when_it_ends(
     with pytest.raises(PageDrawn):  # only the whole page can make itself refresh every second
         page._draw(download, "started", was_running=False)
     download.stop.set()
-    while download.is_running:
-        time.sleep(0.001)
+    wait(download)
     with pytest.raises(PageDrawn):
         page._draw(download, "ended", was_running=True)
 
 
-def test_a_download_that_is_stopped_keeps_what_it_has(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-):
-    at, file = open_case(monkeypatch, store)
-    at = press(at, "Download pictures")
-    Coco.gone = {file.name}  # the case keeps its button
-    (download,) = page._downloads.values()
-    monkeypatch.setattr(download, "_note", functools.partial(_stop, download, download._note))
-    at = press(at, "Download")
-    assert "Stopped. Press again to continue." in words(at)
-    assert labels(at) == ["Download pictures"]
-    Coco.gone, Coco.requested = set(), []
-    monkeypatch.setattr(download, "_note", lambda n_done, n_total: None)
-    at = press(press(at, "Download pictures"), "Download")
-    assert len(Coco.requested) < N_MISSING and file.exists()
+def test_a_download_that_is_stopped_keeps_what_it_has(store: Store):
+    class StoppedAfterOne(page.Download):
+        def _note(self, n_done: int, n_total: int) -> None:
+            self.stop.set()
+            super()._note(n_done, n_total)
 
-
-def _stop(download: page.Download, note, n_done: int, n_total: int) -> None:
-    """A visitor presses Stop after the first photograph."""
-    download.stop.set()
-    note(n_done, n_total)
+    download = StoppedAfterOne(store, DATASET)
+    download.begin(download.measure)
+    wait(download)
+    missing = list(download.addresses)
+    assert len(missing) == N_MISSING
+    download.begin(download.fetch)
+    wait(download)
+    assert download.result == "Stopped. Press again to continue."
+    Coco.requested = []
+    again = page.Download(store, DATASET)
+    again.begin(again.measure)
+    wait(again)
+    again.begin(again.fetch)
+    wait(again)
+    assert len(Coco.requested) < N_MISSING and all(path.exists() for path in missing)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from tests.dashboard.walls import component_values
 from vlprobe import registry, views
 from vlprobe.dashboard import present
@@ -35,7 +35,7 @@ def first_of(value: str | list[str]) -> str:
     return value if isinstance(value, str) else value[0]
 
 
-@pytest.mark.parametrize("probe", registry.names("probes"))
+@pytest.mark.parametrize("probe", tiers(registry.names("probes"), ("rococo", "series", "visla")))
 def test_every_probe_has_a_talk(shown, every_probe: Store, probe: str):
     key = dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])[probe]
     at = shown(every_probe, "present", set=key)

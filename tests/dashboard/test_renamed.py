@@ -9,6 +9,7 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 from streamlit.testing.v1 import AppTest
 
+from tests.conftest import tiers
 from tests.dashboard.test_pages import open_page
 from vlprobe import views
 from vlprobe.dashboard.navigation import BELOW, ROW
@@ -73,11 +74,12 @@ FOLDS = {"compare": "measured|map|details", "tradeoff": "kinds|numbers|paper|det
 TYPED = ("rename_stored", "run_models")  # pickers of stored names
 
 
-def addresses() -> list[tuple[str, str]]:
-    """Every page, and of those that show any probe, every probe."""
+def addresses() -> list:
+    """Every page, and of those that show any probe, every probe; in the default suite the first alone."""
     several = ("home", "explore", "compare", "tradeoff", "present", "breakdown")
     every = [(page, PROBE_OF.get(page, "")) for page in {**ROW, **BELOW} if page not in several]
-    return every + [(page, probe) for page in several for probe in PROBES]
+    by_probe = [(page, probe) for probe in PROBES for page in several]
+    return every + tiers(by_probe, by_probe[: len(several)])
 
 
 def assert_renamed(at: AppTest) -> None:
@@ -100,7 +102,7 @@ def test_a_renamed_model_is_called_so(renamed, monkeypatch, page, probe):
     assert_renamed(opened(monkeypatch, renamed, page, probe, **folds))
 
 
-@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("probe", tiers(PROBES, ("lgip", "prsm")))
 def test_a_renamed_model_is_called_so_beside_a_case(renamed, monkeypatch, probe):
     sets = views.runs.question_sets(renamed).set_index("probe")["case_key"]
     question_set = views.runs.question_set(renamed, sets[probe])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import make_tiny, store_again
+from tests.conftest import make_tiny, store_again, tiers
 from tests.dashboard.test_pages import open_page, words
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -27,7 +27,7 @@ def photographed(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", tiers(PAGES, ("explore", "compare", "present")))
 def test_small_models_are_said_to_guess_on_other_pictures(photographed, monkeypatch, page: str):
     query = {"model": "demo:weak", "with": "demo:softmax"} if page == "compare" else {}
     query |= {"tab": "quiz"} if page == "quiz" else {}

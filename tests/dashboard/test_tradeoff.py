@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import figure_of, marks_of, select_marks
 from tests.views.conftest import MODELS
@@ -200,7 +200,7 @@ def test_without_results_a_press_asks_the_demo_models(monkeypatch, store: Store)
     assert [button.label for button in at.button] == ["Run it on the demo data"]
 
 
-@pytest.mark.parametrize("fold", ["kinds", "numbers", "paper", "details"])
+@pytest.mark.parametrize("fold", tiers(["kinds", "numbers", "paper", "details"], ["kinds"]))
 def test_a_fold_is_in_the_link_and_made_only_when_it_is_open(shown, key: str, fold: str):
     closed = shown(set=key)
     opened = shown(set=key, open=fold)

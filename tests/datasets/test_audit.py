@@ -82,9 +82,7 @@ def test_captions_in_other_languages_are_counted_with_their_items(tmp_path: Path
 
 def test_short_captions_that_look_foreign_are_reported_and_not_counted(tmp_path: Path):
     data = dataset(
-        tmp_path,
-        item("a", ("Trois bananes", "Drei Bananen")),
-        item("b", ("Three bananas", "7")),
+        tmp_path, item("a", ("Trois bananes", "Drei Bananen")), item("b", ("Three bananas", "7"))
     )
     seen = found(data, tmp_path)["not_english"]
     assert (seen.count, seen.of) == (0, 4)

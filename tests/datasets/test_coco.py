@@ -103,11 +103,7 @@ def test_what_is_not_there_is_one_line(make: Callable, tmp_path: Path):
     ("images", "annotations", "what"),
     [
         ([], [], "has no items"),
-        (
-            [*IMAGES, IMAGES[0]],
-            ANNOTATIONS,
-            r"has 1 duplicate ids \(first: 'coco-000000000009'\)",
-        ),
+        ([*IMAGES, IMAGES[0]], ANNOTATIONS, r"has 1 duplicate ids \(first: 'coco-000000000009'\)"),
         (IMAGES, ANNOTATIONS[:3], "Item 'coco-000000000025' of '.*' has no caption"),
         (
             IMAGES,

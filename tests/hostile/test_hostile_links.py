@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.conftest import tiers
 from tests.dashboard.test_pages import open_page, words
 from tests.hostile.test_hostile_pictures import REFUSED, SHOWN, SVG, plain, saved
 from tests.hostile.test_hostile_words import Page
@@ -109,7 +110,10 @@ def harmless(at: AppTest) -> None:
         assert len(error.value) < 4000
 
 
-@pytest.mark.parametrize("page", PAGES)
+OFTEN = ("compare", "playground", "repair", "published")  # in the default suite
+
+
+@pytest.mark.parametrize("page", tiers(PAGES, OFTEN))
 def test_a_link_made_to_break_a_page_opens_it(
     every_probe: Store, monkeypatch: pytest.MonkeyPatch, page: str
 ):

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import shlex
 import struct
 from pathlib import Path
 
@@ -245,99 +246,35 @@ def test_a_model_folder_that_lies_is_refused_in_one_line(tmp_path: Path, what: s
     assert str(caught.value).isprintable()
 
 
-COMMANDS = {
-    "an option without a value": ["run", "--model", "control:random", "--option", "rules"],
-    "an option that is not there": ["run", "--model", "control:random", "--option", "__class__=x"],
-    "a limit below nothing": ["run", "--model", "control:random", "--limit", "-1"],
-    "a limit that is no number": ["run", "--model", "control:random", "--limit", "1e9"],
-    "a batch of nothing": ["run", "--model", "control:random", "--batch-size", "0"],
-    "a batch of 10^30": [
-        "run",
-        "--model",
-        "demo:nope",
-        "--dataset",
-        "DATA",
-        "--batch-size",
-        "1" + "0" * 30,
-    ],
-    "a seed that is no number": ["run", "--model", "control:random", "--seed", "x"],
-    "a device of two lines": [
-        "run",
-        "--model",
-        "demo:weak",
-        "--dataset",
-        "DATA",
-        "--device",
-        "cpu\nx",
-    ],
-    "a precision that is none": [
-        "run",
-        "--model",
-        "demo:weak",
-        "--dataset",
-        "DATA",
-        "--precision",
-        "fp999",
-    ],
-    "a probe up": ["run", "--model", "control:random", "--probe", "../lgip"],
-    "a breakdown by SQL": ["show", "KEY", "--by", 'x" OR 1=1'],
-    "a unit that is none": ["show", "KEY", "--unit", "volts"],
-    "a page of nothing": ["failures", "KEY", "--page", "0"],
-    "a page beyond 10^9": ["failures", "KEY", "--page", "9" * 30],
-    "a size beyond 10^6": ["failures", "KEY", "--size", "9" * 12],
-    "an outcome by SQL": ["failures", "KEY", "--outcome", "1=1"],
-    "an order by SQL": ["failures", "KEY", "--sort", "margin; DROP TABLE x"],
-    "a tag without a value": ["failures", "KEY", "--tag", "x"],
-    "a format that is none": ["show", "--format", "exe"],
-    "a job by a path": ["jobs", "--resume", "../../etc"],
-    "a log by a path": ["jobs", "--log", "../../../etc/passwd"],
-    "an export to a folder": ["export", "/"],
-    "an export to a device": ["export", "/dev/null"],
-    "edits from a device": [
-        "run",
-        "--model",
-        "control:random",
-        "--dataset",
-        "DATA",
-        "--option",
-        "edits=/dev/zero",
-    ],
-    "edits with NUL": [
-        "run",
-        "--model",
-        "control:random",
-        "--dataset",
-        "DATA",
-        "--option",
-        "edits=a\0b",
-    ],
-    "edits that are a folder": [
-        "run",
-        "--model",
-        "control:random",
-        "--dataset",
-        "DATA",
-        "--option",
-        "edits=/tmp",
-    ],
-    "a cache that is a device": [
-        "--cache",
-        "/dev/null",
-        "run",
-        "--model",
-        "control:random",
-        "--dataset",
-        "DATA",
-    ],
-    "a cache that leads to itself": [
-        "--cache",
-        "LOOP",
-        "run",
-        "--model",
-        "control:random",
-        "--dataset",
-        "DATA",
-    ],
+COMMANDS = {  # as a shell reads them
+    "an option without a value": "run --model control:random --option rules",
+    "an option that is not there": "run --model control:random --option __class__=x",
+    "a limit below nothing": "run --model control:random --limit -1",
+    "a limit that is no number": "run --model control:random --limit 1e9",
+    "a batch of nothing": "run --model control:random --batch-size 0",
+    "a batch of 10^30": "run --model demo:nope --dataset DATA --batch-size 1000000000000000000000000000000",
+    "a seed that is no number": "run --model control:random --seed x",
+    "a device of two lines": "run --model demo:weak --dataset DATA --device 'cpu\nx'",
+    "a precision that is none": "run --model demo:weak --dataset DATA --precision fp999",
+    "a probe up": "run --model control:random --probe ../lgip",
+    "a breakdown by SQL": "show KEY --by 'x\" OR 1=1'",
+    "a unit that is none": "show KEY --unit volts",
+    "a page of nothing": "failures KEY --page 0",
+    "a page beyond 10^9": "failures KEY --page 999999999999999999999999999999",
+    "a size beyond 10^6": "failures KEY --size 999999999999",
+    "an outcome by SQL": "failures KEY --outcome 1=1",
+    "an order by SQL": "failures KEY --sort 'margin; DROP TABLE x'",
+    "a tag without a value": "failures KEY --tag x",
+    "a format that is none": "show --format exe",
+    "a job by a path": "jobs --resume ../../etc",
+    "a log by a path": "jobs --log ../../../etc/passwd",
+    "an export to a folder": "export /",
+    "an export to a device": "export /dev/null",
+    "edits from a device": "run --model control:random --dataset DATA --option edits=/dev/zero",
+    "edits with NUL": "run --model control:random --dataset DATA --option 'edits=a\x00b'",
+    "edits that are a folder": "run --model control:random --dataset DATA --option edits=/tmp",
+    "a cache that is a device": "--cache /dev/null run --model control:random --dataset DATA",
+    "a cache that leads to itself": "--cache LOOP run --model control:random --dataset DATA",
 }
 
 
@@ -348,7 +285,11 @@ def test_a_command_line_that_asks_for_what_is_not_is_answered_in_one_line(asked,
     if not loop.is_symlink():
         loop.symlink_to(loop)
     given = {"KEY": store.runs()[0]["key"], "DATA": tiny, "LOOP": str(loop)}
-    words = ["--cache", str(store.root), *(given.get(word, word) for word in COMMANDS[what])]
+    words = [
+        "--cache",
+        str(store.root),
+        *(given.get(word, word) for word in shlex.split(COMMANDS[what])),
+    ]
     done = CliRunner().invoke(main, words)
     assert done.exit_code in (1, 2), done.output
     assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)

@@ -103,20 +103,26 @@ def test_a_tilde_before_the_cache_is_the_home(tmp_path, monkeypatch):
 def test_a_working_folder_that_is_gone_is_told_in_one_line(tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
-    code = f"import os; os.rmdir({str(gone)!r}); from vlprobe.cli.main import main; main()"
+    commands = [["show"], ["run", "--model", "control:random"], ["check", "csv:rows.csv"]]
+    code = f"""
+import os
+os.rmdir({str(gone)!r})
+from vlprobe.cli.main import main
+for words in {commands}:
+    try:
+        main(words)
+    except SystemExit as ended:
+        print(ended.code)
+"""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     del environment["VLPROBE_CACHE"]  # the cache in the working folder
-    for arguments in (["show"], ["run", "--model", "control:random"], ["check", "csv:rows.csv"]):
-        done = subprocess.run(
-            [sys.executable, "-c", code, *arguments],
-            cwd=gone,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
-        assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
-        assert "working folder that no longer exists" in done.stderr
-        gone.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=gone, env=environment, capture_output=True, text=True
+    )
+    lines = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (0, "1\n1\n1\n"), done.stderr
+    assert len(lines) == len(commands)
+    assert all("working folder that no longer exists" in line for line in lines)
 
 
 def test_perturb_into_a_missing_folder_is_told_in_one_line(tiny, tmp_path):

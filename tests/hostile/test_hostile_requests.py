@@ -42,8 +42,7 @@ OPTIONS = {
     **dict.fromkeys([("prsm", name) for name in ("group", "sampled")], ""),
     **dict.fromkeys([("pictures", name) for name in ("changes", "severities", "search")], ""),
     **dict.fromkeys(
-        [("rococo", name) for name in ("policies", "pictures", "picture_seeds", "normalise")],
-        "",
+        [("rococo", name) for name in ("policies", "pictures", "picture_seeds", "normalise")], ""
     ),
 }
 # Likewise of each field of what a form or a job file asks for

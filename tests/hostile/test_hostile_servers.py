@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from tests.dashboard.test_pages import open_form, open_page
 from tests.dashboard.test_pages_run import requests
 from vlprobe import registry
@@ -70,10 +70,7 @@ OTHER_PAGES = [
 
 @pytest.mark.parametrize(
     ("page", "parameter"),
-    [
-        ("try", "models"),
-        *(pytest.param(*place, marks=pytest.mark.full) for place in OTHER_PAGES),
-    ],
+    tiers([("try", "models"), *OTHER_PAGES], [("try", "models")]),
 )
 def test_a_link_asks_no_server(
     page: str,

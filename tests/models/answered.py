@@ -1,12 +1,9 @@
 """Somebody elsewhere who answers what `vlprobe ask` wrote, with a model of ours."""
 
 import json
-from collections.abc import Container, Iterable
 from pathlib import Path
 
 import numpy as np
-import pytest
-from _pytest.mark import ParameterSet
 from PIL import Image
 
 from vlprobe import registry
@@ -15,11 +12,6 @@ from vlprobe.runs.request import Request
 from vlprobe.storage.store import Store
 
 MODEL = "control:random"
-
-
-def tiers(names: Iterable[str], quick: Container[str]) -> list[ParameterSet]:
-    """Parameters of a test, those that are not quick in the full tier."""
-    return [pytest.param(name, marks=() if name in quick else pytest.mark.full) for name in names]
 
 
 def questions(data: str, probe: str, folder: Path, store: Store, **options: object) -> dict:

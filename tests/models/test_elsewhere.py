@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.conftest import tiers
 from tests.datasets.test_pairs import valse
 from tests.models import answered
 from tests.models.test_scores import values
@@ -162,7 +163,7 @@ def cells(probe: str, folder: Path) -> dict[str, dict[str, str]]:
     return by_metric
 
 
-@pytest.mark.parametrize("probe", answered.tiers(PROBES, ("rococo", "visla")))
+@pytest.mark.parametrize("probe", tiers(PROBES, ("rococo", "visla")))
 def test_each_cell_is_what_a_run_gives(probe, tmp_path_factory):
     found = cells(probe, tmp_path_factory.mktemp(probe))
     expected = {

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from tests.models import answered
 from tests.models.test_scores import values
 from tests.probes.test_common import PROBES, make
@@ -46,7 +46,7 @@ def saved(
     return f"embeddings:{folder}"
 
 
-@pytest.mark.parametrize("probe", answered.tiers(PROBES, ("lgip", "prsm")))
+@pytest.mark.parametrize("probe", tiers(PROBES, ("lgip", "prsm")))
 def test_what_was_asked_and_embedded_elsewhere_scores_as_the_model_itself_to_the_bit(
     probe, tmp_path, store
 ):
@@ -135,7 +135,7 @@ def questions(tmp_path_factory):
 QUICK = ("JSON lines", "a table of numbers", "lists of a fixed size", "an archive with ids")
 
 
-@pytest.mark.parametrize("form", answered.tiers(FORMS, QUICK))
+@pytest.mark.parametrize("form", tiers(FORMS, QUICK))
 def test_every_form_of_file_and_of_keys_is_the_same_model(form, questions, tmp_path):
     data, out, store, expected = questions
     images, texts = (np.load(out / f"{side}.npy") for side in ("pictures", "texts"))
@@ -164,7 +164,7 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("keys", answered.tiers(KEYS, ("labels", "names and texts")))
+@pytest.mark.parametrize("keys", tiers(KEYS, ("labels", "names and texts")))
 def test_a_picture_goes_by_its_name_or_label_and_a_text_by_itself(keys, tiny, tmp_path, store):
     dataset = registry.load_dataset(tiny, store.root)
     rng = np.random.default_rng(0)

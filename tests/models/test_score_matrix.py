@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.conftest import tiers
 from tests.models import answered
 from tests.models.test_embeddings import run, scored
 from tests.models.test_scores import values
@@ -25,7 +26,7 @@ def saved(folder: Path, data: str, probe: str, store, **options: object) -> tupl
     return f"scores:{folder}+cosine", matrix
 
 
-@pytest.mark.parametrize("probe", answered.tiers(["lgip", "rococo", "eqben", "prsm"], ("rococo",)))
+@pytest.mark.parametrize("probe", tiers(["lgip", "rococo", "eqben", "prsm"], ("rococo",)))
 def test_a_matrix_answers_every_probe_about_pictures_as_the_model_that_made_it(
     probe, tmp_path, store
 ):
@@ -75,12 +76,7 @@ def test_rows_may_stand_in_any_order_and_only_those_that_are_asked_about_are_rea
     wide = np.pad(matrix.astype(np.float64), ((1, 1), (2, 2)), constant_values=np.nan)
     more = [np.concatenate([["a"] * (n > 0), side, ["z"] * (n > 0)]) for n, side in enumerate(ids)]
     padded = tmp_path / "w.npz"
-    np.savez(
-        padded,
-        sim=wide[1:-1, 1:-1],
-        picture_ids=more[0],
-        text_ids=more[1],
-    )
+    np.savez(padded, sim=wide[1:-1, 1:-1], picture_ids=more[0], text_ids=more[1])
     np.save(tmp_path / "place.npy", np.asfortranarray(matrix))
     names = [
         f"scores:{file}+matrix",

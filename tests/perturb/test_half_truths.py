@@ -38,13 +38,7 @@ def test_an_object_is_cut_off_with_its_preposition():
 
 @pytest.mark.parametrize(
     "caption",
-    [
-        "A man without a hat on a bench.",
-        "no dog on the bed",
-        "A dog.",
-        "¿Un perro?",
-        "A GROUP",
-    ],
+    ["A man without a hat on a bench.", "no dog on the bed", "A dog.", "¿Un perro?", "A GROUP"],
 )
 def test_captions_that_the_rules_do_not_understand_have_no_relation(caption: str):
     assert "relation" not in made(caption)

@@ -135,11 +135,7 @@ def check_lies(caption: str) -> None:
             "A man riding a horse.",
             {"A man not riding a horse.", "There is no man riding a horse."},
         ),
-        (
-            "negation",
-            "A cat is on a bed.",
-            {"A cat is not on a bed.", "No cat is on a bed."},
-        ),
+        ("negation", "A cat is on a bed.", {"A cat is not on a bed.", "No cat is on a bed."}),
         ("negation", "A dog chases the ball.", {"A dog does not chase the ball."}),
         ("negation", "The man has a hat.", {"The man does not have a hat."}),
         ("negation", "There are two birds in a tree.", {"There are no birds in a tree."}),

@@ -5,9 +5,8 @@ import functools
 import numpy as np
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from tests.dashboard.test_pages import bodies, open_page, words
-from tests.models.answered import tiers
 from vlprobe import views
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.ask import ask

@@ -23,7 +23,7 @@ def picture(path: Path, number: int) -> str:
     return path.name
 
 
-def make(probe: str, folder: Path, n: int = 240) -> str:
+def make(probe: str, folder: Path, n: int = 160) -> str:
     """A dataset that suits the probe, made on the spot; returns its name."""
     folder.mkdir(parents=True, exist_ok=True)
     if probe == "eqben":

@@ -149,16 +149,18 @@ def test_searches_with_changed_pictures_are_plain_rankings(store: Store, monkeyp
         return compose(picture, contents)
 
     monkeypatch.setattr(pictures, "compose", counting)
+    monkeypatch.setitem(demo.SIZES, "test", 14)  # drawing all 500 takes 10 s
     options = {"changes": ["pixelate", "gaussian-noise"], "severities": [5], "search": True}
-    manifest = execute(Request(("demo:weak",), "demo", "pictures", options, limit=14), store)[0]
+    request = Request(("demo:weak",), "demo", "pictures", options, limit=14, examine=False)
+    manifest = execute(request, store)[0]
     changed_names = [name for name in composed if name.startswith("{")]
     assert {composed[name] for name in changed_names} == {1}  # decoded and encoded once
-    monkeypatch.undo()
+    monkeypatch.setattr(pictures, "compose", compose)
     entry = store.run(manifest["key"])
     cases = store.cases(manifest["case_key"]).table("cases").to_pylist()
     rows = entry.table("scores").to_pandas()
     model = registry.load_model("demo:weak")
-    items = [item for item in registry.load_dataset("demo", store.root).items][:14]
+    items = registry.load_dataset("demo", store.root).items
     captions = [text for item in items for text in item.captions]
     text_vectors = model.encode_texts(model.tokenize(captions))
 

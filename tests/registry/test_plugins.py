@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.cli.test_main import call
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from tests.dashboard.test_pages import open_page
 from tests.registry.conftest import EXAMPLE, FILES, TRAP, Install
 from vlprobe import registry, views
@@ -211,16 +211,10 @@ def test_processes_that_make_cases_make_the_same(
     assert keys[0] == keys[1]
 
 
-OTHERS = ["compare", "tradeoff", "present", "lab", "run", "breakdown", "models"]
-PAGES = [
-    "home",
-    "explore",
-    "present",
-    *(pytest.param(page, marks=pytest.mark.full) for page in OTHERS),
-]
+OTHERS = ["home", "present", "compare", "tradeoff", "lab", "run", "breakdown", "models"]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", tiers(["explore", *OTHERS], ("explore",)))
 def test_pages_show_a_probe_that_the_starter_named(
     colours: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ):

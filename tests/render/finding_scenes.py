@@ -590,10 +590,7 @@ RANKINGS = {
         held_against(FOUR, tied="BC"),
         "Pair-tuned is fooled least. Half-trained is fooled most. The two between are tied.",
     ),
-    "all clear": (
-        held_against(FOUR),
-        "Pair-tuned is fooled least. Half-trained is fooled most.",
-    ),
+    "all clear": (held_against(FOUR), "Pair-tuned is fooled least. Half-trained is fooled most."),
     "all tied": (held_against(FOUR, tied="ABCD"), "All four are tied."),
     "a best one alone": (
         held_against(FOUR, tied="BCD"),
@@ -603,10 +600,7 @@ RANKINGS = {
         held_against(FOUR, tied="ABC"),
         "Half-trained is fooled most. The other three are tied.",
     ),
-    "no best one": (
-        held_against(FOUR, tied="AB,CD"),
-        "No model is clearly the best.",
-    ),
+    "no best one": (held_against(FOUR, tied="AB,CD"), "No model is clearly the best."),
     "the last unclear": (
         held_against(FOUR, tied="CD"),
         "Pair-tuned is fooled least. Who is fooled most is not clear.",

@@ -306,6 +306,7 @@ def test_a_talk_begins_with_a_photograph_that_is_here():
     assert question_set().label.endswith("bundled:SugarCrepe · eqben · 7,512 questions")
 
 
+@pytest.mark.full
 def test_every_photograph_of_a_written_site_has_its_credit_and_so_has_the_file_of_slides(
     tmp_path, monkeypatch
 ):

@@ -50,10 +50,7 @@ def test_a_curve_goes_through_its_steps_from_left_to_right_with_intervals():
     hollow = [trace for trace in figure.data if trace.name == "published"]
     assert [list(trace.y) for trace in hollow] == [[0.1, 0.3], [0.2]] and [
         t.showlegend for t in hollow
-    ] == [
-        True,
-        False,
-    ]
+    ] == [True, False]
     assert list(figure.layout.xaxis.ticktext) == ["Weak", "Medium", "Strong"]
 
 

@@ -110,12 +110,7 @@ def test_edits_are_those_of_lgip_of_our_own_kinds_and_of_rococo_and_no_others():
     assert by_group["statement"] == offered & {"negation", "relation", "attribute-swap"}
     assert by_group["surface"] == offered & set(kind_edits.REWORDINGS)
     wrong_groups = {one.group for one in edits if one.wrong}
-    assert wrong_groups - {"statement"} == {
-        "flip",
-        "combined",
-        "substitution",
-        "deletion",
-    }
+    assert wrong_groups - {"statement"} == {"flip", "combined", "substitution", "deletion"}
     assert len({(one.group, one.text) for one in edits}) == len(edits)
 
 

@@ -158,9 +158,7 @@ class Half(Progress):
 def asked(nodes: TwoNodes | None, **changes) -> Request:
     request = Request(("demo:softmax",), "", "lgip", limit=16, examine=False)
     return replace(
-        request,
-        **({"executor": "ray", "ray_address": nodes.address} if nodes else {}),
-        **changes,
+        request, **({"executor": "ray", "ray_address": nodes.address} if nodes else {}), **changes
     )
 
 

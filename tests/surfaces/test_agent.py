@@ -16,12 +16,16 @@ from PIL import Image
 import vlprobe
 from tests.cli.test_main import call
 from tests.conftest import make_tiny
-
-mcp = pytest.importorskip("mcp")
-from vlprobe.surfaces import agent  # noqa: E402
+from vlprobe.surfaces import agent
 
 MODELS = ["control:random", "control:constant"]
 READING = {"question_sets", "models", "numbers", "failures", "compare", "query", "link"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def package() -> None:
+    """Skip without `mcp`. It is imported in functions: of all processes that collect this file, one needs its 2 s."""
+    pytest.importorskip("mcp")
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +38,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ask(server: object, use: Callable[[Any], Awaitable[Any]]) -> Any:
     """What a client gets from a server."""
+
+    import mcp
 
     async def connect() -> Any:
         async with mcp.Client(server) as client:
@@ -106,6 +112,8 @@ def test_comparisons_queries_and_links_are_those_of_the_commands(cache):
     ],
 )
 def test_a_wrong_call_is_an_error_in_one_line(cache, tool, arguments, said):
+    import mcp
+
     try:
         result = answer(cache, tool, **arguments)
     except mcp.MCPError as error:  # there is no such tool
@@ -131,6 +139,8 @@ def test_run_runs_only_where_it_is_allowed_and_opens_no_plug_in(cache, tmp_path)
 
 @pytest.mark.full
 def test_the_command_speaks_over_stdin_and_stdout(cache):
+    import mcp
+
     parameters = mcp.StdioServerParameters(
         command=sys.executable, args=["-m", "vlprobe", "--cache", str(cache), "mcp"]
     )

@@ -1,6 +1,7 @@
 """A report, a case and a selection as files: they say what the views say, fetch nothing, and escape all."""
 
 import csv
+import functools
 import io
 import json
 import math
@@ -87,9 +88,16 @@ def key(compared: Store) -> str:
     return views.runs.question_sets(compared)["case_key"].iloc[0]
 
 
-@pytest.fixture
-def noted(compared: Store, key: str, tmp_path: Path) -> Store:
-    there = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+@functools.cache
+def report_text(root: Path, key: str) -> str:
+    """The report of a question set in a store, written once: it takes seconds."""
+    store = Store(root)
+    return report.report(store, views.runs.question_set(store, key))
+
+
+@pytest.fixture(scope="module")
+def noted(compared: Store, key: str, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    there = Store(shutil.copytree(compared.root, tmp_path_factory.mktemp("noted") / "cache"))
     annotations.write(there, key, Annotation(0, "x", ("=odd", "<i>"), "Because <b>I</b> say so."))
     return there
 
@@ -105,7 +113,7 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Store:
 @pytest.mark.parametrize("probe", ["lgip", "visla"])
 def test_a_report_has_every_number_and_stands_alone(every_probe: Store, probe: str):
     asked = views.runs.question_sets(every_probe).set_index("probe").loc[probe, "case_key"]
-    text = report.report(every_probe, views.runs.question_set(every_probe, asked))
+    text = report_text(every_probe.root, asked)
     stands_alone(text, runs=True)
     words = "".join(Page(static(text)).words)
     estimates = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, asked))
@@ -122,7 +130,7 @@ def test_a_report_has_every_number_and_stands_alone(every_probe: Store, probe: s
 
 def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(noted: Store, key: str):
     question_set = views.runs.question_set(noted, key)
-    text = report.report(noted, question_set)
+    text = report_text(noted.root, key)
     stands_alone(text, runs=True)
     tables = values(text)
     flips = [
@@ -145,27 +153,27 @@ def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(noted: 
 
 
 def test_a_report_begins_with_the_verdict_its_shares_and_failures_of_different_pictures(
-    compared: Store, key: str
+    noted: Store, key: str
 ):
-    question_set = views.runs.question_set(compared, key)
-    first, rest = static(report.report(compared, question_set)).split("<h2>Models</h2>")
+    question_set = views.runs.question_set(noted, key)
+    first, rest = static(report_text(noted.root, key)).split("<h2>Models</h2>")
     assert rest.startswith("<details><summary>")
     articles = first.split("<article>")[1:]
     pictures = [re.findall(r'src="([^"]+)"', article)[0] for article in articles]
     assert 1 < len(pictures) <= report.FAILURES
     assert len(set(pictures)) == len(pictures)
     assert first.count(SCORECARD) == 1
-    (kind, *_) = views.showcase.kinds(compared, question_set)
-    kinds = pd.read_parquet(compared.files([key], "cases")[0])["kind"].to_numpy()
+    (kind, *_) = views.showcase.kinds(noted, question_set)
+    kinds = pd.read_parquet(noted.files([key], "cases")[0])["kind"].to_numpy()
     for run in question_set.runs:  # the numbers of the table, counted a case at a time
-        margins = pd.read_parquet(compared.files([run.key], "scores")[0])["margin"].to_numpy()
+        margins = pd.read_parquet(noted.files([run.key], "scores")[0])["margin"].to_numpy()
         believed = [margin <= 0 for margin in margins[kinds == kind] if not math.isnan(margin)]
         assert f"<td>{numbers.number(sum(believed) / len(believed), 'rate')}<br>" in first
 
 
 def test_a_report_of_one_model_begins_with_its_failures(nasty: Store):
     key = views.runs.question_sets(nasty)["case_key"].iloc[0]
-    text = static(report.report(nasty, views.runs.question_set(nasty, key)))
+    text = static(report_text(nasty.root, key))
     first, _ = text.split("<h2>Models</h2>")
     assert "<article>" in first
     assert SCORECARD not in first
@@ -174,7 +182,7 @@ def test_a_report_of_one_model_begins_with_its_failures(nasty: Store):
 def test_a_report_has_the_main_numbers_of_each_type(every_probe: Store):
     sets = views.runs.question_sets(every_probe).set_index("probe")
     question_set = views.runs.question_set(every_probe, sets.loc["lgip", "case_key"])
-    text = static(report.report(every_probe, question_set))
+    text = static(report_text(every_probe.root, question_set.key))
     table = text[text.index('aria-label="Positive rate by type"') :].partition("</table>")[0]
     estimates = views.estimates.estimates(every_probe, question_set, "subtype")
     rates = estimates.loc[(estimates["metric"] == "positive_rate") & (estimates["n_items"] > 0)]
@@ -187,7 +195,7 @@ def test_a_report_has_the_main_numbers_of_each_type(every_probe: Store):
 def test_a_caption_is_never_an_element(nasty: Store):
     key = views.runs.question_sets(nasty)["case_key"].iloc[0]
     asked = views.runs.question_set(nasty, key)
-    whole = report.report(nasty, asked)
+    whole = report_text(nasty.root, key)
     stands_alone(whole, runs=True)
     case = report_case.case_page(nasty, asked, "control:constant", 0)
     stands_alone(case)
@@ -196,7 +204,7 @@ def test_a_caption_is_never_an_element(nasty: Store):
 
 
 def test_the_commands_of_a_report_are_those_of_the_program(noted: Store, key: str):
-    text = "".join(Page(report.report(noted, views.runs.question_set(noted, key))).words)
+    text = "".join(Page(report_text(noted.root, key)).words)
     lines = [shlex.split(line) for line in text.splitlines() if line.startswith("vlprobe ")]
     assert [words[1] for words in lines] == ["run", "failures", "failures", "report"]
     given = main.commands["run"].make_context("run", lines[0][2:], resilient_parsing=True).params

@@ -48,6 +48,7 @@ def test_three_steps_give_a_finite_loss_and_move_every_weight(loss, batches_of_8
             assert not torch.equal(value.half(), state[key]), key
 
 
+@pytest.mark.full
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(batches_of_8, tmp_path):
     (_, first), (_, again), (_, other) = (
         quickly(tmp_path, name, seed=seed) for name, seed in (("a", 0), ("b", 0), ("c", 1))
@@ -63,6 +64,7 @@ def test_training_leaves_the_random_numbers_and_the_threads_of_others_alone(batc
     assert torch.get_num_threads() == threads
 
 
+@pytest.mark.full
 def test_the_loss_falls_below_that_of_a_model_that_knows_nothing(
     batches_of_8, monkeypatch, tmp_path
 ):

@@ -12,11 +12,7 @@ from vlprobe.types.presentation import KindPresentation, Presentation
 
 PROBES = registry.names("probes")
 ROOT = Path(__file__).resolve().parents[2] / "vlprobe"
-CARD_FILES = [
-    "render/words.py",
-    "case/html.py",
-    "case/json.py",
-]
+CARD_FILES = ["render/words.py", "case/html.py", "case/json.py"]
 
 
 @pytest.mark.parametrize("probe", PROBES)

@@ -1,11 +1,13 @@
 """Slices by the length and the rarest word of a caption: of all stored runs, and as a loop over the cases has them."""
 
+import itertools
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.conftest import tiers
 from tools import ship
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput, NotFound
@@ -105,7 +107,7 @@ def test_estimates_of_bins_are_those_of_a_loop_over_the_stored_answers(
 
 def test_bins_read_in_blocks_are_those_read_at_once(filled, question_set, monkeypatch):
     at_once = views.estimates.estimates(filled, question_set, "caption_length")
-    monkeypatch.setattr(caption_bins, "BLOCK_CASES", 7)
+    monkeypatch.setattr(caption_bins, "BLOCK_CASES", 97)
     monkeypatch.setattr(views.rows, "_cache", SingleFlightCache(1 << 20, views.rows._bytes))
     in_blocks = views.estimates.estimates(filled, question_set, "caption_length")
     pd.testing.assert_frame_equal(in_blocks, at_once, rtol=1e-9)
@@ -167,9 +169,12 @@ def test_lgip_runs_that_kept_no_cosines_of_texts_have_slices_by_the_length_of_a_
 
 
 @pytest.mark.parametrize(
-    "probe", ["lgip", *(pytest.param(name, marks=pytest.mark.full) for name in ship.PROBES[1:])]
+    ("by", "probe"),
+    tiers(
+        [*itertools.product(WORDS, ship.PROBES), ("text_alone", "lgip")],
+        [*itertools.product(WORDS, ["visla"])],
+    ),
 )
-@pytest.mark.parametrize("by", list(caption_bins.VALUES))
 def test_bins_are_listed_as_numbers_and_not_as_text(by: str, probe: str):
     """8 to 10 words came after 15 words or more."""
     store = Store(shipped.FOLDER)
@@ -186,7 +191,7 @@ def test_models_named_by_steps_are_listed_in_the_order_of_the_steps():
     """As `callback` names them: toy@0, toy@50, toy@100."""
     names = ["toy@100", "control:random", "toy@50", "demo:weak", "toy@0", "b2", "b10"]
     assert sorted(names, key=registry.model_order) == [
-        *("demo:weak", "b2", "b10", "toy@0", "toy@50", "toy@100", "control:random"),
+        *("demo:weak", "b2", "b10", "toy@0", "toy@50", "toy@100", "control:random")
     ]
     looks = {name: name for name in names if not name.startswith(("demo", "control"))}
     assert list(styles(looks)) == ["b2", "b10", "toy@0", "toy@50", "toy@100"]

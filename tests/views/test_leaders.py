@@ -105,13 +105,7 @@ def decided(
             Leader("unknown"),
         ),
         # The best value is not above chance, a steadier one is: these two are tied.
-        (
-            [Contender("wide", 0.7, 0.4, 0.9), B],
-            "up",
-            0.5,
-            untested,
-            Leader("tied", ("b", "wide")),
-        ),
+        ([Contender("wide", 0.7, 0.4, 0.9), B], "up", 0.5, untested, Leader("tied", ("b", "wide"))),
         # What is unknown neither leads nor is led.
         ([Contender("a", NAN, NAN, NAN), B], "up", 0.5, untested, Leader("alone", ("b",))),
         ([Contender("a", 0.9, NAN, NAN), B], "up", 0.5, untested, Leader("tied", ("b", "a"))),
@@ -143,10 +137,7 @@ def test_who_leads_is_credible_above_chance_and_better_than_every_credible_other
         for place, ((low, value, high), credible) in enumerate(values)
     ]
     found = decided(
-        contenders,
-        direction,
-        chance,
-        lambda model, rival: (int(model), int(rival)) in wins,
+        contenders, direction, chance, lambda model, rival: (int(model), int(rival)) in wins
     )
     able = {place: range_ for place, (range_, credible) in enumerate(values) if credible}
     sure = [

@@ -3,6 +3,8 @@
 import csv
 import json
 import math
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -37,13 +39,21 @@ def table_of(probe: str, number: int) -> views.published.PaperTable:
     return next(table for table in views.published.TABLES[probe] if table.number == number)
 
 
+@pytest.fixture(scope="module")
+def cells(every_probe: Store) -> Callable[[str, int], pd.DataFrame]:
+    """Return a function from a probe and the number of a table to its cells, each computed once."""
+
+    @cache
+    def compute(probe: str, number: int) -> pd.DataFrame:
+        question_set = views.runs.question_set(every_probe, key_of(every_probe, probe))
+        return views.papers.remade(every_probe, question_set, number)
+
+    return compute
+
+
 @pytest.mark.parametrize(("probe", "number"), NUMBERS)
-def test_printed_cells_are_those_of_the_paper_in_shares_and_cosines(
-    every_probe: Store, probe: str, number: int
-):
-    found = views.papers.remade(
-        every_probe, views.runs.question_set(every_probe, key_of(every_probe, probe)), number
-    ).query("source == 'published'")
+def test_printed_cells_are_those_of_the_paper_in_shares_and_cosines(cells, probe: str, number: int):
+    found = cells(probe, number).query("source == 'published'")
     table = table_of(probe, number)
     for cell in found.itertuples():
         column = table.columns[cell.column]
@@ -66,11 +76,9 @@ def test_printed_cells_are_those_of_the_paper_in_shares_and_cosines(
 
 
 @pytest.mark.parametrize(("probe", "number"), NUMBERS)
-def test_cells_of_runs_are_the_estimates(every_probe: Store, probe: str, number: int):
+def test_cells_of_runs_are_the_estimates(every_probe: Store, cells, probe: str, number: int):
     key = key_of(every_probe, probe)
-    found = views.papers.remade(
-        every_probe, views.runs.question_set(every_probe, key), number
-    ).query("source == 'run' and model == @RANDOM")
+    found = cells(probe, number).query("source == 'run' and model == @RANDOM")
     columns = table_of(probe, number).columns
     assert len(found) == len(columns)
     estimates = {
@@ -199,10 +207,8 @@ def test_an_increase_keeps_its_number_and_has_no_interval_where_the_answers_give
     assert math.isnan(cell["low"]) and math.isnan(cell["high"])
 
 
-def test_drop_rates_lose_the_sign_that_the_paper_gives_them(every_probe: Store):
-    found = views.papers.remade(
-        every_probe, views.runs.question_set(every_probe, key_of(every_probe, "rococo")), 3
-    )
+def test_drop_rates_lose_the_sign_that_the_paper_gives_them(cells):
+    found = cells("rococo", 3)
     clip = found[(found["model"] == "CLIP ViT-B/32 (zero-shot)") & (found["column"] == 2)].iloc[0]
     assert clip["value"] == pytest.approx(0.2639)
 

@@ -314,6 +314,7 @@ def mixed() -> tuple[Store, QuestionSet]:
     return store, views.runs.question_set(store, keys["rococo"])  # pyright: ignore
 
 
+@pytest.mark.full  # 35,000 searches: 5 s
 def test_patterns_of_mixed_pictures_count_the_searches_that_were_asked(mixed):
     """They counted among the searches that are lost, so that each rate was 100 %."""
     store, question_set = mixed

@@ -12,13 +12,7 @@ import pytest
 from vlprobe import views
 from vlprobe.errors import NotFound
 from vlprobe.storage.store import Store
-from vlprobe.views.records import (
-    AnswerRow,
-    CaseRow,
-    FailureRow,
-    PointRow,
-    records,
-)
+from vlprobe.views.records import AnswerRow, CaseRow, FailureRow, PointRow, records
 from vlprobe.views.runs import question_set
 
 

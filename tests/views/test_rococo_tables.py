@@ -128,6 +128,7 @@ def test_a_table_says_how_many_draws_a_number_is_the_mean_of(drawn, store):
     assert "standard deviation between draws" in html.remark
 
 
+@pytest.mark.full  # test_papers.py has one file at a time
 def test_the_four_released_files_fill_one_table_each_its_own_columns(store, tmp_path):
     names = {
         "rand_voca": "Random word",

@@ -94,9 +94,7 @@ def test_no_table_of_a_question_set_has_runs_of_two_versions(mixed: Store):
             views.rows.answers(mixed, views.runs.question_set(mixed, key), [0])["model"]
         ) == set(TODAY)
         remade = views.papers.remade(
-            mixed,
-            views.runs.question_set(mixed, key),
-            views.published.TABLES[row.probe][0].number,
+            mixed, views.runs.question_set(mixed, key), views.published.TABLES[row.probe][0].number
         )
         assert set(remade.loc[remade["source"] == "run", "model"]) == set(TODAY)
         shown = {run.key for run in views.runs.question_set(mixed, key).runs}

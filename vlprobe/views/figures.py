@@ -43,6 +43,7 @@ SIZE_TABLES = {
     "generic": (8, 2),
     "spatial": (9, 2),
 }  # with accuracies: of models that see, of texts
+SAMPLES = "pretraining_samples"  # the metric
 FACTS = {2: 5}  # tables whose models have their parameters in another table
 CROSSED_COLUMNS = [
     *("model", "slice", "texts", "pictures"),
@@ -376,36 +377,35 @@ def _published_sizes(metric: str, subset: str) -> list[tuple]:
     rows = []
     for number in SIZE_TABLES[subset]:
         of_tables = cells.loc[cells["table"].isin([number, FACTS.get(number, number)])]
-        facts = of_tables.loc[of_tables["dataset"] == "none"]
+        facts = _facts(of_tables.loc[of_tables["dataset"] == "none"])
         is_accuracy = (
             (cells["table"] == number)
             & (cells["dataset"] == f"visla_{subset}")
             & (cells["metric"] == metric)
         )
         for cell in cells.loc[is_accuracy].to_dict("records"):
-            of_model = facts.loc[facts["model"] == cell["model"]]
-            value = cell["value"] * SCALE[cell["unit"]]
-            size, data = (_fact(of_model, name) for name in ("parameters", "pretraining_samples"))
-            rows.append(
-                ("published", cell["model"], size, data, value, math.nan, math.nan, cell["note"])
-            )
+            model, value = cell["model"], cell["value"] * SCALE[cell["unit"]]
+            size, data = (facts.get((model, name), math.nan) for name in ("parameters", SAMPLES))
+            rows.append(("published", model, size, data, value, math.nan, math.nan, cell["note"]))
     return rows
 
 
-def _fact(of_model: pd.DataFrame, name: str) -> float:
-    """Return a number that the paper prints about a model, in millions; NaN if its tables do not have the number."""
-    cells = of_model.loc[(of_model["metric"] == name) & (of_model["split"] == "all")]
-    for cell in cells.to_dict("records"):
-        return cell["value"] * papers.MILLIONS.get(cell["unit"], math.nan)
-    return math.nan
+def _facts(cells: pd.DataFrame) -> dict[tuple[str, str], float]:
+    """Return the first number that the cells print for each model and metric, in millions."""
+    facts: dict[tuple[str, str], float] = {}
+    for cell in cells.loc[cells["split"] == "all"].to_dict("records"):
+        value = cell["value"] * papers.MILLIONS.get(cell["unit"], math.nan)
+        facts.setdefault((cell["model"], cell["metric"]), value)
+    return facts
 
 
 def _samples(model: str) -> float:
     """Return how many million pre-training pairs VISLA reports for a model with the same weights; NaN if none."""
     names = papers.printed_names("visla", model)
     cells = published.load("visla")
-    facts = cells.loc[[papers.plain(name) in names for name in cells["model"]]]
-    return _fact(facts, "pretraining_samples")
+    facts = _facts(cells.loc[cells["metric"] == SAMPLES])
+    values = (value for (name, _), value in facts.items() if papers.plain(name) in names)
+    return next(values, math.nan)
 
 
 @dataclass(frozen=True, slots=True)

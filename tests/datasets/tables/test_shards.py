@@ -26,11 +26,7 @@ def test_the_files_of_one_name_are_a_row_and_nothing_is_unpacked(tmp_path: Path)
         "002.txt": b"No picture.",
     }
     first, second = load(write_tar(tmp_path / "a.tar", members))
-    assert (first.id, first.captions, first.tags["source"]) == (
-        "a/000",
-        ("A red square.",),
-        "web",
-    )
+    assert (first.id, first.captions, first.tags["source"]) == ("a/000", ("A red square.",), "web")
     assert second.captions == ("A blue square.",)
     assert pictures.open_picture(second.image).getpixel((0, 0)) == (0, 0, 255)
     assert {path.name for path in tmp_path.iterdir()} == {"a.tar", "cache"}

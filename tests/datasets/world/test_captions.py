@@ -3,13 +3,7 @@ import re
 import pytest
 
 from tools.train_demo import TEMPLATES, vocabulary, wrapped
-from vlprobe.datasets.world.captions import (
-    NUMBERS,
-    SYNONYMS,
-    article,
-    captions,
-    plural,
-)
+from vlprobe.datasets.world.captions import NUMBERS, SYNONYMS, article, captions, plural
 from vlprobe.datasets.world.scene import COLORS, OPPOSITE, Group, Scene, draw, facing, placements
 
 SCENES = [draw("test", index) for index in range(400)]

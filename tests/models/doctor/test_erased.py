@@ -167,7 +167,7 @@ def test_a_pair_of_pictures_that_differ_in_what_is_cropped_away_only_is_counted(
         for pair in (left, middle, middle)
     ]
     assert erased(table(*rows), Viewer()) == [
-        Erased("picture", "pair", "pair", "different", "preprocessing", 1, 3),
+        Erased("picture", "pair", "pair", "different", "preprocessing", 1, 3)
     ]
     assert erased(table(*rows), Reader(context_length=16)) == []
 

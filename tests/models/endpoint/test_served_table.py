@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from tests.models import answered, test_elsewhere
+from tests.conftest import tiers
+from tests.models import test_elsewhere
 from tests.models.endpoint.conftest import Server
 from tests.models.endpoint.test_served_chat import chat_folder  # noqa: F401 (fixture)
 from tests.probes.test_common import PROBES
@@ -15,7 +16,7 @@ WAYS = {"pictures": ("",), "chat": ("", "+probability")}
 
 
 @pytest.mark.usefixtures("chat_folder")
-@pytest.mark.parametrize("probe", answered.tiers(PROBES, ("eqben",)))
+@pytest.mark.parametrize("probe", tiers(PROBES, ("eqben",)))
 def test_each_cell_is_what_a_run_gives(probe: str, server: Server, tmp_path_factory):
     folder = tmp_path_factory.mktemp(probe)
     store, data = Store(folder / "cache"), folder / "data"
