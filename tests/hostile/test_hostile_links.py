@@ -110,7 +110,7 @@ def harmless(at: AppTest) -> None:
         assert len(error.value) < 4000
 
 
-OFTEN = ("compare", "playground", "repair", "published")  # in the default suite
+OFTEN = ("compare", "try", "repair", "published")  # in the default suite
 
 
 @pytest.mark.parametrize("page", tiers(PAGES, OFTEN))
