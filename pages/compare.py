@@ -1,6 +1,7 @@
-"""The Compare page: which of two to four models is fooled less often, by what, and where do they disagree?"""
+"""The Compare page: which models are fooled least, by what, and where do they disagree?"""
 
-from vlprobe.dashboard import compare, frame
+from vlprobe.dashboard import frame
+from vlprobe.features.compare import page
 
 frame.enter()
-compare.draw_page()
+page.draw_page()

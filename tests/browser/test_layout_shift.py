@@ -65,7 +65,7 @@ def test_a_hard_load_of_a_case_moves_nothing_that_is_shown(measured, url: str, w
 def test_the_logo_and_grey_areas_are_there_before_any_script_has_run(page, url: str):
     plain = page.context.new_page()
     plain.route(re.compile(r"/static/js/"), lambda route: route.abort())
-    plain.goto(url + "/compare")
+    plain.goto(url + "/compare?tab=differences")
     shown = plain.evaluate("""() => ['::before', '::after'].map((part) => {
       const style = getComputedStyle(document.body, part);
       return [style.content, style.position, parseInt(style.left), style.backgroundImage.slice(0, 6)];

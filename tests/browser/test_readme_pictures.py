@@ -22,7 +22,7 @@ PICTURES = {
     "home": "/",
     "explore": "/explore",
     "mixed": SCREENS["mixed"],
-    "compare": "/compare",
+    "compare": "/compare?tab=differences",
     "present": "/present",
     "drawer": "/explore",
     "quiz": "/present?tab=quiz&round=3",

@@ -34,7 +34,7 @@ ALL = {"model": MODELS[0], "with": "|".join(MODELS[1:])}
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch, filled: Store):
-    return partial(open_page, monkeypatch, filled, "compare")
+    return partial(open_page, monkeypatch, filled, "compare", tab="differences")
 
 
 def one(at: AppTest, name: str) -> str:
@@ -55,7 +55,7 @@ def test_with_one_model_it_says_that_it_takes_two(monkeypatch, tmp_path: Path):
         ),
         store,
     )
-    at = open_page(monkeypatch, store, "compare")
+    at = open_page(monkeypatch, store, "compare", tab="differences")
     assert "takes two" in at.info[0].value
     assert [link.proto.label for link in at.get("page_link")] == ["Run another model"]
     assert not figure_of(at, "forest")
@@ -111,7 +111,7 @@ def test_the_forest_has_the_rows_of_the_view(shown, filled: Store, key: str):
 def test_the_default_models_differ_most_and_the_open_row_and_its_pictures_prove_the_heading(
     monkeypatch, bundled
 ):
-    at = open_page(monkeypatch, bundled, "compare")
+    at = open_page(monkeypatch, bundled, "compare", tab="differences")
     assert one(at, "with") == "demo:weak|demo:sigmoid|demo:eqsim"
     assert "<h1>Pair-tuned is fooled less often than Tiny CLIP. It counts better.</h1>" in bodies(
         at
@@ -120,12 +120,12 @@ def test_the_default_models_differ_most_and_the_open_row_and_its_pictures_prove_
     text = words(at)
     assert "133 fooled Tiny CLIP, not Pair-tuned" in text
     assert "48 fooled Pair-tuned, not Tiny CLIP" in text
-    other = open_page(monkeypatch, bundled, "compare", other="demo:weak")
+    other = open_page(monkeypatch, bundled, "compare", tab="differences", other="demo:weak")
     assert opened(other) == ("object", "demo:weak")
 
 
 def test_a_tie_whose_own_interval_leaves_out_0_says_that_it_was_corrected(monkeypatch, bundled):
-    at = open_page(monkeypatch, bundled, "compare")
+    at = open_page(monkeypatch, bundled, "compare", tab="differences")
     dashed = [trace for trace in figure_of(at, "forest")["data"] if trace["mode"] == "lines"]
     ends = [tuple(trace["x"][:2]) for trace in dashed]
     assert all(low > 0 or high < 0 for low, high in ends) and len(ends) == 1
@@ -211,7 +211,7 @@ def test_a_card_that_is_pressed_opens_its_drawer_on_its_side(shown):
 def test_without_a_choice_the_model_with_most_results_is_the_baseline(
     monkeypatch, filled: Store, key: str, tmp_path: Path
 ):
-    at = open_page(monkeypatch, filled, "compare")
+    at = open_page(monkeypatch, filled, "compare", tab="differences")
     assert at.selectbox(key="model").value == MODELS[0]
     assert MODELS[2] not in at.multiselect(key="with").value  # a control, only where nobody else is
     fuller = Store(shutil.copytree(filled.root, tmp_path / "cache"))
@@ -227,7 +227,7 @@ def test_without_a_choice_the_model_with_most_results_is_the_baseline(
         if name not in ("schema", "files")
     }
     fuller.cases("c" * 16).finish({"cases": filled.cases(key).table("cases")}, facts)
-    at = open_page(monkeypatch, fuller, "compare", set=key)
+    at = open_page(monkeypatch, fuller, "compare", tab="differences", set=key)
     assert at.selectbox(key="model").value == MODELS[1]
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from vlprobe.storage.store import Store
+    from vlprobe.views.leaderboard import By
 
 GROUPED = ("markdown", "latex")
 GROUPS = (
@@ -154,6 +155,20 @@ _conditions = option_group(
 @click.option(
     "--model", "names", multiple=True, help="Only this model; repeatable [all].", metavar="NAME"
 )
+@click.option(
+    "--by",
+    type=click.Choice(["metric", "kind", "edit"]),
+    default="metric",
+    show_default=True,
+    help="One column per set with its headline metric, or the share of wrong captions preferred, as on Compare: by "
+    "kind of case, or by type of edit too.",
+)
+@click.option(
+    "--baseline",
+    default="",
+    metavar="NAME",
+    help="With --by kind or edit: add each model's difference from this one, or 'tied'.",
+)
 @AVERAGING
 @click.option(
     "--format",
@@ -165,7 +180,13 @@ _conditions = option_group(
 )
 @pass_results
 def leaderboard(
-    store: "Store", keys: Sequence[str], names: Sequence[str], averaging: str, how: str
+    store: "Store",
+    keys: Sequence[str],
+    names: Sequence[str],
+    by: "By",
+    baseline: str,
+    averaging: str,
+    how: str,
 ) -> None:
     """Print the models on several question sets: the headline metric of each set, with 95 % intervals and ties.
 
@@ -173,7 +194,7 @@ def leaderboard(
     for all pairs, Holm). The best model of the first set is first. A cell without a number gives the reason.
     """
     from vlprobe import views
-    from vlprobe.errors import InvalidInput
+    from vlprobe.errors import InvalidInput, NotFound
     from vlprobe.render.leaderboard import describe_columns, in_words
     from vlprobe.render.model_index import model_index
     from vlprobe.render.model_lookup import find_model
@@ -181,14 +202,24 @@ def leaderboard(
 
     if how == "model-index" and len(names) != 1:
         raise click.UsageError("A model-index describes one model. Pass its name with --model.")
+    if by == "metric" and baseline:
+        raise click.UsageError("--baseline can only be used with --by kind or --by edit.")
+    if by != "metric" and how == "model-index":
+        raise click.UsageError("A model-index holds metrics. Leave out --by.")
     keys = keys or [row.case_key for row in views.runs.question_set_rows(store)]
     if not keys:
         raise InvalidInput("Nothing is stored yet. Run a probe first: vlprobe run --help.")
     question_sets = {each.key: each for each in (question_set_of(store, key) for key in keys)}
     models = [find_model(store, name) for name in names]
-    columns = views.leaderboard.leaderboard(store, [*question_sets.values()], models, averaging)
+    pinned = find_model(store, baseline) if baseline else ""
+    columns = views.leaderboard.leaderboard(
+        store, [*question_sets.values()], models, averaging, by, pinned
+    )
+    known = {model for question_set in question_sets.values() for model in question_set.models}
+    if pinned and pinned not in known:
+        raise NotFound("model on these question sets", baseline, sorted(known))
     if how == "model-index":
-        cells = [(column, column.cells[models[0]].estimate) for column in columns]
+        cells = [(column, column.cell(models[0]).estimate) for column in columns]
         runs = [
             (column.question_set.run(models[0]), [estimate], column.question_set.metrics)
             for column, estimate in cells

@@ -35,7 +35,7 @@ from vlprobe.dashboard.state import (
     view,
     write_choice,
 )
-from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, fold, link_page, press
+from vlprobe.dashboard.widgets import BETWEEN, draw_row, fold, link_page, press
 from vlprobe.registry import is_control
 from vlprobe.render import forest
 from vlprobe.render.findings import Verdict, order_sentences, power_of_ties, ties, verdict
@@ -55,8 +55,7 @@ from vlprobe.views.wall import WallCard
 
 
 def draw_page() -> None:
-    """Draw the whole Compare page."""
-    draw_styles("cases", "compare")
+    """Draw the differences of a baseline and up to three other models."""
     contest = compared_subject()
     with draw_row("sentence"):
         draw_sentence(contest)

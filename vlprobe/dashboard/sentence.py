@@ -5,7 +5,7 @@ complete question set that has it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,10 +27,12 @@ from vlprobe.dashboard.state import (
     view,
     write_choice,
 )
+from vlprobe.dashboard.widgets import BETWEEN as CHOICES
 from vlprobe.dashboard.widgets import link_page, press
 from vlprobe.registry import is_control, model_order
 from vlprobe.render import wall
 from vlprobe.render.html.elements import SHAPES, tag
+from vlprobe.render.sentences import count_word, every_model
 from vlprobe.render.words import distinct, movement_kinds, presentations
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import QuestionSetRow
@@ -175,6 +177,40 @@ def pick_model(subject: PageSubject, on_change: Callable[[], None] | None = None
     # Draw the model's mark in its picker, because a picker can only show text
     mark = f'content: "{SHAPES[look.symbol]}"; color: {look.css};'
     st.html(f"<style>.st-key-model .react-aria-ComboBox > div::before {{ {mark} }}</style>")
+
+
+def shown_models(every: Sequence[str]) -> tuple[str, ...]:
+    """Return the models that the URL names, or all."""
+    names = st.query_params.get("shown", "").split(CHOICES)
+    return tuple(model for model in every if model in names) or tuple(every)
+
+
+def pick_shown(every: Sequence[str]) -> tuple[str, ...]:
+    """Draw a popover with a picker for the models that the page shows, and return them."""
+    models = shown_models(every)
+    label = f"{count_word(len(models))} of {count_word(len(every))} models"
+    if len(every) == 1:
+        label = model_name(every[0])
+    elif len(models) == len(every):
+        label = every_model(len(every))
+    with st.popover(label, key="shown_models"):
+        st.session_state["shown"] = list(models)
+        st.multiselect(
+            "Models to show",
+            list(every),
+            format_func=model_labels(every),
+            key="shown",
+            on_change=lambda: show_models(st.session_state["shown"], every),
+        )
+        if len(models) < len(every):
+            press("Show all", show_models, (), every, key="show_all")
+    return models
+
+
+def show_models(models: Collection[str], every: Collection[str]) -> None:
+    """Write the models to show to the URL. If all or none are selected, remove the choice from the URL."""
+    is_choice = len(models) not in (0, len(every))
+    write_choice({"shown": CHOICES.join(models) if is_choice else None})
 
 
 def picker_width(text: str) -> int:

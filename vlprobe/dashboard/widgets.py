@@ -4,11 +4,13 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
+from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import attempt, link_docs, quiet, view
 from vlprobe.errors import StoredDamage, VlprobeError
@@ -42,6 +44,19 @@ def link_page(
 def open_page(page: str, query: Mapping[str, Any]) -> None:
     """Switch to a page, with `query` as its URL parameters."""
     st.switch_page(page_file(page), query_params=query)
+
+
+def link_address(page: str, query: Mapping[str, str]) -> str:
+    """Return the relative URL of a page, for links in HTML."""
+    return f"{page}?{urlencode(query)}"
+
+
+def follow_links() -> None:
+    """Open links of the class `vp-go` in this page, without loading it again."""
+    pressed = component("links")(key="links")
+    if address := str(pressed.get("go") or ""):
+        path, _, query = address.partition("?")
+        open_page(path, parse_qs(query, keep_blank_values=True))
 
 
 def draw_row(key: str | None = None, **settings: Any) -> DeltaGenerator:

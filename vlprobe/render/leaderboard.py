@@ -5,12 +5,10 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from vlprobe.render.numbers import unit_of, with_interval
+from vlprobe.render.numbers import WAYS, signed, unit_of, with_interval
 from vlprobe.render.sentences import sentence_names
-from vlprobe.render.words import dataset_name
-from vlprobe.views.leaderboard import LeaderboardColumn, ranked_models
-
-DIRECTIONS = {"up": "higher is better", "down": "lower is better"}
+from vlprobe.render.words import dataset_name, value_label
+from vlprobe.views.leaderboard import LeaderboardCell, LeaderboardColumn, ranked_models
 
 
 def in_words(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> pd.DataFrame:
@@ -28,18 +26,27 @@ def in_words(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -
         unit = unit_of(column.metric, "cosine")
         texts = []
         for model in models:
-            cell = column.cells[model]
+            cell = column.cell(model)
             row = cell.estimate
             value = with_interval(row.value, row.low, row.high, unit) if row else ""
-            texts.append(" ".join(filter(None, [value, cell.group or cell.note])))
+            texts.append(
+                " ".join(filter(None, [value, compared(cell, unit), cell.group or cell.note]))
+            )
         table[head] = texts
     return table
+
+
+def compared(cell: LeaderboardCell, unit: str) -> str:
+    """Return a cell's difference from the baseline, "tied", or "" if there was no test."""
+    if cell.verdict in ("fewer", "more"):
+        return signed(cell.difference, unit).removesuffix(" points")
+    return "tied" if cell.verdict == "tied" else ""
 
 
 def describe_columns(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> list[str]:
     """Describe each column of the leaderboard in a sentence: its question set, its metric and the better direction."""
     return [
-        f"{head}: {column.metric.label} ({column.metric.name}), {DIRECTIONS[column.metric.direction]}; "
+        f"{head}: {column.metric.label} ({column.metric.name}), {WAYS[column.metric.direction]}; "
         f"{column.question_set.label}."
         for head, column in zip(_heads(columns, renamed), columns, strict=True)
     ]
@@ -48,7 +55,14 @@ def describe_columns(columns: Sequence[LeaderboardColumn], renamed: Mapping[str,
 def _heads(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> list[str]:
     """Return a heading for each column: dataset and probe. Equal headings are extended by the start of the key."""
     sets = [column.question_set for column in columns]
-    heads = [f"{dataset_name(each.runs[0].dataset, renamed)}, {each.probe}" for each in sets]
+    heads = [
+        ", ".join(
+            [dataset_name(column.question_set.runs[0].dataset, renamed), column.question_set.probe]
+            + ([column.kind] if column.kind else [])
+            + ([value_label(column.subtype)] if column.subtype else [])
+        )
+        for column in columns
+    ]
     counts = Counter(heads)
     return [
         head if counts[head] == 1 else f"{head} {each.key[:8]}"

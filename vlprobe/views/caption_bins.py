@@ -94,11 +94,11 @@ def caption_pairs(table: CaseTable) -> pd.DataFrame:
     """Return all cases that have one picture, a true caption and a wrong caption, in case order.
 
     Returns:
-        `case`, `kind`, `unit` (the resampling unit, such as the picture), `true`, `wrong`.
+        `case`, `kind`, `subtype`, `unit` (the resampling unit, such as the picture), `true`, `wrong`.
     """
     with readable(), table.store.cursor() as cursor:
         return cursor.execute(
-            f'SELECT "case", kind, {table.unit} AS unit, texts[1] AS true, texts[2] AS wrong '
+            f'SELECT "case", kind, subtype, {table.unit} AS unit, texts[1] AS true, texts[2] AS wrong '
             f'FROM read_parquet(?) WHERE {IS_PAIR} ORDER BY "case"',
             [[table.path]],
         ).df()

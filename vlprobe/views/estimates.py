@@ -280,3 +280,20 @@ def best_guess(store: Store, question_set: QuestionSet, kind: str) -> BlindAccur
     texts = zip(pairs["unit"].astype(str), pairs["true"], pairs["wrong"], strict=True)
     texts_of_pairs = [Pair(picture, "", true, wrong) for picture, true, wrong in texts]
     return max(blind.check_pairs(texts_of_pairs), key=lambda guess: guess.accuracy.value)
+
+
+def fewer_words(store: Store, question_set: QuestionSet, kind: str) -> dict[str, float]:
+    """Compute how often the caption with fewer words is wrong, by subtype, and under "" for all cases. A tie is wrong.
+
+    The result is empty if the cases do not have one picture with a true and a wrong caption.
+    """
+    pairs = caption_bins.caption_pairs(CaseTable(store, question_set.key))
+    pairs = pairs.loc[pairs["kind"] == kind]
+    if pairs.empty:
+        return {}
+    n_true, n_wrong = (pairs[name].str.split().str.len() for name in ("true", "wrong"))
+    is_wrong = n_true >= n_wrong
+    by_subtype = is_wrong.groupby(pairs["subtype"].fillna("")).mean()
+    return {"": float(is_wrong.mean())} | {
+        str(name): float(each) for name, each in by_subtype.items()
+    }

@@ -1,8 +1,11 @@
-"""Leaderboard of models on several question sets, with the headline metric of each set."""
+"""Leaderboard of models on several question sets: the headline metric of each set, or the share of wrong captions that
+a model prefers, by kind of case and type of edit. The command and Compare's scorecard show the same columns.
+"""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import pandas as pd
 
@@ -12,40 +15,65 @@ from vlprobe.metrics.tie_groups import group_letters
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED, Metric
 from vlprobe.views import estimates
-from vlprobe.views.paired_tests import fit_models, metric_tie_groups
+from vlprobe.views.paired_tests import (
+    ModelShare,
+    RowVerdict,
+    compare_models,
+    fit_models,
+    metric_tie_groups,
+    rank_models,
+    shares_by_subtype,
+)
 from vlprobe.views.records import EstimateRow, records
-from vlprobe.views.runs import QuestionSet
+from vlprobe.views.runs import QuestionSet, default_kind, stored_kinds
 
 NOT_RUN, NO_VALUE = "not run", "no value"
 CONTROL, FAILED = "control", "failed a check"
+By = Literal["metric", "kind", "edit"]
 
 
 @dataclass(frozen=True)
 class LeaderboardCell:
-    """The headline metric of one model on one question set.
+    """One model's value in one column.
 
     Attributes:
         estimate: Value and 95% interval; None if the model has no value.
         group: Letters of the groups of tied models; models that share a letter are tied.
         note: Why the value or the group is missing; "" if both are present.
+        is_best: Whether the model has the best value of the column, or is tied with that model.
+        n_fooled: Number of cases that fool the model, as on Explore: in one of two orders of the captions is enough.
+        difference: Value minus the baseline's, on the cases that both answered; NaN without a test.
+        verdict: Whether the model prefers fewer or more wrong captions than the baseline, or is tied with it.
     """
 
     estimate: EstimateRow | None = None
     group: str = ""
     note: str = ""
+    is_best: bool = False
+    n_fooled: int = 0
+    difference: float = math.nan
+    verdict: RowVerdict = "unknown"
 
 
 @dataclass(frozen=True)
 class LeaderboardColumn:
-    """A column of the leaderboard: a question set, and the metric that ranks its models."""
+    """A column of the leaderboard: a question set, and the metric or the kind of case that ranks its models."""
 
     question_set: QuestionSet
     metric: Metric
-    cells: Mapping[str, LeaderboardCell]  # by model
+    cells: Mapping[str, LeaderboardCell]  # by model, of models that ran on the question set
+    kind: str = ""  # "": a metric
+    subtype: str = ""  # "": all cases of the kind
+    blind: float = math.nan  # share of wrong captions with no more words than the true one
+    n_cases: int = 0
+
+    def cell(self, model: str) -> LeaderboardCell:
+        """Return a model's cell, which says so if the model did not run on the question set."""
+        return self.cells.get(model, LeaderboardCell(note=NOT_RUN))
 
     def rank(self, model: str) -> tuple[bool, float]:
         """Return a sort key for a model: the best model sorts first, models without a tie group or a value last."""
-        cell = self.cells[model]
+        cell = self.cell(model)
         sign = -1 if self.metric.direction == "up" else 1
         return bool(cell.note), sign * cell.estimate.value if cell.estimate else 0.0
 
@@ -55,18 +83,22 @@ def leaderboard(
     question_sets: Sequence[QuestionSet],
     models: Collection[str] = (),
     averaging: str = POOLED,
+    by: By = "metric",
+    baseline: str = "",
 ) -> list[LeaderboardColumn]:
-    """Return one leaderboard column per question set, with a cell for every model that answered any of the question
-    sets.
+    """Return the leaderboard's columns.
 
-    The metric of a question set is the first headline metric of its probe that has a value for some model. Ties are
-    computed among all models on the question set, even if only some models are listed.
+    Ties are computed among all models on a question set, even if only some models are listed.
 
     Args:
         store: The store with the results.
         question_sets: The question sets, in the order of the columns.
         models: Models to include; empty means all.
-        averaging: As in `estimates.estimates`.
+        averaging: As in `estimates.estimates`, for metrics.
+        by: "metric" for one column per question set, with the first headline metric of its probe that has a value;
+            "kind" for the pooled share of wrong captions preferred, with one column per kind of case; "edit" for a
+            column per type of edit in addition.
+        baseline: A model with which the others are compared by kind or edit.
 
     Raises:
         NotFound: A model answered none of the question sets.
@@ -75,31 +107,136 @@ def leaderboard(
     for model in models:
         if model not in known:
             raise NotFound("model on these question sets", model, known)
-    listed = list(models or known)
-    columns = []
+    columns: list[LeaderboardColumn] = []
     for question_set in question_sets:
-        rows = records(EstimateRow, estimates.estimates(store, question_set, averaging=averaging))
-        metric = _headline_metric(question_set, rows)
-        groups = metric_tie_groups(store, question_set, averaging, only=(metric.name,))
-        letters = group_letters(groups.get(metric.name, []))
-        fit = fit_models(store, question_set)
-        estimate_of = {
-            row.model: row
-            for row in rows
-            if row.metric == metric.name and not math.isnan(row.value)
-        }
-        cells = {}
-        for model in listed:
-            if model not in question_set.models:
-                cells[model] = LeaderboardCell(note=NOT_RUN)
-            elif model not in estimate_of:
-                cells[model] = LeaderboardCell(note=NO_VALUE)
-            else:
-                unfit = CONTROL if registry.is_control(model) else FAILED
-                note = "" if model in fit else unfit
-                cells[model] = LeaderboardCell(estimate_of[model], letters.get(model, ""), note)
-        columns.append(LeaderboardColumn(question_set, metric, cells))
+        listed = [name for name in question_set.ordered_models if name in (models or known)]
+        if by == "metric":
+            columns.append(_metric_column(store, question_set, listed, averaging))
+            continue
+        for kind in ranked_kinds(store, question_set):
+            columns += _share_columns(store, question_set, listed, kind, baseline, by == "edit")
     return columns
+
+
+def ranked_kinds(store: Store, question_set: QuestionSet) -> list[str]:
+    """Return the kinds of cases that can fool a model, or the default kind if no kind can."""
+    kinds = stored_kinds(store, question_set.key, question_set.probe)
+    fooling = [kind for kind in kinds if not question_set.presentation.kind(kind).is_movement]
+    return fooling or [default_kind(store, question_set)]
+
+
+def _metric_column(
+    store: Store, question_set: QuestionSet, models: Sequence[str], averaging: str
+) -> LeaderboardColumn:
+    rows = records(EstimateRow, estimates.estimates(store, question_set, averaging=averaging))
+    metric = _headline_metric(question_set, rows)
+    groups = metric_tie_groups(store, question_set, averaging, only=(metric.name,))
+    letters = group_letters(groups.get(metric.name, []))
+    fit = fit_models(store, question_set)
+    cells = {}
+    estimate_of = {
+        row.model: row for row in rows if row.metric == metric.name and not math.isnan(row.value)
+    }
+    for model in models:
+        row = estimate_of.get(model)
+        note = _note(model, row is not None, model in fit)
+        cells[model] = LeaderboardCell(row, "" if note else letters.get(model, ""), note)
+    return LeaderboardColumn(question_set, metric, cells)
+
+
+def _note(model: str, is_known: bool, is_fit: bool) -> str:
+    """Return why a model has no value or no rank in a column, or ""."""
+    if not is_known:
+        return NO_VALUE
+    return "" if is_fit else CONTROL if registry.is_control(model) else FAILED
+
+
+def _share_columns(
+    store: Store,
+    question_set: QuestionSet,
+    models: Sequence[str],
+    kind: str,
+    baseline: str,
+    by_edit: bool,
+) -> list[LeaderboardColumn]:
+    """Return a column for all cases of a kind and, if `by_edit`, one per type of edit.
+
+    All pairs are tested on all cases; on a type of edit, the best model is tested against each other one. Each table of
+    tests is corrected on its own (Holm).
+    """
+    presented = question_set.presentation.kind(kind)
+    ranking = rank_models(store, question_set, kind)
+    letters = group_letters(ranking.tie_groups)
+    against = {}
+    shares = shares_by_subtype(store, question_set, kind)
+
+    def verdicts(model: str) -> dict[tuple[str, str], tuple[float, RowVerdict]]:
+        """Return the differences from a model and the verdicts, by subtype and rival."""
+        rivals = [name for name in question_set.ordered_models if name != model]
+        if model not in question_set.models or not rivals:
+            return {}
+        tests = compare_models(store, question_set, (model, *rivals), kind)
+        return {(row.subtype, row.model): (row.difference, row.verdict) for row in tests.rows}
+
+    baselines = verdicts(baseline)
+    blind = estimates.fewer_words(store, question_set, kind)
+    counts = estimates.count_values(store, question_set, kind, "subtype")
+    columns = []
+    for subtype, of_models in shares.items():
+        if subtype and not by_edit:
+            continue
+        share_of = {each.model: each for each in of_models}
+        known = [each for each in of_models if each.is_fit and not math.isnan(each.share)]
+        best = min(known, key=lambda each: each.share).model if known else ""
+        if subtype and best and best not in against:
+            against[best] = verdicts(best)
+        cells = {}
+        for model in models:
+            share = share_of[model]
+            row = None if math.isnan(share.share) else _estimate(share, subtype)
+            note = _note(model, row is not None, share.is_fit)
+            verdict = (
+                against[best].get((subtype, model), (0.0, "unknown"))[1]
+                if subtype and best
+                else ranking.verdict(model, best)
+            )
+            is_best = not note and (model == best or verdict == "tied")
+            difference, against_base = baselines.get((subtype, model), (math.nan, "unknown"))
+            cells[model] = LeaderboardCell(
+                row,
+                letters.get(model, "") if not subtype else "",
+                note,
+                is_best,
+                0 if presented.is_movement else share.n_fooled_cases,
+                difference,
+                against_base,
+            )
+        n_cases = counts.get(subtype, 0) if subtype else ranking.n_cases
+        metric = replace(SHARE, unit=ranking.unit, kinds=(kind,))
+        guess = blind.get(subtype, math.nan)
+        column = LeaderboardColumn(question_set, metric, cells, kind, subtype, guess, n_cases)
+        columns.append(column)
+    return columns
+
+
+def _estimate(share: ModelShare, subtype: str) -> EstimateRow:
+    name = share.model, "", SHARE.name, POOLED, subtype or "all"
+    interval = share.share, share.low, share.high
+    return EstimateRow(*name, *interval, share.n_items, share.n_lies, share.n_tied)
+
+
+SHARE = Metric(
+    name="preferred",
+    version=1,
+    label="Wrong captions preferred",
+    help="Share of wrong captions that score at least as high as the true one. For rewordings, the size of the change.",
+    unit="rate",
+    direction="down",
+    chance=math.nan,
+    source="vlprobe",
+    kinds=(),
+    value=lambda rows: rows["margin"].to_numpy() <= 0,
+)
 
 
 def _headline_metric(question_set: QuestionSet, rows: Sequence[EstimateRow]) -> Metric:
@@ -110,10 +247,11 @@ def _headline_metric(question_set: QuestionSet, rows: Sequence[EstimateRow]) -> 
     return metrics[next((name for name in names if name in known), names[0])]
 
 
-def ranked_models(columns: Sequence[LeaderboardColumn]) -> list[str]:
-    """Sort models, best first, by the first question set. The next sets decide between ties and missing values."""
-    models = list(columns[0].cells) if columns else []
-    return sorted(models, key=lambda model: [column.rank(model) for column in columns])
+def ranked_models(columns: Sequence[LeaderboardColumn], first: int = 0) -> list[str]:
+    """Sort models, best first, by one column. The others decide between ties and missing values, from the left."""
+    models = dict.fromkeys(model for column in columns for model in column.cells)
+    order = [*columns[first : first + 1], *columns]
+    return sorted(models, key=lambda model: [column.rank(model) for column in order])
 
 
 def table(columns: Sequence[LeaderboardColumn]) -> pd.DataFrame:
@@ -121,7 +259,7 @@ def table(columns: Sequence[LeaderboardColumn]) -> pd.DataFrame:
     rows = []
     for model in ranked_models(columns):
         for column in columns:
-            cell, question_set = column.cells[model], column.question_set
+            cell, question_set = column.cell(model), column.question_set
             numbers = ("value", "low", "high", "n_items", "n_cases")
             rows.append(
                 {
@@ -129,6 +267,7 @@ def table(columns: Sequence[LeaderboardColumn]) -> pd.DataFrame:
                     "set": question_set.key,
                     "dataset": question_set.runs[0].dataset,
                     "probe": question_set.probe,
+                    **({"kind": column.kind, "subtype": column.subtype} if column.kind else {}),
                     "metric": column.metric.name,
                     "better": column.metric.direction,
                     **{
@@ -136,7 +275,13 @@ def table(columns: Sequence[LeaderboardColumn]) -> pd.DataFrame:
                         for name in numbers
                     },
                     "group": cell.group,
+                    **(_compared(cell) if column.kind else {}),
                     "note": cell.note,
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _compared(cell: LeaderboardCell) -> dict[str, object]:
+    names = ("n_fooled", "is_best", "difference", "verdict")
+    return {name: getattr(cell, name) for name in names}

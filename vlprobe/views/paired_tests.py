@@ -72,6 +72,8 @@ class ModelShare:
     standing: Standing
     is_control: bool = False
     is_unfit: bool = False  # whether it failed a check for being better than chance
+    n_items: int = 0
+    n_fooled_cases: int = 0  # cases with at least one wrong answer
 
     @property
     def is_fit(self) -> bool:
@@ -371,6 +373,18 @@ def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTes
     return replace(tests, shares=shares)
 
 
+def shares_by_subtype(
+    store: Store, question_set: QuestionSet, kind: str
+) -> dict[str, tuple[ModelShare, ...]]:
+    """Compute each model's share on all cases of a kind ("") and on each subtype that `compare_models` tests."""
+    runs = [question_set.run(model) for model in question_set.ordered_models]
+    presented = question_set.presentation.kind(kind)
+    counts = unit_counts(store, question_set.key, runs, kind, with_movements=presented.is_movement)
+    cells = PairedCells(counts, runs, presented, "cosine")
+    at_chance = examine.models_at_chance(store)
+    return {subtype: _shares(cells, subtype, at_chance) for subtype in cells.subtypes()[0]}
+
+
 class PairedCells:
     """Answer counts for each subtype, as arrays over resampling units.
 
@@ -430,10 +444,10 @@ class PairedCells:
         units = np.flatnonzero((n_answers > 0) & ~np.isnan(scale))
         return Measure(counted[units] / n_answers[units] / scale, n_answers[units], units)
 
-    def share(self, side: int) -> Measure:
-        """Return a model's values on all cases that it answered."""
+    def share(self, side: int, subtype: str = "") -> Measure:
+        """Return a model's values on all cases of a subtype that it answered."""
         count = "moved" if self.is_movement else "fooled"
-        return self.mean(side, "", f"{count}_{side}", f"answered_{side}")
+        return self.mean(side, subtype, f"{count}_{side}", f"answered_{side}")
 
     def pair(self, subtype: str, side: int) -> tuple[Measure, Measure]:
         """Return a model's values and the baseline's values on the cases that both answered."""
@@ -482,32 +496,15 @@ def _tested(
     Args:
         chunks: The tests, in chunks that fit in memory.
     """
-    measures = [cells.share(side) for side in range(len(cells.runs))]
-    shares = estimate_cache.estimates(measures, cells.n_units, cells.unit == "rate")
     rows = [row for keys in chunks for row in _test_rows(keys)]
     p_holm = estimate.holm([row.p for row in rows])
     n_tests = int((~np.isnan(p_holm)).sum())
-    contestants = tuple(
-        ModelShare(
-            model=run.model,
-            n_lies=cells.total(f"answered_{side}"),
-            n_believed=0 if cells.is_movement else cells.total(f"fooled_{side}"),
-            n_tied=cells.total(f"tied_{side}"),
-            share=share.value,
-            low=share.low,
-            high=share.high,
-            standing=standing(share, cells.guess),
-            is_control=is_control(run.model),
-            is_unfit=(run.model_digest, run.dataset_digest) in at_chance,
-        )
-        for side, (run, share) in enumerate(zip(cells.runs, shares, strict=True))
-    )
     return PairedTests(
         kind,
         cells.unit,
         cells.is_movement,
         cells.guess,
-        contestants,
+        _shares(cells, "", at_chance),
         tuple(
             replace(
                 row,
@@ -523,6 +520,29 @@ def _tested(
             for row, p in zip(rows, p_holm, strict=True)
         ),
         cells.total("n_cases"),
+    )
+
+
+def _shares(cells: PairedCells, subtype: str, at_chance: AtChance) -> tuple[ModelShare, ...]:
+    """Compute each model's share on the cases of a subtype, in the order of the runs."""
+    measures = [cells.share(side, subtype) for side in range(len(cells.runs))]
+    shares = estimate_cache.estimates(measures, cells.n_units, cells.unit == "rate")
+    return tuple(
+        ModelShare(
+            model=run.model,
+            n_lies=cells.total(f"answered_{side}", subtype),
+            n_believed=0 if cells.is_movement else cells.total(f"fooled_{side}", subtype),
+            n_tied=cells.total(f"tied_{side}", subtype),
+            share=share.value,
+            low=share.low,
+            high=share.high,
+            standing=standing(share, cells.guess),
+            is_control=is_control(run.model),
+            is_unfit=(run.model_digest, run.dataset_digest) in at_chance,
+            n_items=share.n_items,
+            n_fooled_cases=cells.total(f"fooled_cases_{side}", subtype),
+        )
+        for side, (run, share) in enumerate(zip(cells.runs, shares, strict=True))
     )
 
 

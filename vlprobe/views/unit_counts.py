@@ -82,7 +82,8 @@ def unit_counts(
 
     Returns:
         Columns of equal length: subtype, unit (the index of its name among all names), n_cases. For
-        model i: `answered_i`, `fooled_i`, `tied_i` and `moved_i` (the sum of its movements). For
+        model i: `answered_i`, `fooled_i`, `fooled_cases_i` (the cases with a wrong answer),
+        `tied_i` and `moved_i` (the sum of its movements). For
         model i compared with the first model: the BUCKETS with the suffix `_i`, and for the cases
         that both answered, their number `both_i` and the wrong answers and movements of the first
         model and model i, where one of two answers counts as half a case. Sorted by subtype, then
@@ -114,6 +115,7 @@ def _of_model(cells: UnitCells, answers: KindAnswers) -> Columns:
     columns = {
         "answered": answers.n_orders * counts[STATES["answered"]].sum(axis=0),
         "fooled": answers.believed @ counts,
+        "fooled_cases": counts[STATES["fooled"]].sum(axis=0),
         "tied": counts[2] if answers.n_orders == 1 else np.zeros_like(counts[2]),
     }
     if answers.movements is not None:

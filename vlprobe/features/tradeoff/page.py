@@ -13,7 +13,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.case import html
 from vlprobe.case.card import case_card
-from vlprobe.dashboard import case_links, frame, tables
+from vlprobe.dashboard import case_links, frame, sentence, tables
 from vlprobe.dashboard.chart import ARMS, chart, selectable_chart, selected
 from vlprobe.dashboard.drawer import draw_part
 from vlprobe.dashboard.lab import papers
@@ -28,7 +28,6 @@ from vlprobe.dashboard.state import (
     counts,
     dataset_name,
     model_labels,
-    model_name,
     page_subject,
     plain,
     quiet,
@@ -45,7 +44,6 @@ from vlprobe.dashboard.widgets import (
     fold,
     link_page,
     open_page,
-    press,
 )
 from vlprobe.features.tradeoff import data
 from vlprobe.features.tradeoff.data import TradeOffData
@@ -57,7 +55,7 @@ from vlprobe.render.attribution import credit_line
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import SHAPES, embed, mark, tag
 from vlprobe.render.numbers import number, with_interval
-from vlprobe.render.sentences import count_word, every_model, joined, listed
+from vlprobe.render.sentences import joined, listed
 from vlprobe.render.words import AVERAGED, presentations, value_label
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.types import AS_PAPER, Metric, Picture
@@ -113,7 +111,7 @@ def draw_page() -> None:
     subject = trade_off_subject()
     with draw_row("sentence"):
         draw_word("Trade-off of")
-        _pick_models(subject)
+        sentence.pick_shown(page_subject(subject.key).models)
         draw_word("in")
         _pick_set(subject)
         st.space("stretch")
@@ -154,8 +152,7 @@ def trade_off_subject() -> PageSubject:
         st.html(tag("h1", "Which model keeps its score, and notices what is wrong?"))
         frame.begin(probes[0])
     subject = page_subject(linked if linked in keys else carried("set", keys, keys[0]))
-    names = [name for name in st.query_params.get("shown", "").split(BETWEEN) if name]
-    models = tuple(model for model in subject.models if model in names) or subject.models
+    models = sentence.shown_models(subject.models)
     runs = tuple(run for run in subject.question_set.runs if run.model in models)
     return replace(subject, question_set=replace(subject.question_set, runs=runs), models=models)
 
@@ -193,32 +190,6 @@ def _pick_set(subject: PageSubject) -> None:
     }
     width = picker_width(options.get(subject.key, ""))
     choose("Pictures", "set", options, subject.key, always=True, bare=True, width=width)
-
-
-def _pick_models(subject: PageSubject) -> None:
-    every, models = page_subject(subject.key).models, subject.models
-    label = f"{count_word(len(models))} of {count_word(len(every))} models"
-    if len(every) == 1:
-        label = model_name(every[0])
-    elif len(models) == len(every):
-        label = every_model(len(every))
-    with st.popover(label, key="shown_models"):
-        st.session_state["shown"] = list(models)
-        st.multiselect(
-            "Models in the chart",
-            list(every),
-            format_func=model_labels(every),
-            key="shown",
-            on_change=lambda: show_models(st.session_state["shown"], every),
-        )
-        if len(models) < len(every):
-            press("Show all", show_models, (), every, key="show_all")
-
-
-def show_models(models: Collection[str], every: Collection[str]) -> None:
-    """Write the models to show to the URL. If all or none are selected, remove the choice from the URL."""
-    is_choice = len(models) not in (0, len(every))
-    write_choice({"shown": BETWEEN.join(models) if is_choice else None})
 
 
 def pinned(subject: PageSubject, default: str) -> str:
@@ -304,7 +275,7 @@ def _select(every: Collection[str]) -> None:
     models, is_area = selected("tradeoff")
     names = [str(values[0]) for values in models]
     if is_area and names:
-        show_models(list(dict.fromkeys(names)), every)
+        sentence.show_models(list(dict.fromkeys(names)), every)
     elif names:
         pin(names[0])
 

@@ -1,0 +1,112 @@
+"""Compare's scorecard has the numbers of Explore, the ties of the paired tests, and every choice in its link."""
+
+import re
+from functools import partial
+
+import pytest
+
+from tests.dashboard.test_pages import bodies, open_page
+from vlprobe import views
+from vlprobe.features.compare.data import Scorecard
+from vlprobe.render.charts.styles import styles
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import shipped
+from vlprobe.storage.shipped import StoreAboveShipped
+from vlprobe.views.filter import Filter
+from vlprobe.views.leaderboard import leaderboard, ranked_models
+
+CONSTANT = "control:constant"
+GPT, TROHN = "published:GPT-4V", "published:CLIP_TROHN-Text"
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """The bundled results, with the question set of published answers to SugarCrepe."""
+    roots = tmp_path_factory.mktemp("scorecard"), shipped.PUBLISHED_FOLDER, shipped.FOLDER
+    store = StoreAboveShipped(*roots)
+    (key,) = [
+        row.case_key
+        for row in views.runs.question_set_rows(store)
+        if row.dataset == "bundled:SugarCrepe"
+    ]
+    return store, views.runs.question_set(store, key)
+
+
+@pytest.fixture(scope="module")
+def columns(published):
+    """The columns of the scorecard with GPT-4V as the baseline."""
+    store, question_set = published
+    return leaderboard(store, [question_set], by="edit", baseline=GPT)
+
+
+def card(columns, **choices) -> Scorecard:
+    models = ranked_models(columns)
+    return Scorecard(columns, (), {name: name for name in models}, styles(models), GPT, **choices)
+
+
+def test_a_cell_has_the_counts_of_explore_and_the_share_of_compare(published, columns):
+    store, question_set = published
+    for column in columns:
+        for model in (GPT, TROHN):
+            case_filter = Filter.parse(model, "foil", subtype=column.subtype)
+            counted = views.cases.outcomes(store, question_set, case_filter)
+            assert column.cells[model].n_fooled == counted["fooled"]
+            assert column.n_cases == counted["all"]
+    tests = views.paired_tests.compare_models(store, question_set, (GPT, TROHN), "foil")
+    for column in columns:
+        row = tests.row(TROHN, column.subtype)
+        assert column.cells[TROHN].estimate.value == pytest.approx(row.value)
+        assert column.cells[GPT].estimate.value == pytest.approx(row.base)
+        assert column.cells[TROHN].difference == pytest.approx(row.difference)
+
+
+def test_colored_cells_are_the_lowest_and_those_that_no_test_tells_from_it(published, columns):
+    store, question_set = published
+    (column,) = [column for column in columns if column.subtype == "swap_obj"]
+    best = min(column.cells, key=lambda model: column.cells[model].estimate.value)
+    assert best == GPT
+    others = [model for model in question_set.ordered_models if model != best]
+    tests = views.paired_tests.compare_models(store, question_set, (best, *others), "foil")
+    tied = {row.model for row in tests.rows if row.subtype == "swap_obj" and row.verdict == "tied"}
+    assert {model for model, cell in column.cells.items() if cell.is_best} == {best, *tied}
+    whole = columns[0]
+    assert [model for model, cell in whole.cells.items() if cell.is_best] == [TROHN]
+    assert (
+        card(columns).finding()[0]
+        == f"{TROHN} is fooled least. {GPT} is best at swapped attributes."
+    )
+
+
+def test_a_column_sorts_the_rows_and_right_is_the_rest(columns):
+    place = [column.subtype for column in columns].index("swap_att")
+    values = [
+        columns[place].cells[model].estimate.value for model in card(columns, sort=place).rows
+    ]
+    assert values == sorted(values)
+    assert card(columns, sort=place, is_reversed=True).rows == card(columns, sort=place).rows[::-1]
+    address = partial(lambda *_: "x")
+    html = card(columns, is_right=True).html(address, address, address)
+    (cell,) = re.findall(r'title="9\.9 %[^"]*"[^>]*><b>([^<]*)', html)
+    assert cell == "90.1"
+    assert "98.6 % of added attribute" in card(columns).note()
+
+
+def test_the_page_shows_tests_of_many_sets_and_na_where_a_model_was_not_asked(
+    monkeypatch, published
+):
+    store, question_set = published
+    drawn = [row.case_key for row in views.runs.question_set_rows(store) if row.dataset == "demo"]
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    at = open_page(monkeypatch, store, "compare", sets="|".join([question_set.key, drawn[0]]))
+    assert not at.exception and "n/a" in bodies(at) and at.button_group(key="score")
+    table = next(body for body in bodies(at).split("<table") if "vp-scorecard" in body)
+    assert "Tiny CLIP" in table and "GPT-4V" in table
+    assert "tab=differences" in table and "explore?" in table
+
+
+def test_one_model_is_a_row_without_a_comparison(monkeypatch, tiny, store):
+    execute(Request((CONSTANT,), tiny, "lgip", examine=False), store)
+    at = open_page(monkeypatch, store, "compare")
+    assert not at.exception and "There is no second model to compare." in bodies(at)
+    assert "vp-scorecard" in bodies(at)

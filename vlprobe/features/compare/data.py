@@ -1,0 +1,282 @@
+"""Compare's scorecard: one row per model, one column per kind of case or type of edit, as HTML and in words.
+
+To add a column, append a `LeaderboardColumn` to the result of `scorecard_columns`; to add a line to each cell, change
+`_cell`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+import htpy
+import pandas as pd
+
+from vlprobe.render.charts.styles import Looks
+from vlprobe.render.html.elements import breakable, embed, mark
+from vlprobe.render.leaderboard import compared
+from vlprobe.render.numbers import interval, number
+from vlprobe.render.sentences import capitalized, count_word, counted, joined, listed
+from vlprobe.render.words import dataset_name, presentations, value_label, wrong
+from vlprobe.views.leaderboard import (
+    LeaderboardCell,
+    LeaderboardColumn,
+    ranked_models,
+    table,
+)
+
+FULL = 0.5  # share at which a bar is full: guessing
+MOST_TIED = 3  # tied models that the heading names
+SOLVED = 0.1  # a rule without the picture that is wrong less often solves a column
+RULE = "Fewer words"
+Address = Callable[[LeaderboardColumn, str], str]  # URL for a column and a model
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """The scorecard's columns and choices.
+
+    Attributes:
+        columns: The columns, those of one question set next to each other.
+        models: The models to show; empty means all.
+        names: Display names of models.
+        looks: Colors and symbols of models.
+        baseline: The model whose row is marked.
+        is_right: Whether to show the share of cases in which a model is not fooled.
+        sort: Number of the column that sorts the rows.
+        is_reversed: Whether the worst model comes first.
+        renamed: Display names of datasets.
+    """
+
+    columns: Sequence[LeaderboardColumn]
+    models: tuple[str, ...]
+    names: Mapping[str, str]
+    looks: Looks
+    baseline: str = ""
+    is_right: bool = False
+    sort: int = 0
+    is_reversed: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> list[str]:
+        """The models to show, in the order of the rows. Models without a value come last."""
+        models = ranked_models(self.columns, self.sort)
+        if self.is_reversed:
+            is_missing = {model: self.columns[self.sort].rank(model)[0] for model in models}
+            models = sorted(reversed(models), key=is_missing.__getitem__)
+        return [model for model in models if not self.models or model in self.models]
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per model and column, as `vlprobe leaderboard --format csv` prints it."""
+        rows = table(self.columns)
+        return rows.loc[rows["model"].isin(self.rows)].reset_index(drop=True)
+
+    def finding(self) -> tuple[str, str]:
+        """Return a heading and a sentence: which model is clearly best where, and where models are tied."""
+        tops = [self._top(column) for column in self.columns]
+        alone = [models[0] for models in tops if len(models) == 1]
+        n_tied = sum(len(models) > 1 for models in tops)
+        leaders = sorted(dict.fromkeys(alone), key=lambda model: -alone.count(model))
+        rated = {
+            model
+            for column in self.columns
+            for model, cell in column.cells.items()
+            if not cell.note
+        }
+        if len(rated) < 2:
+            return "There is no second model to compare.", ""
+        places: dict[str, list[str]] = {}
+        for column, models in zip(self.columns, tops, strict=True):
+            if len(models) == 1 and (column.subtype or not self._is_one_set):
+                places.setdefault(self.names[models[0]], []).append(self.title(column).lower())
+        tied = ""
+        if n_tied:
+            tied = f"{capitalized(count_word(n_tied))} of {count_word(len(tops))} columns "
+            tied += f"{'has' if n_tied == 1 else 'have'} a tie at the top."
+        if self._is_one_set:
+            best = [self.names[model] for model in tops[0]]
+            heading = f"{listed(best)} are tied at the top."
+            if len(best) == 1:
+                heading = f"{best[0]} is fooled least."
+            elif len(best) > MOST_TIED:
+                heading = f"{capitalized(count_word(len(best)))} models are tied at the top."
+            places = {name: titles for name, titles in places.items() if [name] != best}
+            also = [f"{name} is best at {listed(titles)}." for name, titles in places.items()]
+            return joined(heading, *also[:1]), joined(*also[1:3], tied)
+        if not leaders:
+            return "No model is clearly best in any column.", ""
+        first = self.names[leaders[0]]
+        where = f"{count_word(alone.count(leaders[0]))} of {count_word(len(tops))} columns"
+        others = [f"{name} in {listed(titles)}" for name, titles in places.items() if name != first]
+        also = f"Also clearly best: {'; '.join(others[:3])}." if others else ""
+        return f"{first} is clearly best in {where}.", joined(also, tied)
+
+    @property
+    def _is_one_set(self) -> bool:
+        """Whether the columns are one kind of case and its types of edit."""
+        return len({(column.question_set.key, column.kind) for column in self.columns}) == 1
+
+    def _top(self, column: LeaderboardColumn) -> list[str]:
+        return [model for model, cell in column.cells.items() if cell.is_best]
+
+    def title(self, column: LeaderboardColumn) -> str:
+        """Return a column's title, such as "Swapped objects", or "All" for all types of edit of the only kind."""
+        if column.subtype:
+            return capitalized(wrong(column.subtype).removeprefix("a ").removeprefix("an "))
+        kinds = {each.kind for each in self.columns if each.question_set == column.question_set}
+        if len(kinds) == 1:
+            return "All"
+        lie = column.question_set.presentation.kind(column.kind).lie or value_label(column.kind)
+        return capitalized(lie.removeprefix("a ").removeprefix("an "))
+
+    def note(self) -> str:
+        """Name the columns that can be solved without the picture, or return ""."""
+        solved = [column for column in self.columns if column.blind < SOLVED]
+        if not solved:
+            return ""
+        shares = [
+            f"{number(1 - column.blind, 'rate')} of {self.title(column).lower()}"
+            for column in solved
+        ]
+        subject = (
+            f"{capitalized(counted(len(solved), 'column'))} can be solved without the picture:"
+        )
+        return f"{subject} choosing the caption with fewer words is right in {listed(shares)}."
+
+    def reading(self) -> str:
+        """Explain colors, differences and letters."""
+        return joined(
+            "Colored: lowest, or tied with the lowest (paired by picture, Holm). Small figures: points against the "
+            "baseline, or tied. A full bar is guessing, 50 %.",
+            "Models that share a letter are tied."
+            if any(not each.subtype for each in self.columns)
+            else "",
+            "The rule counts captions of equal length as wrong." if self._has_rule else "",
+        )
+
+    @property
+    def _has_rule(self) -> bool:
+        return any(column.blind < FULL for column in self.columns)
+
+    def html(self, differences: Address, cases: Address, sorts: Callable[[int], str]) -> str:
+        """Return the table as HTML.
+
+        Args:
+            differences: Function that returns the URL of the paired differences behind a cell.
+            cases: Function that returns the URL of the cases that fool a model in a column.
+            sorts: Function that returns the URL that sorts by a column.
+        """
+        groups = [
+            (first, len([first, *rest]))
+            for _, (first, *rest) in groupby(self.columns, lambda each: each.question_set.key)
+        ]
+        head = htpy.thead[
+            htpy.tr[htpy.td, (self._group(column, width) for column, width in groups)],
+            htpy.tr[
+                htpy.th(scope="col")["Model"],
+                (
+                    self._head(place, column, sorts(place))
+                    for place, column in enumerate(self.columns)
+                ),
+            ],
+        ]
+        rows = [
+            htpy.tr(".vp-pinned" if model == self.baseline else "")[
+                htpy.th(scope="row", title=model)[
+                    embed(mark(self.looks[model])),
+                    " ",
+                    embed(breakable(self.names[model])),
+                    model == self.baseline and htpy.small[" baseline"],
+                ],
+                [self._cell(column, model, differences, cases) for column in self.columns],
+            ]
+            for model in self.rows
+        ]
+        if self._has_rule:
+            cells = (
+                htpy.td[
+                    self._value(column, column.blind) if column.blind == column.blind else "n/a"
+                ]
+                for column in self.columns
+            )
+            rows.append(
+                htpy.tr(".vp-rule")[
+                    htpy.th(scope="row")[htpy.em[RULE], " ", htpy.small["no picture"]], cells
+                ]
+            )
+        scroll = htpy.div(
+            ".vp-scroll", role="region", tabindex="0", aria_label="Scorecard of all models"
+        )
+        return str(scroll[htpy.table(".vp-table.vp-scorecard")[head, htpy.tbody[rows]]])
+
+    def _group(self, column: LeaderboardColumn, width: int) -> htpy.Node:
+        run = column.question_set.runs[0]
+        name = dataset_name(run.dataset, self.renamed)
+        test = presentations()[run.probe].name
+        return htpy.th(scope="colgroup", colspan=str(width))[name, " ", htpy.small[test]]
+
+    def _head(self, place: int, column: LeaderboardColumn, address: str) -> htpy.Node:
+        order = ("descending" if self.is_reversed else "ascending") if place == self.sort else None
+        arrow = {"ascending": " ▲", "descending": " ▼", None: ""}[order]
+        title = htpy.a(".vp-go", href=address, target="_self", title="Sort by this column")[
+            self.title(column)
+        ]
+        count = htpy.small[f"{column.n_cases:,}"]
+        return htpy.th(scope="col", aria_sort=order)[title, arrow, htpy.br, count]
+
+    def _value(self, column: LeaderboardColumn, value: float) -> str:
+        value = 1 - value if self.is_right and not self._moves(column) else value
+        return number(value, column.metric.unit).removesuffix(" %")
+
+    def _moves(self, column: LeaderboardColumn) -> bool:
+        return column.question_set.presentation.kind(column.kind).is_movement
+
+    def _cell(
+        self, column: LeaderboardColumn, model: str, differences: Address, cases: Address
+    ) -> htpy.Node:
+        cell = column.cell(model)
+        if cell.estimate is None:
+            return htpy.td(title=cell.note)["n/a"]
+        is_mirrored = self.is_right and not self._moves(column)
+        shown = replace(cell, difference=-cell.difference) if is_mirrored else cell
+        value, against = (
+            self._value(column, cell.estimate.value),
+            compared(shown, column.metric.unit),
+        )
+        bar = htpy.span(".vp-bar")[
+            htpy.span(style=f"width:{min(100, 100 * cell.estimate.value / FULL):.1f}%")
+        ]
+        link = htpy.a(
+            ".vp-go",
+            href=differences(column, model),
+            target="_self",
+            title=self.tooltip(column, cell),
+        )
+        count = None
+        if cell.n_fooled:
+            label = f"{cell.n_fooled:,} cases that fool {self.names[model]}: Explore"
+            count = htpy.a(
+                ".vp-go.vp-count", href=cases(column, model), target="_self", title=label
+            )[f"{cell.n_fooled:,}"]
+        numbers = htpy.span(".vp-numbers")[
+            htpy.small[against], " ", link[htpy.b[value]], htpy.sup[cell.group]
+        ]
+        below = htpy.span(".vp-below")[bar if column.metric.unit == "rate" else None, count]
+        return htpy.td(".vp-best" if cell.is_best else "")[numbers, below]
+
+    def tooltip(self, column: LeaderboardColumn, cell: LeaderboardCell) -> str:
+        """Return a cell's value with interval and counts, such as "6.6 %, 6.0 to 7.2 %; 496 of 7,512"."""
+        row = cell.estimate
+        if row is None:
+            return cell.note
+        unit = column.metric.unit
+        ends = interval(row.low, row.high, unit)
+        parts = [number(row.value, unit), f"95 % interval {ends}" if ends else ""]
+        if not self._moves(column):
+            n_cases = min(row.n_cases, column.n_cases)
+            once = ", at least in one order of the captions" if row.n_cases > n_cases else ""
+            parts.append(f"fooled by {cell.n_fooled:,} of {n_cases:,}{once}")
+        against = compared(cell, unit)
+        base = self.names.get(self.baseline, "")
+        parts += [f"{against} against {base}" if against and base else "", cell.note]
+        return "; ".join(filter(None, parts))

@@ -1,0 +1,163 @@
+"""The Compare page: the scorecard of all models, or the paired differences of a few (`dashboard.compare`).
+
+The URL names the tab (`tab`) and, for the scorecard, the question sets (`sets`), the models shown (`shown`), the
+baseline (`model`), the columns (`by`), the direction (`score`) and the column that sorts the rows (`order`).
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import htpy
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard import case_links, compare, frame, sentence, tables
+from vlprobe.dashboard.state import (
+    PageSubject,
+    choose,
+    dataset_name,
+    page_subject,
+    quiet,
+    renamed,
+    set_labels,
+    view,
+    write_choice,
+)
+from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, follow_links, link_address
+from vlprobe.features.compare.data import Scorecard
+from vlprobe.render.html.elements import ordered
+from vlprobe.render.sentences import counted, sentence_names, unbroken
+from vlprobe.views.filter import Filter
+from vlprobe.views.leaderboard import By, LeaderboardColumn
+
+TABS = {"scorecard": "Scorecard", "differences": "Differences"}
+OF_DIFFERENCES = ("with", "other", "type", "base", "open", "case", "area", "bucket")
+COLUMNS = {"edit": "Types of edit", "kind": "All tests"}
+SCORES = {"fooled": "Fooled, %", "right": "Right, %"}
+
+
+def draw_page() -> None:
+    """Draw the tab that the URL names. A link with a choice of the differences opens them."""
+    draw_styles("cases", "compare")
+    is_linked = any(name in st.query_params for name in OF_DIFFERENCES)
+    default = "differences" if is_linked else "scorecard"
+    tab = choose("View", "tab", TABS, default, segments=True, bare=True)
+    if tab == "differences":
+        compare.draw_page()
+    else:
+        draw_scorecard()
+
+
+def draw_scorecard() -> None:
+    """Draw the pickers, the finding, and the table of all models."""
+    subject = sentence.subject()
+    by: By = "kind" if st.query_params.get("by") == "kind" else "edit"
+    keys = chosen_sets(subject, by)
+    subjects = [page_subject(key) for key in keys]
+    models = tuple(ordered({model for each in subjects for model in each.models}))
+    with draw_row("scorecard_bar"):
+        shown = sentence.pick_shown(models)
+        sentence.draw_word("on")
+        _pick_sets(subject, keys)
+        sentence.draw_word("compared with")
+        sentence.pick_model(subject)
+        st.space("stretch")
+        choose("Columns", "by", COLUMNS, "edit", segments=True, bare=True)
+        score = choose("Score", "score", SCORES, "fooled", segments=True, bare=True)
+    columns = [
+        column
+        for each in subjects
+        for column in view(
+            views.leaderboard.leaderboard, (each.question_set,), (), "micro", by, subject.model
+        )
+    ]
+    place, is_reversed = _sorted_by(columns)
+    scorecard = Scorecard(
+        *(columns, shown, sentence_names(models, renamed()), subject.looks, subject.model),
+        *(score == "right", place, is_reversed, renamed()),
+    )
+    heading, detail = map(unbroken, scorecard.finding())
+    st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], detail and htpy.p[detail]]))
+    frame.say_strangers(subject)
+    differences = partial(_differences, baseline=subject.model)
+    st.html(scorecard.html(differences, _cases, _sort(columns, place, is_reversed)))
+    follow_links()
+    if note := scorecard.note():
+        st.warning(note, icon=":material/info:")
+    quiet(scorecard.reading())
+    tables.download(scorecard.table(), "scorecard")
+
+
+def chosen_sets(subject: PageSubject, by: str) -> list[str]:
+    """Return the keys of the question sets in the URL.
+
+    The default is the selected one, and for columns that are tests, also those that share a model with it.
+    """
+    rows = {row.case_key: row.models for row in view(views.runs.question_set_rows)}
+    linked = [key for key in st.query_params.get("sets", "").split(BETWEEN) if key in rows]
+    if linked or by == "edit":
+        return linked or [subject.key]
+    alike = [key for key, models in rows.items() if {*models} & {*subject.models}]
+    return [subject.key, *(key for key in alike if key != subject.key)]
+
+
+def _pick_sets(subject: PageSubject, keys: Sequence[str]) -> None:
+    labels = set_labels(view(views.runs.question_sets))
+    label = dataset_name(page_subject(keys[0]).question_set.runs[0].dataset)
+    if len(keys) > 1:
+        label = counted(len(keys), "question set")
+    with st.popover(label, key="shown_sets"):
+        st.session_state["sets"] = list(keys)
+        st.multiselect(
+            "Question sets, one group of columns each",
+            list(labels),
+            format_func=labels.__getitem__,
+            key="sets",
+            on_change=_change_sets,
+        )
+
+
+def _change_sets() -> None:
+    keys = st.session_state["sets"]
+    write_choice({"sets": BETWEEN.join(keys), "order": None} | ({"set": keys[0]} if keys else {}))
+
+
+def _name(column: LeaderboardColumn) -> str:
+    """Return the name of a column in the URL."""
+    return f"{column.question_set.key[:8]}.{column.kind}.{column.subtype}"
+
+
+def _sorted_by(columns: Sequence[LeaderboardColumn]) -> tuple[int, bool]:
+    """Return the number of the column that the URL names, and whether the order is reversed."""
+    order = st.query_params.get("order", "")
+    names = [_name(column) for column in columns]
+    name = order.removeprefix("-")
+    return (names.index(name) if name in names else 0), order.startswith("-")
+
+
+def _sort(
+    columns: Sequence[LeaderboardColumn], place: int, is_reversed: bool
+) -> Callable[[int], str]:
+    """Return a function that returns the URL that sorts by a column, or reverses the order of the sorted column."""
+    others = {name: st.query_params[name] for name in st.query_params if name != "order"}
+
+    def address(number: int) -> str:
+        sign = "-" if number == place and not is_reversed else ""
+        return link_address("compare", others | {"order": sign + _name(columns[number])})
+
+    return address
+
+
+def _differences(column: LeaderboardColumn, model: str, baseline: str) -> str:
+    """Return the URL of a model's paired difference from the baseline in a column."""
+    question_set = column.question_set
+    query = {"tab": "differences", "set": question_set.key, "kind": column.kind}
+    is_pair = baseline in question_set.models and model != baseline
+    pair = {"model": baseline, "with": model, "other": model} if is_pair else {"model": model}
+    return link_address("compare", query | pair | {"type": column.subtype})
+
+
+def _cases(column: LeaderboardColumn, model: str) -> str:
+    """Return the URL of the cases that fool a model in a column."""
+    case_filter = Filter.parse(model, column.kind, subtype=column.subtype)
+    return case_links.address(page_subject(column.question_set.key), case_filter)
