@@ -25,7 +25,7 @@ from vlprobe.views.paired_tests import (
     shares_by_subtype,
 )
 from vlprobe.views.records import EstimateRow, records
-from vlprobe.views.runs import QuestionSet, default_kind, stored_kinds
+from vlprobe.views.runs import QuestionSet, default_kind, list_kinds
 
 NOT_RUN, NO_VALUE = "not run", "no value"
 CONTROL, FAILED = "control", "failed a check"
@@ -120,7 +120,7 @@ def leaderboard(
 
 def ranked_kinds(store: Store, question_set: QuestionSet) -> list[str]:
     """Return the kinds of cases that can fool a model, or the default kind if no kind can."""
-    kinds = stored_kinds(store, question_set.key, question_set.probe)
+    kinds = list_kinds(store, question_set.key, question_set.probe)
     fooling = [kind for kind in kinds if not question_set.presentation.kind(kind).is_movement]
     return fooling or [default_kind(store, question_set)]
 
