@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ from vlprobe.probes import series as series_probe
 from vlprobe.scoring import retrieval
 from vlprobe.scoring.gallery import Gallery
 from vlprobe.types import Item, Picture, Probe, Series
+from vlprobe.views import causes
 
 NUMBERS = Path(__file__).resolve().parent.parent / "docs" / "numbers"
 WORDS = {"abs": abs, "min": min, "max": max}  # that the arithmetic may use
@@ -58,6 +60,7 @@ EXAMPLES = [
     ("halftruths", ""),
     ("hardpositives", ""),
     ("power", ""),
+    ("causes", ""),
 ]
 
 
@@ -300,3 +303,23 @@ def test_power():
             difference, error, int(n_items), int(n_tests)
         )
     compare("power", "", named)
+
+
+def test_causes(monkeypatch):
+    table = given("causes")
+    n = len(table)
+    cases = pd.DataFrame({"case": range(n), "kind": "pair", "images": [["a", "b"]] * n})
+    cases["roles"] = [["original", "different"]] * n
+    scores = cases[["case"]].assign(
+        text_scores=[[x] for x in table[1]], picture_similarity=table[2], margin=table[3]
+    )
+    monkeypatch.setattr(causes, "FEWEST", n)
+    with duckdb.connect() as connection:
+        connection.register("cases", cases).register("scores", scores)
+        query = causes.statement(scores.columns)
+        found = connection.execute(f'{query} ORDER BY "case"', ["pair"]).df()
+    named = found.loc[found["fooled"], "cause"].value_counts(normalize=True).to_dict()
+    for name, column in (("captions", 1), ("pictures", 2)):
+        named[f"limit of {name}"] = np.quantile(table[column], causes.QUARTILE)
+    compare("causes", "", named)
+    assert found["cause"].tolist() == ["both", "words", "picture", *["match"] * 5]

@@ -41,11 +41,7 @@ LARGEST = 10_000_000  # size limit of the bundled store, in bytes
 LEVEL = 19  # compression level of zstd
 FAMILY = "demo"  # family of the bundled models
 _FRONTS = f"{rococo_galleries.TABLE}.parquet"
-_CAPTION_EDITS = (
-    "paraphrase",
-    "flip",
-    "combined",
-)  # kinds of cases whose text scores no page shows
+_WITHOUT_TEXT_SCORES = ("paraphrase", "combined")  # kinds of cases whose text scores no page shows
 _WITH_THUMBNAILS = "demo/test-*/*.png"
 # Manifest facts that `Entry.finish` writes.
 _OWN_FACTS = ("files", "schema", "sha256")
@@ -144,10 +140,12 @@ def _shown(name: str, table: pa.Table, is_lost: np.ndarray) -> pa.Table:
             for field in table.schema
         ]
         return pa.table(columns, schema=table.schema)
-    if name == "scores.parquet" and table["kind"][0].as_py() in _CAPTION_EDITS:
+    if name == "scores.parquet":
         index = table.schema.get_field_index("text_scores")
         field = table.schema.field(index)
-        return table.set_column(index, field, pa.array([[]] * len(table), field.type))
+        pairs = zip(table["kind"].to_pylist(), table["text_scores"].to_pylist(), strict=True)
+        lists = [[] if kind in _WITHOUT_TEXT_SCORES else scores for kind, scores in pairs]
+        return table.set_column(index, field, pa.array(lists, field.type))
     return table
 
 

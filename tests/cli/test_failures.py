@@ -10,8 +10,11 @@ import pytest
 import vlprobe
 from tests.cli.test_main import call
 from tests.datasets.test_pairs import valse
+from tests.views.test_causes import MODEL, Towers, write_pairs
 from tools import ship
 from vlprobe.errors import NotFound
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 
@@ -178,3 +181,16 @@ def test_commands_take_a_run_or_a_model_and_name_who_published_the_answers(
     answer = call(tmp_path / "cache", command, name, "--size", "1")
     assert "Published by its authors, not computed here. " in answer.stderr
     assert "GPT-4V: Hsieh et al., SugarCrepe, https://github.com/RAIVNLab" in answer.stderr
+
+
+def test_failures_of_one_tower_are_listed_and_the_shares_of_all_are_printed(tmp_path):
+    data, _ = write_pairs(tmp_path / "pairs")
+    store = Store(tmp_path / "cache")
+    request = Request((MODEL,), data, "eqben", examine=False)
+    (manifest,) = execute(request, store, models={MODEL: Towers()})
+    answer = call(
+        store.root, "failures", manifest["key"], "--unseen-by", "words", "--format", "csv"
+    )
+    rows = list(csv.DictReader(io.StringIO(answer.stdout)))
+    assert len(rows) == 10 and all("maroon" in row["original"] for row in rows)
+    assert "of all failures: words 33.3%, picture 33.3%, match 33.3%." in answer.stderr

@@ -141,6 +141,11 @@ _conditions = option_group(
     click.option("--rule", default=""),
     click.option("--tag", default="", metavar="NAME=VALUE"),
     click.option("--contains", default="", help="Only captions with these words."),
+    click.option(
+        "--unseen-by",
+        default="",
+        help="words, picture, both, match or unknown: the tower that hardly moved (dual encoders).",
+    ),
 )
 
 
@@ -278,6 +283,9 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
     table, total = views.cases.failure_table(store, question_set, case_filter, page, size)
     n_pages = max(1, -(-total // size))
     inform(f"{total} cases; page {page} of {n_pages}")
+    by_cause = views.causes.describe(views.causes.causes(store, question_set, model, kind))
+    if total and by_cause:
+        inform(by_cause)
     if how == "table":
         table = views.cases.shortened_pictures(table)
         if not question_set.run(model).is_scored:

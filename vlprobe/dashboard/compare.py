@@ -17,7 +17,7 @@ from vlprobe import views
 from vlprobe.case import json
 from vlprobe.case.card import case_card, wrong_captions
 from vlprobe.dashboard import case_links, drawer, frame, margin_map, sentence, tables
-from vlprobe.dashboard.chart import selectable_chart, selected
+from vlprobe.dashboard.chart import chart, selectable_chart, selected
 from vlprobe.dashboard.play import page as play
 from vlprobe.dashboard.state import (
     PageSubject,
@@ -37,7 +37,7 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.dashboard.widgets import BETWEEN, draw_row, fold, link_page, press
 from vlprobe.registry import is_control
-from vlprobe.render import forest
+from vlprobe.render import charts, forest
 from vlprobe.render.findings import Verdict, order_sentences, power_of_ties, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
@@ -76,6 +76,7 @@ def draw_page() -> None:
     parting = draw_forest(contest, comparison, finding.row)
     side_filter = draw_columns(contest, comparison, parting)
     draw_all_models(contest)
+    draw_causes(contest)
     draw_measured(contest, comparison)
     in_map = draw_fold(contest, parting.rival)
     draw_details(contest, comparison)
@@ -409,6 +410,44 @@ def draw_all_models(contest: PageSubject) -> None:
             kind = contest.kind_presentation
             st.html(compare.scorecard(tests, kind, contest.looks, names, guess))
             quiet(compare.scorecard_reading(tests))
+
+
+HOW_CAUSES = (
+    "A tower hardly moves if the two captions (or pictures) are as similar to it as in the closest quarter of all "
+    "cases that the model answered. So 25 % would be expected if this had no part in failures. Ties count as failures. "
+    "Click a part of a bar for its cases."
+)
+
+
+def draw_causes(contest: PageSubject) -> None:
+    """Draw an expander with each model's failures by who did not see the difference, if the kind has failures."""
+    if contest.kind_presentation.is_movement:
+        return
+    with fold(
+        "causes", "Who did not see it: words, picture or match", ":material/visibility_off:"
+    ) as is_open:
+        if not is_open:
+            return
+        counts = view(views.causes.counts, contest.question_set, contest.kind)
+        if counts.empty:
+            quiet(
+                "Unknown for these models: no cosines between captions are stored. Only models with a text tower and "
+                "an image tower have them."
+            )
+            return
+        names = sentence_names(contest.question_set.models, renamed())
+        points = chart(
+            lambda: charts.compare.causes(counts, names),
+            "causes",
+            "Share of each model's failures in which its text tower, its image tower, both or neither hardly moved.",
+            clickable=True,
+        )
+        case_links.open_clicked(
+            points,
+            contest,
+            lambda model, cause: Filter(model, contest.kind, unseen_by=(cause,)),
+        )
+        quiet(HOW_CAUSES)
 
 
 def draw_measured(contest: PageSubject, comparison: PairedTests) -> None:

@@ -95,6 +95,7 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
     for strip in described.strips():
         st.html(str(htpy.fragment[html.strips([strip], _thumbnail)]))
     st.html(str(html.bars(described, subject.looks, renamed())))
+    _draw_cause(subject, case_filter.model, card)
     _draw_ways_on(subject, described, near)
     _draw_pattern(subject, case_filter, described)
     with st.expander("Details", key="case_details", icon=":material/data_object:"):
@@ -138,6 +139,14 @@ def _has_words(card: WallCard) -> bool:
 def _thumbnail(name: str) -> str:
     """Return the `src` of an <img> that shows a small version of a picture, or "" if the picture cannot be read."""
     return addresses(store().root, [name])[name]
+
+
+def _draw_cause(subject: PageSubject, model: str, card: WallCard) -> None:
+    """Draw a sentence on whether the model's text tower or its image tower saw the difference, if it is fooled."""
+    table = view(views.causes.causes, subject.question_set, model, card.kind)
+    row = table.loc[card.case] if card.case in table.index else None
+    if row is not None and (text := views.causes.sentence(row, model_name(model))):
+        quiet(text)
 
 
 def _draw_ways_on(subject: PageSubject, described: CaseCard, near: Neighbours) -> None:

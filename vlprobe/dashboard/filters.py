@@ -41,7 +41,7 @@ from vlprobe.render.html.elements import SHAPES, tag
 from vlprobe.render.wall import pattern_words
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
-from vlprobe.views import caption_bins
+from vlprobe.views import caption_bins, causes
 from vlprobe.views.facets import Facet, FacetRow
 from vlprobe.views.filter import (
     LURE,
@@ -106,7 +106,7 @@ def draw_filters(subject: PageSubject) -> Filter:
 PARAMETERS = (  # URL parameters that "Clear all filters" removes
     *("type", "rule", "tag", "words", "tagged", "outcome", "other", "bucket", "area", "cards"),
     *("pair", "lost", "bin", "caption", "pictured", "crossed", "fooled", "held", "agreement"),
-    "slice",
+    *("slice", "unseen"),
 )
 
 
@@ -164,6 +164,7 @@ def _read_filter(subject: PageSubject) -> Filter:
         named_slice="".join(
             linked("Slice", "slice", view(views.named_slices.applicable, subject.key)[0])[:1]
         ),
+        unseen_by=linked(TITLES["unseen_by"], "unseen", causes.LABELS),
     )
 
 
@@ -309,6 +310,7 @@ SEVERAL: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
         lambda bin_: value_label(bin_.value) if bin_.name == STRENGTH else f"lure {bin_.value}",
     ),
     ("caption", "caption", lambda chosen: chosen.value),
+    ("unseen", "unseen_by", causes.LABELS.__getitem__),
 )
 
 
@@ -348,11 +350,12 @@ TITLES = {
     "subtype": "What changed",
     "rule": "Rule",
     "pair": "Words",
+    "unseen_by": "Who did not see it",
     "caption_length": "Caption length",
     "word_frequency": "Rarest word",
     "text_alone": "Guess from the text alone",
 }
-FACET_PARAMETERS = {"subtype": "type", "rule": "rule", "pair": "pair"}
+FACET_PARAMETERS = {"subtype": "type", "rule": "rule", "pair": "pair", "unseen_by": "unseen"}
 FLIPPED = "rail_flipped"  # session key: hides the facets on wide screens and shows them on phones
 
 
@@ -514,7 +517,7 @@ def _draw_facet(case_filter: Filter, facet: Facet) -> None:
 
 
 def _row_text(name: str, row: FacetRow, is_movement: bool) -> str:
-    label = value_label(row.value)
+    label = causes.LABELS[row.value] if name == "unseen_by" else value_label(row.value)
     if name == "pair":
         label = " → ".join(filter(None, pattern_words(row.value)))
     count = f"{row.n_asked:,}" if is_movement else f"{row.n_fooled:,} / {row.n_asked:,}"

@@ -162,7 +162,7 @@ class MinimalPairScorer:
 
     def __init__(self, encoder: Encoder, gives_probabilities: bool) -> None:
         self.encoder, self.gives_probabilities = encoder, gives_probabilities
-        self._score = scoring_cases.case_scorer(encoder, _margins)
+        self._score = scoring_cases.case_scorer(encoder, _margins, has_twins=True)
 
     def __call__(self, cases: pa.Table) -> pa.Table:
         """Score a block of cases. The table includes the columns `probability`, `order_12` and `order_21`."""

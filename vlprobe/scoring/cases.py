@@ -34,7 +34,9 @@ def pair_matcher(
     return match
 
 
-def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray]) -> Scorer:
+def case_scorer(
+    encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray], *, has_twins: bool = False
+) -> Scorer:
     """Return a function that scores cases by comparing their pictures and texts with each other.
 
     Scores that the model cannot compute are NaN: scores of pictures if it has no image input, text
@@ -45,11 +47,13 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
         margins: A function that takes rows with `kind`, `subtype`, `rule` and the columns from
             `score_columns` (image by image, texts within an image). It returns the score of the
             expected winner minus the score of the expected loser.
+        has_twins: Whether two pictures of a case are twins that captions tell apart.
 
     Returns:
         A function that takes cases and returns a table with `scores` (float32, n_images * n_texts per case),
         `text_scores` (cosines between the texts, in the order 01, 02, 12), `erased` (whether the first two texts are
-        identical to the model, so that it cannot see the edit) and `margin`.
+        identical to the model, so that it cannot see the edit), `margin` and, with `has_twins`, `picture_similarity`
+        (cosine of the two pictures, NaN if a case has one).
     """
 
     def score(cases: pa.Table) -> pa.Table:
@@ -67,6 +71,7 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
         within = np.arange(len(row)) - _starts(n_pairs)[row]
         left = image_of[first_image[row] + within // n_texts[row]]
         right = text_of[first_text[row] + within % n_texts[row]]
+        twins = np.full(len(n_images), np.nan, dtype=np.float32)
         if answers_cases(encoder.model):
             values = encoder.model.answers(cases)
         elif encoder.scores_pairs:
@@ -76,7 +81,11 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
                 encoder.images(pictures)[left], encoder.texts(texts)[right]
             )
         elif encoder.embeds_images:
-            values = cosines(encoder.images(pictures), left, text_vectors, right)
+            vectors = encoder.images(pictures)
+            values = cosines(vectors, left, text_vectors, right)
+            two = np.flatnonzero(n_images == 2)
+            first = first_image[two]
+            twins[two] = cosines(vectors, image_of[first], vectors, image_of[first + 1])
         else:
             values = np.full(len(left), np.nan, dtype=np.float32)
         scores = _columns(row, within, values, len(n_pairs))
@@ -107,6 +116,8 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
                 "erased": pa.array(erased),
             }
         )
+        if has_twins:
+            table = table.append_column("picture_similarity", pa.array(twins))
         rows = cases.select(["kind", "subtype", "rule"]).to_pandas().assign(**score_columns(table))
         return table.append_column("margin", pa.array(margins(rows).astype(np.float32)))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vlprobe.views import (
         cases,
+        causes,
         estimates,
         export,
         facets,

@@ -10,7 +10,7 @@ from vlprobe.errors import NotFound
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
-from vlprobe.views import caption_bins, estimates, named_slices, pattern_groups
+from vlprobe.views import caption_bins, causes, estimates, named_slices, pattern_groups
 from vlprobe.views.bodies import stored_body
 from vlprobe.views.filter import OTHER_OUTCOMES, OUTCOMES, SORTS, Filter
 from vlprobe.views.mixed import case as mixed_case
@@ -88,11 +88,14 @@ def passing(
     """
     cases = CaseTable(store, question_set.key)
     models = filter(None, (case_filter.model, case_filter.other))
-    answered, *_ = [AnswerTable(store, question_set.run(model).key) for model in models]
+    runs = [question_set.run(model) for model in models]
+    answered = AnswerTable(store, runs[0].key)
     annotated = annotations.read(store, question_set.key).current if case_filter.tagged else ()
     where = case_filter.where(
         [annotation.case for annotation in annotated if case_filter.tagged in annotation.tags],
-        answered.columns if case_filter.bin else (),
+        causes.answer_columns(runs[0], answered)
+        if case_filter.bin or case_filter.unseen_by
+        else (),
     )
     numbers = cases.numbers(where.condition, where.values, answered if where.needs_scores else None)
     # Conditions that depend on texts and files

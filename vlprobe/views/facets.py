@@ -5,14 +5,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from vlprobe.storage.store import Store
-from vlprobe.views import caption_bins, cases, estimates, pattern_groups, rows
+from vlprobe.views import caption_bins, cases, causes, estimates, pattern_groups, rows
 from vlprobe.views.filter import Filter, Slice
 from vlprobe.views.pattern_groups import PatternGroups
 from vlprobe.views.rows import AnswerTable, CaseTable, remember
 from vlprobe.views.runs import QuestionSet
 
+PLAIN_FIELDS = ("subtype", "rule", "pair", "unseen_by")  # fields of a filter that are facets
 LEAST_ASKED = 15  # minimum number of answered cases for a pair of words
 UNLISTED_TAGS = ("subset", "picture")  # same as the subtype, and the resampling unit
 
@@ -40,7 +42,7 @@ class Facet:
     this facet do not restrict the counts.
 
     Attributes:
-        name: "subtype", "rule", "pair", or the name of a kind of slice: "tag:NAME",
+        name: "subtype", "rule", "pair", "unseen_by", or the name of a kind of slice: "tag:NAME",
             "caption_length", "word_frequency", "text_alone".
         rows: At least two values, or one value that is in the filter.
     """
@@ -96,7 +98,7 @@ def model_rates(store: Store, question_set: QuestionSet, case_filter: Filter) ->
 
 def without(case_filter: Filter, name: str) -> tuple[tuple[str, ...], Filter]:
     """Return the values that a filter selects in the named facet, and a copy of the filter without these values."""
-    if name in ("subtype", "rule", "pair"):
+    if name in PLAIN_FIELDS:
         return getattr(case_filter, name), replace(case_filter, **{name: ()})
     field, slice_name = field_of(name)
     slices: tuple[Slice, ...] = getattr(case_filter, field)
@@ -108,7 +110,7 @@ def without(case_filter: Filter, name: str) -> tuple[tuple[str, ...], Filter]:
 def choose(case_filter: Filter, name: str, values: Sequence[str]) -> Filter:
     """Return a copy of the filter that selects the given values in the named facet."""
     _, others = without(case_filter, name)
-    if name in ("subtype", "rule", "pair"):
+    if name in PLAIN_FIELDS:
         return replace(others, **{name: tuple(values)})
     field, slice_name = field_of(name)
     slices = (*getattr(others, field), *(Slice(slice_name, value) for value in values))
@@ -150,6 +152,10 @@ def _facet_members(
 
     for name in ("subtype", "rule"):
         yield name, by_case(*table.codes(name))
+    if not question_set.presentation.kind(case_filter.kind).is_movement:
+        of_model = causes.causes(store, question_set, case_filter.model, case_filter.kind)
+        codes = pd.Categorical(of_model["cause"], list(causes.LABELS)).codes
+        yield "unseen_by", PatternGroups(of_model.index.to_numpy(), codes, tuple(causes.LABELS))
     groups = pattern_groups.pattern_groups(table, question_set.probe, case_filter.kind)
     is_member = np.array([all(pattern_groups.words_of(each)) for each in groups.keys], dtype=bool)
     if is_member.any():

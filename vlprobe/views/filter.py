@@ -10,7 +10,7 @@ import numpy as np
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import picture_changes
-from vlprobe.views import caption_bins
+from vlprobe.views import caption_bins, causes
 
 # Functions from the margins of cases to whether each has the outcome; an unknown margin has none.
 OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -68,7 +68,14 @@ SLICES: dict[str, tuple[Mapping[str, Collection[str]], str]] = {
     "crossed": (dict.fromkeys((TEXTS, PICTURES), SIDE_OUTCOMES), "t2t=fooled"),
 }
 SWITCHES = {"lost_to": "own", "pictured": "here"}  # on-off fields, and the word for "on"
-SEVERAL = ("subtype", "rule", "tag", "bin", "caption")  # fields that can have several values
+SEVERAL = (
+    "subtype",
+    "rule",
+    "tag",
+    "bin",
+    "caption",
+    "unseen_by",
+)  # fields that can have several values
 AGREEMENTS = ("", "one", "split")
 
 
@@ -110,6 +117,7 @@ class Filter:
         agreement: "one": exactly one model is fooled; "split": some models are fooled and some are
             not. Controls do not count.
         named_slice: Name of a saved slice (`views.named_slices`).
+        unseen_by: Who did not see the difference (`views.causes`).
     """
 
     model: str
@@ -134,9 +142,14 @@ class Filter:
     held: tuple[str, ...] = ()
     agreement: str = ""
     named_slice: str = ""
+    unseen_by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("subtype", "rule"):  # a string means one value, as before several were allowed
+        for name in (
+            "subtype",
+            "rule",
+            "unseen_by",
+        ):  # a string means one value, as before several were allowed
             if isinstance(value := getattr(self, name), str):
                 object.__setattr__(self, name, (value,) if value else ())
         for name, names in (
@@ -147,6 +160,9 @@ class Filter:
         ):
             if getattr(self, name) not in names:
                 raise NotFound(name.replace("_", " "), getattr(self, name), names)
+        for cause in self.unseen_by:
+            if cause not in causes.LABELS:
+                raise NotFound("cause", cause, causes.LABELS)
         for name, chosen in self._slices():
             values, example = SLICES[name]
             if values and chosen.name not in values:
@@ -221,15 +237,16 @@ class Filter:
         )
 
     def where(self, tagged_cases: Sequence[int], answer_columns: Collection[str]) -> "Where":
-        """Build the filter's SQL condition on the table `cases` and, for `bin` and `crossed`, the
-        table `scores`.
+        """Build the filter's SQL condition on the table `cases` and, for `bin`, `crossed` and `unseen_by`,
+        the table `scores`.
 
         It covers all fields except those computed from texts and files: `pair`, `lost_to`,
         `caption`, `pictured` and `named_slice`.
 
         Args:
             tagged_cases: Numbers of the cases to which people gave the tag `tagged`.
-            answer_columns: Names of the columns that the model's run stores for each answer.
+            answer_columns: Names of the columns that the model's run stores for each answer; for `unseen_by`,
+                without cosines that are not of its two towers.
         """
         terms: list[tuple[str, list[object]]] = []
         if self.kind:
@@ -252,6 +269,12 @@ class Filter:
             else:
                 conditions, edges = zip(*map(_in_lure_bin, values), strict=True)
                 terms.append((f"(({') OR ('.join(conditions)}))", [*itertools.chain(*edges)]))
+        if self.unseen_by:
+            select = causes.statement(answer_columns)
+            cause = (
+                f'cases."case" IN (SELECT "case" FROM ({select}) WHERE cause IN (SELECT unnest(?)))'
+            )
+            terms.append((cause, [self.kind, self.unseen_by]))
         if self.crossed:
             terms.append(_answered_on_other_side(self.crossed))
         condition = " AND ".join(["true", *(term for term, _ in terms)])

@@ -1,4 +1,4 @@
-"""Scatter plot of two models' margins."""
+"""Charts on Compare: two models' margins, and who did not see the difference in each model's failures."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from vlprobe.render.charts.styles import Looks
-from vlprobe.render.charts.theme import QUIET, finished, safe
+from vlprobe.render.charts.styles import BLUE, GREEN, ORANGE, PURPLE, Looks
+from vlprobe.render.charts.theme import QUIET, finished, named_rows, safe
+from vlprobe.views.causes import LABELS
 from vlprobe.views.records import ScatterRow, records
 
 BOTH_FOOLED = "#D13B4A"  # red on white and on near-black
@@ -90,3 +91,44 @@ def _hover_texts(points: pd.DataFrame, subtypes: Mapping[str, str]) -> np.ndarra
         edit = ": ".join(filter(None, [subtypes.get(row.subtype, row.subtype), words]))
         texts.append(safe(edit or f"case {row.case}"))
     return np.array(texts, dtype=object)
+
+
+def causes(counts: pd.DataFrame, names: Mapping[str, str]) -> go.Figure:
+    """Draw one stacked bar per model: the shares of its failures by who did not see the difference.
+
+    Args:
+        counts: The table that `views.causes.counts` returns.
+        names: Display names of models.
+    """
+    n_fooled = counts.pivot(index="model", columns="cause", values="n_fooled").loc[
+        counts["model"].unique()
+    ]
+    n_cases = counts.pivot(index="model", columns="cause", values="n_cases").loc[n_fooled.index]
+    figure = go.Figure()
+    for cause, color in zip(LABELS, (BLUE, ORANGE, PURPLE, GREEN, QUIET), strict=True):
+        if not n_fooled[cause].any():
+            continue
+        shares = n_fooled[cause] / n_fooled.sum(axis=1).clip(lower=1)
+        of_all = n_cases[cause] / n_cases.sum(axis=1)
+        figure.add_bar(
+            x=shares,
+            y=np.arange(len(shares)),
+            orientation="h",
+            marker_color=color,
+            name=LABELS[cause],
+            text=[f"{share:.0%}" for share in shares],
+            textposition="inside",
+            insidetextanchor="middle",
+            customdata=[[model, cause] for model in shares.index],
+            hovertext=[
+                f"<b>{safe(names[model])}</b><br>{LABELS[cause]}<br>{n_fooled.at[model, cause]:,} of "
+                f"{n_fooled.loc[model].sum():,} failures ({shares[model]:.1%})<br>"
+                f"of all cases: {of_all[model]:.1%}"
+                for model in shares.index
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    named_rows(figure, [names[model] for model in n_fooled.index], 26)
+    figure.update_layout(barmode="stack", bargap=0.35)
+    figure.update_xaxes(title="Share of failures", tickformat=".0%", range=[0, 1])
+    return finished(figure, 130 + 34 * len(n_fooled))

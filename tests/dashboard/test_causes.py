@@ -1,0 +1,69 @@
+"""Who did not see it: the facet of Explore, the bars of Compare and the sentence of the drawer."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from tests.dashboard.test_pages import words
+from tests.dashboard.walls import wall
+from tests.views.test_causes import MODEL, Towers, write_pairs
+from vlprobe import views
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+
+SECOND = "towers:2"
+
+
+@pytest.fixture(scope="module")
+def two_towers(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    folder = tmp_path_factory.mktemp("two-towers")
+    data, _ = write_pairs(folder / "pairs")
+    models = {name: Towers(name) for name in (MODEL, SECOND)}
+    request = Request(tuple(models), data, "eqben", examine=False)
+    execute(request, store := Store(folder / "cache"), models=models)
+    return store
+
+
+def test_a_row_of_the_facet_filters_the_wall_and_can_be_taken_back(shown, two_towers):
+    at = shown(two_towers, "explore", model=MODEL, cards="every")
+    pills = at.button_group(key="facet_unseen_by")
+    assert [option.content.replace("\\:", ":") for option in pills.proto.options] == [
+        "Words: text tower hardly moved :gray[10 / 10]",
+        "Picture: image tower hardly moved :gray[10 / 10]",
+        "Match: both towers moved :gray[10 / 20]",
+    ]
+    pills.set_value(["words"]).run()
+    assert at.query_params["unseen"] in ("words", ["words"])
+    assert wall(at)["heading"].startswith("10 ")
+    at.button(key="chip_0").click().run()
+    assert "unseen" not in at.query_params and wall(at)["heading"].startswith("30 ")
+
+
+def test_compare_draws_a_bar_per_model_with_shares_of_failures(shown, two_towers):
+    at = shown(two_towers, "compare", model=MODEL, **{"with": SECOND}, open="causes")
+    assert not at.exception
+    figure = json.loads(at.get("plotly_chart")[-1].proto.spec)
+    assert [(trace["name"], trace["text"]) for trace in figure["data"]] == [
+        ("Words: text tower hardly moved", ["33%", "33%"]),
+        ("Picture: image tower hardly moved", ["33%", "33%"]),
+        ("Match: both towers moved", ["33%", "33%"]),
+    ]
+    assert {tuple(mark) for mark in figure["data"][0]["customdata"]} == {
+        *((name, "words") for name in (MODEL, SECOND))
+    }
+
+
+def test_the_drawer_says_which_tower_hardly_moved(shown, two_towers):
+    (row,) = views.runs.question_set_rows(two_towers)
+    question_set = views.runs.question_set(two_towers, row.case_key)
+    chosen = views.filter.Filter(MODEL, "pair", unseen_by=("words",))
+    case = views.cases.failures(two_towers, question_set, chosen)[0]["id"].iloc[0]
+    assert "The text tower hardly moved: to" in words(
+        shown(two_towers, "explore", model=MODEL, case=case)
+    )
+    chosen = replace(chosen, unseen_by=("match",), outcome="held")
+    case = views.cases.failures(two_towers, question_set, chosen)[0]["id"].iloc[0]
+    at = shown(two_towers, "explore", model=MODEL, case=case, outcome="all")
+    assert "tower" not in words(at).partition("Match: both towers moved")[0]

@@ -1,0 +1,156 @@
+"""Who did not see it? For each case of a dual encoder, whether its text tower or its image tower hardly moved.
+
+A tower hardly moves in a case if the two inputs that it should tell apart are as similar to it as in the closest
+quarter of the cases of that kind that the model answered. The similarity of the texts is the cosine of the wrong
+caption and the closest true one; the similarity of the pictures is the cosine of the two pictures of a pair. So 25 %
+of all cases are expected for each tower, and more among failures means that the tower has a part in them.
+
+Cosines of texts and pictures are stored with the answers. They are unknown for models without embeddings, for models
+whose scores do not come from the two towers, and, for pictures, if a case has no twin picture.
+"""
+
+from collections.abc import Collection
+
+import pandas as pd
+
+from vlprobe.storage.store import Store
+from vlprobe.views.records import RunRow
+from vlprobe.views.rows import AnswerTable, CaseTable, readable, remembered
+from vlprobe.views.runs import QuestionSet
+
+QUARTILE = 0.75  # of similarities: the closest quarter counts as "hardly moved"
+FEWEST = 20  # answered cases of a kind; with fewer, the quartile says nothing
+WORDS, PICTURE, BOTH, MATCH, UNKNOWN = "words", "picture", "both", "match", "unknown"
+LABELS = {
+    WORDS: "Words: text tower hardly moved",
+    PICTURE: "Picture: image tower hardly moved",
+    BOTH: "Both towers hardly moved",
+    MATCH: "Match: both towers moved",
+    UNKNOWN: "Unknown, no twin picture",
+}
+SENTENCES = {
+    WORDS: "The text tower hardly moved: to {model}, these captions are closer (cosine {text:.3f}) than in three "
+    "quarters of the cases.",
+    PICTURE: "The image tower hardly moved: to {model}, these pictures are closer (cosine {picture:.3f}) than in three "
+    "quarters of the cases.",
+    BOTH: "Neither tower moved much: to {model}, captions (cosine {text:.3f}) and pictures (cosine {picture:.3f}) are "
+    "closer than in three quarters of the cases.",
+    MATCH: "Both towers of {model} moved (cosines: captions {text:.3f}, pictures {picture:.3f}); the match went wrong.",
+    UNKNOWN: "The text tower of {model} moved (cosine {text:.3f}); without a twin picture, we cannot say whether its "
+    "image tower saw the difference.",
+}
+PICTURE_COLUMN = "picture_similarity"
+# Cosine of the wrong caption and the closest true caption; NaN if a case has other texts
+_TEXT = """CASE
+    WHEN cases.roles = ['original', 'different'] THEN scores.text_scores[1]
+    WHEN cases.roles = ['original', 'same', 'different']
+        THEN greatest(scores.text_scores[2], scores.text_scores[3])
+    WHEN cases.roles = ['original', 'different', 'same']
+        THEN greatest(scores.text_scores[1], scores.text_scores[3])
+END"""
+
+
+def statement(columns: Collection[str]) -> str:
+    """Build a SELECT of `case`, `fooled`, `cause`, `text` and `picture` (cosines) from the tables `cases` and `scores`.
+
+    Its parameter is the kind of the cases. Cases without a known margin or without a picture are left out.
+    """
+    picture = f"scores.{PICTURE_COLUMN}" if PICTURE_COLUMN in columns else "NULL"
+    text = _TEXT if "text_scores" in columns else "NULL"
+    return f"""
+        SELECT "case", fooled, text, picture, CASE
+            WHEN text IS NULL OR n < {FEWEST} THEN '{UNKNOWN}'
+            WHEN text >= text_limit AND coalesce(picture >= picture_limit, false) THEN '{BOTH}'
+            WHEN text >= text_limit THEN '{WORDS}'
+            WHEN picture IS NULL THEN '{UNKNOWN}'
+            WHEN picture >= picture_limit THEN '{PICTURE}'
+            ELSE '{MATCH}'
+        END AS cause
+        FROM (
+            SELECT "case", fooled, text, picture, count(text) OVER () AS n,
+                quantile_cont(text, {QUARTILE}) OVER () AS text_limit,
+                quantile_cont(picture, {QUARTILE}) OVER () AS picture_limit
+            FROM (
+                SELECT "case", scores.margin <= 0 AS fooled, {_known(text)} AS text,
+                    {_known(picture)} AS picture
+                FROM cases JOIN scores USING ("case")
+                WHERE cases.kind = ? AND NOT isnan(scores.margin) AND len(cases.images) > 0
+            )
+        )"""
+
+
+def _known(cosine: str) -> str:
+    """Return SQL that is NULL if the cosine is NaN, which DuckDB sorts above all numbers."""
+    return f"nullif(({cosine})::DOUBLE, 'nan'::DOUBLE)"
+
+
+def answer_columns(run: RunRow, answers: AnswerTable) -> tuple[str, ...]:
+    """Return the columns of a run's answers, without cosines of towers if its scores do not come from the towers."""
+    hidden = () if run.score_type == "cosine" else ("text_scores", PICTURE_COLUMN)
+    return tuple(name for name in answers.columns if name not in hidden)
+
+
+def causes(store: Store, question_set: QuestionSet, model: str, kind: str) -> pd.DataFrame:
+    """Return the cause and the two cosines of each case of a kind that a model answered, indexed by case number.
+
+    Returns:
+        `fooled`, `cause` (one of LABELS), `text` and `picture` (NaN: unknown).
+    """
+    run = question_set.run(model)
+    answers = AnswerTable(store, run.key)
+    return _causes(
+        CaseTable(store, question_set.key), answers, statement(answer_columns(run, answers)), kind
+    )
+
+
+@remembered
+def _causes(cases: CaseTable, answers: AnswerTable, select: str, kind: str) -> pd.DataFrame:
+    with readable(), cases.store.cursor() as cursor:
+        table = cursor.execute(
+            "WITH cases AS (FROM read_parquet(?)), scores AS (FROM read_parquet(?)) "
+            f'{select} ORDER BY "case"',
+            [[cases.path], [answers.path], kind],
+        ).df()
+    return table.set_index("case")
+
+
+def counts(store: Store, question_set: QuestionSet, kind: str) -> pd.DataFrame:
+    """Count the cases of a kind by model and cause. Models without a known cause are left out.
+
+    Returns:
+        `model`, `cause`, `n_fooled` (failures, with ties) and `n_cases` (answered cases).
+    """
+    tables = []
+    for model in question_set.models:
+        table = causes(store, question_set, model, kind)
+        if (table["cause"] != UNKNOWN).any():
+            of_cause = table.groupby("cause")["fooled"].agg(["sum", "count"])
+            of_cause = of_cause.reindex(LABELS, fill_value=0).set_axis(
+                ["n_fooled", "n_cases"], axis=1
+            )
+            tables.append(of_cause.rename_axis("cause").reset_index().assign(model=model))
+    columns = ["model", "cause", "n_fooled", "n_cases"]
+    return pd.concat([pd.DataFrame(columns=columns), *tables])[columns].reset_index(drop=True)
+
+
+def sentence(case: pd.Series, name: str) -> str:
+    """Describe the cause of a failure in a sentence, or return "" if the model is not fooled or nothing is known.
+
+    Args:
+        case: A row of `causes`.
+        name: Display name of the model.
+    """
+    if not case["fooled"] or pd.isna(case["text"]):
+        return ""
+    return SENTENCES[case["cause"]].format(model=name, **case[["text", "picture"]])
+
+
+def describe(cases: pd.DataFrame) -> str:
+    """Summarize the causes of a model's failures in one line, or return "" if none is known."""
+    counted = cases.loc[cases["fooled"], "cause"].value_counts()
+    if not counted.drop(UNKNOWN, errors="ignore").sum():
+        return ""
+    shares = [
+        f"{cause} {counted[cause] / counted.sum():.1%}" for cause in LABELS if cause in counted
+    ]
+    return f"Who did not see it, of all failures: {', '.join(shares)}."
