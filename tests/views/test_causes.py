@@ -139,7 +139,7 @@ def test_the_wall_shows_the_cases_of_one_cause_and_the_facet_counts_them(towers)
 def test_each_cause_has_a_sentence_and_a_right_answer_has_none(towers):
     store, question_set, _ = towers
     table = causes.causes(store, question_set, MODEL, "pair")
-    said = [causes.sentence(row, "Towers") for _, row in table.iterrows()]
+    said = [causes.sentence(table, case, "Towers") for case in table.index]
     assert [bool(text) for text in said] == table["fooled"].tolist()
     assert said[0].startswith(
         "The text tower hardly moved: to Towers, these captions are closer (cosine 1.000)"

@@ -144,8 +144,7 @@ def _thumbnail(name: str) -> str:
 def _draw_cause(subject: PageSubject, model: str, card: WallCard) -> None:
     """Draw a sentence on whether the model's text tower or its image tower saw the difference, if it is fooled."""
     table = view(views.causes.causes, subject.question_set, model, card.kind)
-    row = table.loc[card.case] if card.case in table.index else None
-    if row is not None and (text := views.causes.sentence(row, model_name(model))):
+    if text := views.causes.sentence(table, card.case, model_name(model)):
         quiet(text)
 
 

@@ -9,6 +9,7 @@ Cosines of texts and pictures are stored with the answers. They are unknown for 
 whose scores do not come from the two towers, and, for pictures, if a case has no twin picture.
 """
 
+import math
 from collections.abc import Collection
 
 import pandas as pd
@@ -120,29 +121,30 @@ def counts(store: Store, question_set: QuestionSet, kind: str) -> pd.DataFrame:
     Returns:
         `model`, `cause`, `n_fooled` (failures, with ties) and `n_cases` (answered cases).
     """
-    tables = []
+    rows = []
     for model in question_set.models:
         table = causes(store, question_set, model, kind)
-        if (table["cause"] != UNKNOWN).any():
-            of_cause = table.groupby("cause")["fooled"].agg(["sum", "count"])
-            of_cause = of_cause.reindex(LABELS, fill_value=0).set_axis(
-                ["n_fooled", "n_cases"], axis=1
-            )
-            tables.append(of_cause.rename_axis("cause").reset_index().assign(model=model))
-    columns = ["model", "cause", "n_fooled", "n_cases"]
-    return pd.concat([pd.DataFrame(columns=columns), *tables])[columns].reset_index(drop=True)
+        if set(table["cause"]) - {UNKNOWN}:
+            for cause in LABELS:
+                is_fooled = table["fooled"].to_numpy()[table["cause"] == cause]
+                rows.append((model, cause, int(is_fooled.sum()), len(is_fooled)))
+    return pd.DataFrame(rows, columns=pd.Index(["model", "cause", "n_fooled", "n_cases"]))
 
 
-def sentence(case: pd.Series, name: str) -> str:
+def sentence(table: pd.DataFrame, case: int, name: str) -> str:
     """Describe the cause of a failure in a sentence, or return "" if the model is not fooled or nothing is known.
 
     Args:
-        case: A row of `causes`.
+        table: The table that `causes` returns.
+        case: Number of the case.
         name: Display name of the model.
     """
-    if not case["fooled"] or pd.isna(case["text"]):
-        return ""
-    return SENTENCES[case["cause"]].format(model=name, **case[["text", "picture"]])
+    for row in table.loc[table.index == case].to_dict("records"):
+        if row["fooled"] and not math.isnan(row["text"]):
+            return SENTENCES[row["cause"]].format(
+                model=name, text=row["text"], picture=row["picture"]
+            )
+    return ""
 
 
 def describe(cases: pd.DataFrame) -> str:
