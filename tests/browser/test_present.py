@@ -31,7 +31,7 @@ def test_the_file_opens_without_a_network_and_is_led_by_keys(blank, tmp_path):
             page.keyboard.press(key)
             return page.evaluate(READ)
 
-        count = len(sent["slides"])
+        count = sum(slide["on"] for slide in sent["slides"])
         state = page.evaluate(READ)
         assert state["open"] and state["count"] == f"1 of {count}" and not state["notes"]
         second = press("ArrowRight")
@@ -53,15 +53,70 @@ def test_the_file_opens_without_a_network_and_is_led_by_keys(blank, tmp_path):
         assert problems == [] and page.outside == []
 
 
-@pytest.mark.parametrize(
-    ("opener", "stops"), [("button.start", 1), ("li:nth-of-type(2) > button", 3)]
-)
-def test_new_data_move_neither_the_focus_nor_where_it_returns_to(blank, opener: str, stops: int):
+# The least type of all texts on a slide, in pixels.
+LEAST = """() => { const stage = document.querySelector('#host').shadowRoot.querySelector('.stage'), sizes = [];
+  const texts = document.createTreeWalker(stage, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) { const element = texts.currentNode.parentElement;
+    if (texts.currentNode.textContent.trim() && !element.closest('.hidden, .answer'))
+      sizes.push(parseFloat(getComputedStyle(element).fontSize)); }
+  return Math.min(...sizes); }"""
+
+
+def test_no_text_of_a_slide_is_smaller_than_20_pixels_and_the_keys_fade(blank):
+    sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
+    for width, height in ((1280, 800), (1280, 720), (1920, 1080)):
+        blank.set_viewport_size({"width": width, "height": height})
+        mount(blank, "slides", sent)
+        blank.locator("button.start").click()
+        for _ in range(sum(slide["on"] for slide in sent["slides"])):
+            assert blank.evaluate(LEAST) >= 20
+            blank.keyboard.press("ArrowRight")
+    blank.locator(".still .keys").wait_for(state="attached", timeout=6000)
+    blank.mouse.move(300, 300)
+    assert blank.locator(".still").count() == 0
+
+
+def test_slides_are_moved_ticked_renamed_and_annotated_and_each_change_is_sent(blank):
+    page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
+    sent = hostile_file()[1] | page
+    sent["suggestions"] = [{"id": "case:b", "source": "", "alt": "Two dogs", "label": "Number"}]
+    mount(blank, "slides", sent)
+    ids = [slide["id"] for slide in sent["slides"]]
+
+    def last() -> dict:
+        name, value = blank.evaluate("() => window.sent.at(-1)")
+        assert name == "deck"
+        return value
+
+    blank.locator("button.small").nth(1).click()
+    blank.keyboard.press("Alt+ArrowUp")
+    assert last()["order"] == [ids[1], ids[0], *ids[2:]]
+    blank.locator(".tick").nth(0).click()
+    assert last()["included"][ids[1]] is False
+    blank.get_by_label("Title of this slide").fill("Ours")
+    blank.keyboard.press("Tab")
+    assert last()["titles"] == {ids[1]: "Ours"}
+    blank.get_by_role("textbox", name="Speaker notes").fill("Say hello")
+    blank.keyboard.press("Tab")
+    assert last()["notes"] == {ids[1]: "Say hello"}
+    blank.get_by_role("button", name="Add this case: Two dogs").click()
+    assert last()["order"][1] == "case:b"
+    blank.locator(".strip li").first.scroll_into_view_if_needed()
+    first, third = (blank.locator(".strip li").nth(place).bounding_box() for place in (0, 2))
+    assert first and third
+    blank.mouse.move(first["x"] + 60, first["y"] + 20)
+    blank.mouse.down()
+    blank.mouse.move(third["x"] + 60, third["y"] + 10, steps=4)
+    blank.mouse.up()
+    assert last()["order"] == [ids[0], ids[2], ids[1], *ids[3:]]
+
+
+@pytest.mark.parametrize("opener", ["button.start", "button.large"])
+def test_new_data_move_neither_the_focus_nor_where_it_returns_to(blank, opener: str):
     page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
     sent = hostile_file()[1] | page
     mount(blank, "slides", sent)
-    for _ in range(stops):
-        blank.keyboard.press("Tab")
+    blank.locator(opener).focus()
     assert blank.evaluate(ACTIVE, opener)
     blank.evaluate("(data) => window.draw(data)", sent)
     assert blank.evaluate(ACTIVE, opener)

@@ -16,10 +16,12 @@ from vlprobe.dashboard import present
 from vlprobe.render import charts
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
+from vlprobe.render.slides.arrangement import CASE
 from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import presentations
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
+from vlprobe.storage import access
 from vlprobe.storage.store import Store
 from vlprobe.views.story import opener, story
 
@@ -41,22 +43,20 @@ def test_every_probe_has_a_talk(shown, every_probe: Store, probe: str):
     at = shown(every_probe, "present", set=key)
     sent = talk(at)
     assert sent["heading"] == "There are only controls here, which should fail."
-    assert [slide["id"] for slide in sent["slides"]][:3] == ["title", "truth", "lie"]
+    assert [slide["id"] for slide in sent["slides"]][:2] in (["vote", "reveal"], ["truth", "lie"])
     keys = {one["key"] for slide in sent["slides"] for one in slide["pictures"]}
     assert keys == set(sent["pictures"])
     assert all(source.startswith("data:image/webp;base64,") for source in sent["pictures"].values())
     assert sum(map(len, sent["pictures"].values())) < 1_000_000
-    assert "Download as one offline file" in [
-        element.proto.label for element in at.get("download_button")
-    ]
+    assert "HTML" in [element.proto.label for element in at.get("download_button")]
 
 
 def test_another_one_opens_the_next_case_and_the_address_keeps_it(shown, compared: Store):
     at = shown(compared, "present", model="guess")
-    first = talk(at)["slides"][1]
+    first = talk(at)["slides"][0]
     at.button(key="another").click().run()
     case_id = first_of(at.query_params["case"])
-    assert talk(at)["slides"][1] != first
+    assert talk(at)["slides"][0] != first
     again = shown(compared, "present", case=case_id)
     assert talk(again)["slides"] == talk(at)["slides"]
 
@@ -102,8 +102,11 @@ def test_another_kind_is_another_talk(shown, compared: Store):
     believed = talk(at)["slides"]
     at.selectbox(key="kind").set_value("paraphrase").run()
     moved = talk(at)["slides"]
-    assert believed[2]["tag"] == ["This is a lie", "lie"]
-    assert moved[2]["tag"] == ["The same in different words", ""]
+    assert believed[1]["options"] and {one["style"] for one in believed[1]["options"]} == {
+        "true",
+        "lie",
+    }
+    assert moved[1]["tag"] == ["The same in different words", ""]
     assert first_of(at.query_params["kind"]) == "paraphrase"
 
 
@@ -116,6 +119,72 @@ def test_a_case_of_another_kind_opens_the_kind_s_own_first(shown, compared: Stor
     )[0]["id"].iloc[0]
     first = talk(shown(compared, "present", kind="flip"))["slides"]
     assert talk(shown(compared, "present", kind="flip", case=other))["slides"] == first
+
+
+def sent_deck(at: AppTest, monkeypatch: pytest.MonkeyPatch, sent: object) -> AppTest:
+    """Runs the page once as if the slides had sent an arrangement."""
+    at.session_state[present.SLIDES_KEY] = {"deck": sent}
+    at.run()
+    del at.session_state[present.SLIDES_KEY]
+    return at.run()
+
+
+def test_a_deck_keeps_its_order_ticks_titles_notes_and_added_cases(
+    shown, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    at = shown(store, "present", kind="flip")
+    ids = [slide["id"] for slide in talk(at)["slides"]]
+    suggested = talk(at)["suggestions"][0]["id"]
+    order = [ids[1], ids[0], suggested, *ids[2:]]
+    sent_deck(
+        at,
+        monkeypatch,
+        {
+            "order": order,
+            "included": {ids[2]: False},
+            "titles": {ids[1]: "Ours"},
+            "notes": {ids[0]: "One\nTwo"},
+        },
+    )
+    again = talk(shown(store, "present", kind="flip"))["slides"]
+    assert [slide["id"] for slide in again] == order
+    by_id = {slide["id"]: slide for slide in again}
+    assert by_id[ids[1]]["heading"] == [["Ours", ""]] and by_id[ids[0]]["notes"] == ["One", "Two"]
+    assert not by_id[ids[2]]["on"] and by_id[suggested]["on"]
+    assert suggested not in [
+        one["id"] for one in talk(shown(store, "present", kind="flip"))["suggestions"]
+    ]
+    other = talk(shown(store, "present", kind="paraphrase"))["slides"]
+    assert suggested not in [slide["id"] for slide in other]
+
+
+def test_a_case_is_added_by_a_link_and_a_damaged_or_too_long_deck_is_one_line(
+    shown, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    at = shown(store, "present", kind="flip")
+    case_id = talk(at)["suggestions"][0]["id"].removeprefix(CASE)
+    added = shown(store, "present", kind="flip", add=case_id)
+    ids = [slide["id"] for slide in talk(added)["slides"]]
+    assert ids.index(f"{CASE}{case_id}") == ids.index("closing") - 1
+    for sent in ({"order": [str(number) for number in range(241)]}, {"order": 3}, "deck"):
+        added.session_state[present.SLIDES_KEY] = {"deck": sent}
+        added.run()
+        assert len(added.error) == 1 and not added.exception
+        assert [slide["id"] for slide in talk(added)["slides"]] == ids
+
+
+def test_a_read_only_dashboard_keeps_a_deck_for_the_session(
+    shown, compared: Store, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(access.READ_ONLY, "1")
+    at = shown(compared, "present", kind="flip")
+    ids = [slide["id"] for slide in talk(at)["slides"]]
+    sent = {"order": ids[::-1], "included": {}, "titles": {}, "notes": {}}
+    sent_deck(at, monkeypatch, sent)
+    assert [slide["id"] for slide in talk(at)["slides"]] == ids[::-1]
+    assert not (compared.root / "mine" / "decks.json").exists()
 
 
 def test_nothing_stored_is_said(shown, tmp_path):
@@ -139,7 +208,7 @@ def test_every_kind_of_every_probe_has_slides_that_can_be_sent(every_probe: Stor
         for kind in set(views.estimates.choices(every_probe, question_set)["kind"]):
             slides, sent = made(every_probe, row.case_key, kind)
             ids = [slide.id for slide in slides]
-            assert ids[0] == "title" and ids[-1] == "next" and {"truth", "lie"} <= set(ids)
+            assert ids[:2] in (["vote", "reveal"], ["truth", "lie"]) and "closing" in ids
             assert len(set(ids)) == len(ids) <= 8
             assert all(slide.spoken for slide in slides)
             assert all(len(run) == 2 for slide in slides for run in slide.heading)
@@ -200,7 +269,9 @@ def test_a_model_that_failed_its_checks_is_not_counted_in_a_talk(
     ]
     assert told.opener is not None and told.opener.n_fooling_all == len(set.intersection(*fooled))
     assert told.mixture is not None and told.mixture.n_models == 2
-    assert deck.slides(told)[0].detail.startswith("Two models, ")
+    assert deck.describe_questions(told, presentations()["rococo"].kind("i2t")).startswith(
+        "Two models, "
+    )
     both = replace(told, mixture=replace(told.mixture, n_fooled=2))
     (mixed,) = (slide for slide in deck.slides(both) if slide.id == "mixed")
     assert mixed.detail.endswith(" Both models lose it to its own mixture.")
@@ -221,4 +292,4 @@ def test_a_talk_begins_with_a_case_whose_picture_is_here_and_draws_no_empty_fram
     kept.unlink()
     slides, _ = made(store, key, "flip")
     assert not values.picture_names(slides)
-    assert {slide.layout for slide in slides if slide.id in ("truth", "lie")} == {"stacked"}
+    assert {slide.layout for slide in slides if slide.id in ("vote", "reveal")} == {"stacked"}

@@ -132,8 +132,10 @@ def test_home_and_slides_have_the_credit():
         slides, looks, {}, {name: name for name in names}, "", ""
     )
     shown = [picture for slide in talk["slides"] for picture in slide["pictures"]]
-    assert shown and all(picture["credit"]["page"] == credit().page for picture in shown)
-    assert NOTE in slides[0].note and "github.com/RAIVNLab" in slides[0].note
+    assert all(picture["credit"]["license"] for picture in shown)
+    assert [picture["credit"]["page"] for picture in shown[:2]] == 2 * [credit().page]
+    (better,) = (slide for slide in slides if slide.id == "better")
+    assert NOTE in better.note and "github.com/RAIVNLab" in better.note
 
 
 def test_a_report_and_a_page_of_a_case_have_credits_and_sources():

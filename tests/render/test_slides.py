@@ -70,27 +70,31 @@ def told(everyone: PairedTests, opener: WallCard | None = None) -> Story:
 ANSWERS = {A: 0.1, B: -0.2, C: 0.0, COIN: 0.3}
 
 
-def test_the_case_is_told_in_three_slides_and_controls_have_no_voice():
+def test_a_vote_comes_before_its_answer_and_controls_have_no_voice():
     kind = presentations()["lgip"].kind("flip")
     begins = told(held_against(FOUR), card(ANSWERS, "Three yellow trains.", "Three yellow dogs."))
     begins = replace(begins, models=(A, B, C))
     assert begins.opener is not None
-    truth, lie, said = case_slides(begins, begins.opener, kind, NAMES)
-    assert (truth.tag, lie.tag) == ("This is true", "This is a lie")
-    assert ("trains", "true") in truth.heading and ("dogs", "lie") in lie.heading
-    assert lie.verdict == "Two of three models believe the lie."
-    assert [(mark.model, mark.verdict) for mark in lie.marks] == [
-        (A, "held"),
-        (B, "fooled"),
-        (C, "tied"),
-    ]
+    vote, reveal, said = case_slides(begins, begins.opener, kind, NAMES)
+    assert vote.title == "Which caption is true?" and not any(one.style for one in vote.options)
+    assert {"".join(text for text, _ in one.caption) for one in vote.options} == {
+        "Three yellow trains.",
+        "Three yellow dogs.",
+    }
+    assert reveal.title == "Two of three models believe the lie." and reveal.poll == vote.poll
+    options = {one.style: one for one in reveal.options}
+    assert ("trains", "true") in options["true"].caption
+    assert ("dogs", "lie") in options["lie"].caption
+    assert [mark.model for mark in options["true"].marks] == [A]
+    assert [mark.model for mark in options["lie"].marks] == [B, C]
+    assert said.is_extra and not vote.is_extra
     assert said.title == "Only Pair-tuned noticed."
     assert [(bar.text, bar.start, bar.end) for bar in said.bars] == [
         ("not fooled", 0.25, 0.5),
         ("fooled", 0.5, 1.0),
         ("cannot tell", 0.5, 0.5),
     ]
-    assert "one model scored both alike, which counts as fooled." in lie.notes
+    assert "one model scored both alike, which counts as fooled." in reveal.notes
 
 
 def test_a_slide_divides_margins_by_each_models_own_spread():
@@ -153,7 +157,7 @@ def test_nothing_is_said_of_a_few_answers_or_one_type():
         SubtypeShare("number", 29, 9, 0.3, 0, 1),
     )
     ids = [one.id for one in deck.slides(told(held_against(FOUR, shares=rows)))]
-    assert ids == ["title", "better", "next"]
+    assert ids == ["better", "closing"]
 
 
 def test_only_the_best_model_is_coloured_and_a_control_is_said_and_not_drawn():
@@ -169,8 +173,10 @@ def test_only_the_best_model_is_coloured_and_a_control_is_said_and_not_drawn():
     assert slide.title == "23 % of the lies are believed."
     assert any("Coin flip: 1.0 % (10 of 1,000)" in line for line in slide.notes)
     assert any("6 pairs of models" in line and "5 clear" in line for line in slide.notes)
-    ends = [bar.high for bar in slide.bars]
-    assert max(ends) == pytest.approx(deck.ROOM)
+    (first, *_) = slide.bars
+    share = next(one.share for one in FOUR if one.model == first.model)
+    assert first.end == pytest.approx(deck.ROOM * share / 0.5)
+    assert slide.limit == pytest.approx(deck.ROOM)  # where guessing ends
 
 
 class Elements(html.parser.HTMLParser):

@@ -1,5 +1,6 @@
 """The Present page: slides about a question set, which can be shown here or downloaded as a file, and the quiz."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 from functools import partial
@@ -17,24 +18,37 @@ from vlprobe.dashboard.state import (
     PageSubject,
     choose,
     dataset_name,
+    link_docs,
     mark_picked,
     page_subject,
     renamed,
+    store,
     view,
 )
 from vlprobe.dashboard.tables import file_button
 from vlprobe.dashboard.widgets import draw_row, link_page, press
+from vlprobe.errors import VlprobeError
 from vlprobe.render import findings
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
+from vlprobe.render.slides.arrangement import CASE, Arrangement, arrange, parse
+from vlprobe.render.slides.case import case_slides
 from vlprobe.render.slides.values import Slide
-from vlprobe.render.words import presentations
+from vlprobe.render.words import presentations, value_label
+from vlprobe.scoring.thumbnails import addresses
+from vlprobe.storage import access
+from vlprobe.storage.bookmarks import DECKS
 from vlprobe.surfaces.page import slides_file
 from vlprobe.views.runs import QuestionSet
-from vlprobe.views.story import Story, opener, story
+from vlprobe.views.story import Story, opener, story, suggestions
 
 SIDE = 1000  # maximum pixels of a picture
+SMALL_SIDE = 480  # in a deck with many pictures, so that it stays below 10 MB
+MANY_PICTURES = 24
+MOST_SUGGESTIONS = 5
+SLIDES_KEY = "slides"  # of the component
+DECK = "deck"  # session key: the arrangement of a deck if it cannot be stored
 TABS = {"slides": "Slides", "quiz": "Quiz"}
 QUIZ_PARAMETERS = ("quiz", "round", "room")  # a link with one of these opens the quiz
 
@@ -64,13 +78,89 @@ def _draw_slides(bar: DeltaGenerator) -> None:
                 key="another",
                 help="Starts with the next case; cases that fool the most models come first.",
             )
-        slides = deck.slides(talk_story, renamed())
-        talk = _talk(subject, talk_story, slides)
-        _draw_download(subject, slides, talk)
+        download = st.container(width="content")
     frame.say_strangers(subject)
-    component("slides")(key="slides", data=talk)
+    _draw_editor(subject, talk_story, download)
     if talk_story.opener:
         ahead(_make_ready, subject.question_set, kind, talk_story.opener.next)
+
+
+def _draw_editor(subject: PageSubject, talk_story: Story, download: DeltaGenerator) -> None:
+    """Draw the slides with their order, titles and notes, which are stored as soon as the user changes them."""
+    kind = talk_story.standings.kind
+    name = f"{subject.key} {kind}"
+    base = deck.slides(talk_story, renamed())
+    sent = (st.session_state.get(SLIDES_KEY) or {}).get("deck")
+    case_id = st.query_params.get("add", "")
+    try:
+        if sent is not None:
+            _save(name, parse(sent))
+        if case_id:
+            del st.query_params["add"]
+            _save(name, _arrangement(name).with_case(case_id, [slide.id for slide in base]))
+    except VlprobeError as error:
+        st.error(link_docs(str(error)), icon=":material/error:")
+    arrangement = _arrangement(name)
+    slides = arrange([*base, *_added(subject, talk_story, arrangement)], arrangement)
+    talk = _talk(subject, talk_story, slides)
+    for slide in talk["slides"]:
+        slide["titled"] = arrangement.titles.get(slide["id"])
+        slide["noted"] = arrangement.notes.get(slide["id"])
+    talk |= {
+        "editable": True,
+        "suggestions": _suggestions(subject, talk_story, arrangement),
+    }
+    with download:
+        _draw_download(subject, slides, talk)
+    component("slides")(key=SLIDES_KEY, data=talk, on_deck_change=lambda: None)
+
+
+def _arrangement(name: str) -> Arrangement:
+    """Return the stored arrangement of a deck, or that of this session if nothing can be stored."""
+    text = st.session_state.get(DECK, {}).get(name) or DECKS.read(store()).get(name)
+    return parse(json.loads(text)) if text else Arrangement()
+
+
+def _save(name: str, arrangement: Arrangement) -> None:
+    """Store an arrangement, in the session only if the dashboard is read-only."""
+    text = arrangement.text()
+    if access.read_only():
+        st.session_state[DECK] = {name: text}
+    else:
+        DECKS.save(store(), name, text)
+
+
+def _added(subject: PageSubject, talk_story: Story, arrangement: Arrangement) -> list[Slide]:
+    """Return a slide for each case that the user added. Cases of other question sets or kinds are left out."""
+    kind = subject.presentation.kind(talk_story.standings.kind)
+    names = sentence_names(subject.models, renamed())
+    slides = []
+    for case_id in arrangement.cases:
+        added = view(opener, subject.question_set, talk_story.standings.kind, case_id)
+        if added and added.card.id == case_id:
+            reveal = case_slides(talk_story, added, kind, names)[1]
+            slides.append(replace(reveal, id=f"{CASE}{case_id}"))
+    return slides
+
+
+def _suggestions(
+    subject: PageSubject, talk_story: Story, arrangement: Arrangement
+) -> list[dict[str, str]]:
+    """Return the next cases that fool the most models, with a small picture, as input for the component."""
+    shown = {each.card.id for each in (talk_story.opener, talk_story.more) if each}
+    shown |= set(arrangement.cases)
+    cards = view(suggestions, subject.question_set, talk_story.standings.kind)
+    cards = [card for card in cards if card.id not in shown][:MOST_SUGGESTIONS]
+    sources = addresses(store().root, [card.images[0] for card in cards if card.images])
+    return [
+        {
+            "id": f"{CASE}{card.id}",
+            "source": sources.get(card.images[0], "") if card.images else "",
+            "alt": card.true_text,
+            "label": value_label(card.subtype),
+        }
+        for card in cards
+    ]
 
 
 def _pick_set() -> PageSubject:
@@ -125,13 +215,15 @@ def _make_ready(question_set: QuestionSet, kind: str, case_id: str) -> None:
 def _talk(subject: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) -> values.Values:
     """Build the data for the `slides` component."""
     kind = subject.presentation.kind(talk_story.standings.kind)
-    addresses = {name: large_picture(name, SIDE) for name in values.picture_names(slides)}
+    pictures = values.picture_names(slides)
+    side = SMALL_SIDE if len(pictures) > MANY_PICTURES else SIDE
+    sources = {name: large_picture(name, side) for name in pictures}
     names = sentence_names(subject.models, renamed())
     heading = findings.ranking(talk_story.standings, names)
     return values.talk_values(
         slides,
         subject.looks,
-        addresses,
+        sources,
         names,
         heading,
         deck.describe_questions(talk_story, kind, renamed()),
@@ -141,9 +233,10 @@ def _talk(subject: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) ->
 def _draw_download(subject: PageSubject, slides: tuple[Slide, ...], talk: values.Values) -> None:
     """Draw a button that downloads the slides as a single web page that works offline."""
     script, sheets = components.source("slides")
+    shown = [slide for slide in talk["slides"] if slide["on"]]
     file_button(
-        "Download as one offline file",
-        partial(slides_file, talk, script, sheets, slides[0].title),
+        "HTML",
+        partial(slides_file, {**talk, "slides": shown}, script, sheets, slides[0].title),
         f"vlprobe_slides_{subject.key[:8]}.html",
         "text/html",
         key="offline_file",

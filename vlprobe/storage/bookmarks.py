@@ -3,6 +3,7 @@ who uses the cache.
 
 mine/bookmarks.json    name to the query string of a page address
 mine/slices.json       name to a slice as JSON (`views.named_slices`)
+mine/decks.json        question set and kind to the arrangement of slides as JSON
 
 Each file is replaced atomically, by one process at a time.
 """
@@ -86,4 +87,5 @@ class NamedTexts:
 
 
 VIEWS = NamedTexts("bookmarks.json", "saved view", 4000)
+DECKS = NamedTexts("decks.json", "deck", 2_000_000)
 SLICES = NamedTexts("slices.json", "slice", 16_000_000)

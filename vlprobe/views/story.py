@@ -24,6 +24,7 @@ from vlprobe.views.showcase import headline_models
 from vlprobe.views.wall import WallCard
 
 MOST_OPENERS = 200
+MOST_SUGGESTIONS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class Story:
     standings: PairedTests
     mixture: MixedStory | None
     runs: tuple[RunRow, ...] = ()  # runs of all models
+    more: Opener | None = None  # the candidate after the opener
 
 
 def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
@@ -76,15 +78,18 @@ def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "")
     is_search = stored_body(question_set.probe, kind).ranks == "pictures"
     newest = question_set.runs[0]
     models = headline_models(store, question_set)
+    first = opener(store, question_set, kind, case_id)
+    has_more = first is not None and first.n_openers > 1
     return Story(
         probe=question_set.probe,
         dataset=newest.dataset,
         n_items=newest.n_items,
         models=models,
-        opener=opener(store, question_set, kind, case_id),
+        opener=first,
         standings=rank_models(store, question_set, kind),
         mixture=None if is_search else mixture(store, newest.dataset, models),
         runs=question_set.runs,
+        more=opener(store, question_set, kind, first.next) if first and has_more else None,
     )
 
 
@@ -157,6 +162,18 @@ def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = ""
     if body.is_picture_optional and not views_rows.are_here(card.images[:1]):
         card = replace(card, images=())
     return Opener(card, position, len(numbers), str(next_id), n_fooling_all)
+
+
+def suggestions(store: Store, question_set: QuestionSet, kind: str) -> tuple[WallCard, ...]:
+    """Return the first cases in `order` that can be added to the slides."""
+    numbers = order(store, question_set, kind)[0]
+    if stored_body(question_set.probe, kind).ranks == "pictures":
+        numbers = _lost_to_own(store, question_set, numbers)
+    chosen = numbers[:MOST_SUGGESTIONS].tolist()
+    if not chosen:
+        return ()
+    case_filter = Filter(_fooled_model(store, question_set, chosen[0]), kind)
+    return views_wall.cards(store, question_set, case_filter, chosen)
 
 
 def _lost_to_own(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:

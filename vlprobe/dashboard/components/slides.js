@@ -1,10 +1,12 @@
-// Slides: a strip of them on the page, and the same over the whole window. Also the script of the file for offline use.
+// Slides: an editor with a strip of them, and the same over the whole window. Also the script of the file for offline use.
 //
-// data: heading, detail, start (label), pictures {key: data address}, slides [slide, ...]; `whole`: nothing but the slides.
+// data: heading, detail, start (label), pictures {key: data address}, slides [slide, ...]; `whole`: nothing but the slides;
+// `editable`; suggestions [{id, source, alt, label}] of cases to add.
 // slide: id, layout, tag [text, style], heading [run, ...], detail, verdict, pictures [{key, alt, label, style, name, credit}],
+// on (whether it is shown), titled and noted (texts of the user, or null), options [{caption, style, marks}], poll (a vote and its reveal have the same),
 // marks [{path, color, name, state, word}], figures [{figure, label, detail}], bars [{path, color, name, start, end, low, high,
-// text, style, remark}], points, note, notes, spoken. A run is [text, style].
-// No triggers: what is shown is nobody's business but this window's.
+// text, style, remark}], limit (share of a track that guessing reaches, 0: none), points, note, notes, spoken. A run is [text, style].
+// Trigger: deck {order [id], included {id: bool}, titles {id: text}, notes {id: text}}, after each change.
 
 const KEYS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, Enter: 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1 };
 
@@ -62,6 +64,13 @@ function drawMark(mark) {
   return [box];
 }
 
+function drawOption(option, index, votes) {
+  const sign = option.style ? { true: "✓", lie: "✕" }[option.style] : String(index + 1);
+  const count = votes?.[index] ? make("span", "votes", `${votes[index]} in the room`) : "";
+  const words = make("div", "choice", runs("p", "", option.caption), list("marks", option.marks, drawMark), count);
+  return [make("span", "sign", sign), words];
+}
+
 function drawFigure(one) {
   return [make("b", "", one.figure), make("span", "label", one.label), make("span", "quiet", one.detail)];
 }
@@ -70,12 +79,17 @@ function percent(share) {
   return `${Math.min(Math.max(share, 0), 1) * 100}%`;
 }
 
-function drawBar(bar) {
+function drawBar(bar, limit) {
   const fill = make("i", "fill");
   fill.style.left = percent(bar.start);
   fill.style.width = percent(bar.end - bar.start);
   if (bar.style === "best") fill.style.background = bar.color;
   const track = make("span", "track", fill);
+  if (limit) {
+    const guessing = make("i", "limit");
+    guessing.style.left = percent(limit);
+    track.append(guessing);
+  }
   let reach = bar.end;
   if (bar.low !== null && bar.high !== null) {
     const line = make("i", "interval");
@@ -93,7 +107,7 @@ function drawBar(bar) {
   return [name, track];
 }
 
-function draw(slide, pictures, level) {
+function draw(slide, pictures, level, votes) {
   const words = make("div", "words");
   const title = runs(level, "title", slide.heading);
   title.dataset.length = title.textContent.length > 280 ? "very" : title.textContent.length > 110 ? "long" : "";
@@ -101,8 +115,10 @@ function draw(slide, pictures, level) {
   words.append(title, text("p", "detail", slide.detail));
   if (slide.verdict) words.append(make("p", "verdict-line", slide.verdict));
   words.append(list("marks", slide.marks, drawMark));
+  words.append(list("options", slide.options, (option) => drawOption(option, slide.options.indexOf(option), votes)));
+  if (slide.options.length && !slide.options[0].style) words.append(make("p", "detail press", "Press 1 or 2 for each vote."));
   const frames = slide.pictures.length ? make("div", "frames", ...slide.pictures.map((one) => picture(one, pictures))) : "";
-  const parts = [list("figures", slide.figures, drawFigure), list("bars", slide.bars, drawBar)];
+  const parts = [list("figures", slide.figures, drawFigure), list("bars", slide.bars, (bar) => drawBar(bar, slide.limit))];
   parts.push(list("points", slide.points.map((point) => ({ point })), ({ point }) => [text("span", "", point)]));
   parts.push(text("p", "note quiet", slide.note));
   const body = make("div", `slide ${slide.layout} is-${slide.id}`);
@@ -124,6 +140,7 @@ class Show {
       if (!document.fullscreenElement && this.wasFull) this.end();
       this.wasFull = Boolean(document.fullscreenElement);
     };
+    this.votes = {};
     this.page = make("div", "page");
     this.stage = make("div", "stage");
     this.stage.tabIndex = -1;
@@ -136,6 +153,12 @@ class Show {
     this.black.hidden = true;
     this.black.addEventListener("click", () => this.darken());
     this.whole = make("div", "whole", this.stage, this.speaker, this.foot(), this.status, this.black);
+    this.whole.addEventListener("pointermove", () => this.wake());
+    this.starts = (event) => {
+      if (event.key !== "F5" || event.ctrlKey || event.shiftKey || this.dialog.open || isTyping()) return;
+      event.preventDefault();
+      this.begin(0, true);
+    };
     this.dialog.append(this.whole);
     root.replaceChildren(this.page, this.dialog);
   }
@@ -156,37 +179,213 @@ class Show {
     return make("div", "foot", this.dots, this.count, this.keys);
   }
 
-  take(data) {
+  take(data, send) {
     document.addEventListener("fullscreenchange", this.full);
+    document.addEventListener("keydown", this.starts);
+    this.send = send;
+    const same = JSON.stringify(data);
+    if (same === this.same) return;
+    this.same = same;
     this.data = data;
-    this.place = Math.min(this.place, data.slides.length - 1);
-    this.dots.replaceChildren(...data.slides.map((slide, place) =>
+    this.slides = data.slides.filter((slide) => slide.on);
+    this.place = Math.min(this.place, Math.max(this.slides.length - 1, 0));
+    this.dots.replaceChildren(...this.slides.map((slide, place) =>
       button("dot", `Slide ${place + 1}: ${slide.spoken.slice(0, 80)}`, () => this.go(place))));
     const focused = this.openers().indexOf(this.root.getRootNode().activeElement);
     const begun = this.openers().indexOf(this.from);
-    const start = button("start", "", () => this.begin(0, true), data.start);
-    const strip = make("ol", "strip", ...data.slides.map((slide, place) => {
-      const small = draw(slide, data.pictures, "p");
-      small.inert = true;
-      small.setAttribute("aria-hidden", "true");
-      const open = button("small", `Slide ${place + 1} of ${data.slides.length}: ${slide.spoken}`,
-        () => this.begin(place, true), make("span", "frame", small), make("span", "tiny quiet", `${place + 1}`));
-      return make("li", "", open);
-    }));
-    this.page.replaceChildren(text("h1", "page-title", data.heading), text("p", "quiet", data.detail), start, strip);
+    if (data.slides.some((slide) => slide.id === this.wanted)) [this.chosen, this.wanted] = [this.wanted, ""];
+    if (!data.slides.some((slide) => slide.id === this.chosen)) this.chosen = data.slides[0]?.id;
+    this.edit();
     const openers = this.openers();
-    if (begun >= 0) this.from = openers[begun] || start;
-    if (focused >= 0) (openers[focused] || start).focus();
+    if (begun >= 0) this.from = openers[begun] || openers[0];
+    if (focused >= 0) (openers[focused] || openers[0]).focus();
     if (data.whole) this.begin(0, false);
     else if (this.dialog.open) this.go(this.place);
   }
 
+  // The page: a strip of all slides, the chosen one, and its properties.
+  edit() {
+    const { data } = this;
+    const slide = data.slides.find((one) => one.id === this.chosen);
+    const start = button("start", "", () => this.begin(0, true), data.start, make("kbd", "", "F5"));
+    const head = make("div", "head", make("div", "", text("h1", "page-title", data.heading), text("p", "quiet", data.detail)),
+      button("print", "", () => this.print(), "PDF"), start);
+    if (!slide) return this.page.replaceChildren(head);
+    const large = button("large", `Show slide: ${slide.spoken}`, () => this.begin(this.slides.indexOf(slide), true),
+      make("span", "frame", this.small(slide)));
+    large.disabled = !slide.on;
+    this.strip = make("ol", "strip", ...data.slides.map((one, place) => this.cell(one, place)));
+    const middle = make("div", "middle", large);
+    const side = make("div", "properties");
+    if (data.editable) {
+      const notes = this.field("textarea", "Speaker notes", slide.notes.join("\n"), (value) => ((slide.noted = value), (slide.notes = value.split("\n"))));
+      const title = this.field("input", "Title of this slide", slide.heading.map(([words]) => words).join(""),
+        (value) => ((slide.heading = [[value, ""]]), (slide.titled = value)));
+      title.querySelector("input").maxLength = 300;
+      middle.append(notes, this.additions());
+      side.append(title, this.actions(slide));
+    }
+    this.page.replaceChildren(head, make("div", "editor", this.strip, middle, side));
+  }
+
+  small(slide) {
+    const small = draw(slide, this.data.pictures, "p", this.votes[slide.poll]);
+    small.inert = true;
+    small.setAttribute("aria-hidden", "true");
+    return small;
+  }
+
+  cell(slide, place) {
+    const { slides, editable } = this.data;
+    const name = slide.heading.map(([words]) => words).join("");
+    const open = button("small", `Slide ${place + 1} of ${slides.length}: ${slide.spoken}`, () => this.choose(slide.id),
+      make("span", "frame", this.small(slide)), make("span", "tiny called", `${place + 1} ${name}`));
+    open.setAttribute("aria-pressed", String(slide.id === this.chosen));
+    open.addEventListener("keydown", (event) => {
+      const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      if (event.altKey) editable && this.move(slide.id, place + step);
+      else this.choose(slides[Math.max(0, Math.min(slides.length - 1, place + step))].id);
+    });
+    const item = make("li", slide.on ? "" : "off", open);
+    if (!editable) return item;
+    const tick = make("input", "tick");
+    Object.assign(tick, { type: "checkbox", checked: slide.on });
+    tick.setAttribute("aria-label", `Include slide ${place + 1}: ${name.slice(0, 80)}`);
+    tick.addEventListener("change", () => ((slide.on = tick.checked), this.save()));
+    item.addEventListener("pointerdown", (event) => event.button === 0 && this.drag(slide.id, event.clientY));
+    item.append(tick);
+    return item;
+  }
+
+  // Drag a slide of the strip: the slide under the pointer shows where it goes.
+  drag(id, start) {
+    const under = ({ clientX, clientY }) =>
+      Math.abs(clientY - start) < 8 ? -1 : [...this.strip.children].findIndex((item) => {
+        const box = item.getBoundingClientRect();
+        return clientX >= box.left && clientX <= box.right && clientY >= box.top && clientY <= box.bottom;
+      });
+    const show = (event) => [...this.strip.children].forEach((item, place) => item.classList.toggle("over", place === under(event)));
+    const end = (event) => {
+      document.removeEventListener("pointermove", show);
+      const place = under(event);
+      if (place >= 0) this.move(id, place);
+    };
+    document.addEventListener("pointermove", show);
+    document.addEventListener("pointerup", end, { once: true });
+    document.addEventListener("pointercancel", () => document.removeEventListener("pointermove", show), { once: true });
+  }
+
+  field(name, label, value, act) {
+    const input = make(name, "");
+    input.value = value;
+    input.dir = "auto";
+    input.addEventListener("change", () => (act(input.value), this.save()));
+    return make("label", "field", make("span", "label", label), input);
+  }
+
+  actions(slide) {
+    const place = this.data.slides.indexOf(slide);
+    const row = make("div", "actions",
+      button("act", "Move this slide up", () => this.move(slide.id, place - 1), "↑"),
+      button("act", "Move this slide down", () => this.move(slide.id, place + 1), "↓"));
+    if (slide.id.startsWith("case:")) {
+      row.append(button("act", "", () => {
+        this.data.slides.splice(place, 1);
+        this.chosen = this.data.slides[Math.max(place - 1, 0)]?.id;
+        this.save();
+      }, "Remove"));
+    }
+    this.saved = make("span", "tiny quiet");
+    this.saved.setAttribute("role", "status");
+    row.append(this.saved);
+    return row;
+  }
+
+  additions() {
+    const { suggestions } = this.data;
+    if (!suggestions.length) return "";
+    const cards = suggestions.map((one) => {
+      const add = button("add", `Add this case: ${one.alt}`, () => this.add(one.id), make("span", "sign", "+"),
+        isPicture(one.source) ? Object.assign(make("img"), { src: one.source, alt: "" }) : make("span", "none", one.alt),
+        make("span", "tiny quiet", one.label));
+      return make("li", "", add);
+    });
+    return make("section", "additions", make("h2", "label", "Add a case"), make("ul", "", ...cards));
+  }
+
+  choose(id) {
+    this.chosen = id;
+    this.edit();
+    this.strip.querySelector("[aria-pressed=true]").focus();
+  }
+
+  move(id, place) {
+    const { slides } = this.data;
+    const from = slides.findIndex((slide) => slide.id === id);
+    if (from < 0 || place < 0 || place >= slides.length) return;
+    slides.splice(place, 0, ...slides.splice(from, 1));
+    this.chosen = id;
+    this.save();
+    this.strip.querySelector("[aria-pressed=true]").focus();
+  }
+
+  add(id) {
+    const place = this.data.slides.findIndex((slide) => slide.id === this.chosen);
+    this.wanted = id;
+    this.save(id, place + 1);
+  }
+
+  // The page keeps what was changed; the server answers with the same slides.
+  save(added = "", place = 0) {
+    const { slides } = this.data;
+    this.slides = slides.filter((slide) => slide.on);
+    const order = slides.map((slide) => slide.id);
+    if (added) order.splice(place, 0, added);
+    const of = (value) => Object.fromEntries(slides.filter((one) => value(one) !== undefined).map((one) => [one.id, value(one)]));
+    this.same = "";
+    this.edit();
+    this.send?.("deck", { order, included: of((one) => one.on), titles: of((one) => one.titled || undefined),
+      notes: of((one) => one.noted ?? undefined) });
+    if (this.saved) this.saved.textContent = "Saved";
+  }
+
+  sheets() {
+    return make("div", "sheets", ...this.slides.map((slide) => make("div", "stage", draw(slide, this.data.pictures, "h2"))));
+  }
+
+  // The browser's own print dialog makes the PDF: of a document with nothing but the slides, one a page.
+  print() {
+    const frame = make("iframe", "printed");
+    frame.title = "Slides to print";
+    this.root.append(frame);
+    const page = frame.contentDocument;
+    const style = page.createElement("style");
+    const sheets = [...this.root.getRootNode().querySelectorAll("style")].map((one) => one.textContent).join("\n");
+    const values = getComputedStyle(this.root);
+    const names = [...new Set(sheets.match(/--vp-[a-z-]+/g))];
+    style.textContent = `${sheets}\n:root { ${names.map((name) => `${name}: ${values.getPropertyValue(name)};`).join(" ")} }
+      body { margin: 0; font: ${values.font}; color: ${values.color}; }`;
+    page.head.append(style);
+    const root = make("div", "root", this.sheets());
+    page.body.append(root);
+    root.querySelectorAll("img").forEach((image) => image.naturalWidth &&
+      image.style.setProperty("--ratio", image.naturalWidth / image.naturalHeight));
+    setTimeout(() => {
+      frame.contentWindow.print();
+      setTimeout(() => frame.remove(), 1000);
+    }, 400);  // until the pictures are decoded
+  }
+
   // What slides are begun with: their places stay where new data come.
   openers() {
-    return [...this.page.querySelectorAll("button")];
+    return ["start", "large", "small"].flatMap((style) => [...this.page.querySelectorAll(`button.${style}`)]);
   }
 
   begin(place, fills) {
+    if (!this.slides.length) return;
+    place = Math.max(place, 0);
     this.from = this.root.getRootNode().activeElement;
     if (!this.dialog.open) this.dialog.showModal();
     if (fills) this.fill(true);
@@ -200,18 +399,34 @@ class Show {
   }
 
   go(place) {
-    if (place < 0 || place >= this.data.slides.length) return;
+    if (place < 0 || place >= this.slides.length) return;
     this.place = place;
-    const slide = this.data.slides[place];
-    this.stage.replaceChildren(draw(slide, this.data.pictures, "h2"));
+    const slide = this.slides[place];
+    this.stage.replaceChildren(draw(slide, this.data.pictures, "h2", this.votes[slide.poll]));
+    this.wake();
     this.stage.scrollTop = 0;
-    this.count.textContent = `${place + 1} of ${this.data.slides.length}`;
-    this.status.textContent = `Slide ${place + 1} of ${this.data.slides.length}. ${slide.spoken}`;
+    this.count.textContent = `${place + 1} of ${this.slides.length}`;
+    this.status.textContent = `Slide ${place + 1} of ${this.slides.length}. ${slide.spoken}`;
     this.speaker.replaceChildren(make("h3", "tiny quiet", "Notes"), ...slide.notes.map((line) => text("p", "", line)));
     [...this.dots.children].forEach((dot, each) => {
       dot.classList.toggle("on", each === place);
       each === place ? dot.setAttribute("aria-current", "step") : dot.removeAttribute("aria-current");
     });
+  }
+
+  // The line of keys fades after 3 seconds without a key or a pointer.
+  wake() {
+    this.whole.classList.remove("still");
+    clearTimeout(this.fading);
+    this.fading = setTimeout(() => this.whole.classList.add("still"), 3000);
+  }
+
+  vote(index) {
+    const { poll, options } = this.slides[this.place];
+    if (!options[index]) return;
+    this.votes[poll] ||= [0, 0];
+    this.votes[poll][index] += 1;
+    this.go(this.place);
   }
 
   note() {
@@ -221,19 +436,20 @@ class Show {
 
   darken() {
     this.black.hidden = !this.black.hidden;
-    this.status.textContent = this.black.hidden ? this.data.slides[this.place].spoken : "The screen is black.";
+    this.status.textContent = this.black.hidden ? this.slides[this.place].spoken : "The screen is black.";
   }
 
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const pressed = event.composedPath()[0];
     if (["Enter", " "].includes(event.key) && pressed.tagName === "BUTTON") return;
-    const letters = { n: () => this.note(), b: () => this.darken(), ".": () => this.darken(), f: () => this.fill() };
+    this.wake();
+    const letters = { 1: () => this.vote(0), 2: () => this.vote(1), n: () => this.note(), b: () => this.darken(), ".": () => this.darken(), f: () => this.fill() };
     const letter = letters[event.key.toLowerCase()];
     if (!this.black.hidden && event.key !== "Escape") this.darken();
     else if (event.key in KEYS) this.go(this.place + KEYS[event.key]);
     else if (event.key === "Home") this.go(0);
-    else if (event.key === "End") this.go(this.data.slides.length - 1);
+    else if (event.key === "End") this.go(this.slides.length - 1);
     else if (event.key === "Escape") this.end();
     else if (letter) letter();
     else return;
@@ -257,12 +473,14 @@ class Show {
 
   leave() {
     document.removeEventListener("fullscreenchange", this.full);
+    document.removeEventListener("keydown", this.starts);
     if (document.fullscreenElement && !this.root.isConnected) document.exitFullscreen();
   }
 }
 
-export default function present({ data, parentElement }) {
+export default function present({ data, parentElement, setTriggerValue }) {
   const show = part(parentElement, Show);
-  show.take(data);
+  show.take(data, setTriggerValue);
+  if (data.whole) show.root.append(show.sheets());  // for the browser's own print
   return () => show.leave();
 }

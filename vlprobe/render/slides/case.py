@@ -14,9 +14,11 @@ from vlprobe.case.card import (
     case_card,
     verdict_word,
 )
+from vlprobe.render.quiz import ASKED
 from vlprobe.render.sentences import capitalized, count_word, counted, every_model, listed, shorten
-from vlprobe.render.slides.values import ModelMark, Slide, SlideBar, SlidePicture
+from vlprobe.render.slides.values import ModelMark, Slide, SlideBar, SlideOption, SlidePicture
 from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.bodies import body_of
 from vlprobe.views.story import Opener, Story
 from vlprobe.views.wall import ModelVerdict
 
@@ -36,13 +38,60 @@ SIDES = {"fooled": (0.5, 1.0), "held": (0.0, 0.5), "tied": (0.25, 0.75)}
 def case_slides(
     story: Story, opener: Opener, kind: KindPresentation, names: Mapping[str, str]
 ) -> list[Slide]:
-    """Return the slides for the true captions, the wrong captions, and the models' answers."""
+    """Return the slides about a case: a vote and its answer if people can answer the case, else its two sides. The
+    last slide shows how clearly each model answered, and is left out until someone includes it.
+    """
     card = case_card(opener.card, kind)
     verdicts = [answer for answer in opener.card.verdicts if answer.model in story.models]
-    truth, lie = _sides(card)
-    if not kind.is_movement:
-        lie = _with_verdict(lie, kind, verdicts)
-    return [truth, lie, *_said(card, verdicts, names)]
+    first, second = _sides(card)
+    if body_of(kind).is_for_people and not kind.is_movement and len(card.sides) == 2:
+        first, second = vote_slides(card, (first, second), verdicts, names)
+    elif not kind.is_movement:
+        second = _with_verdict(second, kind, verdicts)
+    return [first, second, *_said(card, verdicts, names)]
+
+
+def vote_slides(
+    card: CaseCard,
+    sides: tuple[Slide, Slide],
+    verdicts: Sequence[ModelVerdict],
+    names: Mapping[str, str],
+) -> tuple[Slide, Slide]:
+    """Return a slide with both captions to vote for, and one with the true caption and what each model chose.
+
+    Args:
+        sides: The slides about the true and the wrong caption, which supply pictures, texts and notes.
+    """
+    truth, lie = sides
+    told = _with_verdict(lie, card.kind, verdicts)
+    marks = told.marks
+    options = [
+        SlideOption(truth.heading, "true", tuple(mark for mark in marks if mark.verdict == "held")),
+        SlideOption(
+            lie.heading, "lie", tuple(mark for mark in marks if mark.verdict in ("fooled", "tied"))
+        ),
+    ]
+    if sum(card.case.id.encode()) % 2:  # the true caption is not always the first
+        options.reverse()
+    plain_options = (((("".join(text for text, _ in each.caption), ""),)) for each in options)
+    vote = replace(
+        truth,
+        id="vote",
+        tag="",
+        heading=((ASKED, ""),),
+        options=tuple(SlideOption(caption) for caption in plain_options),
+        poll=card.case.id,
+    )
+    reveal = replace(
+        vote,
+        id="reveal",
+        heading=((told.verdict, ""),),
+        detail=_noticed(verdicts, names) if len(verdicts) > 1 else "",
+        options=tuple(options),
+        note=told.note,
+        notes=told.notes,
+    )
+    return vote, reveal
 
 
 def marked(text: CaseText) -> tuple[Run, ...]:
@@ -199,5 +248,6 @@ def _said(
             bars=tuple(bars),
             note=f"{scale} {counted(n_more, 'model')} more." if n_more else scale,
             notes=notes if margins else (),
+            is_extra=True,
         )
     ]

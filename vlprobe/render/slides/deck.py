@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from vlprobe.case.card import card_type
 from vlprobe.render import findings
@@ -25,6 +26,7 @@ from vlprobe.views.showcase import LEAST_ANSWERS
 from vlprobe.views.story import MixedStory, Story
 
 MOST_FIGURES = 4
+GUESSING = 0.5  # share of wrong captions that fool a model that guesses
 ROOM = 0.8  # share of the width for the longest bar with its interval
 
 
@@ -37,16 +39,24 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     kind = presentations()[story.probe].kind(story.standings.kind)
     models = [contestant.model for contestant in story.standings.contestants]
     names = sentence_names(models, renamed)
-    deck = [_title(story, kind, renamed)]
-    if story.opener:
-        deck += case_slides(story, story.opener, kind, names)
-    deck += [
-        *_how_often(story.standings, kind),
-        *_who_is_better(story, kind, names, renamed),
-        *_mixed(story.mixture, renamed),
-        _what_next(story, kind, names),
-    ]
-    return tuple(deck)
+    deck = case_slides(story, story.opener, kind, names) if story.opener else []
+    extras = [slide for slide in deck if slide.is_extra]
+    deck = [slide for slide in deck if not slide.is_extra]
+    deck += [*_who_is_better(story, kind, names, renamed), *_how_often(story.standings, kind)]
+    if story.more:
+        deck.append(replace(case_slides(story, story.more, kind, names)[1], id="more"))
+    deck.append(_closing(story, names))
+    return (*deck, *extras, *_mixed(story.mixture, renamed))
+
+
+def _closing(story: Story, names: Mapping[str, str]) -> Slide:
+    """Return the last slide: the ranking in one sentence, and where the results come from."""
+    return Slide(
+        id="closing",
+        heading=((findings.ranking(story.standings, names), ""),),
+        detail="Ask your own model the same questions.",
+        notes=(f"vlprobe run --probe {story.probe} --dataset {story.dataset} --model NAME",),
+    )
 
 
 def describe_questions(
@@ -58,21 +68,6 @@ def describe_questions(
     lies = kind.lies if story.standings.n_cases != 1 else kind.lies.removesuffix("s")
     clauses = [capitalized(subject), f"{story.standings.n_cases:,} {lies}"]
     return f"{', '.join(clauses)}. {dataset_name(story.dataset, renamed)}."
-
-
-def _title(story: Story, kind: KindPresentation, renamed: Mapping[str, str]) -> Slide:
-    return Slide(
-        id="title",
-        tag=presentations()[story.probe].name or presentations()[story.probe].title,
-        heading=((f"Who {kind.verb} {kind.lie or kind.label}?", ""),),
-        detail=describe_questions(story, kind, renamed),
-        note=published_text(story.runs, renamed),
-        notes=(
-            kind.question,
-            f"{counted(story.n_items, 'item')} of {story.dataset}.",
-            "Every figure on these slides comes from stored results.",
-        ),
-    )
 
 
 # How often.
@@ -175,9 +170,9 @@ def _who_is_better(
         Slide(
             id="better",
             heading=((heading, ""),),
-            detail=findings.ranking(standings, names),
             bars=_bars(bars or unfit[:MOST_BARS], standings),
-            note=" ".join([note, *apart]),
+            limit=0.0 if standings.is_movement else GUESSING * _scale(bars or unfit, standings),
+            note=" ".join(filter(None, [note, *apart, published_text(story.runs, renamed)])),
             notes=_ranking_notes([*fit, *unfit], standings, names),
         )
     ]
@@ -200,13 +195,16 @@ def _headline(
     return findings.frequency_sentence(n_believed, n_lies, kind.lies, happened)
 
 
-def _bars(contestants: Sequence[ModelShare], standings: PairedTests) -> tuple[SlideBar, ...]:
+def _scale(contestants: Sequence[ModelShare], standings: PairedTests) -> float:
+    """Return the width per share of a bar. Bars that count fooled models are never stretched beyond guessing."""
     ends = [
-        max(filter(math.isfinite, (contestant.share, contestant.high)), default=0.0)
-        for contestant in contestants
+        max(filter(math.isfinite, (each.share, each.high)), default=0.0) for each in contestants
     ]
-    widest = max(ends, default=0.0) or 1.0
-    scale = ROOM / widest
+    return ROOM / (max([*ends, 0.0 if standings.is_movement else GUESSING]) or 1.0)
+
+
+def _bars(contestants: Sequence[ModelShare], standings: PairedTests) -> tuple[SlideBar, ...]:
+    scale = _scale(contestants, standings)
     return tuple(
         SlideBar(
             model=contestant.model,
@@ -229,7 +227,7 @@ def _measured(standings: PairedTests, kind: KindPresentation, dataset: str) -> s
     if standings.is_movement:
         return f"How far each model moves: {counts} Lines: 95 % intervals."
     happened = card_type(kind).believed
-    return f"Share of the {kind.lies} that are {happened}: {counts} Lines: 95 % intervals."
+    return f"Share of the {kind.lies} that are {happened}: {counts} Lines: 95 % intervals; right: guessing, 50 %."
 
 
 def _ranking_notes(
@@ -308,31 +306,6 @@ def _mixed(mixture: MixedStory | None, renamed: Mapping[str, str]) -> list[Slide
                 ),
                 f"{case.share} % of the right picture stay in the mixture.",
             ),
+            is_extra=True,
         )
     ]
-
-
-# What next.
-
-
-def _what_next(story: Story, kind: KindPresentation, names: Mapping[str, str]) -> Slide:
-    points = []
-    opener = story.opener
-    if opener and opener.n_fooling_all and not kind.is_movement and len(story.models) > 1:
-        many = f"{opener.n_fooling_all:,} {kind.lies}"
-        if opener.n_fooling_all == 1:
-            many = f"the one {kind.lies.removesuffix('s')}"
-        points.append(f"See {many} that fooled every model: Explore.")
-    fit = [contestant.model for contestant in story.standings.fit]
-    if len(fit) > 1:
-        points.append(f"Put {names[fit[0]]} and {names[fit[-1]]} side by side: Compare.")
-    points += [
-        "Test your own model on the same questions: Run.",
-        "Try to do better yourself: Present > Quiz.",
-    ]
-    return Slide(
-        id="next",
-        heading=(("What next?", ""),),
-        points=tuple(points),
-        notes=(f"vlprobe run --probe {story.probe} --dataset {story.dataset} --model NAME",),
-    )

@@ -38,6 +38,15 @@ class ModelMark:
 
 
 @dataclass(frozen=True, slots=True)
+class SlideOption:
+    """One of two captions to vote for, or after the vote a caption with the models that chose it."""
+
+    caption: tuple[Run, ...]
+    style: str = ""  # "true" or "lie" once the answer is revealed
+    marks: tuple[ModelMark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A big number on a slide, and what it counts."""
 
@@ -73,8 +82,12 @@ class Slide:
     verdict: str = ""  # below the heading, in a separate line
     pictures: tuple[SlidePicture, ...] = ()
     marks: tuple[ModelMark, ...] = ()
+    options: tuple[SlideOption, ...] = ()
+    poll: str = ""  # equal for a vote and its reveal, which shows the votes
+    is_extra: bool = False  # whether the slide is left out until someone includes it
     figures: tuple[Figure, ...] = ()
     bars: tuple[SlideBar, ...] = ()
+    limit: float = 0.0  # share of the width of a bar that guessing reaches; 0: none is drawn
     points: tuple[str, ...] = ()
     note: str = ""  # small, below everything
     notes: tuple[str, ...] = field(default=())  # speaker notes
@@ -116,6 +129,8 @@ def talk_values(
         "detail": detail,
         "start": "Start the slides",
         "whole": False,
+        "editable": False,
+        "suggestions": [],
         "pictures": {key: addresses.get(name, "") for name, key in keys.items()},
         "slides": [_slide_values(slide, model_looks, names, keys) for slide in slides],
     }
@@ -132,22 +147,39 @@ def _slide_values(
         "detail": slide.detail,
         "verdict": slide.verdict,
         "pictures": [_picture_values(picture, keys) for picture in slide.pictures],
-        "marks": [
+        "marks": _mark_rows(slide.marks, model_looks, names),
+        "options": [
             {
-                **mark_values(model_looks[mark.model]),
-                "name": names[mark.model],
-                "state": mark.verdict,
-                "word": VERDICT_WORDS[mark.verdict],
+                "caption": [list(run) for run in option.caption],
+                "style": option.style,
+                "marks": _mark_rows(option.marks, model_looks, names),
             }
-            for mark in slide.marks
+            for option in slide.options
         ],
+        "poll": slide.poll,
+        "on": not slide.is_extra,
         "figures": [asdict(figure) for figure in slide.figures],
         "bars": [_bar_values(bar, model_looks, names) for bar in slide.bars],
+        "limit": slide.limit,
         "points": list(slide.points),
         "note": slide.note,
         "notes": list(named_notes(slide, names)),
         "spoken": slide.spoken,
     }
+
+
+def _mark_rows(
+    marks: Sequence[ModelMark], model_looks: Looks, names: Mapping[str, str]
+) -> list[Values]:
+    return [
+        {
+            **mark_values(model_looks[mark.model]),
+            "name": names[mark.model],
+            "state": mark.verdict,
+            "word": VERDICT_WORDS[mark.verdict],
+        }
+        for mark in marks
+    ]
 
 
 def _picture_values(picture: SlidePicture, keys: Mapping[str, str]) -> Values:

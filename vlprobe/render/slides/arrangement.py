@@ -1,0 +1,96 @@
+"""The order, selection, titles and notes that a user gave to the slides of a deck."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from vlprobe.errors import InvalidInput
+from vlprobe.render.slides.values import Slide
+
+CASE = "case:"  # prefix of the id of a slide about an added case
+MOST_SLIDES = 240
+LONGEST_TITLE, LONGEST_NOTE = 300, 4000
+EXPECTED = (
+    "This deck is not valid. Expected slide ids, titles and notes as the Present page sends them."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Changes to the default deck. Slides that it does not name keep their place and their text."""
+
+    order: tuple[str, ...] = ()  # ids of slides
+    included: Mapping[str, bool] = field(default_factory=dict)  # by slide id
+    titles: Mapping[str, str] = field(default_factory=dict)  # by slide id
+    notes: Mapping[str, str] = field(default_factory=dict)  # by slide id
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """Ids of the added cases."""
+        return tuple(name.removeprefix(CASE) for name in self.order if name.startswith(CASE))
+
+    def with_case(self, case_id: str, default_order: Sequence[str]) -> "Arrangement":
+        """Return the arrangement with one more case, before the closing slide.
+
+        Raises InvalidInput if the deck is full.
+        """
+        name = f"{CASE}{case_id}"
+        order = list(self.order or default_order)
+        if name in order:
+            return self
+        order.insert(order.index("closing") if "closing" in order else len(order), name)
+        return parse(asdict(replace(self, order=tuple(order))))
+
+    def text(self) -> str:
+        """Return the arrangement as JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+def parse(value: object) -> Arrangement:
+    """Check an arrangement that a browser or a file supplied. Raises InvalidInput if it is not valid or too long."""
+    if not isinstance(value, dict):
+        raise InvalidInput(EXPECTED)
+    order = value.get("order")
+    if not isinstance(order, list | tuple) or not all(isinstance(name, str) for name in order):
+        raise InvalidInput(EXPECTED)
+    names = tuple(dict.fromkeys(order))
+    if len(names) > MOST_SLIDES:
+        raise InvalidInput(f"The deck has {len(names):,} slides. The maximum is {MOST_SLIDES}.")
+    return Arrangement(
+        names,
+        _checked(value.get("included"), bool, names),
+        {
+            name: text[:LONGEST_TITLE]
+            for name, text in _checked(value.get("titles"), str, names).items()
+        },
+        {
+            name: text[:LONGEST_NOTE]
+            for name, text in _checked(value.get("notes"), str, names).items()
+        },
+    )
+
+
+def _checked(value: object, kind: type, names: Sequence[str]) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InvalidInput(EXPECTED)
+    return {name: each for name, each in value.items() if name in names and isinstance(each, kind)}
+
+
+def arrange(slides: Sequence[Slide], arrangement: Arrangement) -> tuple[Slide, ...]:
+    """Return the slides in the order of the arrangement, with its titles and notes. New slides come last."""
+    place = {name: index for index, name in enumerate(arrangement.order)}
+    ordered = sorted(slides, key=lambda slide: place.get(slide.id, len(place)))
+    arranged = []
+    for slide in ordered:
+        title = arrangement.titles.get(slide.id, "").strip()
+        note = arrangement.notes.get(slide.id)
+        arranged.append(
+            replace(
+                slide,
+                heading=((title, ""),) if title else slide.heading,
+                notes=slide.notes if note is None else tuple(note.splitlines()),
+                is_extra=not arrangement.included.get(slide.id, not slide.is_extra),
+            )
+        )
+    return tuple(arranged)
