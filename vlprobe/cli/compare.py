@@ -20,6 +20,7 @@ from vlprobe.cli.output import (
     inform,
     print_metrics,
     print_notes,
+    print_refused_slices,
     print_rows,
     print_table,
     print_words,
@@ -115,8 +116,7 @@ def compare(
         table = table.loc[:, [*leading, *(name for name in table if name not in leading)]]
     print_metrics(table, how)
     print_notes(question_set.runs)
-    for refusal in views.named_slices.applicable(store, question_set.key)[1]:
-        inform(refusal)
+    print_refused_slices(store, question_set.key)
 
 
 @click.command()

@@ -147,6 +147,14 @@ def print_folded(
         )
 
 
+def print_refused_slices(store: "Store", case_key: str) -> None:
+    """Print to stderr why saved slices with cases in a question set do not apply to it."""
+    from vlprobe import views
+
+    for refusal in views.named_slices.applicable(store, case_key)[1]:
+        inform(refusal)
+
+
 def print_notes(runs: "Iterable[RunRow]") -> None:
     """Print warnings about the models' numbers to stderr, one line per model.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe.cli.arguments import pass_results, question_set_of
-from vlprobe.cli.output import inform
+from vlprobe.cli.output import inform, print_refused_slices
 from vlprobe.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def report(store: "Store", output: Path, key: str) -> None:
     content = page.report(store, question_set).encode()
     files.write_bytes(output, content)
     inform(f"{output}: {len(content) / 1e6:.1f} MB")
+    print_refused_slices(store, question_set.key)
 
 
 @click.command()
@@ -128,6 +129,8 @@ def site(
             f"{contents.n_held_back:,} pictures are left out: vlprobe did not draw them, and others may hold "
             "rights to them. --i-may-publish includes them."
         )
+    for case_key in question_sets:
+        print_refused_slices(store, case_key)
     bundle.check_size(contents, output, int(max_size * 1e6))
     if not dry_run:
         bundle.write(contents, output)

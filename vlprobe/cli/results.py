@@ -22,6 +22,7 @@ from vlprobe.cli.output import (
     print_metrics,
     print_model_index,
     print_notes,
+    print_refused_slices,
     print_rows,
     print_table,
     print_words,
@@ -101,8 +102,7 @@ def show(
         else:
             table = views.estimates.estimates(store, question_set, slice_by, averaging, unit)
         if slice_by == views.named_slices.BREAKDOWN:
-            for refusal in views.named_slices.applicable(store, question_set.key)[1]:
-                inform(refusal)
+            print_refused_slices(store, question_set.key)
         if slice_by == "all" and how in GROUPED:
             groups = views.paired_tests.metric_tie_groups(store, question_set, averaging, unit)
             table = _with_groups(table, groups)

@@ -193,8 +193,6 @@ def strip(
         else f"{capitalized(kind.lies)} {card_type(kind).believed}",
         "of": f"of {n_lies.pop():,}" if len(n_lies) == 1 else "",
         "models": models,
-        "more": "",
-        "more_href": "",
     }
 
 

@@ -30,12 +30,16 @@ def orders(is_movement: bool, is_scored: bool) -> dict[str, str]:
     return {**by_margin, **by_models, "dataset": "In the dataset's order"}
 
 
+def narrowed(subtype: str) -> dict[str, str]:
+    """Return the condition that selects a type of edit, or a named slice if it is "slice:NAME"."""
+    if subtype.startswith(PREFIX):
+        return {"named_slice": subtype.removeprefix(PREFIX)}
+    return {"subtype": subtype}
+
+
 def side_filter(kind: str, model: str, rival: str, subtype: str) -> Filter:
     """Return a filter for cases that fool only `model`, or that move its score more than the score of `rival`."""
-    chosen = {"subtype": subtype}
-    if subtype.startswith(PREFIX):
-        chosen = {"named_slice": subtype.removeprefix(PREFIX)}
-    beside = Filter.parse(model, kind, other=rival, sort="difference", **chosen)
+    beside = Filter.parse(model, kind, other=rival, sort="difference", **narrowed(subtype))
     if kind in movement_kinds():
         return replace(beside, outcome="all", within=MOVED_MORE)
     return replace(beside, outcome="fooled", other_outcome="held")

@@ -129,7 +129,15 @@ def members(store: Store, case_key: str, name: str) -> np.ndarray:
 
 
 def _apply(store: Store, case_key: str, named: NamedSlice) -> tuple[pd.DataFrame, str]:
-    """Return the slice's cases that a question set has, ascending, and why the slice does not apply, or ""."""
+    """Return the slice's cases that a question set has, ascending, and why the slice does not apply, or "".
+
+    Computed once per snapshot: a site with two slices calls this 141 times, which took 8.6 of 38 s.
+    """
+    name = "slice", case_key, named.name, SLICES.version(store)
+    return store.listing_fact(name, lambda: _match(store, case_key, named))
+
+
+def _match(store: Store, case_key: str, named: NamedSlice) -> tuple[pd.DataFrame, str]:
     table = _questions(store, case_key, "id", list(named.digests))
     digests = dict(zip(table["id"], map(_digest, table["kind"], table["texts"]), strict=True))
     missing = [case_id for case_id in named.digests if case_id not in digests]
@@ -167,6 +175,16 @@ def applicable(store: Store, case_key: str) -> tuple[dict[str, np.ndarray], tupl
         elif len(table):
             refusals.append(refusal)
     return by_name, tuple(refusals)
+
+
+def of_kind(store: Store, case_key: str, kind: str) -> dict[str, np.ndarray]:
+    """Return the case numbers for each applicable slice that has cases of a kind, by slice name."""
+    of_kind = CaseTable(store, case_key).numbers("kind = ?", [kind])
+    members = {
+        name: np.intersect1d(numbers, of_kind)
+        for name, numbers in applicable(store, case_key)[0].items()
+    }
+    return {name: numbers for name, numbers in members.items() if len(numbers)}
 
 
 def estimates(store: Store, question_set: QuestionSet) -> pd.DataFrame:

@@ -312,12 +312,10 @@ def compare_models(
 
     tests = from_counts(count(), runs, kind, presented, unit, at_chance)
     chunks, names = [], []
-    for name, members in named_slices.applicable(store, table.key)[0].items():
-        members = np.intersect1d(members, table.numbers("kind = ?", [kind]))
-        if len(members):
-            cells = PairedCells(count(members), runs, presented, unit)
-            chunks.append([(cells, "", side) for side in range(1, len(runs))])
-            names += [named_slices.PREFIX + name] * (len(runs) - 1)
+    for name, members in named_slices.of_kind(store, table.key, kind).items():
+        cells = PairedCells(count(members), runs, presented, unit)
+        chunks.append([(cells, "", side) for side in range(1, len(runs))])
+        names += [named_slices.PREFIX + name] * (len(runs) - 1)
     if not chunks:
         return tests
     # Slices are a separate family of tests, so other rows do not depend on saved slices.

@@ -46,6 +46,7 @@ NOTED = 40  # cases with tags or a note
 
 def report(store: Store, question_set: QuestionSet) -> str:
     """Return the report on one question set as HTML. It includes all pictures, notes and file names."""
+    store = store.snapshot()
     limits = Limits(CASES, with_notes=True, may_publish=True, n_baselines=1)
     content = bundle.contents(store, [question_set], limits)
     subject = read_subject(store, question_set, Shelf(store.root, may_publish=True), limits)

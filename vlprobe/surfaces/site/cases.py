@@ -19,7 +19,6 @@ from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.surfaces.site.subject import Subject, Values, bare
 from vlprobe.types import Picture
-from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.bodies import body_of
 from vlprobe.views.filter import Filter
 from vlprobe.views.wall import WallCard
@@ -35,42 +34,37 @@ CREDITS = {  # dataset tags that name the author or the license of a picture
 }
 
 
-def case_entries(subject: Subject, kind_name: str, numbers: Sequence[int]) -> list[Values]:
-    """Return the given cases with every model's answer, in the order of `numbers`.
+def case_entries(subject: Subject, cards: Sequence[WallCard]) -> list[Values]:
+    """Return cases of one kind with every model's answer, in the order of `cards`.
+
+    Args:
+        cards: The cases with the answers of the first model.
 
     Returns:
         One dict per case: case (the values that are the same for all models), models (the values that differ, by model
-        key), margins (in the order of the models, None if unknown), picture (the number of the picture), type, and
-        texts.
+        key), margins (in the order of the models, None if unknown), picture (the number of the picture), and texts.
     """
-    kind = subject.presentation.kind(kind_name)
-    by_model = _cards(subject, kind_name, numbers)
-    shared = by_model[subject.models[0]]
+    answers = _answers(subject, cards)
     subject.shelf.add(
         name
-        for cards in by_model.values()
-        for card in cards
-        for name in json.picture_names(case_card(card, kind))
+        for by_model in answers
+        for card in _distinct(by_model)
+        for name in json.picture_names(card)
     )
     noted: Mapping[int, Annotation] = {}
     if subject.limits.with_notes:
         written = annotations.read(subject.store, subject.question_set.key).current
         noted = {annotation.case: annotation for annotation in written}
-    table = views.rows.CaseTable(subject.store, subject.question_set.key)
-    codes = table.picture_codes[list(numbers)]
+    codes = views.rows.CaseTable(subject.store, subject.question_set.key).picture_codes
     entries = []
-    for index, card in enumerate(shared):
-        drawn: dict[object, Values] = {}
+    for card, by_model in zip(cards, answers, strict=True):
         annotation = noted.get(card.case)
-        common_values = _shared(subject, case_card(card, kind), annotation)
-        values_by_model = {}
-        for model, cards in by_model.items():
-            answer = _distinct_answer(cards[index], kind, model)
-            if answer not in drawn:
-                drawn[answer] = (
-                    _case(subject, case_card(cards[index], kind), annotation) | common_values
-                )
-            values_by_model[model] = drawn[answer]
+        shared = _shared(subject, by_model[subject.models[0]], annotation)
+        drawn = {
+            id(answer): _case(subject, answer, annotation) | shared
+            for answer in _distinct(by_model)
+        }
+        values_by_model = {model: drawn[id(answer)] for model, answer in by_model.items()}
         common = values_by_model[subject.models[0]]
         entries.append(
             {
@@ -83,43 +77,49 @@ def case_entries(subject: Subject, kind_name: str, numbers: Sequence[int]) -> li
                     if values != common
                 },
                 "margins": [_number(verdict.margin) for verdict in card.verdicts],
-                "picture": int(codes[index]),
-                "type": card.subtype,
+                "picture": int(codes[card.case]),
                 "texts": list(card.texts),
             }
         )
     return entries
 
 
-def _cards(
-    subject: Subject, kind_name: str, numbers: Sequence[int]
-) -> dict[str, Sequence[WallCard]]:
-    """Return each model's cards, with the model's margin and, in kinds that are searches, its answer."""
-    store, question_set = subject.store, subject.question_set
-    if body_of(subject.presentation.kind(kind_name)).uses_answer:
-        return {
-            model: views.wall.cards(store, question_set, Filter(model, kind_name), numbers)
-            for model in subject.models
-        }
-    cards = views.wall.cards(store, question_set, Filter(subject.models[0], kind_name), numbers)
-    return {
-        model: [
-            replace(
-                card, margin=card.verdicts[number].margin, is_scored=card.verdicts[number].is_scored
-            )
-            for card in cards
-        ]
-        for number, model in enumerate(subject.models)
-    }
+def _answers(subject: Subject, cards: Sequence[WallCard]) -> list[dict[str, CaseCard]]:
+    """Return each case as every model answered it, by model. Models whose answers look the same share a card.
 
-
-def _distinct_answer(card: WallCard, kind: KindPresentation, model: str) -> object:
-    """Return the part of a model's answer that determines how its card looks.
-
-    This is only the verdict, unless the answer is a movement or a search result.
+    An answer looks like its verdict, unless it is a movement or a search result.
     """
-    is_told_apart = kind.is_movement or body_of(kind).uses_answer
-    return model if is_told_apart else (views.wall.verdict_of(card.margin), card.is_scored)
+    if not cards:
+        return []
+    kind = subject.presentation.kind(cards[0].kind)
+    if body_of(kind).uses_answer:
+        numbers = [card.case for card in cards]
+        of_models = [
+            views.wall.cards(
+                subject.store, subject.question_set, Filter(model, cards[0].kind), numbers
+            )
+            for model in subject.models
+        ]
+        return [
+            {model: case_card(card, kind) for model, card in zip(subject.models, row, strict=True)}
+            for row in zip(*of_models, strict=True)
+        ]
+    rows = []
+    for card in cards:
+        drawn: dict[object, CaseCard] = {}
+        by_model = {}
+        for model, verdict in zip(subject.models, card.verdicts, strict=True):
+            look = model if kind.is_movement else (verdict.verdict, verdict.is_scored)
+            if look not in drawn:
+                answer = replace(card, margin=verdict.margin, is_scored=verdict.is_scored)
+                drawn[look] = case_card(answer, kind)
+            by_model[model] = drawn[look]
+        rows.append(by_model)
+    return rows
+
+
+def _distinct(by_model: Mapping[str, CaseCard]) -> list[CaseCard]:
+    return list({id(card): card for card in by_model.values()}.values())
 
 
 def _number(margin: float) -> float | None:

@@ -53,7 +53,8 @@ def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]
     subtypes = list(dict.fromkeys(row.subtype for each in comparisons for row in each.rows))
     n_shown = max(1, min(SHOWN, round(OF_CASES * subject.limits.n_cases)))
     columns: Values = {}
-    cards: dict[tuple[int, str], WallCard] = {}  # distinct cards of all columns
+    cards: list[WallCard] = []  # distinct cards of all columns
+    places: dict[tuple[int, str], int] = {}
     for (model, rival), subtype in product(permutations(models, 2), subtypes):
         if {model, rival} & set(models[:n_baselines]):
             case_filter = side_filter(kind_name, model, rival, subtype)
@@ -61,18 +62,17 @@ def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]
             # In kinds that search, the card of a case depends on the model.
             keys = [(card.case, model if body_of(kind).uses_answer else "") for card in first]
             for key, card in zip(keys, first, strict=True):
-                cards.setdefault(key, card)
-            places = list(cards)
+                if places.setdefault(key, len(cards)) == len(cards):
+                    cards.append(card)
             name = f"{subject.keys[model]}>{subject.keys[rival]}:{subtypes.index(subtype)}"
-            columns[name] = [n_cases, [places.index(key) for key in keys]]
-    numbers = list(dict.fromkeys(card.case for card in cards.values()))
+            columns[name] = [n_cases, [places[key] for key in keys]]
+    numbers = list(dict.fromkeys(card.case for card in cards))
     values: Values = {
         "contests": [_contest(subject, kind, each, subtypes) for each in comparisons],
         "columns": columns,
-        "cards": _drawn_cards(subject, kind, models, list(cards.values()), numbers),
+        "cards": _drawn_cards(subject, kind, models, cards, numbers),
         "titles": [forest.part_title(subtype, kind) for subtype in subtypes],
         "movement": kind.is_movement,
-        "more": len(subject.models) - len(models),
     }
     return values, numbers
 

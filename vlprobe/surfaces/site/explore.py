@@ -20,6 +20,7 @@ from vlprobe.surfaces.site.cases import case_entries
 from vlprobe.surfaces.site.subject import Subject, Values
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
+from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.patterns import Pattern
 
 MOST_PATTERNS = 12  # per model
@@ -29,27 +30,39 @@ NARROW = {"fooled": 1.0, "tied": 0.5, "held": 0.5}  # share of the limit, by out
 OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Not fooled", "all": "All"}
 
 
-def types_of(subject: Subject, kind_name: str) -> list[str]:
-    """Return the types of cases in a kind, in display order. Addresses on the site refer to a type by its index."""
+def keys_of_types(subject: Subject, kind_name: str) -> dict[str, str]:
+    """Return what addresses on the site call each type of case and each named slice ("slice:NAME"), in display order.
+
+    A type is called by its index. A slice keeps its name, so that a link to it stays valid when others are saved.
+    """
     counts = views.showcase.lie_counts(subject.store, subject.question_set, kind_name)
-    return sorted({count.subtype for count in counts if count.subtype}, key=slice_order)[
-        :MOST_TYPES
-    ]
+    types = sorted({count.subtype for count in counts if count.subtype}, key=slice_order)
+    slices = views.named_slices.of_kind(subject.store, subject.question_set.key, kind_name)
+    keys = {name: str(number) for number, name in enumerate(types[:MOST_TYPES])}
+    return keys | {PREFIX + name: PREFIX + name for name in slices}
 
 
 def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int] = ()) -> Values:
     """Return the data for the Explore page of a kind of cases, including the cases that other pages link to."""
     kind = subject.presentation.kind(kind_name)
-    types = types_of(subject, kind_name)
+    types = keys_of_types(subject, kind_name)
     store, question_set = subject.store, subject.question_set
     patterns: dict[str, Sequence[Pattern]] = {}
     if not kind.is_movement:
         for model in subject.models:
             summary = views.patterns.patterns(store, question_set, Filter(model, kind_name))
             patterns[model] = summary.patterns[:MOST_PATTERNS]
-    numbers = list(dict.fromkeys([*_numbers(subject, kind_name, patterns), *linked_cases]))
+    slices = views.named_slices.of_kind(store, question_set.key, kind_name)
+    published = _numbers(subject, kind_name, patterns, list(slices))
+    numbers = list(dict.fromkeys([*published, *linked_cases]))
     case_filter = Filter(subject.models[0], kind_name)
     cards = views.wall.cards(store, question_set, case_filter, numbers)
+    narrower: list[list[str]] = [
+        [types[card.subtype]] if card.subtype in types else [] for card in cards
+    ]
+    for name, members in slices.items():
+        for index in np.flatnonzero(np.isin(numbers, members)):
+            narrower[index].append(types[PREFIX + name])
     return {
         "lies": wrong_captions(kind),
         "movement": kind.is_movement,
@@ -60,10 +73,10 @@ def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int]
             )
             for model in subject.models
         },
-        "types": [[number, value_label(subtype)] for number, subtype in enumerate(types)],
+        "types": [[key, value_label(subtype)] for subtype, key in types.items()],
         "cases": [
-            entry | {"type": types.index(card.subtype) if card.subtype in types else -1}
-            for entry, card in zip(case_entries(subject, kind_name, numbers), cards, strict=True)
+            entry | {"types": keys}
+            for entry, keys in zip(case_entries(subject, cards), narrower, strict=True)
         ],
         "lines": {
             subject.keys[model]: _lines(subject, model, kind_name, types)
@@ -80,17 +93,21 @@ def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int]
 
 
 def _numbers(
-    subject: Subject, kind_name: str, patterns: Mapping[str, Sequence[Pattern]]
+    subject: Subject,
+    kind_name: str,
+    patterns: Mapping[str, Sequence[Pattern]],
+    slices: Sequence[str],
 ) -> list[int]:
-    """Return the numbers of the cases to publish: for every model, the first cases for each outcome and each pattern.
+    """Return the numbers of the cases to publish: for every model, the first cases for each outcome, of all cases and
+    of each named slice, and for each pattern.
 
     The worst cases come first.
     """
     filters = []
     outcomes = {"all": 1.0} if not patterns else NARROW
-    for model, (outcome, share) in product(subject.models, outcomes.items()):
+    for name, model, (outcome, share) in product(["", *slices], subject.models, outcomes.items()):
         count = max(1, math.ceil(share * subject.limits.n_cases))
-        filters.append((Filter(model, kind_name, outcome=outcome), count))
+        filters.append((Filter(model, kind_name, outcome=outcome, named_slice=name), count))
     for model, clear in patterns.items():
         filters += [
             (Filter(model, kind_name, pair=(pattern.key,)), OF_PATTERN) for pattern in clear
@@ -105,17 +122,17 @@ def _numbers(
     return list(numbers)
 
 
-def _lines(subject: Subject, model: str, kind_name: str, types: Sequence[str]) -> Values:
-    """Return the heading, rate and number of cases for each type and outcome, over the whole question set."""
+def _lines(subject: Subject, model: str, kind_name: str, types: Mapping[str, str]) -> Values:
+    """Return the heading, rate and number of cases for each type or slice and outcome, over the whole question set."""
     kind = subject.presentation.kind(kind_name)
     outcomes = ["all"] if kind.is_movement else list(OUTCOMES)
     lines: Values = {}
-    for number, subtype in (("", ""), *enumerate(types)):
-        every = Filter.parse(model, kind_name, subtype=subtype, outcome="all")
+    for subtype, type_key in {"": "", **types}.items():
+        every = Filter.parse(model, kind_name, outcome="all", **wall.narrowed(subtype))
         counts = views.cases.outcomes(subject.store, subject.question_set, every)
         for outcome in outcomes:
             case_filter = replace(every, outcome=outcome)
-            lines[f"{number}:{outcome}"] = _line(subject, kind, case_filter, counts)
+            lines[f"{type_key}:{outcome}"] = _line(subject, kind, case_filter, counts)
     return lines
 
 

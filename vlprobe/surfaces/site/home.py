@@ -14,7 +14,7 @@ from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck
 from vlprobe.render.slides import values as slide_values
 from vlprobe.storage import display_names
-from vlprobe.surfaces.site.explore import types_of
+from vlprobe.surfaces.site.explore import keys_of_types
 from vlprobe.surfaces.site.subject import Subject, Values
 from vlprobe.views.story import story
 
@@ -48,13 +48,13 @@ def home_values(
     )
     rated = {name: subject.names[name] for name in subject.rated}
     counts = views.showcase.lie_counts(store, question_set, kind_name)
-    types = types_of(subject, kind_name)
+    types = keys_of_types(subject, kind_name)
 
     def address(key: str, query: Mapping[str, str]) -> str:
         choices = {**base_query, **query, "model": subject.keys[query.get("model", model)]}
         subtype = choices.pop("type", "")
         if subtype in types:
-            choices["type"] = str(types.index(subtype))
+            choices["type"] = types[subtype]
         return page("explore", **choices)
 
     strip = home.strip(counts, rated, credible, kind, subject.model_looks, address)

@@ -182,9 +182,9 @@ function choices({ sets, set, kinds, kind }) {
 }
 
 // The element of this name on the page, which is made at its first use.
-function place(name, tag = "div") {
+function place(name) {
   const main = document.querySelector("main");
-  return main.querySelector(`:scope > .${name}`) || main.appendChild(make(tag, name));
+  return main.querySelector(`:scope > .${name}`) || main.appendChild(make("div", name));
 }
 
 function named(entries) {
@@ -324,7 +324,7 @@ PAGES.explore = async (page, values, isNew) => {
   };
   const outcomes = values.outcomes.map(([key]) => key);
   const outcome = outcomes.includes(said.outcome) ? said.outcome : outcomes[0] || "all";
-  const type = values.types.some(([key]) => String(key) === said.type) ? said.type : "";
+  const type = values.types.some(([key]) => key === said.type) ? said.type : "";
   const words = (said.words || "").slice(0, 200).toLowerCase();
   const chips = values.patterns[model.key] || [];
   const chosen = (said.pattern || "none").split(",").map(Number).filter((at) => chips[at]);
@@ -336,7 +336,7 @@ PAGES.explore = async (page, values, isNew) => {
     search.addEventListener("input", () => change({ words: search.value.trim() }));
     const filters = make("details", "filters", make("summary"));
     if (outcomes.length) filters.append(chooser("Outcome", values.outcomes, outcome, (key) => change({ outcome: key })));
-    const types = [["", "Any type"], ...values.types];
+    const types = [["", "Any type or slice"], ...values.types];
     if (types.length > 2) filters.append(chooser("Type", types, type, (key) => change({ type: key })));
     filters.append(search);
     filters.append(make("span", "order"));
@@ -355,7 +355,7 @@ PAGES.explore = async (page, values, isNew) => {
     margin === null ? Infinity : ORDERS[order](margin, nFooled(entry), Number(entry.case.id.slice(1)));
   const rows = values.cases.map((entry, at) => ({ entry, at, margin: entry.margins[number] }))
     .filter(({ margin }) => outcome === "all" || outcomeOf(margin).includes(outcome))
-    .filter(({ entry }) => type === "" || entry.type === Number(type))
+    .filter(({ entry }) => type === "" || entry.types.includes(type))
     .filter(({ entry }) => !words || entry.texts.join("\n").toLowerCase().includes(words))
     .filter(({ at }) => !chosen.length || members.has(at))
     .map((row) => ({ ...row, key: sortKey(row) }))

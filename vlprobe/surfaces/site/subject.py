@@ -139,7 +139,10 @@ def without_folders(value: Any, folders: Sequence[str]) -> Any:
             value = value.replace(f"{folder}/", "")
         return HOMES.sub("", value)
     if isinstance(value, dict):
-        return {name: without_folders(entry, folders) for name, entry in value.items()}
+        return {
+            without_folders(name, folders): without_folders(entry, folders)
+            for name, entry in value.items()
+        }
     if isinstance(value, list | tuple):
         return [without_folders(entry, folders) for entry in value]
     return value
