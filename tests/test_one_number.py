@@ -51,11 +51,17 @@ NAME = "|".join(NAMES)
 CLIP, EQSIM, WEAK = "demo:softmax", "demo:eqsim", "demo:weak"
 
 
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same folder in all tests, so that pages and commands reuse each other's answers."""
+    return tmp_path_factory.mktemp("one_number") / "cache"
+
+
 @pytest.fixture
-def bundled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StoreAboveShipped:
+def bundled(monkeypatch: pytest.MonkeyPatch, root: Path) -> StoreAboveShipped:
     """An empty cache above the bundled results."""
     monkeypatch.delenv(shipped.SETTING)
-    return StoreAboveShipped(tmp_path / "cache", shipped.FOLDER)
+    return StoreAboveShipped(root, shipped.FOLDER)
 
 
 def rejected(text: str) -> float:

@@ -9,6 +9,7 @@ import pytest
 
 import vlprobe
 from tests.cli.test_main import call
+from tests.conftest import tiers
 from tests.datasets.test_pairs import valse
 from tests.views.test_causes import MODEL, Towers, write_pairs
 from tools import ship
@@ -160,7 +161,7 @@ def test_a_search_for_captions_shows_the_altered_caption_that_won(mixed_store):
     assert sorted(row["edited"] for row in rows) == sorted(top)
 
 
-@pytest.mark.parametrize("probe", ship.PROBES)
+@pytest.mark.parametrize("probe", tiers(ship.PROBES, ("visla", "series")))
 def test_failures_of_every_bundled_probe_are_listed(probe):
     runs = [run for run in Store(shipped.FOLDER).runs() if run["run"]["probe"] == probe]
     key = next(run["key"] for run in runs if run["run"]["model"] == "demo:softmax")

@@ -1,5 +1,7 @@
 """Fixtures that open dashboard pages without a browser."""
 
+import shutil
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -26,8 +28,15 @@ def open_probe(monkeypatch: pytest.MonkeyPatch, every_probe: Store) -> partial[A
     return partial(open_page, monkeypatch, every_probe)
 
 
+@pytest.fixture(scope="session")
+def own_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a cache folder for `bundled`. It is always the same, so that pages reuse each other's answers."""
+    return tmp_path_factory.mktemp("bundled") / "own"
+
+
 @pytest.fixture
-def bundled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StoreAboveShipped:
+def bundled(monkeypatch: pytest.MonkeyPatch, own_root: Path) -> Iterator[StoreAboveShipped]:
     """Return an empty cache above the bundled results."""
     monkeypatch.setenv(shipped.SETTING, str(shipped.FOLDER))
-    return StoreAboveShipped(tmp_path / "own", shipped.FOLDER)
+    yield StoreAboveShipped(own_root, shipped.FOLDER)
+    shutil.rmtree(own_root, ignore_errors=True)

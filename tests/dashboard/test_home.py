@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import make_tiny, store_again
+from tests.conftest import make_tiny, store_again, tiers
 from tests.dashboard.test_pages import words
 from tests.dashboard.walls import component_values, send, wall
 from tests.views.test_leaders import examine
@@ -163,7 +163,7 @@ def test_the_next_failures_are_there_before_they_are_asked_for(shown, bundled):
     assert then[0] == first[2]
 
 
-@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("probe", tiers(PROBES, ("series",)))
 def test_every_shipped_probe_has_its_home(shown, bundled, probe):
     sets = views.runs.question_sets(bundled).set_index("probe")
     at = shown(bundled, set=sets.loc[probe, "case_key"])
@@ -258,7 +258,9 @@ def test_tags_on_shipped_cases_go_to_the_own_store(shown, bundled):
 
 
 def test_own_results_come_first_and_shipped_ones_stay_a_choice(shown, bundled, tmp_path):
-    execute(Request((WEAK,), make_tiny(tmp_path / "tiny"), "lgip"), Store(bundled.root))
+    execute(
+        Request((WEAK,), make_tiny(tmp_path / "tiny"), "lgip", examine=False), Store(bundled.root)
+    )
     at = shown(bundled)
     assert "Your results ·" in words(at)
     options = at.selectbox(key="set").options
@@ -271,7 +273,9 @@ def test_own_results_come_first_and_shipped_ones_stay_a_choice(shown, bundled, t
 def test_results_that_come_while_one_looks_are_shown(shown, bundled, tmp_path):
     at = shown(bundled)
     assert "Bundled results" in words(at)
-    execute(Request((WEAK,), make_tiny(tmp_path / "tiny"), "lgip"), Store(bundled.root))
+    execute(
+        Request((WEAK,), make_tiny(tmp_path / "tiny"), "lgip", examine=False), Store(bundled.root)
+    )
     at.run()
     assert "Your results ·" in words(at)
     at.selectbox(key="set").set_value(views.runs.question_sets(bundled)["case_key"][1]).run()
@@ -287,10 +291,10 @@ def test_a_control_or_a_smaller_run_that_comes_while_one_looks_does_not_take_ove
     execute(Request(("control:random",), tiny, "lgip", limit=2), store)
     at.run()
     assert "Bundled results" in words(at)
-    execute(Request((WEAK,), tiny, "lgip"), store)
+    execute(Request((WEAK,), tiny, "lgip", examine=False), store)
     at.run()
     assert ", 6 pictures · one model" in words(at)
-    execute(Request((WEAK,), tiny, "lgip", limit=3), store)
+    execute(Request((WEAK,), tiny, "lgip", limit=3, examine=False), store)
     at.run()
     assert ", 6 pictures · one model" in words(at)
 

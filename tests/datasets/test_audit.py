@@ -198,6 +198,7 @@ def test_danger_has_3_unchanged_captions(danger: LoadedDataset, tmp_path: Path):
     assert seen["glued_word"].count == 311
 
 
+@pytest.mark.full  # real data, seconds
 def test_danger_has_315_words_with_a_danger_word_stuck_in_them(danger: LoadedDataset):
     """315 by naming the danger words; without naming them, all but two, and seven with "crime" besides.
 
@@ -237,6 +238,7 @@ def test_style_gives_the_altered_captions_of_rococo_away(shared_data: Path, tmp_
     assert seen["full_stop"].count == 18_816
 
 
+@pytest.mark.full  # real data, seconds
 @pytest.mark.parametrize("kind", ["diff_concept", "rand_voca"])
 def test_all_lower_cased_sets_of_rococo_leak(shared_data: Path, tmp_path: Path, kind: str):
     data = rococo.load(f"rococo:{shared_data}/rococo/{kind}.json", tmp_path)
@@ -252,6 +254,7 @@ def test_all_lower_cased_sets_of_rococo_leak(shared_data: Path, tmp_path: Path, 
     assert (seen.count, seen.of) == (capitals, 2500)
 
 
+@pytest.mark.full  # real data, seconds
 @pytest.mark.parametrize(
     "subset, order_only, unchanged, repeated",
     [("swap_att", 0.577, 0, 0), ("swap_obj", 0.657, 2, 0), ("replace_att", 0.0, 0, 1)],

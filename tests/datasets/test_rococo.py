@@ -72,6 +72,7 @@ def test_a_folder_of_several_files_is_refused(tmp_path: Path):
         rococo.load(f"rococo:{tmp_path}", tmp_path)
 
 
+@pytest.mark.full  # real data, seconds
 def test_the_released_files_hold_25010_originals_and_25000_altered(
     shared_data: Path, tmp_path: Path
 ):
@@ -85,6 +86,7 @@ def test_the_released_files_hold_25010_originals_and_25000_altered(
         ]
 
 
+@pytest.mark.full  # real data, seconds
 def test_an_altered_caption_is_nearest_to_the_original_of_its_number(
     shared_data: Path, tmp_path: Path
 ):

@@ -137,6 +137,7 @@ def test_bad_input_is_counted_and_named_in_one_line(tmp_path: Path, content: obj
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.full  # real data, seconds
 def test_the_released_files_have_the_sizes_of_the_papers(shared_data: Path, tmp_path: Path):
     plus = triplets.load(f"triplets:{shared_data}/scpp/data", tmp_path)
     first = triplets.load(f"triplets:{shared_data}/sugarcrepe/data", tmp_path)

@@ -290,7 +290,7 @@ def test_a_turned_picture_stands_upright(number: int):
     assert np.abs(np.array(image.getpixel(place)) - RED).max() < 12
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.binary(max_size=300),
     st.sampled_from(

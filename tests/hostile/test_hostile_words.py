@@ -296,7 +296,7 @@ def test_a_link_made_to_break_a_page_opens_it_and_runs_nothing(filled, monkeypat
 text = st.text(max_size=80)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(text.filter(str.strip), st.sampled_from(["strict", "paper"]))
 def test_any_caption_can_be_edited(caption: str, rules: str):
     made = lgip.edits((caption,), "item", rules=rules, seed=1)
@@ -308,7 +308,7 @@ def test_any_caption_can_be_edited(caption: str, rules: str):
         assert [one is None or one.text != caption for one in altered] == [True]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(text, max_size=4))
 def test_any_lines_are_edits_or_one_line(lines: list[str]):
     try:
@@ -334,7 +334,7 @@ def test_any_json_is_a_dataset_or_one_line(tmp_path_factory, value: object):
             assert str(error).isprintable()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.text(alphabet=st.sampled_from('",;|\t\n\r=ab\0\ufeff\u2028'), max_size=60))
 def test_any_table_is_a_dataset_or_one_line(tmp_path_factory, rows: str):
     path: Path = tmp_path_factory.mktemp("table") / "a.csv"

@@ -195,6 +195,7 @@ def test_a_picture_goes_by_its_name_or_label_and_a_text_by_itself(keys, tiny, tm
     )
 
 
+@pytest.mark.full  # real data, seconds
 def test_the_clip_of_others_finds_what_they_say_it_finds(shared_data, tmp_path, store):
     content = json.loads((shared_data / "embeddings" / "ids_captions_first500.json").read_text())
     with (tmp_path / "coco.csv").open("w", newline="") as handle:

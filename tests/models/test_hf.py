@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.conftest import tiers
 from vlprobe import registry
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.models import frozen, hf, hub
@@ -21,6 +22,7 @@ import transformers  # noqa: E402
 
 KINDS = ["clip", "siglip", "siglip2-fixed", "siglip2", "align", "altclip", "flava", "chinese_clip"]
 KINDS += ["metaclip_2"]
+QUICK = ("clip", "siglip2")  # in the default suite
 CUT = {"clip", "align", "altclip", "flava", "chinese_clip", "metaclip_2"}
 TEXTS = tiny_hf.TEXTS
 
@@ -98,7 +100,7 @@ def own_images(kind: str, folder: Path, images: list) -> np.ndarray:
     return torch.nn.functional.normalize(found, dim=-1).numpy()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 def test_embeddings_are_those_of_the_whole_forward_pass_of_transformers(kind, made):
     folder, _, model = made(kind)
     found = model.encode_texts(model.tokenize(TEXTS))
@@ -112,7 +114,7 @@ def test_embeddings_are_those_of_the_whole_forward_pass_of_transformers(kind, ma
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 def test_an_embedding_does_not_depend_on_its_batch(kind, made):
     _, _, model = made(kind)
     assert model.cuts_columns == (kind in CUT)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.conftest import tiers
 from tests.probes.test_common import make
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput
@@ -24,6 +25,7 @@ import torch  # noqa: E402
 import transformers  # noqa: E402
 
 KINDS = ["llava", "qwen2_vl", "idefics3"]
+QUICK = ("llava",)  # in the default suite
 CAPTIONS = ["a cat", "A man's horse, in the rain."]
 
 
@@ -66,7 +68,7 @@ def probabilities(
     return made.logits[0][0].softmax(dim=0), processor.tokenizer
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 def test_a_score_is_the_probability_of_yes_against_no_as_the_first_token(kind, made):
     folder, model = made(kind)
     images = tiny_hf.pictures(2)
@@ -86,7 +88,7 @@ def test_a_score_is_the_probability_of_yes_against_no_as_the_first_token(kind, m
     assert model.capabilities.score_type == "probability" and "Answer yes or no." in model.note
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 def test_a_score_does_not_depend_on_its_neighbours(kind, made, tmp_path):
     _, model = made(kind)
     seen, tokens = tiny_hf.pictures(2), model.tokenize(CAPTIONS)
@@ -109,7 +111,7 @@ def test_texts_are_told_apart_by_every_character(made):
     assert len({row.tobytes() for row in rows}) == 3
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 def test_two_pictures_side_by_side_are_asked_about_in_the_paper_s_words(kind, made):
     folder, model = made(kind)
     left, right = tiny_hf.pictures(2)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.probes.fit import score_type
@@ -25,6 +25,7 @@ import torch  # noqa: E402
 import transformers  # noqa: E402
 
 KINDS = ["blip", "blip-2", "vilt", "flava", "bridgetower"]
+QUICK = ("blip", "vilt")  # in the default suite
 TWO_SIDED = ["blip", "blip-2", "flava"]
 CONTEXT = {"blip": 35, "blip-2": 35, "vilt": 40, "flava": 77, "bridgetower": 50}
 TEXTS = tiny_hf.TEXTS
@@ -95,7 +96,7 @@ def forward(kind: str, folder: Path, image, text: str, itm: bool = True) -> torc
     return getattr(out, {"blip": "itm_score", "blip-2": "logits_per_image"}.get(kind, "logits"))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 def test_a_pair_scores_what_the_forward_pass_of_transformers_says(kind, made):
     folder, model = made(kind)
     images = tiny_hf.pictures(len(TEXTS))
@@ -116,7 +117,7 @@ def test_a_pair_scores_what_the_forward_pass_of_transformers_says(kind, made):
     assert model.capabilities.score_type == ("logit" if kind == "vilt" else "probability")
 
 
-@pytest.mark.parametrize("kind", TWO_SIDED)
+@pytest.mark.parametrize("kind", tiers(TWO_SIDED, QUICK))
 def test_the_similarity_that_short_lists_is_that_of_transformers(kind, made):
     folder, model = made(kind)
     images = tiny_hf.pictures(len(TEXTS))
@@ -131,7 +132,7 @@ def test_the_similarity_that_short_lists_is_that_of_transformers(kind, made):
     np.testing.assert_array_equal(gallery.similarity_matrix(right, left), found.T)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 def test_a_score_does_not_depend_on_its_batch(kind, made):
     _, model = made(kind)
     images = tiny_hf.pictures(len(TEXTS))
@@ -160,7 +161,7 @@ def test_vilt_leaves_the_global_random_state_alone(made):
     np.testing.assert_array_equal(first, model.match(seen, tokens))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 @pytest.mark.parametrize("batch", [1, 3, 64])
 def test_pairs_are_scored_once_each_in_the_order_asked_whatever_the_batch(
     kind, batch, made, photos, monkeypatch
@@ -211,7 +212,7 @@ def test_a_picture_is_looked_at_once_however_many_pairs_it_is_in(made, photos, m
     assert sum(looked) > 5  # what does not fit is forgotten
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 def test_cases_are_scored_pair_by_pair_and_texts_by_their_embeddings_where_there_are_any(
     kind, made, photos
 ):
@@ -307,7 +308,7 @@ def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(
     assert done == 6
 
 
-@pytest.mark.parametrize("kind", ["vilt", "bridgetower"])
+@pytest.mark.parametrize("kind", tiers(["vilt", "bridgetower"], QUICK))
 def test_a_head_without_embeddings_ranks_pictures_by_the_logit_of_every_pair(kind, made, tmp_path):
     folder, model = made(kind)
     store, data = Store(tmp_path / "cache"), make_tiny(tmp_path / "data")
@@ -332,7 +333,7 @@ def test_a_head_without_embeddings_ranks_pictures_by_the_logit_of_every_pair(kin
     assert manifest["score_type"] == "logit"
 
 
-@pytest.mark.parametrize("kind", ["blip-2", "vilt", "flava", "bridgetower"])
+@pytest.mark.parametrize("kind", tiers(["blip-2", "vilt", "flava", "bridgetower"], QUICK))
 def test_a_run_over_cases_is_complete_whatever_the_head(kind, made, tmp_path):
     folder, _ = made(kind)
     store = Store(tmp_path / "cache")

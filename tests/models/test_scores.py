@@ -338,6 +338,7 @@ def published(store: Store, data: str, names: list[str]) -> list[dict[str, float
     return [values(store, manifest) | {"n": manifest["n_cases"]} for manifest in manifests]
 
 
+@pytest.mark.full  # real data, seconds
 def test_winoground_of_four_models_is_as_others_measured_it(shared_data, tmp_path, store):
     rows = [
         {

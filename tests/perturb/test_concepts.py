@@ -143,6 +143,7 @@ def test_nouns_are_found_in_their_number(caption: str, expected: str):
     assert " ".join(f"{word}:{form}" for word, form in said(caption)) == expected
 
 
+@pytest.mark.full  # real data, seconds
 def test_what_is_found_lies_in_order_without_overlap_and_reads_as_one_of_its_words(
     shared_data: Path,
 ):

@@ -54,6 +54,7 @@ def test_a_wrong_object_is_not_one_that_another_caption_names():
                 assert not {"sofa", "couch", "bench", "cat"} & set(Reading(one.edit.target).lower)
 
 
+@pytest.mark.full  # real data, seconds
 def test_on_photographs_a_short_caption_has_only_words_of_its_caption(
     shared_data: Path, tmp_path: Path
 ):

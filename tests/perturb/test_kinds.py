@@ -80,7 +80,7 @@ def test_an_unknown_kind_is_refused_with_those_that_there_are():
 
 
 @given(captions(), captions(), st.sampled_from(kind_edits.NAMES))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_every_change_differs_from_its_caption_and_none_comes_twice(caption, sibling, name):
     made = every_change(name, caption, sibling)
     assert len({text for text, _ in made}) == len(made)
@@ -88,7 +88,7 @@ def test_every_change_differs_from_its_caption_and_none_comes_twice(caption, sib
 
 
 @given(st.text(min_size=1, max_size=60).filter(str.strip), st.sampled_from(kind_edits.NAMES))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_any_unicode_caption_is_changed_or_left_alone_but_never_fails(caption, name):
     every_change(name, caption)
 

@@ -89,6 +89,7 @@ def test_captions_in_another_language_are_told(language: str):
     assert [caption for caption in FOREIGN[language] if not is_foreign(caption)] == []
 
 
+@pytest.mark.full  # real data, seconds
 def test_hardly_any_caption_of_coco_is_taken_for_another_language(
     shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -59,7 +59,7 @@ def article_errors(text):
 @given(
     st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=3), st.sampled_from(RULES)
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_any_unicode_caption_is_edited_or_left_alone_but_never_fails(texts, rules):
     made = edits(texts, "item", rules=rules)
     assert len(made.edits) == len(texts)
@@ -69,7 +69,7 @@ def test_any_unicode_caption_is_edited_or_left_alone_but_never_fails(texts, rule
 
 
 @given(captions(), captions(), st.sampled_from(RULES), st.integers(0, 1000))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_paraphrases_neither_add_nor_lose_a_word_that_flips_exchange(one, other, rules, seed):
     for caption, of_caption in zip(
         (one, other), edits([one, other], "x", rules=rules, seed=seed).edits, strict=True
@@ -88,7 +88,7 @@ GLUE = words(
 
 
 @given(captions(), st.integers(0, 1000))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_paraphrase_changes_no_content_word_but_those_it_names(caption, seed):
     for text, edit in edits([caption], "x", seed=seed, kinds=["paraphrase"]).edits[0]:
         before, after = (
@@ -105,7 +105,7 @@ def test_a_paraphrase_changes_no_content_word_but_those_it_names(caption, seed):
 
 
 @given(captions(), captions(), st.integers(0, 1000))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_strict_edits_introduce_no_wrong_article_and_flips_change_one_word(one, other, seed):
     for caption, of_caption in zip(
         (one, other), edits([one, other], "x", seed=seed).edits, strict=True
@@ -129,7 +129,7 @@ def test_strict_edits_introduce_no_wrong_article_and_flips_change_one_word(one, 
 
 
 @given(captions(), st.integers(0, 1000))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_combined_edit_is_the_flip_of_a_kept_paraphrase(caption, seed):
     made = edits([caption], "x", seed=seed).edits[0]
     paraphrases = {text for text, edit in made if edit.kind == "paraphrase"}

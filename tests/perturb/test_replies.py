@@ -76,6 +76,7 @@ def test_a_verdict_is_one_word_and_agrees_or_not(reply: str, meaning: str):
         assert instructions.judged_defect(reply, P1) == instructions.NO_VERDICT
 
 
+@pytest.mark.full  # real data, seconds
 def test_rules_let_the_edits_pass_that_people_validated(shared_data: Path):
     """SugarCrepe++: captions, second positives and negatives that people looked through."""
     counts = {}

@@ -34,9 +34,9 @@ def words(text: str) -> list[str]:
 
 @pytest.fixture
 def coco(shared_data: Path) -> list[tuple[str, list[str]]]:
-    """400 images with their captions."""
+    """120 images with their captions."""
     images = json.loads((shared_data / "rococo" / "coco_karpathy_test.json").read_text())
-    return [(image["image"], image["caption"]) for image in images[:400]]
+    return [(image["image"], image["caption"]) for image in images[:120]]
 
 
 def spans_changed(old: str, new: str, source: str, target: str) -> bool:

@@ -100,7 +100,8 @@ def test_the_words_that_differ_are_those_of_each_caption(true_caption, wrong_cap
 def test_the_numbers_are_those_of_the_model_asked_directly(store: Store, monkeypatch):
     monkeypatch.setitem(demo.SIZES, "test", 6)  # drawing all 500 takes 10 s
     options = {"changes": ["pixelate", "rotation", "false-word"], "severities": [4]}
-    manifest = execute(Request(("demo:weak",), "demo", "pictures", options), store)[0]
+    request = Request(("demo:weak",), "demo", "pictures", options, examine=False)
+    manifest = execute(request, store)[0]
     entry = store.run(manifest["key"])
     cases = store.cases(manifest["case_key"]).table("cases").to_pylist()
     rows = entry.table("scores").to_pylist()

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from tests.surfaces.test_site import unpacked
 from vlprobe import views
 from vlprobe.cli.main import main
@@ -244,7 +244,9 @@ def test_the_program_writes_a_report_of_the_set_that_is_named(
         assert not (tmp_path / "no.html").exists()
 
 
-@pytest.mark.parametrize("probe", ["lgip", "rococo", "eqben", "visla", "prsm"])
+@pytest.mark.parametrize(
+    "probe", tiers(["lgip", "rococo", "eqben", "visla", "prsm"], ("rococo", "prsm"))
+)
 def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, probe: str):
     asked = views.runs.question_sets(every_probe).set_index("probe").loc[probe, "case_key"]
     for kind in views.estimates.choices(every_probe, views.runs.question_set(every_probe, asked))[

@@ -458,6 +458,7 @@ def test_two_parts_of_one_picture_are_one_cluster(tmp_path: Path):
     assert len({item.image and item.image.path for item in items}) == 3
 
 
+@pytest.mark.full  # real data, seconds
 @pytest.mark.parametrize(
     ("prefix", "file"),
     [
