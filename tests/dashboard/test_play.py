@@ -15,6 +15,7 @@ from vlprobe.dashboard.play import page
 from vlprobe.dashboard.play.rooms import Rooms, new_secret
 from vlprobe.errors import InvalidInput
 from vlprobe.models.demo_weights import FOLDER
+from vlprobe.render.quiz import how_drawn
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
 from vlprobe.views.quiz import QuizRound
@@ -108,9 +109,17 @@ def test_a_round_alone_from_its_first_question_to_the_next_round(shown, screen: 
         if index < 9:
             assert screen.told["next"] == "Next question"
             send(at, page.KEY, next=index)
-    assert screen.told["next"] == "New round" and "You spotted" in screen.told["note"]
-    assert solo(at).rights.count(True) == int(screen.told["scores"][0]["total"])
+    assert screen.told["next"] == "See the result"
     send(at, page.KEY, next=9)
+    told = screen.told
+    assert told["heading"].startswith("You spotted") and told["next"] == "Ten more"
+    you, *models = told["end"]["rows"]
+    assert you["name"] == "You" and int(you["total"]) == solo(at).rights.count(True)
+    assert len(models) == len(quiz.models) and len(told["end"]["pictures"]) == 10
+    for row in told["end"]["rows"]:
+        assert len(row["pips"]) == 10 and int(row["total"]) == row["pips"].count("right")
+    assert told["note"] == how_drawn(quiz)
+    send(at, page.KEY, next=10)
     assert solo(at).quiz != quiz and solo(at).votes == [] and parameter(at, "round") != "3"
 
 

@@ -3,7 +3,7 @@
 // data: place, heading, status (read out when it changes), picture, credit, ahead (a picture to have ready), alt, captions [{runs [[text, style]],
 // state, label, own, models [{name, path, color}], more}], question (number that votes are about), open (votes are taken), next
 // (label of the button, "" without one), clock (seconds, 0: none), keys, scores [{name, path, color, total, unit, pips [state]}],
-// note, voter (a secret of this browser; "": none is kept).
+// end {detail, pictures [source], rows [score]} (the last screen; the other values of a question are absent), note, voter (a secret of this browser; "": none is kept).
 // Triggers: vote {question, caption}, next (the question's number), voter (the secret that this browser had before).
 
 const KEPT = "vlprobe-voter";
@@ -98,7 +98,7 @@ class Quiz {
     this.told = told;
     this.data = data;
     if (moved || opened) this.sent = false;
-    this.body.replaceChildren(this.question(data), ...this.scores(data));
+    this.body.replaceChildren(...(data.end ? this.end(data) : [this.question(data), ...this.scores(data)]));
     if (focus) this.focus(moved || opened ? "" : focus);
     if (this.status.textContent !== data.status) this.status.textContent = data.status;
     if (data.ahead) new Image().src = data.ahead;
@@ -121,6 +121,84 @@ class Quiz {
   focus(selector) {
     const first = this.data.open ? ".option" : ".next";
     (this.body.querySelector(selector || first) || this.heading).focus();
+  }
+
+  // The last screen: a column for each question, a row for each person and model.
+  end(data) {
+    const { rows, pictures, detail } = data.end;
+    this.heading = make("h1", "heading", data.heading);
+    this.heading.tabIndex = -1;
+    const cell = (state) => {
+      const mark = { right: TICK, wrong: CROSS }[state];
+      const box = make("td", state, mark ? shape(mark, "currentColor", true) : "?", make("span", "hidden", state));
+      return box;
+    };
+    const heads = pictures.map((source, place) => {
+      const head = make("th", "", isPicture(source) ? Object.assign(make("img"), { src: source, alt: "" }) : "",
+        make("span", "hidden", `Question ${place + 1}`));
+      head.scope = "col";
+      return head;
+    });
+    const lines = rows.map((row) => {
+      const name = make("th", "", shape(row.path || PERSON, row.color || "currentColor"), make("span", "", row.name));
+      name.scope = "row";
+      return make("tr", row.path ? "" : "you", name, ...row.pips.map(cell), make("td", "total number", row.total));
+    });
+    const table = make("table", "", make("thead", "", make("tr", "", make("td"), ...heads, make("td"))), make("tbody", "", ...lines));
+    const scroll = make("div", "scroll", table);
+    scroll.tabIndex = 0;
+    scroll.setAttribute("role", "region");
+    scroll.setAttribute("aria-label", "Answers by question");
+    this.button = make("button", "next", data.next);
+    this.button.addEventListener("click", () => this.next());
+    const save = make("button", "save", "Save as a picture");
+    save.addEventListener("click", () => this.download(data, table));
+    return [this.heading, make("p", "detail quiet", detail), scroll, make("div", "foot", this.button, save),
+      make("p", "note small quiet", data.note)];
+  }
+
+  // The last screen as a PNG file, drawn in the colors of the page.
+  download(data, table) {
+    const { rows } = data.end;
+    const [left, step, high] = [300, 92, 56];
+    const sheet = Object.assign(make("canvas"), { width: left + step * rows[0].pips.length + 140, height: 300 + high * rows.length });
+    const draw = sheet.getContext("2d");
+    const values = getComputedStyle(this.root);
+    const probe = make("i");  // a canvas reads computed colors only
+    this.body.append(probe);
+    const color = (name) => {
+      probe.style.color = `var(--vp-${name})`;
+      return getComputedStyle(probe).color;
+    };
+    const write = (words, x, y, size, fill, weight = 400) => {
+      draw.font = `${weight} ${size}px ${values.fontFamily}`;
+      draw.fillStyle = fill;
+      draw.fillText(words, x, y);
+    };
+    draw.fillStyle = color("bg");
+    draw.fillRect(0, 0, sheet.width, sheet.height);
+    write(data.heading, 40, 70, 40, color("ink"), 700);
+    write(data.end.detail, 40, 106, 21, color("quiet"));
+    [...table.querySelectorAll("thead th")].forEach((head, place) => {
+      const image = head.querySelector("img");
+      if (image?.naturalWidth) {
+        const share = Math.min(80 / image.naturalWidth, 64 / image.naturalHeight);
+        draw.drawImage(image, left + step * place, 130, image.naturalWidth * share, image.naturalHeight * share);
+      }
+    });
+    rows.forEach((row, line) => {
+      const y = 240 + high * line;
+      write(row.name, 40, y, 20, color("ink"), 600);
+      row.pips.forEach((state, place) => {
+        const [sign, tone] = { right: ["✓", "true"], wrong: ["✕", "lie"] }[state] || ["?", "quiet"];
+        write(sign, left + 28 + step * place, y, 22, color(tone), 600);
+      });
+      write(row.total, left + 30 + step * row.pips.length, y, 26, color("ink"), 700);
+    });
+    write(data.note, 40, sheet.height - 24, 15, color("quiet"));
+    probe.remove();
+    const link = Object.assign(make("a"), { href: sheet.toDataURL("image/png"), download: "vlprobe_quiz.png" });
+    link.click();
   }
 
   question(data) {

@@ -25,6 +25,7 @@ from vlprobe.dashboard.state import (
     plain,
     quiet,
     renamed,
+    store,
     view,
 )
 from vlprobe.dashboard.widgets import draw_styles, link_page, press
@@ -34,8 +35,9 @@ from vlprobe.render import quiz as render_quiz
 from vlprobe.render.attribution import credit_values
 from vlprobe.render.html.elements import tag
 from vlprobe.render.quiz import Participant
-from vlprobe.render.sentences import sentence_names
+from vlprobe.render.sentences import count_word, sentence_names
 from vlprobe.render.words import presentations
+from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import access
 from vlprobe.views.quiz import Draw, QuizRound
 
@@ -133,20 +135,42 @@ def _draw_solo(subject: PageSubject, solo: Solo, clock: int) -> None:
     """Draw the current question. A vote or a step to the next question reruns only this part of the page."""
     _take(solo)
     quiz = solo.quiz
+    everybody = participants(subject, quiz, len(solo.votes), [Participant("You", solo.rights)])
+    if solo.index == len(quiz.questions):
+        _draw_end(quiz, solo, everybody)
+        return
     is_told = len(solo.votes) > solo.index
     is_last = solo.index + 1 == len(quiz.questions)
     vote = solo.votes[solo.index] if is_told else None
-    everybody = participants(subject, quiz, len(solo.votes), [Participant("You", solo.rights)])
     values: dict[str, object] = {
         "clock": clock,
-        "next": ("New round" if is_last else "Next question") if is_told else "",
+        "next": ("See the result" if is_last else "Next question") if is_told else "",
         "scores": render_quiz.scores_data(everybody) if solo.votes else [],
     }
-    if is_told and is_last:
-        summary = render_quiz.summary(solo.rights, everybody[1:])
-        values["note"] = f"{summary} {render_quiz.how_drawn(quiz)}"
     state = None if vote == NO_VOTE else vote, is_told, (0, 0)
     draw_question(subject, quiz, solo.index, *state, values, key=KEY)
+
+
+def _draw_end(quiz: QuizRound, solo: Solo, everybody: Sequence[Participant]) -> None:
+    """Draw the last screen of a round: each question in a column, with the answers of the user and of each model."""
+    heading, _, sentence = render_quiz.summary(solo.rights, everybody[1:]).partition(". ")
+    heading = f"{heading.rstrip('.')}."
+    sources = addresses(store().root, [question.picture for question in quiz.questions])
+    values = {
+        "question": solo.index,
+        "open": False,
+        "next": f"{count_word(len(quiz.questions)).capitalize()} more",
+        "heading": heading,
+        "status": heading,
+        "end": {
+            "detail": sentence,
+            "pictures": [sources.get(question.picture, "") for question in quiz.questions],
+            "rows": render_quiz.scores_data(everybody),
+        },
+        "note": render_quiz.how_drawn(quiz),
+    }
+    listeners: dict[str, Any] = {f"on_{event}_change": lambda: None for event in EVENTS}
+    component("quiz")(key=KEY, data=values, **listeners)
 
 
 def _take(solo: Solo) -> None:
@@ -157,12 +181,12 @@ def _take(solo: Solo) -> None:
         caption = vote.get("caption")
         if type(caption) is int and caption in (0, 1, NO_VOTE):
             solo.votes.append(caption)
-    elif type(next_index) is int and next_index == solo.index and is_told:
-        if solo.index + 1 < len(solo.quiz.questions):
-            solo.index += 1
-        else:
+    elif type(next_index) is int and next_index == solo.index:
+        if solo.index == len(solo.quiz.questions):
             new_seed()
             st.rerun()
+        elif is_told:
+            solo.index += 1
 
 
 DRAWS: dict[str, str] = {"hard": "Hard ones", "fair": "Random"}
