@@ -56,7 +56,7 @@ def test_with_one_model_it_says_that_it_takes_two(monkeypatch, tmp_path: Path):
         store,
     )
     at = open_page(monkeypatch, store, "compare", tab="differences")
-    assert "takes two" in at.info[0].value
+    assert "needs two" in at.info[0].value
     assert [link.proto.label for link in at.get("page_link")] == ["Run another model"]
     assert not figure_of(at, "forest")
 
@@ -135,7 +135,7 @@ def test_a_tie_whose_own_interval_leaves_out_0_says_that_it_was_corrected(monkey
         if "tied, corrected" in mark["text"]
     ]
     assert corrected == [("color", "demo:weak")]
-    assert "Dashed: excludes 0 on its own, but not after the correction." in "".join(
+    assert "Dashed: excludes 0, but is not significant after the correction." in "".join(
         [*words(at), *(caption.value for caption in at.caption)]
     )
 

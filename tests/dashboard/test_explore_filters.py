@@ -27,7 +27,7 @@ def test_cases_without_a_picture_are_left_out_where_that_is_asked(shown, unpictu
         (tmp_path / "tiny" / f"{number}.png").unlink()
     at = shown(unpictured, "explore", outcome="all", cards="every")
     everything = wall(at)
-    assert "have a picture here" in everything["note"]
+    assert "have a picture on this machine" in everything["note"]
     n_pictured = int(everything["note"].split(" · ")[-1].split(" of ")[0].replace(",", ""))
     at.button(key="only_pictured").click().run()
     assert at.query_params["pictured"] in ("here", ["here"])

@@ -231,7 +231,7 @@ def test_runs_that_a_job_may_be_at_are_left_alone(monkeypatch, made, copied):
     at.button(key="mend_stored").click().run()
     assert (run / "manifest.json").exists()
     assert [job.id for job in jobs.jobs(copied)] == [job_id]
-    assert "1 not changed because a job runs the same tests" in at.success[0].value
+    assert "1 not changed because a job is running the same tests" in at.success[0].value
 
 
 def test_runs_that_cannot_be_started_are_named_and_can_be_resumed(monkeypatch, made, copied):

@@ -42,7 +42,7 @@ def test_every_probe_has_a_talk(shown, every_probe: Store, probe: str):
     key = dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])[probe]
     at = shown(every_probe, "present", set=key)
     sent = talk(at)
-    assert sent["heading"] == "There are only controls here, which should fail."
+    assert sent["heading"] == "All models here are controls, which should fail."
     assert [slide["id"] for slide in sent["slides"]][:2] in (["vote", "reveal"], ["truth", "lie"])
     keys = {one["key"] for slide in sent["slides"] for one in slide["pictures"]}
     assert keys == set(sent["pictures"])

@@ -126,7 +126,7 @@ for words in {commands}:
 
 
 def test_perturb_into_a_missing_folder_is_told_in_one_line(tiny, tmp_path):
-    assert "The folder must exist and be writable" in refused(
+    assert "Check that the folder exists and is writable" in refused(
         "perturb", tiny, "--output", str(tmp_path / "no" / "x")
     )
 

@@ -124,7 +124,7 @@ def test_perturb_says_how_many_it_leaves_unedited(tmp_path):
     name = dataset(tmp_path / "mixed", [ENGLISH[0], GERMAN[0]])
     answered = CliRunner().invoke(main, ["--cache", str(tmp_path / "cache"), "perturb", name])
     assert answered.exit_code == 0
-    assert answered.stderr.startswith("1 of 2 captions are not in English: rules for English leave")
+    assert answered.stderr.startswith("1 of 2 captions are not in English: the English rules leave")
     english, german = (json.loads(line) for line in answered.stdout.splitlines())
     assert english["same_caps"]["0"]
     assert not any(german[field]["0"] for field in german if field.endswith("_caps"))

@@ -167,7 +167,7 @@ SCENES = {
         {("number", "xo"): 90, ("number", "ox"): 40, ("number", "oo"): 60, ("number", "xx"): 90},
         (A, B),
         {},
-        "Neither can tell: Tiny CLIP is worse than guessing, the rest as good.",
+        "Neither can tell: Tiny CLIP is worse than guessing, the rest no better.",
         (
             "Tiny CLIP is fooled by 64.3 % of the wrong captions, Pair-tuned by 46.4 %. Guessing "
             "gets 50.0 %."
@@ -223,10 +223,7 @@ SCENES = {
         (A, B),
         {},
         "There is too little data to compare Tiny CLIP and Pair-tuned.",
-        (
-            "In common they answered one question on one picture; a test needs at least two "
-            "pictures."
-        ),
+        ("Both answered only one question on one picture; a test needs at least two pictures."),
         (B, ""),
     ),
     "one picture with many lies": (
@@ -234,10 +231,7 @@ SCENES = {
         (A, B),
         {"pictures": 1},
         "There is too little data to compare Tiny CLIP and Pair-tuned.",
-        (
-            "In common they answered 30 questions on one picture; a test needs at least two "
-            "pictures."
-        ),
+        ("Both answered only 30 questions on one picture; a test needs at least two pictures."),
         (B, ""),
     ),
     "no common answer": (
@@ -245,7 +239,7 @@ SCENES = {
         (A, B),
         {},
         "Tiny CLIP and Pair-tuned cannot be compared.",
-        "They have answered no common questions.",
+        "They have not answered the same questions.",
         (B, ""),
     ),
     "no answer at all": (
@@ -253,7 +247,7 @@ SCENES = {
         (A, B),
         {},
         "Tiny CLIP and Pair-tuned cannot be compared.",
-        "They have answered no common questions.",
+        "They have not answered the same questions.",
         (B, ""),
     ),
     "a third without answers": (
@@ -603,12 +597,12 @@ RANKINGS = {
     "no best one": (held_against(FOUR, tied="AB,CD"), "No model is clearly the best."),
     "the last unclear": (
         held_against(FOUR, tied="CD"),
-        "Pair-tuned is fooled least. Who is fooled most is not clear.",
+        "Pair-tuned is fooled least. It is not clear which model is fooled most.",
     ),
     "unknown between": (
         held_against(FOUR, unknown="BC"),
         "Pair-tuned is fooled least. Half-trained is fooled most. "
-        "Of the two between, not all differ clearly.",
+        "Not all of the two between differ clearly.",
     ),
     "two, clear": (held_against(FOUR[:2]), "Pair-tuned is fooled less often than Tiny CLIP."),
     "two, tied": (held_against(FOUR[:2], tied="AB"), "Pair-tuned and Tiny CLIP are tied."),
@@ -627,7 +621,7 @@ RANKINGS = {
     ),
     "controls alone": (
         held_against([contestant(CONTROL, 0.5)]),
-        "There are only controls here, which should fail.",
+        "All models here are controls, which should fail.",
     ),
     "one that failed its checks is never the best": (
         held_against([contestant(B, 0.01, is_unfit=True), FOUR[1], FOUR[3]]),
@@ -635,7 +629,7 @@ RANKINGS = {
     ),
     "all failed their checks": (
         held_against([replace(one, is_unfit=True) for one in FOUR]),
-        "No model here passed its checks, so none is called better.",
+        "No model here passed its checks, so no model is called better.",
     ),
     "as good as guessing": (
         held_against([replace(one, standing="guessing") for one in FOUR]),
@@ -651,7 +645,7 @@ RANKINGS = {
     ),
     "nothing known": (
         held_against([contestant(B, math.nan)]),
-        "No results are known for any model.",
+        "No model has results.",
     ),
     "movement": (
         held_against(FOUR, tied="BC", is_movement=True, unit="cosine"),

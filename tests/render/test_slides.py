@@ -117,8 +117,8 @@ def test_words_are_marked_only_where_they_are_few():
 SHARES = {
     "clear at the top": ((0.01, 0.2, 0.4), "A wrong object fools most often."),
     "clear at the bottom": ((0.01, 0.39, 0.4), "A wrong color fools least often."),
-    "all alike": ((0.39, 0.395, 0.4), "All kinds of lies fool about as often."),
-    "not clear": ((0.3, 0.315, 0.33), "No kind of lie fools clearly most often."),
+    "all alike": ((0.39, 0.395, 0.4), "All kinds of lies fool models about equally often."),
+    "not clear": ((0.3, 0.315, 0.33), "No kind of lie clearly fools models most often."),
 }
 
 

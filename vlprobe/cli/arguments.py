@@ -25,8 +25,7 @@ AVERAGING = click.option(
     default=POOLED,
     show_default=True,
     help=(
-        "micro: all cases pooled, as on all pages; macro: mean of the means per caption, as "
-        "in the papers."
+        "micro: pool all cases, as the pages do; macro: average the means per caption, as the papers do."
     ),
 )
 UNIT = click.option(
@@ -78,7 +77,7 @@ item_choices = option_group(
         metavar="TAG=VALUE",
         help="Only items with this tag; with several tags, all must match.",
     ),
-    count_option("--sample", "N of these items, drawn by the seed."),
+    count_option("--sample", "Draw N of these items at random, using the seed."),
     count_option("--limit", "Only the first N of these items."),
 )
 case_choices = option_group(
@@ -110,7 +109,7 @@ def costs(of_whom: str = "") -> Callable[[Command], Command]:
             "--max-cost",
             default="",
             metavar="AMOUNT",
-            help="Stop before a request that could exceed this cost; the same command continues [no limit].",
+            help="Stop before a request that could exceed this cost; repeat the command to continue [no limit].",
         ),
     )
 
@@ -124,7 +123,9 @@ def rejected_labels(path: str | None) -> tuple[str, ...]:
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
-    """Parse `name=value` pairs into options. A value with commas becomes a list. The probe converts values to types."""
+    """Parse `name=value` pairs into options. A value with commas becomes a list. The probe converts values to
+    types.
+    """
     options: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -203,7 +204,7 @@ def loadable_names(ctx: click.Context, names: Sequence[str]) -> list[str]:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the shell script that completes vlprobe's commands.
+    """Print a shell script that enables tab completion for vlprobe.
 
     bash, in ~/.bashrc: eval "$(vlprobe completion bash)"; zsh: with zsh; fish: vlprobe completion fish | source
     """

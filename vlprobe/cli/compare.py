@@ -34,7 +34,7 @@ SLICE = click.option(
     "--slice",
     "named_slice",
     default="",
-    help="Metrics only on the cases of this named slice; models are looked up in its questions.",
+    help="Use only the cases in this named slice, and the models that answered its questions.",
 )
 LEADING = ("metric", "subtype", "model", "verdict", "difference", "low", "high", "base", "value")
 
@@ -52,7 +52,7 @@ PROBE_OF_RUNS = click.option(
 @click.option(
     "--kind",
     default="",
-    help="Such as flip, combined, paraphrase [the first kind with an answer of every model].",
+    help="Kind of case, such as flip, combined or paraphrase [the first kind that every model answered].",
 )
 @click.option(
     "--by",
@@ -60,7 +60,10 @@ PROBE_OF_RUNS = click.option(
     type=click.Choice(["metric", "edit"]),
     default="metric",
     show_default=True,
-    help="One row per metric, or the share of wrong captions preferred, one row per kind of edit and named slice.",
+    help=(
+        "metric: one row per metric; edit: the share of wrong captions preferred, one row per kind of edit "
+        "and named slice."
+    ),
 )
 @SLICE
 @AVERAGING
@@ -78,10 +81,10 @@ def compare(
     unit: str,
     how: str,
 ) -> None:
-    """Compare runs B, C and D with run A on the same questions: the finding in words, and paired differences.
+    """Compare run A with up to three others on the same questions. Print the finding and the paired differences.
 
-    A run is the beginning of its key, or a model's stored or display name, which stands for its newest run. A
-    difference counts where its p, adjusted for all rows (Holm), is below .05.
+    Name a run by the beginning of its key, or by its model for the model's newest run. A difference is
+    significant if its p, adjusted for all rows (Holm), is below .05.
     """
     from vlprobe import views
     from vlprobe.render.findings import power_of_ties, verdict
@@ -125,12 +128,12 @@ def compare(
     "--detect",
     type=click.FloatRange(0, min_open=True),
     metavar="DIFFERENCE",
-    help="Also print the number of pictures on which this difference is found, such as 0.02 for two points.",
+    help="Also print how many pictures are needed to detect this difference, such as 0.02 for two points.",
 )
 @click.option(
     "--tests",
     type=click.IntRange(1, 10**6),
-    help="Comparisons made at once: .05 is divided by their number [the rows of the table].",
+    help="Number of comparisons made at once; .05 is divided by it [the rows of the table].",
 )
 @PROBE_OF_RUNS
 @AVERAGING
@@ -145,10 +148,10 @@ def plan(
     averaging: str,
     how: str,
 ) -> None:
-    """Print the smallest difference from run A that the questions could have shown, with 80 % power, by metric.
+    """Print, for each metric, the smallest difference from run A that these questions can detect with 80 % power.
 
-    Without B, A is compared with every other model on the same questions. If there is none, the errors of the other
-    model are taken as independent of A's, which gives the largest number of pictures.
+    Without B, A is compared with every other model on the same questions. If there is none, the other model's
+    errors are assumed to be independent of A's, which requires the most pictures.
     """
     import math
 
@@ -185,7 +188,7 @@ def plan(
     "--against",
     required=True,
     metavar="RUN",
-    help="The run to compare with: an earlier one, or one of a baseline training.",
+    help="Run to compare with, such as an earlier run or a baseline model.",
     shell_complete=complete_runs,
 )
 @click.option(
@@ -214,7 +217,7 @@ def gate(
     """Fail with exit code 1 and one line per broken limit if RUN regressed against another run.
 
     A limit is broken if the whole 95 % interval of the paired difference is beyond it, or if the difference is
-    unknown. A mistake, such as an unknown run or metric, exits with 2.
+    unknown. A usage error, such as an unknown run or metric, exits with 2.
     """
     from dataclasses import asdict
 
@@ -267,7 +270,9 @@ def _limits(pairs: Sequence[str]) -> dict[str, float]:
 @FORMAT
 @pass_results
 def first_lists(store: "Store", original: str, tuned: str, size: int, how: str) -> None:
-    """Print the first five pictures before and after: two runs of rococo over the same questions, by key or model."""
+    """Print the first five pictures that two rococo runs retrieve for the same captions. Name each run by key
+    or model.
+    """
     from vlprobe import views
     from vlprobe.render.model_lookup import find_model
 

@@ -31,7 +31,7 @@ from vlprobe.errors import InvalidInput
     "writer",
     required=True,
     metavar="MODEL",
-    help="The model that writes: http:URL#MODEL (chat completions) or hf-gen:FOLDER.",
+    help="Model that writes the edits: http:URL#MODEL (chat completions) or hf-gen:FOLDER.",
 )
 @click.option(
     "--kind",
@@ -40,7 +40,10 @@ from vlprobe.errors import InvalidInput
     default=("visla",),
     show_default=True,
     metavar="KIND",
-    help="visla (positive and negative), prsm (P1, P2, P3), negatives, or one such as negative:swap; docs/edits.md.",
+    help=(
+        "Kinds to write: visla (positive and negative), prsm (P1, P2, P3), negatives, or a single kind "
+        "such as negative:swap (see docs/edits.md)."
+    ),
 )
 @click.option(
     "--count",
@@ -73,10 +76,10 @@ def edits(
     seed: int,
     **settings: Any,
 ) -> None:
-    """Let MODEL write paraphrases and foils of the captions of DATASET into OUTPUT, one edit per line.
+    """Have MODEL write paraphrases and foils of the captions in DATASET to OUTPUT, one edit per line.
 
-    Every probe takes them as --option edits=OUTPUT. OUTPUT's neighbor .rejected.jsonl lists what no attempt got
-    right, with the reason. The same command again continues, and sends no request twice.
+    Pass the file to any probe with --option edits=OUTPUT. A .rejected.jsonl file next to it lists the edits
+    that failed every attempt, with the reason. To resume, repeat the command; no request is sent twice.
     """
     from vlprobe.perturb.instructions import chosen
     from vlprobe.runs.edits.write import EditOrder, write
@@ -98,10 +101,10 @@ def edits(
 @click.command()
 @click.argument("edits_path", metavar="EDITS")
 @click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
-@count_option("--sample", "N of the edits, drawn by the seed [all].")
+@count_option("--sample", "Draw N of the edits at random, using the seed [all].")
 @SEED
 def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
-    """Write the edits of a file to a CSV in which a person marks each as same, different, unsure or broken.
+    """Write edits to a CSV sheet in which a person marks each one as same, different, unsure or broken.
 
     The order is random, and the intended meaning is left out. Give each judge a copy with their name.
     """
@@ -129,12 +132,14 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
 @click.argument("edits_path", metavar="EDITS")
 @click.argument("sheets", nargs=-1, type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--disputes", is_flag=True, help="List the edits that a judge disagrees with instead."
+    "--disputes",
+    is_flag=True,
+    help="List the edits that a judge disagrees with, instead of the agreement.",
 )
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the edits without those that were judged wrong into this new file.",
+    help="Write the edits that were not judged wrong to this new file.",
 )
 @FORMAT
 @click.pass_context

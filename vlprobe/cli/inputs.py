@@ -33,11 +33,14 @@ from vlprobe.types import Item
     type=click.Choice(["lgip", "rococo"]),
     default="lgip",
     show_default=True,
-    help="rococo: write its altered captions and mixed pictures into FOLDER.",
+    help="With rococo, write altered captions and mixed pictures to FOLDER.",
 )
-@probe_options("Option of the probe rococo, as in vlprobe run.")
+@probe_options("Option of the rococo probe, as in vlprobe run.")
 @click.option(
-    "--rules", default="strict", show_default=True, help="strict, paper, or a plug-in's name."
+    "--rules",
+    default="strict",
+    show_default=True,
+    help="Rules for the edits: strict, paper, or the name of a plug-in.",
 )
 @click.option(
     "--kind",
@@ -106,8 +109,8 @@ def perturb(
     foreign = set() if of_plugin else foreign_captions(captions, root)
     if foreign:
         inform(
-            f"{len(foreign):,} of {len(captions):,} captions are not in English: rules for English leave "
-            "them unedited."
+            f"{len(foreign):,} of {len(captions):,} captions are not in English: the English rules leave them "
+            "unedited."
         )
     maker = f"vlprobe {__version__}, rules {rules}, seed {seed}"
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
@@ -145,12 +148,15 @@ def perturb(
 @click.option(
     "--blind",
     is_flag=True,
-    help="Print how many true captions can be guessed without the picture: by length, by words, by a small classifier.",
+    help=(
+        "Print how many true captions can be guessed without the picture: by length, by words, by a small "
+        "classifier."
+    ),
 )
 @FORMAT
 @click.pass_context
 def check(ctx: click.Context, dataset: str, no_pictures: bool, blind: bool, how: str) -> None:
-    """Count the problems of DATASET before you trust a score on it."""
+    """Count the defects in DATASET before you trust a score on it."""
     from vlprobe import registry
     from vlprobe.datasets import audit
 
@@ -215,8 +221,8 @@ def _print_blind(items: Sequence[Item], how: str) -> None:
 def doctor(
     ctx: click.Context, model: str, dataset: str, device: str, precision: str, how: str
 ) -> None:
-    """Describe MODEL and check whether its numbers can be trusted; exit with 1 if a check
-    fails, and with 2 for a mistake such as an unknown model.
+    """Describe MODEL and check whether its numbers can be trusted. Exit with 1 if a check fails, and with 2 on
+    a usage error such as an unknown model.
     """
     import json
     from dataclasses import asdict
@@ -302,13 +308,13 @@ def write_altered(
     "--model",
     "models",
     multiple=True,
-    help="Text encoder, or embeddings:FOLDER of --texts; give two or more.",
+    help="Text encoder, or embeddings:FOLDER for a folder that --texts wrote; pass two or more.",
 )
 @click.option(
     "--texts",
     "texts_folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write the texts that a vote needs to this folder instead, for embeddings:FOLDER.",
+    help="Only write the texts to this folder, so that you can embed them for embeddings:FOLDER.",
 )
 @click.option(
     "--words",
@@ -341,7 +347,7 @@ def influence(
     how: str,
     **choices: Any,
 ) -> None:
-    """Measure how often models agree on the least influential noun of each caption of DATASET (RoCOCO, figure 11).
+    """Measure how often models agree on the least influential noun of each caption in DATASET (RoCOCO, figure 11).
 
     A noun has little influence if the caption's embedding hardly moves without it. The agreement of random choices
     is printed next to the share of captions.
@@ -363,8 +369,9 @@ def influence(
             captions = (caption for item in items for caption in item.captions)
             n_texts = write_texts(texts_folder, voting_texts(captions, all_words))
             inform(
-                f"{n_texts:,} texts are in '{texts_folder}/texts.parquet' (and .jsonl). Write their vectors "
-                f"to texts.npy there, a row each; then embeddings:{texts_folder} votes."
+                f"{n_texts:,} texts are in '{texts_folder}/texts.parquet' (and .jsonl). Write their "
+                "embeddings to texts.npy in the same folder, one row per text. Then use "
+                f"embeddings:{texts_folder} as a text encoder."
             )
             return
         encoders = []
@@ -375,9 +382,9 @@ def influence(
         votes = consensus({item.id: item.captions for item in items}, encoders, seed, all_words)
     print_table(votes.source_words.head(n_words) if n_words else votes.agreement, how)
     inform(
-        f"Two or more models name the same word in {votes.share_of_two:.1%} of {votes.n_captions:,} captions, by "
-        f"chance in {votes.chance_of_two:.1%} ({votes.n_single:,} have only one such "
-        f"word). The paper reports over {PRINTED:.0%} for four models on COCO."
+        f"Two or more models name the same word in {votes.share_of_two:.1%} of {votes.n_captions:,} captions; "
+        f"the chance level is {votes.chance_of_two:.1%} ({votes.n_single:,} have only one such word). The "
+        f"paper reports over {PRINTED:.0%} for four models on COCO."
     )
 
 
@@ -401,9 +408,9 @@ def ask(
     copies: bool,
     **choices: Any,
 ) -> None:
-    """Write the questions of a probe about DATASET into the folder OUTPUT, for a model outside vlprobe.
+    """Write a probe's questions about DATASET to the folder OUTPUT, for a model outside vlprobe.
 
-    Its answers are read as a model: embeddings:OUTPUT, scores:OUTPUT or scores:FILE.
+    Import the answers as a model: embeddings:OUTPUT, scores:OUTPUT or scores:FILE.
     """
     from vlprobe.runs.ask import ask as write
     from vlprobe.runs.request import Request

@@ -20,7 +20,8 @@ PAPERS = ["lgip", "rococo", "eqben", "visla", "prsm"]  # as in `views.published.
 def print_names(collection: str, how: str) -> None:
     """Print all valid names of models, datasets, probes or rules, and where each name comes from.
 
-    For a plug-in that was not named with --plugin, only the metadata is read. Unusable plug-ins are reported to stderr.
+    For a plug-in that was not named with --plugin, only the metadata is read. Unusable plug-ins are reported to
+    stderr.
     """
     from vlprobe import __version__, registry
 
@@ -124,7 +125,7 @@ def _newest_run(store: "Store", probe: str) -> dict | None:
 @click.option(
     "--mark",
     type=click.Choice(["doubted", "differs", "remark"]),
-    help="Published: only doubted numbers, those that the paper contradicts elsewhere, or those with a remark.",
+    help="Published: only numbers that are doubtful, that the paper contradicts elsewhere, or that have a remark.",
 )
 @click.option(
     "--key",
@@ -146,8 +147,8 @@ def list_(
     model: str | None,
     how: str,
 ) -> None:
-    """List the models, datasets, probes, edit rules or metrics that have a name, those of plug-ins too;
-    or every number that the papers print, next to the numbers of a run, averaged as the papers do.
+    """List the named models, datasets, probes, edit rules or metrics, including those of plug-ins; or list
+    every number published in the papers next to a run's numbers, averaged as in the papers.
     """
     if collection == "published" and model:
         from vlprobe.views import totals
@@ -175,7 +176,7 @@ def list_(
 def jobs(
     ctx: click.Context, cancel_id: str | None, resume_id: str | None, log_id: str | None, how: str
 ) -> None:
-    """List the jobs that the dashboard started; cancel, resume or read one."""
+    """List the jobs started in the dashboard, or cancel a job, resume it or print its log."""
     from vlprobe.runs import jobs
 
     store = results_store(ctx)

@@ -62,11 +62,13 @@ class _Commands(click.Group):
             self._report(error)
             ctx.exit(2 if ctx.invoked_subcommand in FINDING else 1)
         except KeyboardInterrupt:
-            inform("Stopped. Finished parts are kept; the same command continues from there.")
+            inform("Stopped. Finished parts are kept. Repeat the command to continue.")
             ctx.exit(130)
 
     def _report(self, error: Exception) -> None:
-        """Print an error in one line, with full paths for documentation pages, or raise it again if it may be a bug."""
+        """Print an error in one line, with full paths for documentation pages, or raise it again if it may be a
+        bug.
+        """
         line = str(error) if isinstance(error, VlprobeError) else describe_shortage(error)
         if not line:
             raise error
@@ -84,17 +86,20 @@ class _Commands(click.Group):
 @click.option(
     "--cache",
     envvar="VLPROBE_CACHE",
-    help="Folder or URL (s3://...) of the results [cache].",
+    help="Folder or URL (s3://...) for results [cache].",
 )
 @allowances(
-    "Allow the code of a plug-in to run: its name, py:FILE.py or py:MODULE. Not needed for names in a command.",
-    "Allow requests to a server for models http:URL#MODEL. Not needed for names in a command.",
+    (
+        "Allow a plug-in to run its code: its name, py:FILE.py or py:MODULE. Not needed for plug-ins named in "
+        "the command."
+    ),
+    "Allow requests to the server of http:URL#MODEL models. Not needed for models named in the command.",
 )
 @click.pass_context
 def main(
     ctx: click.Context, cache: str | None, plugins: Sequence[str], apis: Sequence[str]
 ) -> None:
-    """Probe vision-language models: perturb captions and pictures, see where a model is fooled."""
+    """Probe vision-language models: perturb captions and pictures, and see where a model is fooled."""
     ctx.obj = cache
     require(plugins, apis)
 

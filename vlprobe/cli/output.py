@@ -51,7 +51,7 @@ def text_output(path: Path | None) -> Iterator[IO[str]]:
             yield handle
     except OSError as error:
         raise InvalidInput(
-            f"Cannot write '{path}' ({error.strerror}). The folder must exist and be writable."
+            f"Cannot write '{path}' ({error.strerror}). Check that the folder exists and is writable."
         ) from None
 
 

@@ -7,8 +7,8 @@ from importlib.util import find_spec
 
 
 def require(plugins: Sequence[str], urls: Sequence[str]) -> None:
-    """Import the plug-ins given with `--plugin`, and allow this process and its child processes to use them and to send
-    requests to the servers given with `--api`. Raises NotFound or InvalidInput if one cannot be used.
+    """Import the plug-ins given with `--plugin`, and allow this process and its child processes to use them and
+    to send requests to the servers given with `--api`. Raises NotFound or InvalidInput if one cannot be used.
     """
     if plugins or urls:
         from vlprobe import registry

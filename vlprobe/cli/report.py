@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 )
 @pass_results
 def report(store: "Store", output: Path, key: str) -> None:
-    """Write a comparison of all models on one question set as one HTML file that opens offline."""
+    """Write a comparison of all models on one question set as a single HTML file that works offline."""
     from vlprobe import views
     from vlprobe.storage import files
     from vlprobe.surfaces.report import report as page
@@ -53,8 +53,10 @@ def report(store: "Store", output: Path, key: str) -> None:
     "keys",
     multiple=True,
     metavar="KEY",
-    help="Question set to publish, given by its key or by one of its runs or models; "
-    "repeatable: the first is shown first [the most complete].",
+    help=(
+        "Question set to publish, given by its key or by one of its runs or models; repeatable, and shown "
+        "in this order [the most complete]."
+    ),
 )
 @click.option(
     "--cases",
@@ -69,7 +71,7 @@ def report(store: "Store", output: Path, key: str) -> None:
     show_default=True,
     type=click.FloatRange(0, min_open=True),
     metavar="MB",
-    help="Maximum size of the site; a larger one is not written.",
+    help="Maximum size of the site; larger sites are not written.",
 )
 @click.option(
     "--with-notes",
@@ -79,12 +81,12 @@ def report(store: "Store", output: Path, key: str) -> None:
 @click.option(
     "--i-may-publish",
     is_flag=True,
-    help="Also publish pictures that vlprobe did not draw; you confirm that you may.",
+    help="Also publish pictures that vlprobe did not draw. You confirm that you have the right to.",
 )
 @click.option(
     "--space",
     is_flag=True,
-    help="Add the settings of a static Hugging Face Space (README.md) and of GitHub Pages (.nojekyll).",
+    help="Add the settings for a static Hugging Face Space (README.md) and for GitHub Pages (.nojekyll).",
 )
 @click.option("--dry-run", is_flag=True, help="Only report the size.")
 @pass_results
@@ -99,7 +101,7 @@ def site(
     space: bool,
     dry_run: bool,
 ) -> None:
-    """Write question sets into the new folder OUTPUT as web pages that open from a file or any web server.
+    """Write question sets to the new folder OUTPUT as web pages that work from disk or on any web server.
 
     Bundled results can be named, too; they are the default if nothing else is stored.
     """
@@ -149,7 +151,7 @@ def site(
 @click.option("--no-bundled", is_flag=True, help="Leave out bundled results.")
 @pass_results
 def export(store: "Store", output: Path, form: "Form", no_bundled: bool) -> None:
-    """Write all results into OUTPUT for other programs, with a schema (docs/publish.md). The column `bundled` of `runs`
+    """Write all results to OUTPUT for other programs, with a schema (docs/publish.md). The column `bundled` of `runs`
     marks bundled results.
     """
     from vlprobe import views
@@ -168,7 +170,7 @@ def export(store: "Store", output: Path, form: "Form", no_bundled: bool) -> None
     "key",
     default="",
     metavar="KEY",
-    help="The question set, or a run of it [the most complete that has this figure].",
+    help="Question set, given by its key or by one of its runs [the most complete one that has this figure].",
 )
 @click.option(
     "--width",
@@ -182,7 +184,7 @@ def export(store: "Store", output: Path, form: "Form", no_bundled: bool) -> None
     "models",
     multiple=True,
     metavar="NAME",
-    help="A model to draw; repeatable: the first is the baseline [all; compare: the first four, map: the first two].",
+    help="Model to draw; repeatable, with the baseline first [all; compare: the first four, map: the first two].",
 )
 @click.option("--force", is_flag=True, help="Replace OUTPUT if it exists.")
 @pass_results
@@ -195,12 +197,12 @@ def figure(
     models: Sequence[str],
     force: bool,
 ) -> None:
-    """Draw a figure of the pages for a paper: OUTPUT is .svg, .png or .pdf.
+    """Draw a figure from the dashboard for a paper. OUTPUT is a .svg, .png or .pdf file.
 
-    NAME is trade-off, strength (a metric by the strength of the change), compare (paired differences), scorecard (all
-    models with letters for ties) or map (the margins of two models). The facts of the caption are printed: the finding,
-    the number of cases, the test and its correction. It needs the package kaleido ('vlprobe[figures]') and Chrome or
-    Chromium.
+    NAME is trade-off, strength (a metric by the strength of the change), compare (paired differences),
+    scorecard (all models with letters for ties) or map (the margins of two models). The facts for the figure's
+    caption are printed: the finding, the number of cases, the test and its correction. The command needs the
+    package kaleido ('vlprobe[figures]') and Chrome or Chromium.
     """
     from vlprobe import views
     from vlprobe.errors import NotFound

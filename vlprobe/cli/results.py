@@ -67,10 +67,10 @@ NO_MATCH = "No cases match these filters."
 def show(
     store: "Store", key: str | None, slice_by: str, averaging: str, unit: str, how: str
 ) -> None:
-    """List stored and bundled results; with the KEY of a run, or the name of a model that has one, print the numbers
-    of every model on the same questions.
+    """List stored and bundled results. With the KEY of a run or the name of a model, print the numbers of every
+    model on the same questions.
 
-    A run of an older version is marked, and is compared only with runs of that version.
+    Runs from older versions are marked, and are compared only with runs from the same version.
     """
     from vlprobe import views
     from vlprobe.render.model_lookup import find_run
@@ -135,12 +135,14 @@ _conditions = option_group(
     click.option(
         "--kind",
         default="",
-        help="Such as flip, combined, paraphrase [the first kind that the model answered].",
+        help="Kind of case, such as flip, combined or paraphrase [the first kind that the model answered].",
     ),
-    click.option("--subtype", default="", help="color, number, object; simple, advanced."),
+    click.option(
+        "--subtype", default="", help="Type of edit: color, number or object; simple or advanced."
+    ),
     click.option("--rule", default=""),
     click.option("--tag", default="", metavar="NAME=VALUE"),
-    click.option("--contains", default="", help="Only captions with these words."),
+    click.option("--contains", default="", help="Only captions that contain these words."),
     click.option(
         "--unseen-by",
         default="",
@@ -193,10 +195,11 @@ def leaderboard(
     averaging: str,
     how: str,
 ) -> None:
-    """Print the models on several question sets: the headline metric of each set, with 95 % intervals and ties.
+    """Print a leaderboard of the models over several question sets: each set's headline metric, with 95 %
+    intervals and ties.
 
     Models that share a letter in a column are tied there: no paired test by picture tells them apart (p adjusted
-    for all pairs, Holm). The best model of the first set is first. A cell without a number gives the reason.
+    for all pairs, Holm). Models are sorted by the first set. A cell without a number gives the reason.
     """
     from vlprobe import views
     from vlprobe.errors import InvalidInput, NotFound
@@ -266,7 +269,7 @@ def leaderboard(
 @FORMAT
 @pass_results
 def failures(store: "Store", key: str, page: int, size: int, how: str, **conditions: str) -> None:
-    """List the cases in which the model of run KEY is fooled, worst first; a model's name stands for its newest run."""
+    """List the cases in which the model of run KEY is fooled, worst first. A model's name selects its newest run."""
     from vlprobe import views
     from vlprobe.case.card import CHOICES
     from vlprobe.render.attribution import published_text
@@ -302,7 +305,7 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
 @click.option(
     "--probe",
     default="",
-    help="Probe of the runs [the questions that most steps answered].",
+    help="Probe of the runs [the one that most steps answered].",
     shell_complete=complete_names("probes"),
 )
 @click.option(
@@ -331,10 +334,10 @@ def steps(
     unit: str,
     how: str,
 ) -> None:
-    """Print the metrics of a training by step, from runs of the models NAME@STEP, or what became of each case.
+    """Print the metrics of a training run by step, from runs of the models NAME@STEP, or the history of each case.
 
-    A case is learned at the first step from which on the model is right until the last step, and forgotten at the
-    first step from which on it is fooled again. `vlprobe gate NAME@STEP --against NAME@STEP` checks any step.
+    A case is learned at the step from which the model stays right until the last step, and forgotten at the
+    step from which it stays fooled. `vlprobe gate NAME@STEP --against NAME@STEP` checks any step.
     """
     from vlprobe import views
     from vlprobe.errors import NotFound
@@ -359,7 +362,7 @@ def steps(
 
 @click.group("slice")
 def named_slices() -> None:
-    """Save cases under a name: `show --by slice`, `compare` and `gate` have their numbers."""
+    """Save cases under a name, for use in `show --by slice`, `compare` and `gate`."""
 
 
 @named_slices.command("save")
@@ -368,7 +371,9 @@ def named_slices() -> None:
 @_conditions
 @pass_results
 def save_slice(store: "Store", name: str, key: str, **conditions: str) -> None:
-    """Save the cases of run KEY that meet the conditions as the slice NAME, replacing one of that name."""
+    """Save the cases of run KEY that meet the conditions as the slice NAME. An existing slice with this name is
+    replaced.
+    """
     from vlprobe import views
     from vlprobe.render.model_lookup import find_run
 
@@ -416,7 +421,7 @@ def list_slices(store: "Store", how: str) -> None:
 @click.argument("name")
 @pass_results
 def remove_slice(store: "Store", name: str) -> None:
-    """Delete the slice NAME; its cases and their results stay."""
+    """Delete the slice NAME. Its cases and results are kept."""
     from vlprobe.storage.bookmarks import SLICES
 
     SLICES.remove(store, name)
@@ -428,15 +433,16 @@ def remove_slice(store: "Store", name: str) -> None:
     "--init",
     "writes_init",
     is_flag=True,
-    help="Write a script with a view per table into the cache and print its path, for duckdb -init.",
+    help="Write a script that creates a view of each table, for duckdb -init, and print its path.",
 )
 @FORMAT
 @pass_results
 def sql(store: "Store", statement: str | None, writes_init: bool, how: str) -> None:
-    """Print the rows of a SELECT over all results, which are read-only (docs/sql.md).
+    """Run a SELECT over all results, which are read-only, and print the rows (docs/sql.md).
 
-    The tables are those of `vlprobe export`: runs, cases, scores, estimates, annotations, and those of probes. The
-    column `bundled` of `runs` marks bundled results. A STATEMENT cannot write, and cannot read other files.
+    The tables are the same as in `vlprobe export`: runs, cases, scores, estimates, annotations, and the probes'
+    own tables. The column `bundled` of `runs` marks bundled results. A STATEMENT cannot write, and cannot read
+    other files.
     """
     from vlprobe import views
 

@@ -45,7 +45,7 @@ ALL = "all"
     "--dataset",
     "datasets",
     multiple=True,
-    help="Name of a dataset; repeatable: each probe runs on those that it has questions for [its demo data].",
+    help="Name of a dataset; repeatable. Each probe runs on the datasets that it applies to [its demo data].",
     shell_complete=complete_names("datasets"),
 )
 @click.option(
@@ -54,12 +54,11 @@ ALL = "all"
     multiple=True,
     default=("lgip",),
     show_default=True,
-    help="Name of a probe; repeatable; all: every probe that applies to the dataset.",
+    help="Name of a probe, or all for every probe that applies to the dataset; repeatable.",
     shell_complete=complete_names("probes"),
 )
 @probe_options(
-    "Option for all probes that have it, such as rules=paper, or for one probe, such as "
-    "lgip.rules=paper."
+    "Set an option for all probes that have it, such as rules=paper, or for one probe, such as lgip.rules=paper."
 )
 @SEED
 @item_choices
@@ -70,13 +69,13 @@ ALL = "all"
 @click.option(
     "--workers",
     type=int,
-    help="Threads that open pictures, processes that edit [one per core, up to 16].",
+    help="Number of threads that open pictures, and of processes that edit captions [one per core, up to 16].",
 )
 @click.option(
     "--memory",
     default=2048,
     show_default=True,
-    help="MiB that a run may use in addition to the model's weights.",
+    help="Memory in MiB that a run may use in addition to the model's weights.",
 )
 @click.option(
     "--threads",
@@ -88,13 +87,13 @@ ALL = "all"
     "--executor",
     type=click.Choice(["local", "ray"]),
     default="local",
-    help="local: this process; ray: the machines of a Ray cluster.",
+    help="Where to run: local (this process) or ray (the machines of a Ray cluster).",
 )
 @click.option(
     "--ray-address",
     default="",
     metavar="HOST:PORT",
-    help="The Ray cluster to use [RAY_ADDRESS, or a new one on this machine].",
+    help="The Ray cluster to use [RAY_ADDRESS, or a new cluster on this machine].",
 )
 @costs(" for models behind a server (http:)")
 @click.option("--no-embedding-cache", is_flag=True, help="Do not store embeddings for later runs.")
@@ -102,7 +101,7 @@ ALL = "all"
     "--verify", is_flag=True, help="Read all files again, including those with a cached digest."
 )
 @click.option("--no-doctor", is_flag=True, help="Skip the sanity checks of the model.")
-@click.option("--profile", is_flag=True, help="Report where the time went, on stderr.")
+@click.option("--profile", is_flag=True, help="Report the time spent on each step to stderr.")
 @FORMAT
 @click.pass_context
 def run(
@@ -115,7 +114,7 @@ def run(
     how: str,
     **settings,
 ) -> None:
-    """Run probes on models. The same command again resumes, or prints the stored result at once."""
+    """Run probes on models. Repeating the command resumes the run, or prints the stored result if it is complete."""
     from vlprobe.errors import Misfit
     from vlprobe.models import frozen
     from vlprobe.runs.profile import Profile

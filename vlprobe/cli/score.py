@@ -23,7 +23,7 @@ from vlprobe.cli.plugins import typed
     "--out",
     "output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A new file of the same form [FILE-scored].",
+    help="New file to write, in the format of FILE [FILE-scored].",
 )
 @click.option("--column", default="score", show_default=True, help="Name of the new column.")
 @DEVICE
@@ -41,11 +41,11 @@ def score(
     price: str,
     max_cost: str,
 ) -> None:
-    """Add a column to a table of pictures and texts: how well they fit, by MODEL.
+    """Score how well each picture and text in a table fit, and add the scores as a column.
 
     FILE is .csv, .tsv, .jsonl or .parquet; FOLDER has the pictures [the folder of FILE]. Options:
-    +image=COLUMN+caption=COLUMN, and +unpictured to leave the score empty where the picture is missing. A Parquet
-    file may hold its pictures. The same command continues after an interruption.
+    +image=COLUMN+caption=COLUMN, and +unpictured to leave the score empty where the picture is missing. A
+    Parquet file can contain its pictures. To resume after an interruption, repeat the command.
     """
     from vlprobe import registry
     from vlprobe.models.endpoint.budget import Budget

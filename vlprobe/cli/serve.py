@@ -34,7 +34,7 @@ HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; other Stre
     "--address",
     default="127.0.0.1",
     show_default=True,
-    help="Address to listen on; 0.0.0.0 serves everyone who can reach this machine.",
+    help="Address to listen on; with 0.0.0.0, everyone who can reach this machine can connect.",
 )
 @click.option(
     "--host",
@@ -216,13 +216,16 @@ def _refuse_port_in_use(address: str, port: int) -> None:
 @click.option(
     "--allow-run",
     is_flag=True,
-    help="Let the agent run probes: this computes, writes to the cache and reads the files that it names.",
+    help=(
+        "Let the agent run probes, which uses this machine's processors, writes to the cache and reads "
+        "files that the agent names."
+    ),
 )
 @click.pass_context
 def mcp(ctx: click.Context, allow_run: bool) -> None:
     """Serve the results to an agent over stdin and stdout (Model Context Protocol); read-only unless --allow-run.
 
-    It needs the package mcp ('vlprobe[agents]').
+    Requires the package mcp ('vlprobe[agents]').
     """
     from vlprobe.storage.store import DEFAULT
     from vlprobe.surfaces import agent

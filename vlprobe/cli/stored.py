@@ -16,9 +16,9 @@ MOST_FAILURES = 10  # failures that are listed; the rest are counted
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_context
 def remove(ctx: click.Context, keys: Sequence[str], yes: bool) -> None:
-    """Remove stored runs, and questions without another run; tags, notes and bundled results stay.
+    """Remove stored runs, and question sets that no other run uses. Tags, notes and bundled results are kept.
 
-    The same `vlprobe run` recreates them.
+    Repeating `vlprobe run` recreates them.
     """
     from vlprobe.runs import removal
 
@@ -73,8 +73,7 @@ def rename(ctx: click.Context, subject_name: str, name: str) -> None:
 )
 @click.pass_context
 def verify(ctx: click.Context, repair: bool) -> None:
-    """Compare stored results with their checksums; exit with 1 if something is damaged, with 2 on a
-    usage error.
+    """Check stored results against their checksums. Exit with 1 if anything is damaged, and with 2 on a usage error.
 
     One line on stdout per damaged entry. --repair removes them; the same `vlprobe run` recreates them.
     """
@@ -94,7 +93,7 @@ def verify(ctx: click.Context, repair: bool) -> None:
     if not damages:
         inform("All checksums match.")
     elif repair:
-        inform(f"{gone} of {len(damages)} removed. The same runs recreate them.")
+        inform(f"{gone} of {len(damages)} removed. Repeat the runs to recreate them.")
     else:
         inform(f"{len(damages)} damaged. `vlprobe verify --repair` removes what can be recreated.")
     ctx.exit(1 if damages and not (repair and all(damage.drop for damage in damages)) else 0)
@@ -107,9 +106,9 @@ def verify(ctx: click.Context, repair: bool) -> None:
     "host",
     default="",
     metavar="URL",
-    help="A mirror of COCO's folders [images.cocodataset.org].",
+    help="Mirror with the same folders as COCO's server [images.cocodataset.org].",
 )
-@click.option("--yes", is_flag=True, help="Download without asking.")
+@click.option("--yes", is_flag=True, help="Download without asking for confirmation.")
 @click.pass_context
 def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
     """Download the COCO photographs that DATASET uses and that are not on this machine yet.
@@ -143,5 +142,6 @@ def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
         inform(f"Not downloaded: {path.name} ({reason})")
     if report.failures:
         raise InvalidInput(
-            f"{len(report.failures):,} of {len(addresses):,} photographs are still missing. Run the same command again."
+            f"{len(report.failures):,} of {len(addresses):,} photographs are still missing. Repeat the "
+            "command to try again."
         )

@@ -29,11 +29,11 @@ KEY = click.argument("key", shell_complete=complete_runs)
 @FORMAT
 @pass_results
 def suspects(store: "Store", key: str, kind: str, accuracy: float, size: int, how: str) -> None:
-    """List the cases of run KEY's questions whose label the strong models reject; a model's name stands for its newest
-    run.
+    """List the cases in run KEY's question set whose label the strong models reject. A model's name selects its
+    newest run.
 
-    Such a label is more often wrong than the case is hard. Judge it on Lab > Suspect labels; `vlprobe errata
-    export` writes the verdicts.
+    Such a case is more often mislabeled than hard. Judge it in Lab > Suspect labels; `vlprobe errata export`
+    writes the verdicts.
     """
     from vlprobe import views
     from vlprobe.render.attribution import published_text
@@ -65,7 +65,7 @@ def suspects(store: "Store", key: str, kind: str, accuracy: float, size: int, ho
 
 @click.group()
 def errata() -> None:
-    """Share verdicts on labels: as JSON lines with the digest of each question."""
+    """Share verdicts on labels as JSON lines, with the digest of each question."""
 
 
 @errata.command("export")
@@ -92,7 +92,7 @@ def export_errata(store: "Store", key: str, out: Path, reviewer: str) -> None:
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 @pass_results
 def import_errata(store: "Store", path: Path) -> None:
-    """Store the verdicts in FILE as tags of the cases that they are about, in every question set."""
+    """Store the verdicts in FILE as tags on their cases, in every question set that contains them."""
     from vlprobe import views
     from vlprobe.storage import errata
 

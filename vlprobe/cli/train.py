@@ -33,7 +33,10 @@ from vlprobe.training.request import TrainRequest as Default
     "--loss",
     default=Default.loss,
     show_default=True,
-    help="Terms with weights, such as clip+0.5*eqsim: clip, sigmoid, hardneg, eqsim, sc, vc, consistency, flip.",
+    help=(
+        "Weighted sum of losses, such as clip+0.5*eqsim. Losses: clip, sigmoid, hardneg, eqsim, sc, vc, "
+        "consistency, flip."
+    ),
 )
 @click.option("--steps", default=Default.steps, show_default=True)
 @click.option("--batch-size", default=Default.batch_size, show_default=True)
@@ -82,15 +85,20 @@ from vlprobe.training.request import TrainRequest as Default
 @DEVICE
 @PRECISION
 @click.option(
-    "--workers", default=Default.workers, show_default=True, help="Threads that read pictures."
+    "--workers",
+    default=Default.workers,
+    show_default=True,
+    help="Number of threads that read pictures.",
 )
-@click.option("--threads", default=Default.threads, help="Threads of torch; 0: torch decides.")
+@click.option(
+    "--threads", default=Default.threads, help="Number of torch threads; 0: torch decides."
+)
 @FORMAT
 @click.pass_context
 def train(
     ctx: click.Context, datasets: Sequence[str], freeze: str | None, how: str, **given
 ) -> None:
-    """Fine-tune a model and print the losses on held-out data; the same command again resumes."""
+    """Fine-tune a model and print the losses on held-out data. To resume, repeat the command."""
     from vlprobe.training.objective import PARTS, weights
     from vlprobe.training.trainer import train as tune
 

@@ -33,8 +33,8 @@ def admit() -> None:
         guard.refuse()
         st.title("vlprobe")
         st.error(
-            f"{plain(email) or 'This account'} may not see this dashboard. Ask its "
-            "administrator for access."
+            f"{plain(email) or 'This account'} does not have access to this dashboard. Ask its "
+            "administrator."
         )
         st.button("Sign out", key="sign_out", on_click=st.logout)
         st.stop()

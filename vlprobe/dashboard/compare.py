@@ -117,7 +117,7 @@ def compared_subject() -> PageSubject:
     subject = sentence.subject()
     if len(subject.models) < 2:
         st.html(tag("h1", "There is nothing to compare yet."))
-        st.info("Only one model ran this test. Comparing takes two.", icon=":material/info:")
+        st.info("Only one model has run this test. A comparison needs two.", icon=":material/info:")
         link_page("run", "Run another model", icon="play_circle")
         st.stop()
     rivals = _rivals(subject)
@@ -266,7 +266,10 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
     selectable_chart(
         lambda: forest.forest_figure(comparison, kind, contest.looks, renamed, totals),
         "forest",
-        f"How far each model is from {contest.names[baseline]}, by kind of edit. The pickers below choose a row.",
+        (
+            f"How far each model is from {contest.names[baseline]}, by kind of edit. Use the pickers below to "
+            "choose a row."
+        ),
         _choose,
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
     )
@@ -559,11 +562,11 @@ def _draw_cards(contest: PageSubject, case_filter: Filter) -> None:
         st.space("stretch")
         sentence.draw_order(contest, case_filter)
     if not n_cases:
-        quiet("No case is here. Choose others above, or clear the area.")
+        quiet("No cases match. Change the selection above, or clear the area.")
         return
     page = page_number(n_cases, CARDS)
     cards, _, _ = view(views.wall.wall, contest.question_set, case_filter, page, CARDS, False)
-    values = card_values(contest, case_filter, cards, "The cases of this choice", badge=False)
+    values = card_values(contest, case_filter, cards, "Selected cases", badge=False)
     case_links.draw_wall("map_cards", values)
     if n_cases > CARDS:
         paginate(n_cases, CARDS)

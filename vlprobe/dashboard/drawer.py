@@ -247,7 +247,7 @@ def _draw_details(subject: PageSubject, case_filter: Filter, card: WallCard) -> 
         partial(report_case.case_page, store(), *arguments),
         f"vlprobe_case_{card.case}.html",
         "text/html",
-        help="One file that includes the pictures, to send or keep. It works offline and runs no code.",
+        help="A single file that includes the pictures. It works offline and contains no scripts.",
     )
 
 

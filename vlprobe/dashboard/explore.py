@@ -103,7 +103,7 @@ def draw_map(subject: PageSubject, case_filter: Filter) -> None:
     selected = replace(case_filter, other=rival, outcome="all", other_outcome="", within=())
     points, n_cases = view(views.paired_outcomes.scatter_filtered, subject.question_set, selected)
     if not n_cases:
-        quiet("No case matches these filters.")
+        quiet("No cases match these filters.")
         return
     area = case_filter.within
     n_inside = n_passing(subject, replace(selected, within=area)) if area else 0
@@ -227,7 +227,7 @@ def _pictures_here(subject: PageSubject, case_filter: Filter) -> str:
     n_pictured, n_cases = view(views.rows.with_pictures, subject.question_set, case_filter.kind)
     if n_pictured == n_cases:
         return ""
-    return f"{n_pictured:,} of {n_cases:,} {'has' if n_pictured == 1 else 'have'} a picture here"
+    return f"{n_pictured:,} of {n_cases:,} {'has' if n_pictured == 1 else 'have'} a picture on this machine"
 
 
 def _offer_pictures(subject: PageSubject, case_filter: Filter) -> None:
@@ -236,7 +236,7 @@ def _offer_pictures(subject: PageSubject, case_filter: Filter) -> None:
         return
     n_pictured = n_passing(subject, replace(case_filter, pictured=True))
     if n_pictured:
-        label = f"Show the {n_pictured:,} with a picture here"
+        label = f"Show only the {n_pictured:,} with a picture"
         shown = {"pictured": "here"}
         press(label, write_choice, shown, icon="image", key="only_pictured")
 
@@ -267,9 +267,9 @@ def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:
 
 def _nothing(case_filter: Filter, is_movement: bool) -> str:
     if case_filter.outcome == "held" and not case_filter.other:
-        return "No wrong caption is rejected here."
+        return "The model rejects no wrong caption here."
     if is_movement or case_filter.outcome == "all":
-        return "No case matches these filters."
+        return "No cases match these filters."
     if case_filter.outcome == "tied":
-        return f"{model_name(case_filter.model)} gives no two captions equal scores here."
+        return f"{model_name(case_filter.model)} has no ties here."
     return "No wrong caption fools the model here."

@@ -62,7 +62,7 @@ PICTURES = {"": "All cases", "here": "Only cases with pictures on this machine"}
 STRONG_KIND, LURED_KIND = "flip", "t2t"
 OTHER_SIDE = {"t2t": "i2t", "i2t": "t2t"}  # by kind
 SIDES = {  # the answer on the other side of a triplet, by kind and outcome
-    "t2t": {"held": "right by the texts only", "fooled": "wrong by the texts only"},
+    "t2t": {"held": "right from the texts only", "fooled": "wrong from the texts only"},
     "i2t": {"held": "right with the picture", "fooled": "wrong with the picture"},
 }
 LAYOUTS = {"": "One card per picture", "every": "Every case"}
@@ -191,7 +191,7 @@ def _bin(subject: PageSubject) -> str:
     """Draw a filter by how far shared words mislead or how strong the wrong caption is; "" for other kinds."""
     if subject.kind == LURED_KIND:
         names = {str(Slice(LURE, name)): name for name in lure_bins()}
-        return choose("How far shared words mislead", "bin", {"": "Any", **names})
+        return choose("How much shared words mislead", "bin", {"": "Any", **names})
     if subject.kind == STRONG_KIND and STRENGTH in view(
         views.estimates.slices, subject.question_set
     ):

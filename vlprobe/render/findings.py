@@ -117,12 +117,12 @@ class _Comparison:
         names = self.named(self.everyone)
         if not (n_lies := max(row.n_lies for row in rows)):
             heading = f"{names} cannot be compared."
-            return Verdict(heading, "They have answered no common questions.", rows[0])
+            return Verdict(heading, "They have not answered the same questions.", rows[0])
         n_pictures = max(row.n_pictures for row in rows)
         common_answers = f"{counted(n_lies, 'question')} on {counted(n_pictures, 'picture')}"
         return Verdict(
             f"There is too little data to compare {names}.",
-            f"In common they answered {common_answers}; a test needs at least two pictures.",
+            f"Both answered only {common_answers}; a test needs at least two pictures.",
             rows[0],
         )
 
@@ -148,7 +148,7 @@ class _Comparison:
         below = [each for each in fit if each.standing == "below"]
         compared = f"{pronoun} {'worse than' if below else 'as good as'} guessing"
         if 0 < len(below) < len(fit):
-            compared = f"{self.named(below)} {_be(below)} worse than guessing, the rest as good"
+            compared = f"{self.named(below)} {_be(below)} worse than guessing, the rest no better"
         return f"{subject} {'can' if is_all else 'cannot'} tell: {compared}."
 
     def heading(self) -> tuple[str, list[ModelShare], PairedTest]:
@@ -386,10 +386,10 @@ def ranking(tests: PairedTests, names: Mapping[str, str]) -> str:
     fit = [each.model for each in tests.fit if not math.isnan(each.share)]
     if not fit:
         if all(each.is_control for each in tests.contestants):
-            return "There are only controls here, which should fail."
+            return "All models here are controls, which should fail."
         if tests.fit:
-            return "No results are known for any model."
-        return "No model here passed its checks, so none is called better."
+            return "No model has results."
+        return "No model here passed its checks, so no model is called better."
     if not tests.is_movement and not any(each.may_win for each in tests.fit):
         subject = f"{names[fit[0]]} does" if len(fit) == 1 else "They do"
         return f"{subject} no better than guessing."
@@ -427,9 +427,9 @@ def _rest_of_ranking(tests: PairedTests, remaining: Sequence[str]) -> str:
         return f"The other {count} are tied." if best or worst else f"All {count} are tied."
     if best and worst:
         are_clear = verdicts <= {"fewer", "more"}
-        return "" if are_clear else f"Of the {count} between, not all differ clearly."
+        return "" if are_clear else f"Not all of the {count} between differ clearly."
     if best:
-        return "" if tests.is_movement else "Who is fooled most is not clear."
+        return "" if tests.is_movement else "It is not clear which model is fooled most."
     return "No model is clearly the best."
 
 

@@ -368,7 +368,7 @@ def how_to_read(comparison: PairedTests) -> str:
     corrected = f", corrected for {n_rows:,} comparisons" if n_rows > 1 else ""
     dashed = ""
     if any(map(only_uncorrected, comparison.rows)):
-        dashed = " Dashed: excludes 0 on its own, but not after the correction."
+        dashed = " Dashed: excludes 0, but is not significant after the correction."
     hidden = ""
     if comparison.n_more_subtypes:
         hidden = f" {comparison.n_more_subtypes:,} rarer kinds of edit have no row."

@@ -148,7 +148,7 @@ def steps(case: MixedCase, answers: MixedAnswers) -> list[dict]:
         text, style = own_text(standing)
         is_unknown = standing.is_won is None
         right = [("…", "")] if is_unknown else right_text(ranks.clean, standing.right_rank)
-        part = f"{capitalized(amount(share))} of this one" if share < SHARES[0] else "Nothing of it"
+        part = f"{capitalized(amount(share))} of this one" if share < SHARES[0] else "None of it"
         built.append(
             {
                 "share": share,

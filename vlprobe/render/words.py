@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # The text next to intervals from resampling.
 INTERVALS = f"Rates have Wilson intervals; there is no interval with {TOO_FEW}."
 AVERAGED = {  # a sentence on how values were averaged
-    POOLED: "All cases are pooled.",
+    POOLED: "Values are pooled over all cases.",
     AS_PAPER: (
         "Averaged as in the papers: mean of the means per caption, so every caption counts once."
     ),

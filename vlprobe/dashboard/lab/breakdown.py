@@ -84,7 +84,7 @@ def _draw_table(
         )
 
     tables.slices(table, metric, unit, names, subject.models, subject.looks, "Part", address)
-    quiet("- = no cases. A tie counts as wrong. Click a model's name for the cases of its row.")
+    quiet("- = no cases. A tie counts as wrong. Click a model's name to see the cases in its row.")
     tables.download(table, "breakdown")
 
 

@@ -126,7 +126,7 @@ def draw_headlines(subject: PageSubject, model: str, averaging: str, unit: str) 
     if presentation.trade_off:
         link_page(
             "tradeoff",
-            "Open the trade-off of both errors",
+            "Open the trade-off chart",
             {"set": subject.key},
             icon="scatter_plot",
         )
@@ -146,7 +146,7 @@ def draw_headlines(subject: PageSubject, model: str, averaging: str, unit: str) 
     left, right = st.columns([5, 2], gap="medium")
     with left:
         chart(
-            named, "headlines", "One row per number, one mark per model; the table has the values."
+            named, "headlines", "One row per metric, one mark per model; the table has the values."
         )
     with right:
         word = "What moves" if presentation.is_movement else "What fools"
@@ -243,7 +243,7 @@ def severity(subject: PageSubject) -> None:
     make = partial(
         charts.tradeoff.curves, table, metric, "cosine", subject.looks, steps, across, paper
     )
-    alt = f"{metric.label} over the strength of the alteration, one line per model."
+    alt = f"{metric.label} by strength of the alteration, one line per model."
     chart_of_cases(make, "severity", alt, subject, metric.kinds)
     hollow = " Hollow and gray: the models of the paper, on COCO." if len(paper) else ""
     quiet(
@@ -282,7 +282,7 @@ def has_deviations(subject: PageSubject) -> bool:
 def deviations(subject: PageSubject, unit: str) -> None:
     """Draw the distribution of EqBen's equivariance deviation over the pairs in one subset or in all of them."""
     metric = subject.metrics["equivariance_deviation"]
-    st.header("Does the score change equally")
+    st.header("Symmetry of score changes")
     st.markdown(
         "When picture and caption both change, the score should change by the same amount in both directions. The "
         "deviation measures the difference."
@@ -293,16 +293,16 @@ def deviations(subject: PageSubject, unit: str) -> None:
     subset = choose("Subset", "subset", subsets, "")
     table = view(views.papers.deviations, subject.question_set, unit, subset)
     if table.empty:
-        quiet("No deviation is known in this unit.")
+        quiet("The deviation is unknown in this unit.")
         return
     figure = charts.dots.distribution(table, metric, unit, subject.looks)
     figure = case_links.with_names(figure, subject.models)
-    chart(figure, "deviations", f"{metric.label}, shares of the pairs.")
+    chart(figure, "deviations", f"Distribution of {metric.label} over the pairs.")
     scores = view(views.estimates.estimates, subject.question_set, "subtype" if subset else "all")
     scores = scores.loc[(scores["metric"] == "group_score") & (scores["slice"] == subset)]
     group_scores = _values_in_words(scores, "value")
     if len(scores) > MOST_NAMED:
-        group_scores += f", and of {len(scores) - MOST_NAMED} more in the paper's table below"
+        group_scores += f"; {len(scores) - MOST_NAMED} more in the paper's table below"
     quiet(
         "How to read it: a model that responds equally to equal changes has most pairs at 0; the "
         "last bar includes all larger deviations. Compare models in spreads: in cosines, a model "
@@ -336,7 +336,11 @@ def subsets(subject: PageSubject) -> None:
     cards(metric)
     alt = f"{metric.label} of each subset, one mark per model."
     has_printed = _dots(subject, metric, table, "subsets", alt, paper)
-    hollow = "Hollow: table 4, Kubric's location, counting and attribute." if has_printed else ""
+    hollow = (
+        "Hollow: published values (table 4: Kubric's location, counting and attribute)."
+        if has_printed
+        else ""
+    )
     quiet(
         "How to read it: further right is better; rows that differ strongly measure different "
         f"skills. {ARMS}{GUESSING}{hollow}"
@@ -369,7 +373,7 @@ def lexical(subject: PageSubject, model: str) -> None:
             "same meaning differ in wording."
         )
     with right:
-        st.markdown("**What shared words do to accuracy**")
+        st.markdown("**How shared words affect accuracy**")
         lures = view(views.figures.lures, subject.question_set)
         lures = lures.loc[lures["n_cases"] >= FEW]
         metric = subject.metrics["t2t_accuracy"]
@@ -430,10 +434,10 @@ def both_sides(subject: PageSubject) -> None:
     heads = column_heads(["Model", "Subset", *(CROSSED_HEADS[cell] for cell in outcomes)])
     show("Both answers to one triplet", heads, lines)
     quiet(
-        "How to read it: each triplet is evaluated twice, with only its three texts and with its picture, and "
-        "counted once. Texts wrong and picture right: VISLA's figure 10; both wrong: its figure 9, where wrong "
-        "captions are nearer than both true ones. A tie is wrong. Below a number: its share and 95 % interval. Click "
-        "a number for its triplets; the paper's figures show examples and no counts."
+        "How to read it: each triplet is evaluated twice, with only its three texts and with its picture, "
+        "and counted once. Texts wrong and picture right: VISLA's figure 10; both wrong: its figure 9, where "
+        "wrong captions are nearer than both true ones. A tie counts as wrong. Below each number: its share "
+        "and 95 % interval. Click a number for its triplets; the paper's figures show examples and no counts."
     )
     tables.download(table, "both_sides", "Both answers as CSV")
 

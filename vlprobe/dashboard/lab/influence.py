@@ -122,7 +122,7 @@ def word_votes(subject: PageSubject) -> None:
     )
     left, right = st.columns(2, gap="medium")
     with left:
-        alt = "Share of captions in which models name the same word, next to chance."
+        alt = "Share of captions in which models name the same word, compared with chance."
         chart(charts.papers.agreement(votes.agreement), "consensus", alt)
     with right:
         alt = "The words that are named most often, as shares of the captions."

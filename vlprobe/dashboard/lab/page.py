@@ -58,7 +58,7 @@ DOORS = {  # by page: a description and an icon
         "menu_book",
     ),
     "suspects": (
-        "Cases that every strong model rejects: hard, or mislabeled? Judge them with one key.",
+        "Cases that every strong model rejects: hard, or mislabeled? Judge each with a single key press.",
         "flag",
     ),
     "docs": ("Guides, and the formula and a worked example of every number.", "description"),
@@ -255,8 +255,8 @@ def _mend(damages: tuple[Damage, ...]) -> None:
         sentences.append("Their results are being rebuilt: see the top of this page.")
     if busy := len(still) - len(free):
         sentences.append(
-            f"{busy:,} not changed because a job runs the same tests: check again when it has "
-            "ended."
+            f"{busy:,} not changed because a job is running the same tests. Check again when it "
+            "has ended."
         )
     if {damage.path for damage in damages if damage.drop} - {damage.path for damage in still}:
         sentences.append("Files rebuilt since the check were not changed.")

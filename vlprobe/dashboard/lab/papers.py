@@ -270,7 +270,7 @@ def draw_printed_numbers() -> None:
             table = choose("Table", "table", {ALL: "All tables"} | numbers, ALL)
             present = set(cells["mark"])
             marks = {name: papers.REMARKS[name] for name in MARKS if name in present}
-            mark = choose("Remarks", "remark", {ALL: "With and without"} | marks, ALL)
+            mark = choose("Remarks", "remark", {ALL: "All"} | marks, ALL)
             contains = search("Words", "words", "Such as a model or a metric")
     st.title("Printed numbers", anchor=False)
     _summarize(paper, cells, subject, model)
@@ -325,7 +325,7 @@ def _summarize(paper: str, cells: pd.DataFrame, subject: PageSubject | None, mod
         return
     name, n_beside = model_name(model), len(cells.dropna(subset=["run"]))
     quiet(
-        f"{name} has a number with the same meaning for {n_beside:,} of them, in the same unit. "
+        f"{name} has a number with the same meaning and unit for {n_beside:,} of them. "
         "The pictures differ unless you ran the paper's dataset; the model differs unless the row "
         f"says “same weights”. Empty: not measured in this run. {AVERAGED[AS_PAPER]}"
     )

@@ -195,9 +195,10 @@ def changed(models: Three) -> None:
         levels, metrics, {model: f"{role}: {display_name(model)}" for role, model in roles}, styles
     )
     quiet(
-        "How to read it: ↑ higher is better, ↓ lower is better. In each row, from top to bottom, before, control and "
-        f"after. The effect of the repair is the distance from the control to the last mark. {ARMS}The differences "
-        "in the table are paired by picture, so they can be significant even where lines overlap."
+        "How to read it: ↑ higher is better, ↓ lower is better. Each row shows, from top to bottom, before, "
+        "control and after. The effect of the repair is the distance from the control to the last mark. "
+        f"{ARMS}The differences in the table are paired by picture, so they can be significant even where "
+        "lines overlap."
     )
     body, unknown = repair.numbers(levels, moves, metrics, PROBES, models, styles)
     st.html(body)
@@ -217,7 +218,7 @@ def _draw_repaired(models: Three) -> None:
     original, _, tuned = models
     repaired = _most_repaired(original, tuned)
     if repaired is None:
-        quiet("Every case that fooled the model before still fools it after.")
+        quiet("Every case that fooled the original model still fools the repaired one.")
         return
     kind = repaired.questions.presentation.kind(repaired.case_filter.kind)
     names = [plain(model_name(name)) for name in (original, tuned)]
@@ -272,9 +273,9 @@ def _draw_first_lists(original: str, tuned: str) -> None:
         return
     question_set = view(views.runs.question_set, key)
     lists = view(views.figures.first_lists, question_set, original, tuned, FIRST_LISTS)
-    with st.expander("The top five before and after", key="first_lists"):
+    with st.expander("Top five before and after", key="first_lists"):
         if not lists:
-            quiet("No stored search has a different top five after the repair.")
+            quiet("No search has a different top five after the repair.")
             return
         picture_of = view(views.figures.gallery_pictures, question_set)
         shown = {picture_of[item] for row in lists for item in (*row.original, *row.tuned)}
@@ -283,9 +284,9 @@ def _draw_first_lists(original: str, tuned: str) -> None:
         for row in lists:
             st.html(str(html.first_lists(row, picture_of, source.__getitem__, names)))
         quiet(
-            "Captions of a gallery without altered pictures; first those whose own picture (solid frame) rose most; "
-            "dashed: new in the list. They are selected because they changed, so they do "
-            "not show how often lists change."
+            "Captions searched in a gallery without altered pictures. Those whose own picture (solid frame) "
+            "rose most come first. Dashed: new in the list. They are selected because they changed, so they "
+            "do not show how often lists change."
         )
 
 
@@ -299,9 +300,9 @@ def seeds(models: Three) -> None:
     st.subheader("Other seeds")
     if not others:
         quiet(
-            "The intervals above cover the choice of pictures for these weights. Another seed gives different "
-            "weights and differences: fine-tune the control and the repair with a second and a third seed, and their "
-            "mean and spread appear here."
+            "The intervals above reflect only the sampling of pictures, for these weights. Another seed "
+            "gives different weights and differences: fine-tune the control and the repair with a second and "
+            "a third seed, and their mean and spread appear here."
         )
         return
     pairs = (models[1:], *others)

@@ -352,7 +352,7 @@ def _options() -> tuple[int, int, str, str]:
         show = choose("Listed", "show", SHOW, "all", segments=True)
         help_ = "How many words RoCOCO replaces in the caption at once."
         k = choose("Words replaced", "k", words, "1", segments=True, help_=help_)
-        help_ = "The word whose removal changes the caption's embedding least, by vote of the models; or any word."
+        help_ = "The word whose removal changes the caption's embedding least, as voted by the models, or any word."
         which = choose("Start with", "word", WHICH, "least", segments=True, help_=help_)
         change = st.query_params.__setitem__, "draw", str(seed + 1)
         press("Other words", *change, icon="casino", key="draw_again")
@@ -451,7 +451,9 @@ def _mixing(
         }
         st.html(mixed(captions, scores, styles, names))
     with left, st.container(key="play_mix"):
-        _photo(mixture.draw(), f"Your picture; {100 - stays} % is of another: {captions[1]}")
+        _photo(
+            mixture.draw(), f"Your picture, with {100 - stays} % of another mixed in: {captions[1]}"
+        )
 
 
 def _photo(image: Image.Image, alternative: str) -> None:

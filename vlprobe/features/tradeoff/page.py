@@ -66,14 +66,15 @@ LARGE = 680  # pixels of the longer side of the picture, twice its size on the p
 MOST_PANELS = 4  # panels per row
 PUBLISHED = {"shown": "Shown", "hidden": "Hidden"}
 PUBLISHED_HELP = (
-    "The paper's values of nine models on COCO: other pictures, so a rough comparison only."
+    "The paper's values for nine models on COCO. The pictures differ, so compare only roughly."
 )
 HOW_TO_READ = (
-    "Right is less invariance error and up is more sensitivity, so the top right corner is ideal. The lines through "
-    "a mark are 95 % intervals: where they overlap, the order may be chance. The dashed line joins the models that "
-    "no other model beats on both counts: each is ahead of every other on one of them by more than the intervals; "
-    "controls and models that may be guessing are left out. Real models set the frame; models outside of it are "
-    "named below. On a dotted line a model only guesses."
+    "Right is less invariance error and up is more sensitivity, so the top right corner is ideal. The lines "
+    "through a mark are 95 % intervals: where they overlap, the order may be due to chance. The dashed line "
+    "joins the models that no other model beats on both counts: on one of the two, each is ahead of every "
+    "other model by more than the intervals. Controls and models that may be guessing are left out. The axes "
+    "fit the real models; models outside the chart are named below it. A model on a dotted line is only "
+    "guessing."
 )
 KINDS = {
     name: value_label(name) if name in kind_edits.LIES else f"{value_label(name)} flips"
@@ -89,10 +90,9 @@ HOW_PANELS = (
     "are lower is harder. Click a mark for the wrong captions of that type that fool the model."
 )
 HOW_STRENGTH = (
-    "A model that understands captions rises to the right. Strength is half from the type "
-    "of change (color below "
-    "number below object), half from how far apart the model puts the two captions; weak is its lowest quarter, strong "
-    "its highest. Click a mark for its wrong captions. "
+    "A model that understands captions rises to the right. Strength is half from the type of change (color "
+    "below number below object), half from how far apart the model puts the two captions; weak is its lowest "
+    "quarter, strong its highest. Click a mark for its wrong captions. "
 )
 HOW_SEVERITY = (
     "All changes together, by severity. Run the test with several severities for curves. Click a mark for its "
@@ -168,8 +168,8 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
     others = listed([f"“{presentations()[probe].name}”" for probe in probes_with_trade_off()])
     st.title("These questions have no trade-off.", anchor=False)
     quiet(
-        f"{name} measures one thing. A trade-off needs two: how far scores move when the meaning stays, and how many "
-        f"wrong captions are rejected. {others} measures both."
+        f"{name} measures one thing. A trade-off needs two: how far scores move when the meaning stays the "
+        f"same, and how many wrong captions are rejected. {others} measures both."
     )
     with st.container(horizontal=True):
         link_page("breakdown", "What fools these models", {"set": linked})

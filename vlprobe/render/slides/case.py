@@ -235,7 +235,7 @@ def _said(
     margins = "; ".join(
         f"{answer.model} {answer.margin:+.3f}" for answer in answers[:MOST_BARS] if answer.is_scored
     )
-    notes = f"Margins as stored: {margins}.", "Zero is a tie, and a tie is a failure."
+    notes = f"Margins: {margins}.", "Zero is a tie, and a tie counts as fooled."
     if kind.is_share:
         model = card.case.answer.model if card.case.answer else ""
         notes = f"The heading is about {model}." if model else "", kind.question

@@ -113,14 +113,14 @@ def _worst_subtype(rows: Sequence[SubtypeShare]) -> str:
     *others, worst = rows
     mildest, *higher = rows
     if any(math.isnan(row.low) or math.isnan(row.high) for row in rows):
-        return "How often models are fooled, by what is wrong."
+        return "How often each kind of lie fools models."
     if all(worst.low > row.high for row in others):
         return f"{_fools(worst)} most often."
     if max(row.low for row in rows) <= min(row.high for row in rows):
-        return "All kinds of lies fool about as often."
+        return "All kinds of lies fool models about equally often."
     if all(mildest.high < row.low for row in higher):
         return f"{_fools(mildest)} least often."
-    return "No kind of lie fools clearly most often."
+    return "No kind of lie clearly fools models most often."
 
 
 def _fools(row: SubtypeShare) -> str:

@@ -109,7 +109,7 @@ def _foreign(captions: Sequence[str]) -> frozenset[str]:
             f"{counted}, but the edit rules are for English. Pass English captions or your "
             "own edits (docs/edits.md)."
         )
-    warnings.warn(f"{counted}: rules for English leave these unedited.", stacklevel=3)
+    warnings.warn(f"{counted}: the English rules leave these unedited.", stacklevel=3)
     return foreign
 
 
