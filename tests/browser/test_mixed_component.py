@@ -117,7 +117,7 @@ def order(tab) -> list[str]:
 
 def test_the_slider_moves_picture_words_line_and_strip_by_keyboard(tab):
     draw(tab, given("one"))
-    slider = tab.get_by_role("slider", name="How much of the right picture stays")
+    slider = tab.get_by_role("slider", name="Share of the right picture that remains")
     assert opacity(tab) == pytest.approx(0.1) and order(tab) == ["mixture", "right", "mixture"]
     left = tab.locator(".now").evaluate("e => e.style.left")
     slider.focus()

@@ -230,7 +230,7 @@ def _verify_checksum(path: Path, size: int, time_ns: int) -> None:
         if checksums.get(path.name) == sha256(path):
             return
         time.sleep(pause)
-    raise StoredDamage(f"'{path}' is not what was written: its checksum differs.")
+    raise StoredDamage(f"'{path}' has changed since it was written: its checksum differs.")
 
 
 class Entry:

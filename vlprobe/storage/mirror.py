@@ -171,7 +171,7 @@ class Mirror:
                     raise StoredDamage(f"'{self.address(name)}' no longer exists.") from None
             if not (is_intact or _has_checksum_in(name))(Path(handle.name)):
                 raise StoredDamage(
-                    f"'{self.address(name)}' is not what was written: its checksum differs."
+                    f"'{self.address(name)}' has changed since it was written: its checksum differs."
                 )
 
     def put(self, name: str, content: Path | bytes) -> None:

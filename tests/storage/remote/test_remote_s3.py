@@ -281,7 +281,7 @@ def test_what_one_machine_encoded_another_does_not(bucket, on, monkeypatch):
     assert len(objects(bucket)) == 2
     name, data = next(iter(objects(bucket).items()))
     put(bucket, name, data[:-1])
-    with pytest.raises(InvalidInput, match=f"'{bucket}/{name}' is not what was written"):
+    with pytest.raises(InvalidInput, match=f"'{bucket}/{name}' has changed since it was written"):
         CachedEncoder(model, on("four", bucket).root / "embeddings")
     assert call(bucket, "verify", "--repair") == f"{bucket}/{name}: its checksum differs\n"
     # it has the file, and sends it again

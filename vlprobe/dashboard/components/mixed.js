@@ -107,7 +107,7 @@ class Mixed {
     right.text.append(this.found);
     const partner = this.figure(this.picture(data.partner.source, data.partner.alt, "").square, "quiet", "drop");
     this.part = partner.label;
-    partner.text.append(make("p", "small quiet", "its partner, drawn by chance"));
+    partner.text.append(make("p", "small quiet", "its partner, picked at random"));
     const mixture = this.picture(data.right.source, data.alt, "mixture", data.partner.source);
     this.layer = mixture.layer;
     const own = this.figure(mixture.square, "lie", "cross");
@@ -139,7 +139,7 @@ class Mixed {
     slider.max = String(this.data.steps.length - 1);
     slider.step = "1";
     slider.disabled = this.data.steps.length < 2;
-    slider.setAttribute("aria-label", "How much of the right picture stays");
+    slider.setAttribute("aria-label", "Share of the right picture that remains");
     slider.addEventListener("input", () => {
       this.step = Number(slider.value);
       this.show();
@@ -251,7 +251,7 @@ class Mixed {
     if (this.whole) {
       const frames = now.order.map((place) => (place === OWN ? this.ownFrame : this.frames[place]));
       this.whole.replaceChildren(...frames);
-      if (!frames.length) this.whole.append(make("li", "unknown small quiet", "Not known at this share."));
+      if (!frames.length) this.whole.append(make("li", "unknown small quiet", "Unknown at this share."));
     }
   }
 

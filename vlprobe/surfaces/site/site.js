@@ -238,7 +238,7 @@ async function draw(isNew = true) {
     if (!main.hidden) await PAGES[name](page, await table(page.name), isNew);
     main.dataset.ready = String(Number(main.dataset.ready || 0) + 1);
   } catch (error) {
-    main.replaceChildren(make("p", "quiet", "Something is missing here: the whole folder of this site belongs together."));
+    main.replaceChildren(make("p", "quiet", "A file is missing. Keep all files of this site together in one folder."));
     throw error;
   }
 }
@@ -371,7 +371,7 @@ PAGES.explore = async (page, values, isNew) => {
   const orderText = new Map(values.orders[model.key]).get(order).replace(/^\w/, (letter) => letter.toLowerCase());
   const here = rows.length === total ? "all of them are here" : `${count} of them are on this site`;
   const note = [rate, `grouped by picture, ${orderText}`, !isNarrow && here].filter(Boolean).join(" · ");
-  const title = isNarrow ? narrow : heading || "No case is here.";
+  const title = isNarrow ? narrow : heading || "No cases here.";
   place("chips").hidden = !chips.length;
   fill(place("chips"), make("span", "quiet small", "Patterns"), ...switches(chips, chosen, (pattern) => change({ pattern })));
   const card = ([row, ...more]) => ({ ...caseOf(row.entry, model), badge: more.length ? `+${more.length}` : "" });
