@@ -13,7 +13,7 @@ from vlprobe.dashboard.widgets import open_page
 from vlprobe.datasets.tables.layouts import LAYOUTS
 from vlprobe.render.html import tables
 from vlprobe.render.html.elements import column_heads, table, tag
-from vlprobe.render.symbols import heading
+from vlprobe.render.symbols import SYMBOLS, heading
 from vlprobe.render.words import presentations
 from vlprobe.storage import access, annotations
 from vlprobe.views.published import SOURCES
@@ -26,6 +26,9 @@ PAGES = {
     "prsm": "rankings",
     "series": "series",
 }
+# Symbols with an entry of their own: the field ranks long texts lower, so that PR would find Present first
+SHORT = {**SYMBOLS, "i2t_r1": "R@K", "i2t_rsms": "RSMS"}
+LOSSES = ("EqSim · fine-tuning loss of EqBen", "SC+VC (SCVC) · fine-tuning loss of RoCOCO")
 KEYS = {
     "/": "search",
     "?": "this list",
@@ -90,14 +93,17 @@ def targets() -> dict[str, Target]:
                 )
             else:
                 entries[text] = "breakdown", query | {"metric": name}
+            if name in SHORT:
+                entries.setdefault(f"{SHORT[name]} · {paper_name(probe)}", entries[text])
     for paper, source in SOURCES.items():
-        short = re.sub(r".*\((.*)\)", r"\1", shown[paper].name)
-        entries[f"{short} · paper: {source.title}, {source.year}"] = "published", {"paper": paper}
-    entries["EqSim · fine-tuning loss of EqBen"] = entries["SCVC · fine-tuning loss"] = "repair", {}
+        text = f"{paper_name(paper)} · paper: {source.title}, {source.year}"
+        entries[text] = "published", {"paper": paper}
+        entries[f"{paper_name(paper)} · test"] = _probe_page(paper, first)
+    entries |= dict.fromkeys(LOSSES, ("repair", {}))
     for key, label in set_labels(sets).items():
         entries[label] = "explore", {"set": key}
     for layout in LAYOUTS:
-        entries[f"{layout.name} · table that vlprobe reads"] = "docs", {"page": "reference/columns"}
+        entries[f"Table layout: {layout.name}"] = "docs", {"page": "reference/columns"}
     left_out = {*PAGES.values(), *(["run"] if access.read_only() else [])}
     entries |= {
         f"{title} · page": (name, {})
@@ -107,6 +113,11 @@ def targets() -> dict[str, Target]:
     return entries | {
         f"{title} · documentation": ("docs", {"page": name}) for name, title in titles().items()
     }
+
+
+def paper_name(probe: str) -> str:
+    """Return the name in parentheses after a test's name, which is that of its paper."""
+    return re.sub(r".*\((.*)\)", r"\1", presentations()[probe].name)
 
 
 def _probe_page(probe: str, first: dict[str, str]) -> Target:
