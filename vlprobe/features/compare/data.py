@@ -167,8 +167,8 @@ class Scorecard:
             sorts: Function that returns the URL that sorts by a column.
         """
         groups = [
-            (first, len([first, *rest]))
-            for _, (first, *rest) in groupby(self.columns, lambda each: each.question_set.key)
+            (first, 1 + len(others))
+            for _, (first, *others) in groupby(self.columns, lambda each: each.question_set.key)
         ]
         head = htpy.thead[
             htpy.tr[htpy.td, (self._group(column, width) for column, width in groups)],

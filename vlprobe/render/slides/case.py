@@ -63,8 +63,8 @@ def vote_slides(
         sides: The slides about the true and the wrong caption, which supply pictures, texts and notes.
     """
     truth, lie = sides
-    told = _with_verdict(lie, card.kind, verdicts)
-    marks = told.marks
+    answered = _with_verdict(lie, card.kind, verdicts)
+    marks = answered.marks
     options = [
         SlideOption(truth.heading, "true", tuple(mark for mark in marks if mark.verdict == "held")),
         SlideOption(
@@ -85,11 +85,11 @@ def vote_slides(
     reveal = replace(
         vote,
         id="reveal",
-        heading=((told.verdict, ""),),
+        heading=((answered.verdict, ""),),
         detail=_noticed(verdicts, names) if len(verdicts) > 1 else "",
         options=tuple(options),
-        note=told.note,
-        notes=told.notes,
+        note=answered.note,
+        notes=answered.notes,
     )
     return vote, reveal
 
