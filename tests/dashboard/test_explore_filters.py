@@ -2,13 +2,19 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.conftest import make_tiny
 from tests.dashboard.walls import values_of, wall
+from vlprobe import views
+from vlprobe.metrics import blind
+from vlprobe.render.slides.deck import slides
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
+from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
+from vlprobe.views import rows
 
 ONE, OTHER = "control:random", "guess"
 
@@ -76,3 +82,49 @@ def test_of_several_models_the_first_that_was_asked_is_the_second(shown, compare
     at = shown(compared, "explore", model=ONE, **{"with": rivals})
     assert at.query_params.get("other", "") == (OTHER if OTHER in rivals else "")
     assert not at.error
+
+
+@pytest.fixture
+def guessed(monkeypatch: pytest.MonkeyPatch, bundled: StoreAboveShipped) -> StoreAboveShipped:
+    """Bundled results, for which the caption with fewer letters is the guess without the picture."""
+    letters = lambda texts: np.array([len(text) for text in texts], dtype=float)  # noqa: E731
+    guess = lambda true, wrong, unit: {blind.LENGTH: letters(wrong) - letters(true)}  # noqa: E731
+    monkeypatch.setattr(blind, "margins", guess)
+    monkeypatch.setattr(rows._cache, "get", lambda key, compute: compute())
+    return bundled
+
+
+def test_one_click_leaves_the_cases_that_the_text_does_not_give_away(shown, guessed):
+    at = shown(guessed, "explore", cards="every", outcome="all")
+    of_text = at.query_params["kind"], at.query_params["set"]
+    at.button(key="hard").click().run()
+    assert not at.exception and "hard" not in {button.key for button in at.button}
+    pills = at.button_group(key="facet_text_alone")
+    assert len(pills.proto.options) == 2
+    cases = guessed.cases(str(of_text[1])).table("cases").to_pylist()
+    pairs = [case["texts"] for case in cases if case["kind"] == of_text[0]]
+    n_hard = sum(len(wrong) <= len(true) for true, wrong in pairs)
+    assert wall(at)["heading"].startswith(f"{n_hard:,} ")
+
+
+def test_home_ends_with_the_best_guess_without_the_picture(shown, guessed):
+    at = shown(guessed, "home")
+    lines = [link.proto.label for link in at.get("page_link")]
+    assert any(
+        line.startswith("Without the picture, the best guess by length prefers") for line in lines
+    )
+
+
+def test_slides_have_a_bar_for_the_guess_without_the_picture(guessed):
+    row = next(row for row in views.runs.question_set_rows(guessed) if row.probe == "lgip")
+    question_set = views.runs.question_set(guessed, row.case_key)
+    story = views.story.story(guessed, question_set, "flip")
+    (better,) = [slide for slide in slides(story) if slide.id == "better"]
+    assert story.guess is not None
+    wrong = 1 - story.guess.accuracy.value
+    *_, last = better.bars
+    assert (last.model, last.text) == ("No picture", f"{100 * wrong:.1f} %")
+    assert last.remark == "best guess by length"
+    assert last.end / better.bars[0].end == pytest.approx(
+        wrong / story.standings.fit[0].share, rel=1e-6
+    )

@@ -144,6 +144,12 @@ _conditions = option_group(
     click.option("--tag", default="", metavar="NAME=VALUE"),
     click.option("--contains", default="", help="Only captions that contain these words."),
     click.option(
+        "--caption",
+        default="",
+        metavar="NAME=VALUE",
+        help="Bin of the caption, such as 'text_alone=The text alone does not decide'.",
+    ),
+    click.option(
         "--unseen-by",
         default="",
         help="words, picture, both, match or unknown: the tower that hardly moved (dual encoders).",

@@ -36,6 +36,8 @@ from vlprobe.render.words import movement_kinds
 from vlprobe.runs import jobs
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage.access import read_only
+from vlprobe.views import caption_bins
+from vlprobe.views.filter import Slice
 from vlprobe.views.mixed.case import MixedCase
 from vlprobe.views.mixed.searches import KIND
 from vlprobe.views.runs import QuestionSet
@@ -70,6 +72,7 @@ def draw_page() -> None:
     with body:
         draw_hero(subject)
         draw_figures(subject)
+        _draw_blind(subject)
 
 
 def _show_new_results() -> None:
@@ -234,6 +237,19 @@ def draw_figures(subject: PageSubject) -> None:
     pressed = component("figures")(key=FIGURES_KEY, data=values)
     if link := links.get(str(pressed.get("go"))):
         open_page(link.page, link.query)
+
+
+def _draw_blind(subject: PageSubject) -> None:
+    """Draw the best guess without the picture, with a link to the cases that the text does not give away.
+
+    It is the last element, because the guess takes up to 3 s for 7,500 pairs and is then kept in memory.
+    """
+    guess = view(views.estimates.best_guess, subject.question_set, subject.kind)
+    if guess is not None:
+        hard = Slice(caption_bins.TEXT_ALONE, caption_bins.VALUES[caption_bins.TEXT_ALONE][1])
+        link = page_link(subject, "explore", caption=str(hard))
+        label = home.blind(guess, subject.kind_presentation)
+        link_page(link.page, label, link.query, help="The cases that the text does not give away")
 
 
 def _strip(

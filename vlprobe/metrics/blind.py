@@ -34,6 +34,11 @@ METHODS = {
     WORDS: "A classifier on single words, trained on other pictures.",
     CLASSIFIER: "A classifier on words, word pairs and length, trained on other pictures.",
 }
+SHORT_METHODS = {  # for "the best guess ..."
+    LENGTH: "by length",
+    WORDS: "from single words",
+    CLASSIFIER: "from words and length",
+}
 _WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 
 

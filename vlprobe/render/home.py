@@ -11,6 +11,7 @@ from typing import Any
 
 from vlprobe.case import json
 from vlprobe.case.card import CaseCard, card_type, case_card
+from vlprobe.metrics.blind import SHORT_METHODS, BlindAccuracy
 from vlprobe.registry import is_control
 from vlprobe.render import showcase as words
 from vlprobe.render.charts.styles import Looks, mark_values
@@ -92,6 +93,14 @@ def failure(
         ),
         "href": href,
     }
+
+
+def blind(guess: BlindAccuracy, kind: KindPresentation) -> str:
+    """Describe how many lies the best guess without the picture prefers."""
+    return (
+        f"Without the picture, the best guess {SHORT_METHODS[guess.method]} prefers "
+        f"{share(1 - guess.accuracy.value)} of these {kind.lies}."
+    )
 
 
 def nothing(kind: KindPresentation) -> str:

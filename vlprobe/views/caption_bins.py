@@ -104,6 +104,7 @@ def caption_pairs(table: CaseTable) -> pd.DataFrame:
         ).df()
 
 
+@remembered
 def has_pairs(table: CaseTable) -> bool:
     """Return whether `caption_pairs` covers enough pictures for guessing the true caption from the texts alone."""
     with readable(), table.store.cursor() as cursor:

@@ -13,7 +13,7 @@ from vlprobe.registry import natural_order
 from vlprobe.storage.store import Store
 from vlprobe.types import AVERAGINGS, POOLED
 from vlprobe.views import caption_bins, named_slices
-from vlprobe.views.rows import CaseTable
+from vlprobe.views.rows import CaseTable, remembered
 from vlprobe.views.runs import QuestionSet
 
 BREAKDOWN = "comparison"
@@ -273,7 +273,12 @@ def best_guess(store: Store, question_set: QuestionSet, kind: str) -> BlindAccur
         None if the cases do not have one picture with a true and a wrong caption, or if there are too
         few pictures.
     """
-    pairs = caption_bins.caption_pairs(CaseTable(store, question_set.key))
+    return _best_guess(CaseTable(store, question_set.key), kind)
+
+
+@remembered
+def _best_guess(table: CaseTable, kind: str) -> BlindAccuracy | None:
+    pairs = caption_bins.caption_pairs(table)
     pairs = pairs.loc[pairs["kind"] == kind]
     if pairs["unit"].nunique() < blind.FEWEST_PICTURES:
         return None

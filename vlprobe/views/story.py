@@ -7,11 +7,13 @@ import numpy as np
 import pandas as pd
 
 from vlprobe import registry
+from vlprobe.metrics.blind import BlindAccuracy
 from vlprobe.storage.store import Store
 from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views import wall as views_wall
 from vlprobe.views.bodies import body_of, stored_body
+from vlprobe.views.estimates import best_guess
 from vlprobe.views.filter import Filter
 from vlprobe.views.mixed import searches as mixed_searches
 from vlprobe.views.mixed.case import MixedCase, mixed_case
@@ -66,6 +68,7 @@ class Story:
     mixture: MixedStory | None
     runs: tuple[RunRow, ...] = ()  # runs of all models
     more: Opener | None = None  # the candidate after the opener
+    guess: BlindAccuracy | None = None  # the best guess without the picture
 
 
 def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
@@ -90,6 +93,7 @@ def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "")
         mixture=None if is_search else mixture(store, newest.dataset, models),
         runs=question_set.runs,
         more=opener(store, question_set, kind, first.next) if first and has_more else None,
+        guess=best_guess(store, question_set, kind),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from vlprobe.case.card import card_type
+from vlprobe.metrics.blind import SHORT_METHODS, BlindAccuracy
 from vlprobe.render import findings
 from vlprobe.render.attribution import published_text
 from vlprobe.render.mixed import amount
@@ -18,7 +19,7 @@ from vlprobe.render.sentences import (
     shorten,
 )
 from vlprobe.render.slides.case import MOST_BARS, case_slides
-from vlprobe.render.slides.values import Figure, Slide, SlideBar, SlidePicture
+from vlprobe.render.slides.values import NO_PICTURE, Figure, Slide, SlideBar, SlidePicture
 from vlprobe.render.words import NOT_RENAMED, dataset_name, is_plural, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import ModelShare, PairedTests, SubtypeShare
@@ -170,7 +171,7 @@ def _who_is_better(
         Slide(
             id="better",
             heading=((heading, ""),),
-            bars=_bars(bars or unfit[:MOST_BARS], standings),
+            bars=_bars(bars or unfit[:MOST_BARS], standings, story.guess),
             limit=0.0 if standings.is_movement else GUESSING * _scale(bars or unfit, standings),
             note=" ".join(filter(None, [note, *apart, published_text(story.runs, renamed)])),
             notes=_ranking_notes([*fit, *unfit], standings, names),
@@ -203,9 +204,11 @@ def _scale(contestants: Sequence[ModelShare], standings: PairedTests) -> float:
     return ROOM / (max([*ends, 0.0 if standings.is_movement else GUESSING]) or 1.0)
 
 
-def _bars(contestants: Sequence[ModelShare], standings: PairedTests) -> tuple[SlideBar, ...]:
+def _bars(
+    contestants: Sequence[ModelShare], standings: PairedTests, guess: BlindAccuracy | None
+) -> tuple[SlideBar, ...]:
     scale = _scale(contestants, standings)
-    return tuple(
+    bars = tuple(
         SlideBar(
             model=contestant.model,
             start=0.0,
@@ -219,6 +222,14 @@ def _bars(contestants: Sequence[ModelShare], standings: PairedTests) -> tuple[Sl
             else "failed its checks" * contestant.is_unfit,
         )
         for contestant in contestants
+    )
+    if guess is None:
+        return bars
+    blind = 1 - guess.accuracy.value
+    remark = f"best guess {SHORT_METHODS[guess.method]}"
+    return (
+        *bars,
+        SlideBar(NO_PICTURE, 0.0, min(blind * scale, 1.0), number(blind, "rate"), remark=remark),
     )
 
 

@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 from vlprobe.case.card import VERDICT_WORDS
 from vlprobe.render.attribution import credit_values
-from vlprobe.render.charts.styles import Looks, mark_values
+from vlprobe.render.charts.styles import GREY, Look, Looks, mark_values
 from vlprobe.types import Picture
 from vlprobe.views.wall import Verdict
 
 Values = dict[str, Any]
 Run = tuple[str, str]
+NO_PICTURE = "No picture"  # in place of a model: the best guess from the texts
 Layout = Literal["beside", "stacked"]  # pictures to the left of the text, or below it
 
 
@@ -197,9 +198,9 @@ def _picture_values(picture: SlidePicture, keys: Mapping[str, str]) -> Values:
 def _bar_values(bar: SlideBar, model_looks: Looks, names: Mapping[str, str]) -> Values:
     numbers = {"start": bar.start, "end": bar.end, "low": bar.low, "high": bar.high}
     return {
-        **mark_values(model_looks[bar.model]),
+        **mark_values(model_looks.get(bar.model, Look(GREY, "square"))),
         **{name: None if math.isnan(number) else number for name, number in numbers.items()},
-        "name": names[bar.model],
+        "name": names.get(bar.model, bar.model),
         "text": bar.text,
         "style": bar.style,
         "sided": bar.style in ("lie", "true", "tie"),
