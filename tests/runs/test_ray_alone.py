@@ -99,7 +99,8 @@ def test_only_a_host_with_a_port_is_an_address(address, tiny, store, monkeypatch
 
 @pytest.mark.parametrize("address", ["10.0.0.7:6379", "head.example.com:6379", "[fe80::1]:6379"])
 def test_an_address_with_a_host_and_a_port_is_accepted(address):
-    assert ray_cluster.parse_address(address) == address
+    ray_cluster.allow(address)
+    assert ray_cluster.allowed_cluster() == address
 
 
 @pytest.mark.parametrize(
@@ -271,7 +272,7 @@ def test_without_ray_it_is_said_what_to_install(tiny, store, monkeypatch):
 
 def test_a_worker_with_another_model_is_refused(store):
     run = Run("control:random", "0" * 32, "demo", "", "lgip", 1, ())
-    job = RayJob(run, [], Request(("control:random",), "", "lgip"), store, threads=0)
+    job = RayJob(run, [], Request(("control:random",), "", "lgip"), store)
     with pytest.raises(
         InvalidInput, match=r"differs between machines: its digest is .* on a worker and 0{32} here"
     ):
@@ -280,7 +281,7 @@ def test_a_worker_with_another_model_is_refused(store):
 
 def test_a_worker_with_another_version_of_vlprobe_is_refused(store):
     run = Run("control:random", "0" * 32, "demo", "", "lgip", 1, ())
-    job = RayJob(run, [], Request(("control:random",), "", "lgip"), store, 0, version="0.0.1")
+    job = RayJob(run, [], Request(("control:random",), "", "lgip"), store, version="0.0.1")
     with pytest.raises(
         InvalidInput, match=r"A worker .* has vlprobe .*, but this machine has 0\.0\.1\."
     ):

@@ -183,6 +183,13 @@ def question_set_of(store: "Store", key: str) -> "QuestionSet":
     return views.runs.question_set(store, case_key)
 
 
+def question_sets_of(store: "Store", keys: Sequence[str]) -> "list[QuestionSet]":
+    """Find several question sets as `question_set_of` does, each only once. The stored runs are read only once."""
+    snapshot = store.snapshot()
+    question_sets = (question_set_of(snapshot, key) for key in keys)
+    return list({question_set.key: question_set for question_set in question_sets}.values())
+
+
 def loadable_names(ctx: click.Context, names: Sequence[str]) -> list[str]:
     """Replace display names of stored models with names that the models can be loaded by. Names with a model-family
     prefix are returned unchanged.

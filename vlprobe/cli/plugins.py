@@ -31,7 +31,7 @@ def require_cluster(address: str) -> None:
 
         if find_spec("ray") is None:
             raise MissingDependency("--ray", "ray", "'vlprobe[scale]'")
-        ray_cluster.allow(ray_cluster.parse_address(address, accepts_local=False))
+        ray_cluster.allow(address, accepts_local=False)
 
 
 def typed(*values: object) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vlprobe.cli.arguments import pass_results, question_set_of
+from vlprobe.cli.arguments import pass_results, question_set_of, question_sets_of
 from vlprobe.cli.output import inform, print_refused_slices
 from vlprobe.errors import InvalidInput
 
@@ -116,12 +116,8 @@ def site(
             "There are no stored results yet, so there is nothing to publish. Run a probe "
             "first: vlprobe run --help."
         )
-    question_sets = {
-        each.key: each for each in (question_set_of(store, key) for key in keys or case_keys[:1])
-    }
-    contents = bundle.site(
-        store, list(question_sets.values()), Limits(cases, with_notes, i_may_publish), space
-    )
+    question_sets = question_sets_of(store, keys or case_keys[:1])
+    contents = bundle.site(store, question_sets, Limits(cases, with_notes, i_may_publish), space)
     inform(
         f"{output}: {len(contents.files)} files, {contents.n_bytes / 1e6:.1f} MB; {contents.n_cases:,} cases, "
         f"{contents.n_pictures:,} pictures"
@@ -225,9 +221,10 @@ def figure(
     for model in chosen:
         if model not in known:
             raise NotFound("model with results", model, known)
+    snapshot = store.snapshot()
     candidates = (
-        question_set_of(store, key or row.case_key)
-        for row in views.runs.question_set_rows(store)
+        question_set_of(snapshot, key or row.case_key)
+        for row in views.runs.question_set_rows(snapshot)
         if key or set(chosen) <= set(row.models)
     )
     question_set = next((each for each in candidates if key or name in paper.available(each)), None)

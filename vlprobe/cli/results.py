@@ -14,7 +14,7 @@ from vlprobe.cli.arguments import (
     complete_runs,
     option_group,
     pass_results,
-    question_set_of,
+    question_sets_of,
 )
 from vlprobe.cli.output import (
     inform,
@@ -223,13 +223,11 @@ def leaderboard(
     keys = keys or [row.case_key for row in views.runs.question_set_rows(store)]
     if not keys:
         raise InvalidInput("Nothing is stored yet. Run a probe first: vlprobe run --help.")
-    question_sets = {each.key: each for each in (question_set_of(store, key) for key in keys)}
+    question_sets = question_sets_of(store, keys)
     models = [find_model(store, name) for name in names]
     pinned = find_model(store, baseline) if baseline else ""
-    columns = views.leaderboard.leaderboard(
-        store, [*question_sets.values()], models, averaging, by, pinned
-    )
-    known = {model for question_set in question_sets.values() for model in question_set.models}
+    columns = views.leaderboard.leaderboard(store, question_sets, models, averaging, by, pinned)
+    known = {model for question_set in question_sets for model in question_set.models}
     if pinned and pinned not in known:
         raise NotFound("model on these question sets", baseline, sorted(known))
     if how == "model-index":

@@ -165,7 +165,9 @@ def check(items: Sequence[Item], cache: Path, sees_pictures: bool = True) -> lis
             dtype=np.int64,
         ),
     )
-    return check_columns(rows, cache, sees_pictures, _picture_findings(items, digests))
+    if not sees_pictures:
+        return check_columns(rows, cache)
+    return check_columns(rows, cache, judges_all=True, others=_picture_findings(items, digests))
 
 
 def _column(texts: Iterable[str]) -> pa.ChunkedArray:
@@ -175,11 +177,17 @@ def _column(texts: Iterable[str]) -> pa.ChunkedArray:
 def check_columns(
     rows: TextColumns,
     cache: Path | None = None,
-    sees_pictures: bool = False,
-    picture_findings: Sequence[AuditFinding] = (),
+    judges_all: bool = False,
+    others: Sequence[AuditFinding] = (),
 ) -> list[AuditFinding]:
     """Search text columns for defects, as `check` does for items. This needs memory for the columns, for the vocabulary
     of the foils, and for a few bytes per row.
+
+    Args:
+        rows: The captions and foils.
+        cache: Folder in which the results for many captions are cached.
+        judges_all: Whether to check the language of all captions instead of a sample.
+        others: Findings to list before those of the foils.
     """
     n_items, n_captions = len(rows.ids), len(rows.captions)
     texts = codes(pa.chunked_array(plain_blocks(rows.captions), rows.captions.type))
@@ -190,14 +198,12 @@ def check_columns(
     texts_of_pictures = distinct(texts * n_items + rows.images[rows.items]) // n_items
     is_shared = np.bincount(texts_of_pictures)[texts] > 1
     del texts, texts_of_items, texts_of_pictures
-    judged = np.arange(n_captions) if sees_pictures else drawn_rows(n_captions)
-    names = rows.ids.take(pa.array(rows.items[judged])).to_pylist()
-    judged_captions = rows.captions.take(pa.array(judged)).to_pylist()
+    judged = np.arange(n_captions) if judges_all else drawn_rows(n_captions)
     return [
         _finding(REPEATED, rows, np.arange(n_items), repeats),
         _finding(SHARED, rows, rows.items, is_shared),
-        _language_finding(list(zip(names, judged_captions, strict=True)), n_captions, cache),
-        *(picture_findings if sees_pictures else ()),
+        _language_finding(rows, judged, cache),
+        *others,
         *(_foil_findings(rows, captions_per_item) if len(rows.foils) else ()),
     ]
 
@@ -322,27 +328,22 @@ def drawn_rows(n_captions: int) -> np.ndarray:
     return np.sort(np.random.default_rng(42).choice(n_captions, MOST_JUDGED, replace=False))
 
 
-def _language_finding(
-    rows: Sequence[tuple[str, str]], n_captions: int, cache: Path | None = None
-) -> AuditFinding:
-    """Find the captions that are not in English.
-
-    Args:
-        rows: Item id and text of each caption to check.
-        n_captions: Total number of captions in the dataset.
-        cache: Folder in which the results for many captions are cached.
-    """
+def _language_finding(rows: TextColumns, judged: np.ndarray, cache: Path | None) -> AuditFinding:
+    """Find the captions that are not in English, among those with the given row numbers."""
     name, meaning = FOREIGN
-    if len(rows) < n_captions:
-        meaning = f"Of {n_captions:,} captions, {len(rows):,} were drawn and looked at. {meaning}"
-    captions = {caption for _, caption in rows}
+    n_captions = len(rows.captions)
+    if len(judged) < n_captions:
+        meaning = f"Of {n_captions:,} captions, {len(judged):,} were drawn and looked at. {meaning}"
+    texts = rows.captions.take(pa.array(judged)).to_pylist()
+    captions = set(texts)
     if doubtful := sorted(filter(is_doubtful, captions)):
         meaning += (
             f" {len(doubtful):,} more captions of one to three words may not be English either, such as "
             f"'{printable(doubtful[0])}'. They are edited with the rules for English."
         )
     foreign = foreign_captions(captions, cache)
-    return _counted(name, meaning, ((item, caption in foreign) for item, caption in rows))
+    marked = np.array([text in foreign for text in texts], dtype=bool)
+    return _finding((name, meaning), rows, rows.items[judged], marked)
 
 
 def _counted(name: str, meaning: str, marked: Iterable[tuple[str, bool]]) -> AuditFinding:

@@ -9,6 +9,7 @@ the model could give are ignored. With `+choice`, the first word is "A" or "B", 
 counted. Cases other than a picture with two captions are then unknown.
 """
 
+import functools
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -185,9 +186,12 @@ class Generator(SideBySideMatcher):
 
     def first_is_true(self, image: Image.Image, first: str, second: str) -> float:
         """Return the probability, 0 to 1, that the model chooses the first of two captions for a picture."""
-        letters = self._first_tokens(A_B)
-        odds = self._log_odds(image, self.question.format(first, second), letters)
+        odds = self._log_odds(image, self.question.format(first, second), self._letters)
         return float(1 / (1 + np.exp(-odds)))
+
+    @functools.cached_property  # not needed by models that answer yes or no
+    def _letters(self) -> tuple[list[int], list[int]]:
+        return self._first_tokens(A_B)
 
     def _prompt(self, question: str) -> str:
         messages = [
@@ -249,6 +253,7 @@ class Chooser(CaseAnswerer):
         """The capabilities of the model, which gives a right or wrong answer for each order of the captions."""
         return Capabilities(
             answers_cases=True,
+            chooses=True,
             n_orders=2,
             score_type="verdict",
             device=self._generator.device,
@@ -355,7 +360,7 @@ def named_capabilities(name: str) -> Capabilities | None:
     """Return the capabilities of a model with `+choice`, or None if only loading the model determines them."""
     if not parse(name).chooses:
         return None
-    return Capabilities(answers_cases=True, n_orders=2, score_type="verdict")
+    return Capabilities(answers_cases=True, chooses=True, n_orders=2, score_type="verdict")
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> Generator | Chooser:

@@ -83,8 +83,7 @@ def ask(
     dataset, items, probe, run = prepare(request, store, progress)
     context = RunContext(run, items, probe, request, store)
     write_questions(context, dataset, progress)
-    candidates = probe.candidates(run, items, context.read_cases, store.root)
-    inputs = RunInputs(items, context.read_cases, candidates, store.root)
+    inputs = context.inputs()
     id_of_name: dict[str, str] = {}
     pictures_asked = _pictures(inputs, folder, copies, id_of_name, progress)
     n_pictures = _write(folder, "pictures", pictures_asked)

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
+from vlprobe.scoring.inputs import RunInputs
 from vlprobe.storage.store import Entry, Store
 from vlprobe.types import Item, Probe, Run
 
@@ -46,3 +47,9 @@ class RunContext:
     def read_cases(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the given columns for all cases, in blocks of rows."""
         return self.case_entry.blocks("cases", columns)
+
+    def inputs(self) -> RunInputs:
+        """Return all pictures and texts that the run shows to a model, those of its galleries included."""
+        root = self.store.root
+        candidates = self.probe.candidates(self.run, self.items, self.read_cases, root)
+        return RunInputs(self.items, self.read_cases, candidates, root)

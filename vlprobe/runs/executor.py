@@ -10,7 +10,6 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -25,7 +24,6 @@ from vlprobe.runs.request import Progress
 from vlprobe.scoring import thumbnails
 from vlprobe.scoring.cases import Scorer
 from vlprobe.scoring.encoder import CachedEncoder
-from vlprobe.scoring.inputs import RunInputs
 from vlprobe.scoring.spread import similarity_spread
 from vlprobe.storage import files
 from vlprobe.types import Item, Model, Run, looks_up
@@ -45,11 +43,9 @@ def bind(context: RunContext, model: Model) -> str:
     """
     if not looks_up(model):
         return ""
-    probe, root = context.probe, context.store.root
-    candidates = probe.candidates(context.run, context.items, context.read_cases, root)
-    inputs = RunInputs(context.items, context.read_cases, candidates, root)
+    is_gallery = context.probe.needs == "gallery"
     try:
-        return model.bind(inputs, context.run.key, is_gallery=probe.needs == "gallery")
+        return model.bind(context.inputs(), context.run.key, is_gallery)
     except InvalidInput as error:
         if isinstance(model, BoundLookup) and (words := _asked_otherwise(model.file, context.run)):
             raise InvalidInput(f"{error} {words}") from None
@@ -61,12 +57,10 @@ def announce_pairs(context: RunContext, model: Model, tell: Callable[[str], None
 
     Raises Misfit if there are too many candidates.
     """
-    probe, root = context.probe, context.store.root
-    if not takes_every_pair(model.capabilities, probe):
+    if not takes_every_pair(model.capabilities, context.probe):
         return
-    candidates = probe.candidates(context.run, context.items, context.read_cases, root)
-    check_candidates(model.name, probe, len(candidates[0]), len(candidates[1]))
-    inputs = RunInputs(context.items, context.read_cases, candidates, root)
+    inputs = context.inputs()
+    check_candidates(model.name, context.probe, *map(len, inputs.candidates))
     n_pictures, n_texts = (sum(1 for _ in side) for side in (inputs.pictures(), inputs.texts()))
     tell(
         f"{model.name} has no embeddings: up to {n_pictures * n_texts:,} forward passes "
@@ -184,19 +178,14 @@ class Executor(ABC):
         """
 
     @abstractmethod
-    def close(self, failed: bool = False) -> None:
-        """Write embeddings that are still in memory and free all resources; after a failure, do so immediately."""
+    def close(self) -> None:
+        """Write embeddings that are still in memory and free all resources."""
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close(failed=error_type is not None)
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 class SharedEncoder:
@@ -297,7 +286,7 @@ class LocalExecutor(Executor):
         self.score(case_ranges)
         return spread
 
-    def close(self, failed: bool = False) -> None:
+    def close(self) -> None:
         """Write the embeddings that are still in memory to the store."""
         if self._encoder is not None and not self._shared:
             self._encoder.close()

@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput, MissingDependency, first_line
+from vlprobe.runs import processes
 from vlprobe.storage.access import RAY
 
 POLL = 0.5  # seconds between two reports of progress if no task finishes
 CONNECTING = 25.0  # seconds in which a cluster accepts this machine
 LOCAL = "local"  # a new cluster on this machine
-ADDRESS = re.compile(
-    r"([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}"
-)
+# No other scheme: Ray would import the module named in an address such as "name://".
+ADDRESS = re.compile(r"([A-Za-z0-9][A-Za-z0-9.-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}")
 QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a worker that takes no GPU keeps its devices as they are
     "RAY_ENABLE_AUTO_CONNECT": "0",  # no thread joins any cluster after `ray.shutdown`
@@ -32,27 +32,18 @@ QUIET = {
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
-def parse_address(text: str, accepts_local: bool = True) -> str:
-    """Return a Ray cluster's address. An empty string means "local", a new cluster on this machine.
-
-    Raises InvalidInput unless the text is HOST:PORT or, where allowed, "local". Other schemes are rejected because
-    Ray would import the module named in an address such as "name://".
-    """
-    address = text.strip() or LOCAL
-    if not (ADDRESS.fullmatch(address) or (accepts_local and address == LOCAL)):
-        raise InvalidInput(
-            f"'{text}' is not the address of a Ray cluster. Expected HOST:PORT, such as 10.0.0.7:6379."
-        )
-    return address
-
-
-def allow(address: str) -> None:
+def allow(text: str, accepts_local: bool = True) -> None:
     """Allow this process and the processes that it starts to use a cluster.
 
     Call this function only with text typed by the owner of this process, never with the content of a link,
-    form or file. An empty address means RAY_ADDRESS, if set.
+    form or file. Raises InvalidInput unless the address is HOST:PORT or, where allowed, "local".
     """
-    os.environ[RAY] = _resolve(address)
+    address = _resolve(text)
+    if not (ADDRESS.fullmatch(address) or (accepts_local and address == LOCAL)):
+        raise InvalidInput(
+            f"'{address}' is not the address of a Ray cluster. Expected HOST:PORT, such as 10.0.0.7:6379."
+        )
+    os.environ[RAY] = address
 
 
 def allowed_cluster() -> str:
@@ -70,8 +61,9 @@ def refuse_unnamed(address: str) -> None:
         )
 
 
-def _resolve(address: str) -> str:
-    return parse_address(address or os.environ.get("RAY_ADDRESS", ""))
+def _resolve(text: str) -> str:
+    """Return an address. An empty text means RAY_ADDRESS, if set, or "local", a new cluster on this machine."""
+    return text.strip() or os.environ.get("RAY_ADDRESS", "").strip() or LOCAL
 
 
 @contextlib.contextmanager
@@ -122,23 +114,21 @@ def _check_connection(address: str, waiting: Callable[[], None]) -> None:
     `ray.init` cannot be interrupted: with an address that accepts connections but never answers, it
     ignored SIGTERM for more than 180 s.
     """
-    deadline = time.monotonic() + CONNECTING
-    command = [sys.executable, "-P", "-m", "ray.scripts.scripts", "health-check"]
-    command += ["--address", address]
-    with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    ) as check:
+    command = ("ray.scripts.scripts", "health-check", "--address", address)
+    silent = subprocess.DEVNULL
+    with processes.start(*command, stdout=silent, stderr=silent) as check:
         try:
-            while check.poll() is None:
+            deadline = time.monotonic() + CONNECTING
+            while check.poll() is None and time.monotonic() < deadline:
                 waiting()
-                if time.monotonic() > deadline:
-                    raise _unreachable(address, f"no answer in {CONNECTING:g} s")
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    check.wait(POLL)
+                time.sleep(POLL)
         finally:
             check.kill()
     if check.returncode:
-        raise _unreachable(address, "`ray health-check` failed")
+        was_killed = check.returncode < 0
+        raise _unreachable(
+            address, f"no answer in {CONNECTING:g} s" if was_killed else "`ray health-check` failed"
+        )
 
 
 def _unreachable(address: str, reason: str) -> InvalidInput:

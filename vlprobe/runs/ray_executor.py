@@ -8,9 +8,9 @@ gallery is searched, the workers share the work of encoding its pictures and tex
 import functools
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from vlprobe import __version__, registry
 from vlprobe.errors import InvalidInput, JobFailed, VlprobeError, plugin_errors
@@ -25,18 +25,16 @@ from vlprobe.types import Item, Picture, Run
 ENCODED = 2048  # pictures or texts of a gallery that a worker embeds at a time
 TRIES = 3  # workers that one task may lose
 
-Task = tuple[str, Sequence]  # kind, and the range of cases, items, pictures or texts
+Task = tuple[str, Sequence]  # kind, and the items, range of cases, picture names, or texts
 
 
-@dataclass(frozen=True)
-class RayJob:
+class RayJob(NamedTuple):
     """The run and settings that every worker receives."""
 
     run: Run
     items: Sequence[Item]
     request: Request  # with the worker's device and number of picture-reading threads
     store: Store
-    threads: int  # torch threads; 0: the model does not need torch
     version: str = __version__
 
     def load(self) -> LocalExecutor:
@@ -48,16 +46,11 @@ class RayJob:
                 f"A worker of the Ray cluster has vlprobe {__version__}, but this machine "
                 f"has {self.version}. Install the same version on all machines."
             )
-        if self.threads:
-            import torch
-
-            torch.set_num_threads(self.threads)
         run, request = self.run, self.request
         model = registry.load_model(run.model, request.device, request.precision)
         if model.digest != run.model_digest:
             raise InvalidInput(
-                f"Model '{run.model}' differs between machines: its digest is "
-                f"{model.digest} on a worker and "
+                f"Model '{run.model}' differs between machines: its digest is {model.digest} on a worker and "
                 f"{run.model_digest} here. Install the same weights and packages on all machines."
             )
         context = RunContext(run, self.items, registry.load_probe(run.probe), request, self.store)
@@ -68,37 +61,31 @@ class RayJob:
 def _loaded(job_ref: Any) -> LocalExecutor:
     import ray
 
-    job: Any = ray.get(job_ref)
+    job: RayJob = ray.get(job_ref)
     return job.load()
 
 
-def do_task(job_refs: Sequence[Any], kind: str, values: Sequence) -> tuple[float, str]:
-    """Do a task on a worker. Returns the similarity spread (NaN for other tasks) and the message of a VlprobeError, or
-    "".
-
-    Errors are returned as messages because Ray would wrap an exception in its own.
+def do_task(job_refs: Sequence[Any], kind: str, values: Sequence) -> float:
+    """Do a task on a worker. Returns the similarity spread, or NaN for other tasks.
 
     Args:
         job_refs: A list with the reference to a RayJob; in a list, Ray does not fetch the job for each task.
         kind: "spread", "score", "images" or "texts".
-        values: Item numbers, a range of cases, picture names, or texts.
+        values: Items, a range of cases, picture names, or texts.
     """
     spread = float("nan")
-    try:
-        with plugin_errors():
-            executor = _loaded(job_refs[0])
-            if kind == "spread":
-                spread = executor.spread([executor.context.items[code] for code in values])
-            elif kind == "score":
-                executor.score([(values[0], values[1])])
-            elif kind == "images":
-                executor.encoder.images([Picture.from_name(name) for name in values])
-            else:
-                executor.encoder.texts(values, keep=True)
-            executor.encoder.flush()  # Ray may end this process at any time
-    except VlprobeError as error:
-        return spread, str(error)
-    return spread, ""
+    with plugin_errors():
+        executor = _loaded(job_refs[0])
+        if kind == "spread":
+            spread = executor.spread(values)
+        elif kind == "score":
+            executor.score([(values[0], values[1])])
+        elif kind == "images":
+            executor.encoder.images([Picture.from_name(name) for name in values])
+        else:
+            executor.encoder.texts(values, keep=True)
+        executor.encoder.flush()  # Ray may end this process at any time
+    return spread
 
 
 class RayExecutor(Executor):
@@ -116,8 +103,8 @@ class RayExecutor(Executor):
         machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         gpus = int(takes_gpu(request.device, machines))
         super().__init__(context, progress, large_parts=bool(gpus))
-        threads = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else 0
-        cpus = 1 if gpus else max(threads, 1)
+        threads = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else 1
+        cpus = 1 if gpus else threads
         if not any(each.get("CPU", 0) >= cpus and each.get("GPU", 0) >= gpus for each in machines):
             raise InvalidInput(
                 "No machine in the Ray cluster has what a worker needs: CPUs for its torch "
@@ -126,14 +113,14 @@ class RayExecutor(Executor):
             )
         readers = picture_readers(machines) if gpus else cpus
         request = replace(request, device="cuda" if gpus else "cpu", workers=readers)
-        self._job = ray.put(RayJob(context.run, context.items, request, context.store, threads))
+        self._job = ray.put(RayJob(context.run, context.items, request, context.store))
         self._options = {
             "num_cpus": cpus,
             "num_gpus": gpus,
             "max_retries": TRIES - 1,
             "scheduling_strategy": "SPREAD",  # not the first machine alone, as by default while it is half free
             "max_calls": 0,  # a process with a GPU is kept, too
-            "runtime_env": {"env_vars": worker_environment(max(threads, 1))},
+            "runtime_env": {"env_vars": worker_environment(threads)},
         }
 
     def score(self, case_ranges: Sequence[CaseRange]) -> None:
@@ -142,65 +129,43 @@ class RayExecutor(Executor):
 
     def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
         """Compute the spread and the scores at the same time on different workers, after the gallery is encoded."""
-        if sample and case_ranges and self.context.probe.needs == "gallery":
-            tasks = self._gallery_tasks(case_ranges)
-            for _ in self._map(f"{self.context.label}: embeddings", tasks, len(tasks)):
-                pass
-        code_of_item = {id(item): code for code, item in enumerate(self.context.items)}
-        codes = [code_of_item[id(item)] for item in sample]
-        tasks = [("spread", codes)] if codes else []
-        tasks += [("score", case_range) for case_range in case_ranges]
-        spreads = dict(self._map(self.context.label, tasks, self.n_cases))
-        return spreads.get("spread", float("nan"))
-
-    def _gallery_tasks(self, case_ranges: Sequence[CaseRange]) -> list[Task]:
-        """Return the tasks that embed the pictures and texts in the galleries and in the given parts."""
-        context = self.context
-        images, texts = context.probe.candidates(
-            context.run, context.items, context.read_cases, context.store.root
+        context, tasks = self.context, [("score", case_range) for case_range in case_ranges]
+        if sample and tasks and context.probe.needs == "gallery":
+            encoding = _encoding_tasks(context)
+            self._do(f"{context.label}: embeddings", encoding, len(encoding))
+        return self._do(
+            context.label, [("spread", sample), *tasks] if sample else tasks, self.n_cases
         )
-        names = {
-            "images": dict.fromkeys(image.name for image in images),
-            "texts": dict.fromkeys(texts),
-        }
-        for cases in context.case_entry.slices("cases", case_ranges, ["images", "texts"]):
-            for kind, distinct in names.items():
-                distinct |= dict.fromkeys(cases[kind].combine_chunks().flatten().to_pylist())
-        return [
-            (kind, list(distinct)[start : start + ENCODED])
-            for kind, distinct in names.items()
-            for start in range(0, len(distinct), ENCODED)
-        ]
 
-    def _map(self, label: str, tasks: Sequence[Task], total: int) -> Iterator[tuple[str, float]]:
-        """Run tasks on the cluster, and yield the kind and the similarity spread of each task when it is finished.
+    def _do(self, label: str, tasks: Sequence[Task], total: int) -> float:
+        """Run tasks on the cluster. Returns the similarity spread if it is one of them, or NaN.
 
-        Progress is reported at least twice a second, so that a cancellation is noticed. However the generator ends, no
+        Progress is reported at least twice a second, so that a cancellation is noticed. However this ends, no
         task keeps running.
 
         Raises:
-            InvalidInput: a worker raised a VlprobeError; the message is the same.
+            VlprobeError: a worker raised it.
             JobFailed: TRIES workers were lost on the same task.
         """
         import ray
         from ray.exceptions import RayError, RayTaskError
 
-        n_done = total - sum(map(_size, tasks))
+        n_done, spread = total - sum(map(_size, tasks)), float("nan")
         self.progress.update(label, n_done, total)
         remote: Any = ray.remote(**self._options)(do_task)
         task_of = {remote.remote([self._job], *task): task for task in tasks}
         try:
             while task_of:
                 for reference in ray.wait(list(task_of), timeout=POLL)[0]:
-                    spread, error = ray.get(reference)
-                    if error:
-                        raise InvalidInput(error)
+                    result = ray.get(reference)
                     task = task_of.pop(reference)
                     n_done += _size(task)
-                    yield task[0], spread
+                    spread = result if task[0] == "spread" else spread
                 self.progress.update(label, n_done, total)
-        except RayTaskError:  # a defect of this program
-            raise
+        except RayTaskError as error:
+            if isinstance(error.cause, VlprobeError):
+                raise error.cause from None
+            raise  # a defect of this program
         except RayError as error:
             raise JobFailed(
                 f"{TRIES} workers in the Ray cluster died on the same task "
@@ -210,9 +175,24 @@ class RayExecutor(Executor):
         finally:
             for reference in task_of:
                 ray.cancel(reference, force=True)
+        return spread
 
-    def close(self, failed: bool = False) -> None:
+    def close(self) -> None:
         """Do nothing: workers store embeddings after each task, and end with this process."""
+
+
+def _encoding_tasks(context: RunContext) -> list[Task]:
+    """Return the tasks that embed the pictures and texts of a run and of its galleries."""
+    inputs = context.inputs()
+    names = {
+        "images": [picture.name for picture, _ in inputs.pictures()],
+        "texts": [text for text, _ in inputs.texts()],
+    }
+    return [
+        (kind, distinct[start : start + ENCODED])
+        for kind, distinct in names.items()
+        for start in range(0, len(distinct), ENCODED)
+    ]
 
 
 def _size(task: Task) -> int:
@@ -241,11 +221,11 @@ def picture_readers(machines: Sequence[Mapping[str, float]]) -> int:
 
 
 def worker_environment(threads: int) -> dict[str, str]:
-    """Return the environment variables for workers: the number of library threads, and the
+    """Return the environment variables for workers: the number of torch threads, and the
     plug-ins and servers that are allowed in this process.
     """
     return {
-        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads)),
+        "OMP_NUM_THREADS": str(threads),
         PLUGINS: os.environ.get(PLUGINS, ""),
         APIS: os.environ.get(APIS, ""),
     }

@@ -53,7 +53,7 @@ class RunInputs:
         candidates: tuple[Sequence[Picture], Sequence[str]],
         cache: Path,
     ) -> None:
-        self._items, self._cases, self._candidates, self._cache = items, cases, candidates, cache
+        self._items, self._cases, self.candidates, self._cache = items, cases, candidates, cache
 
     def pictures(self) -> Iterator[tuple[Picture, Sequence[str]]]:
         """Yield the pictures, distinct by path and edit, each with its possible keys."""
@@ -62,7 +62,7 @@ class RunInputs:
             for item in self._items
             for number, picture in enumerate(item.pictures)
         ]
-        further = [*self._candidates[0], *self._changed_pictures()]
+        further = [*self.candidates[0], *self._changed_pictures()]
         digests = self._digests([*(picture for picture, _, _ in item_pictures), *further])
         paths = {picture.path for picture, _, _ in item_pictures} | {
             picture.path for picture in further if not picture.edit_key
@@ -123,7 +123,7 @@ class RunInputs:
         for block in self._cases(["texts"]):
             for text in block["texts"].combine_chunks().flatten().unique().to_pylist():
                 yield text, labels.get(text_id(text), "") if labels else ""
-        for text in self._candidates[1]:
+        for text in self.candidates[1]:
             yield text, ""
 
 

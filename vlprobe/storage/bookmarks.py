@@ -75,12 +75,8 @@ class NamedTexts:
             files.write_json(self._path(store), texts)
 
     def version(self, store: Store) -> tuple[int, int]:
-        """Return the file size in bytes and the modification time in nanoseconds, or (0, 0) if there is no file."""
-        try:
-            status = self._path(store).stat()
-        except OSError:
-            return 0, 0
-        return status.st_size, status.st_mtime_ns
+        """Return a value that changes when any entry changes."""
+        return files.version(self._path(store))
 
     def _path(self, store: Store) -> Path:
         return mine.path(store.root, self.file)

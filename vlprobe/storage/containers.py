@@ -47,11 +47,6 @@ class Member(NamedTuple):
     n_bytes: int
 
 
-def has_member(file: Path, name: str) -> bool:
-    """Return whether a tar contains a file with the given name. Raises InvalidInput or OSError."""
-    return name in members(file)
-
-
 def read_member(file: Path, name: str) -> bytes:
     """Return the bytes of a tar member.
 
@@ -224,15 +219,14 @@ def _group(file: str, column: str, group: int, *stamp: int) -> "pa.ChunkedArray"
         return pa.chunked_array([batch.column(column) for batch in batches])
 
 
-CELLS = (".parquet",)
-TARS = (".tar",)
+TABLE, TAR = ".parquet", ".tar"
 CROP = re.compile(r"crop=(-?\d{1,7}),(-?\d{1,7}),(-?\d{1,7}),(-?\d{1,7})")
 
 
 def holder(path: Path) -> tuple[Path, str] | None:
     """Split the path to a picture inside a file into the file and the picture's name. Returns None for other paths."""
     for parent in path.parents:
-        if parent.suffix.lower() in (*CELLS, *TARS) and parent.is_file():
+        if parent.suffix.lower() in (TABLE, TAR) and parent.is_file():
             return parent, path.relative_to(parent).as_posix()
     return None
 
@@ -248,7 +242,7 @@ def is_file(path: Path) -> bool:
         if held is None:
             return False
         file, name = held
-        return has_member(file, name) if file.suffix.lower() in TARS else has_cell(file, name)
+        return name in members(file) if file.suffix.lower() == TAR else has_cell(file, name)
     except (OSError, ValueError, InvalidInput):
         return False
 
@@ -286,4 +280,4 @@ def read(path: Path) -> bytes | None:
     if held is None:
         return None
     file, name = held
-    return read_member(file, name) if file.suffix.lower() in TARS else read_cell(file, name)
+    return read_member(file, name) if file.suffix.lower() == TAR else read_cell(file, name)

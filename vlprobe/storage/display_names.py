@@ -31,12 +31,8 @@ def check(store: Store) -> Mapping[str, str]:
 
 
 def version(store: Store) -> tuple[int, int]:
-    """Return the file size in bytes and the modification time in nanoseconds, which change when any name changes."""
-    try:
-        status = _path(store).stat()
-    except OSError:
-        return 0, 0
-    return status.st_size, status.st_mtime_ns
+    """Return a value that changes when any name changes."""
+    return files.version(_path(store))
 
 
 def rename(store: Store, name: str, display: str) -> None:

@@ -95,6 +95,15 @@ def present(path: Path) -> bool:
     return True
 
 
+def version(path: Path) -> tuple[int, int]:
+    """Return a file's size in bytes and its modification time in nanoseconds, or (0, 0) if there is no file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
+
+
 def read_texts(path: Path, consequence: str) -> dict[str, str]:
     """Read a JSON object that maps names to text from a shared file. The result is empty if the file does not exist.
 
@@ -256,10 +265,10 @@ def replace_surrogates(content: dict[str, Any]) -> dict[str, Any]:
     return json.loads(SURROGATE.sub("\ufffd", text)) if SURROGATE.search(text) else content
 
 
-def append_json(path: Path, value: object, **options: Any) -> None:
+def append_json(path: Path, value: object) -> None:
     """Append a value to a file as one line of JSON, completing an unfinished last line first. Raises InvalidInput."""
     refuse_writing()
-    line = _json(path, value, **options)
+    line = _json(path, value)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         ends_with_newline = not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")

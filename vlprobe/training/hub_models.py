@@ -1,7 +1,6 @@
 """Adapter that lets a `Learner` train transformers models, either their towers or a matching head on all pairs."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -63,8 +62,5 @@ class Trainable(torch.nn.Module):
         mean, std = settings.get("image_mean"), settings.get("image_std")
         if mean is None or std is None:
             return None
-        return _channels(mean), _channels(std)
-
-
-def _channels(values: Sequence[float]) -> np.ndarray:
-    return np.array(values, np.float32).reshape(-1, 1, 1)
+        mean, std = np.array([mean, std], np.float32)[..., None, None]
+        return mean, std

@@ -45,6 +45,7 @@ class Capabilities:
     scores_pairs: bool = False  # the model is a PairScorer
     matches_side_by_side: bool = False  # the model is a SideBySideMatcher
     answers_cases: bool = False  # the model is a CaseAnswerer
+    chooses: bool = False  # a CaseAnswerer that only chooses between two captions
     looks_up: bool = False  # the model is a Lookup: its embeddings or scores come from a file
     has_matrix: bool = False  # a Lookup with the score of every picture with every text
     asks_server: bool = False  # sends requests to a server, but only during a run

@@ -11,7 +11,6 @@ from vlprobe.metrics import clustered, estimate
 from vlprobe.metrics.estimate import FEWEST_ITEMS
 from vlprobe.metrics.resampling import resample_counts
 from vlprobe.models.doctor import passport
-from vlprobe.models.hf_gen import Chooser
 from vlprobe.scoring import pictures
 from vlprobe.scoring.batches import BATCH_MULTIPLES
 from vlprobe.types import (
@@ -186,7 +185,7 @@ def of_answers(model: CaseAnswerer) -> list[Check]:
     """Return all checks for a model that answers whole cases. Most of them cannot be judged."""
     nothing = Similarities(np.empty((0, 0)), 0, model.n_scores, ("pictures", "captions"))
     detail = PAID if model.capabilities.asks_server else FROM_A_FILE
-    if isinstance(model, Chooser):
+    if model.capabilities.chooses:
         detail = CHOOSES
     judged_by_pairs = [replace(check, detail=detail) for check in matching(nothing)]
     return [finite(nothing), *_unjudged(model, detail), *judged_by_pairs]

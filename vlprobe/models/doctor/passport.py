@@ -10,7 +10,6 @@ import sys
 import numpy as np
 from PIL import Image
 
-from vlprobe.models.hf_gen import Chooser
 from vlprobe.types import Model, answers_cases, embeds_images, looks_up, scores_pairs
 
 NO_TEXT = -1  # TextEncoder.tokenize fills rows with it after the text if the model sees no padding
@@ -44,7 +43,7 @@ def read_passport(model: Model) -> dict[str, str]:
 
 
 def _embedding(model: Model) -> str:
-    if isinstance(model, Chooser):
+    if model.capabilities.chooses:
         return "none: it chooses between two captions"
     if answers_cases(model) or model.capabilities.has_matrix:
         return (

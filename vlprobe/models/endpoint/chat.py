@@ -71,8 +71,9 @@ class ServedJudge(ServedModel, CaseAnswerer):
         words = self._template.format(text)
 
         def payload() -> dict[str, object]:
-            blank = Image.new("RGB", (32, 32), "gray")
-            image = pictures.open_picture(picture) if picture else blank
+            image = (
+                pictures.open_picture(picture) if picture else Image.new("RGB", (32, 32), "gray")
+            )
             content = [
                 {"type": "image_url", "image_url": {"url": data_url(image, self.parsed.side)}},
                 {"type": "text", "text": words},
