@@ -53,6 +53,30 @@ def pictures(count: int) -> list[Image.Image]:
     ]
 
 
+UNKNOWN = """
+import sys
+from vlprobe.errors import NotFound
+from vlprobe.models import open_clip as family
+try:
+    family.check_name("openclip:ViT-B32/openai")
+except NotFound as error:
+    print(error)
+imported = "open_clip" in sys.modules
+import open_clip
+del sys.modules["open_clip"]
+for name in set(open_clip.list_models()):
+    family.check_name(f"openclip:{name}")
+sys.exit(imported)
+"""
+
+
+@pytest.mark.full  # 3 s: one more process imports torch
+def test_an_unknown_architecture_is_refused_without_an_import_and_all_others_are_known():
+    ran = subprocess.run([sys.executable, "-c", UNKNOWN], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert "Did you mean 'ViT-B-32'?" in ran.stdout
+
+
 def test_the_family_is_imported_without_torch():
     code = "import sys, vlprobe.models.open_clip; sys.exit('torch' in sys.modules or 'open_clip' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

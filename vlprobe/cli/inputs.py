@@ -235,11 +235,13 @@ def doctor(
     (model,) = loadable_names(ctx, [model])
     store = cache_store(ctx)
     root = store.root
+    name, tried_on = registry.parse_name("models", model), registry.parse_name("datasets", dataset)
     with ProgressBar() as bar:
-        tried_on = registry.load_dataset(dataset, root)
-        examination = doctor_examine.examine(
-            registry.load_model(model, device, precision), tried_on, root, bar.update
-        )
+        name.check()
+        tried_on.check()
+        loaded = registry.load_model(name, device, precision)
+        data = registry.load_dataset(tried_on, root)
+        examination = doctor_examine.examine(loaded, data, root, bar.update)
     failed = 1 if any(check.passed is False for check in examination.checks) else 0
     if how == "json":
         click.echo(

@@ -13,8 +13,10 @@ openclip:local-dir:FOLDER@CHECKPOINT    the same with other weights, such as a f
 """
 
 import contextlib
+import importlib.util
 import json
 import logging
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +29,7 @@ from vlprobe.models.checkpoint import load_weights, without_draws
 from vlprobe.models.folder_policy import check_folder
 from vlprobe.models.modules import OpenClipModel
 from vlprobe.models.open_clip_encoder import OpenClipEncoder, identity_of
+from vlprobe.registry import natural_order
 from vlprobe.registry.model_memo import files_below
 from vlprobe.storage import files
 from vlprobe.storage.files import write_bytes
@@ -96,8 +99,12 @@ def _parse(name: str) -> OpenClipName:
 
 
 def check_name(name: str) -> None:
-    """Raise InvalidInput if the name refers to a folder without a config or to a checkpoint that does not exist."""
+    """Raise NotFound for an unknown architecture, or InvalidInput for a folder without a config or a checkpoint that
+    does not exist.
+    """
     parsed = _parse(name)
+    if not parsed.folder:
+        _require_architecture(parsed.architecture)
     if parsed.folder and not (parsed.folder / "open_clip_config.json").is_file():
         raise InvalidInput(
             f"'{parsed.folder}' has no open_clip_config.json. Expected a folder written by "
@@ -105,6 +112,20 @@ def check_name(name: str) -> None:
         )
     if parsed.checkpoint:
         _require_file(parsed.checkpoint)
+
+
+def _require_architecture(architecture: str) -> None:
+    """Raise NotFound unless OpenCLIP has a config for an architecture. Its package is not imported: 3 s with torch."""
+    if imported := sys.modules.get("open_clip"):
+        known = imported.list_models()
+    else:
+        package = importlib.util.find_spec("open_clip")
+        folders = package.submodule_search_locations or () if package else ()
+        files_of = (Path(folder, "model_configs").glob("*.json") for folder in folders)
+        known = sorted((path.stem for paths in files_of for path in paths), key=natural_order)
+    if known and architecture not in known:
+        hint = "Write openclip:ARCH/TAG, or openclip:ARCH@FILE for your own weights."
+        raise NotFound("OpenCLIP architecture", architecture, known, hint)
 
 
 def _require_file(checkpoint: Path) -> None:
@@ -158,13 +179,7 @@ def _published_configs(parsed: OpenClipName) -> tuple[dict, dict]:
     import open_clip
 
     architecture, tag = parsed.architecture, parsed.tag
-    if architecture not in open_clip.list_models():
-        raise NotFound(
-            "OpenCLIP architecture",
-            architecture,
-            open_clip.list_models(),
-            "Write openclip:ARCH/TAG, or openclip:ARCH@FILE for your own weights.",
-        )
+    _require_architecture(architecture)
     config = open_clip.get_model_config(architecture) or {}
     config.setdefault("quick_gelu", False)
     if not tag:

@@ -20,7 +20,7 @@ from vlprobe.models.doctor import examine
 from vlprobe.runs import job as job_files
 from vlprobe.scoring import vectors
 from vlprobe.storage import annotations, answer_log, files, mine
-from vlprobe.storage.entry import SCHEMA, parse_manifest, part_intact, verify_table
+from vlprobe.storage.entry import SCHEMA, parse_manifest, part_record, verify_table
 from vlprobe.storage.mirror import TABLE, Mirror, table_object
 from vlprobe.storage.store import Entry, Store
 from vlprobe.types import Run
@@ -188,7 +188,7 @@ def _wrong_key(manifest: dict, key: str) -> str:
 def _part(path: Path) -> Iterator[Damage]:
     line = path.with_suffix(".json")
     # The run may have ended in the meantime and deleted the part
-    if line.exists() and not part_intact(path) and line.exists():
+    if line.exists() and not part_record(path) and line.exists():
         yield Damage(path, "its checksum differs", (line, path))
 
 

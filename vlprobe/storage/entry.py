@@ -199,13 +199,13 @@ def _is_file_record(record: Mapping[str, Any]) -> bool:
     )
 
 
-def part_intact(path: Path) -> bool:
-    """Return whether the checksum of a part matches the record that was stored with it."""
+def part_record(path: Path) -> dict[str, Any] | None:
+    """Return the record that was stored with a part, or None if the part is missing or damaged."""
     try:
         record = parse_json_object(path.with_suffix(".json").read_text("utf-8"))
-        return _is_file_record(record) and record["sha256"] == sha256(path)
+        return record if _is_file_record(record) and record["sha256"] == sha256(path) else None
     except (OSError, ValueError, TypeError, KeyError):
-        return False
+        return None
 
 
 def verify_table(path: Path) -> None:
@@ -268,7 +268,7 @@ class Entry:
         path = self.folder / "parts" / f"{name}.parquet"
         if not self.has_part(name):
             return None
-        if part_intact(path):
+        if part_record(path):
             return pq.read_table(path)
         logging.getLogger(__name__).warning("'%s' is damaged and will be recomputed.", path)
         return None

@@ -15,7 +15,6 @@ that is not uploaded yet has a `pending.json` instead of its manifest.
 import contextlib
 import functools
 import hashlib
-import json
 import logging
 import os
 import re
@@ -31,7 +30,7 @@ import pyarrow as pa
 from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_writing
-from vlprobe.storage.entry import SCHEMA, Entry, parse_manifest, part_intact
+from vlprobe.storage.entry import SCHEMA, Entry, parse_manifest, part_record
 from vlprobe.storage.file_systems import open_file_system, translate_errors
 
 MIRROR = "VLPROBE_MIRROR"  # the folder that contains all mirrors
@@ -311,29 +310,28 @@ class MirroredEntry(Entry):
             raise StoredDamage(f"'{self.mirror.address(self.index)}' has no table '{name}'.")
         self.mirror.fetch(table_object(self.name, line), self.folder / line["name"])
 
-    def _uploaded_parts(self) -> dict[str, str]:
-        """Map the name of each uploaded part to its object name."""
-        names = self.mirror.names(f"{self.name}/parts")
-        tables = {name: TABLE.fullmatch(Path(name).name) for name in names}
-        return {table[1]: name for name, table in tables.items() if table}
-
     def parts(self) -> set[str]:
-        """Return the names of all finished parts, local and remote. Parts that are only local are uploaded."""
-        uploaded = set(self._uploaded_parts())
-        for name in sorted(super().parts() - uploaded):
+        """Return the names of all finished parts. Parts that are only local are uploaded, and all others downloaded."""
+        objects = self.mirror.names(f"{self.name}/parts")
+        tables = {name: TABLE.fullmatch(Path(name).name) for name in objects}
+        uploaded = {table[1]: name for name, table in tables.items() if table}
+        local = super().parts()
+        for name in sorted(local - set(uploaded)):
             self._upload_part(name)
-        return super().parts() | uploaded
-
-    def part(self, name: str) -> pa.Table | None:
-        """Return a finished part, downloading it if it is not local, or None if it is missing or damaged."""
-        if not self.has_part(name) and (part := self._uploaded_parts().get(name)):
+        for name in sorted(set(uploaded) - local):
             path = self.folder / "parts" / f"{name}.parquet"
             try:
-                self.mirror.fetch(part, path)
+                self.mirror.fetch(uploaded[name], path)
                 record = {"name": path.name, "sha256": files.sha256(path)}
-                self.mirror.write_file(path.with_suffix(".json"), json.dumps(record).encode())
+                files.write_json(path.with_suffix(".json"), record)
             except StoredDamage as error:
                 warn_once(f"{error.problem} It will be recomputed.")
+        return super().parts()
+
+    def part(self, name: str) -> pa.Table | None:
+        """Return a finished part, or None if it is missing or damaged."""
+        if not self.has_part(name):
+            self.parts()  # another machine may have written it
         return super().part(name)
 
     def write_part(self, name: str, table: pa.Table) -> None:
@@ -343,9 +341,8 @@ class MirroredEntry(Entry):
 
     def _upload_part(self, name: str) -> None:
         path = self.folder / "parts" / f"{name}.parquet"
-        if part_intact(path):
-            line = {"name": path.name, "sha256": files.sha256(path)}
-            self.mirror.put(table_object(f"{self.name}/parts", line), path)
+        if record := part_record(path):
+            self.mirror.put(table_object(f"{self.name}/parts", record), path)
 
     def _commit(self, manifest: dict) -> None:
         files.write_json(self.folder / "pending.json", manifest)
