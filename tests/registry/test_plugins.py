@@ -239,7 +239,7 @@ def test_only_what_a_person_typed_names_a_plugin():
         for path in root.rglob("*.py")
         if naming.search(path.read_text(encoding="utf-8"))
     }
-    assert callers == {"registry/__init__.py", "cli/plugins.py", "surfaces/notebook/interface.py"}
+    assert callers == {"registry/__init__.py", "cli/arguments.py", "surfaces/notebook/interface.py"}
     importing = "vlprobe.surfaces.notebook"
     for path in [
         *root.rglob("*.py"),

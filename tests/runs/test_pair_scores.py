@@ -22,6 +22,7 @@ from vlprobe.cli import main
 from vlprobe.errors import InvalidInput
 from vlprobe.models.controls import ControlEncoder as Control
 from vlprobe.runs import pair_scores
+from vlprobe.runs.playground import Player
 from vlprobe.types import Capabilities
 
 MODEL = "control:random"
@@ -269,7 +270,19 @@ class TextOnly(Head):
         return Capabilities(embeds_texts=True, dim=4)
 
 
-def test_a_model_of_texts_is_refused(photos, cache):
+class Chooser(TextOnly):
+    name = "hf-gen:llava+choice"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(answers_cases=True, chooses=True, n_orders=2)
+
+
+def test_a_model_of_texts_and_one_that_only_chooses_are_refused(photos, cache):
     frame = pd.DataFrame({"image": ["0.png"], "caption": ["A dog."]})
     with pytest.raises(InvalidInput, match="'texts' does not accept pictures"):
         vlprobe.score(frame, TextOnly(), folder=photos, cache=cache)
+    with pytest.raises(InvalidInput, match=r"only chooses between two captions.* Remove \+choice"):
+        vlprobe.score(frame, Chooser(), folder=photos, cache=cache)
+    with pytest.raises(InvalidInput, match=r"only chooses between two captions.* Remove \+choice"):
+        Player(Chooser())

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from tests.conftest import make_tiny
 from vlprobe import views
-from vlprobe.runs.removal import remove
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
+from vlprobe.runs.verify import remove
 from vlprobe.storage.store import Store
 
 JUDGED, UNJUDGED = "control:random", "control:constant"

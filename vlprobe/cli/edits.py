@@ -17,9 +17,9 @@ from vlprobe.cli.arguments import (
     costs,
     count_option,
     item_choices,
+    typed,
 )
 from vlprobe.cli.output import ProgressBar, inform, print_rows
-from vlprobe.cli.plugins import typed
 from vlprobe.errors import InvalidInput
 
 

@@ -4,9 +4,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vlprobe.cli.arguments import FORMAT, complete_names, results_store
+from vlprobe.cli.arguments import (
+    FORMAT,
+    complete_names,
+    results_store,
+    typed,
+)
 from vlprobe.cli.output import inform, print_folded, print_rows, print_table
-from vlprobe.cli.plugins import typed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,17 +12,19 @@ from typing import Any
 import click
 
 from vlprobe import __version__
-from vlprobe.cli.arguments import allowances, completion
+from vlprobe.cli.arguments import (
+    allowances,
+    completion,
+    require,
+)
 from vlprobe.cli.compare import compare, first_lists, gate, plan
 from vlprobe.cli.edits import edits, sheet, verdicts
-from vlprobe.cli.inputs import ask, check, doctor, influence, perturb
+from vlprobe.cli.inputs import ask, check, doctor, influence, perturb, score
 from vlprobe.cli.listing import jobs, list_, options
 from vlprobe.cli.output import inform
-from vlprobe.cli.plugins import require
 from vlprobe.cli.report import export, figure, report, site
 from vlprobe.cli.results import failures, leaderboard, named_slices, show, sql, steps
 from vlprobe.cli.run import run
-from vlprobe.cli.score import score
 from vlprobe.cli.serve import dashboard, mcp
 from vlprobe.cli.stored import pictures, remove, rename, verify
 from vlprobe.cli.suspects import errata, suspects

@@ -19,9 +19,9 @@ from vlprobe.cli.arguments import (
     parse_pairs,
     probe_options,
     rejected_labels,
+    typed,
 )
 from vlprobe.cli.output import ProgressBar, inform, print_notes, print_table
-from vlprobe.cli.plugins import typed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,9 +11,13 @@ from typing import NoReturn
 
 import click
 
-from vlprobe.cli.arguments import allowances, cache_store
+from vlprobe.cli.arguments import (
+    allowances,
+    cache_store,
+    require,
+    require_cluster,
+)
 from vlprobe.cli.output import inform
-from vlprobe.cli.plugins import require, require_cluster
 from vlprobe.errors import InvalidInput
 from vlprobe.registry import endpoints
 from vlprobe.registry.endpoints import is_this_machine

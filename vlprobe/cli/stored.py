@@ -20,17 +20,17 @@ def remove(ctx: click.Context, keys: Sequence[str], yes: bool) -> None:
 
     Repeating `vlprobe run` recreates them.
     """
-    from vlprobe.runs import removal
+    from vlprobe.runs import verify as results
 
     store = results_store(ctx)
-    manifests = removal.removable(store, keys)
+    manifests = results.removable(store, keys)
     for manifest in manifests:
         run = manifest["run"]
         line = f"{manifest['key']}: {run['model']}, {run['probe']} on {run['dataset']}"
         inform(printable(line))
     if not yes:
         click.confirm(f"Remove {len(manifests)} of the stored runs?", abort=True, err=True)
-    n_question_sets = removal.remove(store, manifests)
+    n_question_sets = results.remove(store, manifests)
     inform(f"Removed: {len(manifests)} runs, and {n_question_sets} question sets without answers.")
 
 

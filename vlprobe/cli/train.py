@@ -5,9 +5,15 @@ from dataclasses import replace
 
 import click
 
-from vlprobe.cli.arguments import DEVICE, FORMAT, PRECISION, cache_store, loadable_names
+from vlprobe.cli.arguments import (
+    DEVICE,
+    FORMAT,
+    PRECISION,
+    cache_store,
+    loadable_names,
+    typed,
+)
 from vlprobe.cli.output import ProgressBar, inform, print_rows
-from vlprobe.cli.plugins import typed
 from vlprobe.training.request import TrainRequest as Default
 
 

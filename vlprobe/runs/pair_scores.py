@@ -72,6 +72,11 @@ def pair_scorer(
             f"'{model.name}' does not accept pictures. Choose a model that compares pictures "
             "with texts."
         )
+    if capabilities.chooses:
+        raise InvalidInput(
+            f"'{model.name}' only chooses between two captions of a picture. Remove +choice to score each "
+            "picture with its own text."
+        )
     reads_files = (looks_up(model) or answers_cases(model)) and not capabilities.asks_server
     pictures = [item.image for item in items if item.image]
     scored = np.array([reads_files or not picture.absent for picture in pictures])

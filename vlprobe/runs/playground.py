@@ -84,6 +84,10 @@ class Player:
             raise InvalidInput(
                 f"'{model.name}' is only available in runs, since requests may cost money. Choose another model here."
             )
+        if model.capabilities.chooses:
+            raise InvalidInput(
+                f"'{model.name}' only chooses between two captions. Remove +choice to score captions here."
+            )
         if answers_cases(model) or looks_up(model):
             content = "scores of the cases" if answers_cases(model) else "answers to what is"
             raise InvalidInput(

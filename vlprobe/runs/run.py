@@ -1,7 +1,7 @@
 """Planning of runs, which turns names into pinned Runs, and their execution.
 
 The stages of a run, each skipped if its output is stored: `check_data`, `write_cases`, `answer`
-(score, then judge) and `examination`. The cases are shared by all models; each model scores them
+(score, then judge) and the model checks. The cases are shared by all models; each model scores them
 part by part. Stored parts are not scored again, so the same call resumes after a crash, a
 cancellation or a full disk.
 """
@@ -18,11 +18,12 @@ from vlprobe import registry
 from vlprobe.datasets.audit import NOT_ENGLISH
 from vlprobe.datasets.languages import foreign_captions
 from vlprobe.errors import InvalidInput, Misfit, plugin_errors
+from vlprobe.models.doctor import examine as doctor_examine
 from vlprobe.models.endpoint.budget import Budget
 from vlprobe.models.endpoint.served import ServedModel
 from vlprobe.probes.fit import check_fit, check_pictures
 from vlprobe.registry import ModelName, model_memo
-from vlprobe.runs import examination, questions, ray_cluster, selection
+from vlprobe.runs import questions, ray_cluster, selection
 from vlprobe.runs.answers import answer
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import (
@@ -35,10 +36,11 @@ from vlprobe.runs.executor import (
 from vlprobe.runs.ray_executor import RayExecutor
 from vlprobe.runs.request import Progress, Request, RunKeys
 from vlprobe.runs.settings import SETTINGS
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.storage import files, memo
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.store import Store
-from vlprobe.types import Dataset, Item, Model, Probe, Run, answers_cases, looks_up
+from vlprobe.types import Dataset, Item, Model, Probe, Run, answers_cases, embeds_images, looks_up
 from vlprobe.types.options import parse_options
 
 
@@ -181,7 +183,7 @@ def _stored_answer(
         return None
     if is_writable and not (
         questions.are_stored(context)
-        and (not request.examine or examination.is_stored(context, prepared.dataset))
+        and (not request.examine or _is_examined(context, prepared.dataset))
     ):
         return None
     return context.run_entry.manifest()
@@ -347,7 +349,7 @@ def _run_stages(
                 with open_executor(context, model, progress, shared) as executor:
                     answer(context, model, executor)
     if context.request.examine:
-        examination.examine(context, dataset, model, progress, shared)
+        _examine(context, dataset, model, progress, shared)
 
 
 def open_executor(
@@ -417,3 +419,51 @@ def metric_names(probe: Probe, options: Mapping[str, object], n_orders: int = 1)
     """Return the names of a run's metrics as name@version, for `Run.metrics`."""
     metrics = probe.metrics_of(options, n_orders)
     return tuple(f"{metric.name}@{metric.version}" for metric in metrics)
+
+
+def _examine(
+    context: RunContext,
+    dataset: Dataset,
+    model: Model,
+    progress: Progress,
+    shared: SharedEncoder | None = None,
+) -> None:
+    """Run the model checks on a dataset, unless their results are already stored.
+
+    Pictures that the run has embedded are not embedded again.
+    """
+    if _is_examined(context, dataset):
+        return
+    if looks_up(model):
+        # Else nothing was scored now, and the model was not bound to its inputs
+        is_judged = model.is_bound
+    else:
+        is_judged = answers_cases(model) or bool(doctor_examine.sample(dataset.items, model))
+    if not is_judged:
+        return
+    with contextlib.ExitStack() as stack:
+        encoder = shared.encoder if shared else None
+        request = context.request
+        embeds = embeds_images(model) and not (looks_up(model) or answers_cases(model))
+        if encoder is None and embeds and request.keep_embeddings:
+            # It reads the embeddings that the store has now
+            encoder = CachedEncoder(
+                model,
+                context.store.root / "embeddings",
+                workers=request.workers,
+                memory=request.memory << 20,
+            )
+            stack.enter_context(contextlib.closing(encoder))
+        doctor_examine.examine(
+            model,
+            dataset,
+            context.store.root,
+            progress.update,
+            encoder.stored_images if encoder and embeds_images(model) else None,
+        )
+
+
+def _is_examined(context: RunContext, dataset: Dataset) -> bool:
+    """Return whether results of the model checks on a dataset are stored."""
+    examinations = doctor_examine.load(context.store, context.run.model_digest)
+    return any(examination.dataset_digest == dataset.digest for examination in examinations)

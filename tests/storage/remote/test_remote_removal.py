@@ -5,7 +5,7 @@ import pytest
 from tests.storage.remote.test_remote_s3 import call
 from tests.storage.remote.test_remote_s3 import request as asked
 from vlprobe.errors import InvalidInput, NotFound
-from vlprobe.runs import removal
+from vlprobe.runs import verify
 from vlprobe.runs.run import execute
 from vlprobe.storage.mirror import Mirror
 
@@ -19,7 +19,7 @@ def test_a_removed_run_is_gone_for_every_machine_and_the_others_stay(kind, drawn
     removed, kept = (execute(asked(drawn, models=(model,)), one)[0] for model in MODELS)
     scores = two.run(kept["key"]).table("scores")
     assert two.run(removed["key"]).complete
-    assert removal.remove(one, removal.removable(one, [removed["key"]])) == 0
+    assert verify.remove(one, verify.removable(one, [removed["key"]])) == 0
     remote = one.mirror
     assert not [name for name in remote.names("") if removed["key"] in name]
     for name in ("one", "two", "three"):
@@ -28,7 +28,7 @@ def test_a_removed_run_is_gone_for_every_machine_and_the_others_stay(kind, drawn
         assert not store.run(removed["key"]).complete
         assert store.run(kept["key"]).table("scores").equals(scores)
         with pytest.raises(NotFound):
-            removal.removable(store, [removed["key"]])
+            verify.removable(store, [removed["key"]])
     assert call(address, "verify") == ""
     (again,) = execute(asked(drawn, models=(MODELS[0],)), on("two", address))
     assert again["key"] == removed["key"]
