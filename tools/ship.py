@@ -49,7 +49,7 @@ _OWN_FACTS = ("files", "schema", "sha256")
 
 def models() -> tuple[str, ...]:
     """Return the names of the models with bundled answers: all demo models except the controls."""
-    return tuple(registry.families("models")[FAMILY].names())
+    return tuple(registry.families("models")[FAMILY].NAMES)
 
 
 def runs(store: Store, progress: Progress | None = None) -> list[dict]:

@@ -25,7 +25,7 @@ def texts_of(model: controls.ControlEncoder, texts: list[str]) -> np.ndarray:
     return model.encode_texts(model.tokenize(texts))
 
 
-@pytest.mark.parametrize("name", controls.names())
+@pytest.mark.parametrize("name", controls.NAMES)
 def test_a_control_keeps_the_promises_of_an_encoder(name: str):
     model = controls.load(name)
     assert model.name == name

@@ -30,16 +30,16 @@ def softmax():
 
 
 def test_the_demo_models_are_listed_shipped_and_small():
-    assert demo.names() == [
+    assert list(demo.NAMES) == [
         f"demo:{name}" for name in ("softmax", "sigmoid", "weak", "plain", "eqsim", "scvc")
     ]
-    for name in demo.names():
+    for name in demo.NAMES:
         assert (FOLDER / f"{name.partition(':')[2]}.safetensors").stat().st_size < 4_000_000
 
 
 def test_every_demo_model_gives_unit_vectors_of_its_dim():
     image = render(distinct("val", 1)[0])
-    for name in demo.names():
+    for name in demo.NAMES:
         model = load_model(name, device="cpu")
         images = model.encode_images(model.preprocess(image)[None])
         texts = model.encode_texts(model.tokenize(TEXTS))
@@ -57,9 +57,9 @@ def test_loading_again_gives_the_same_numbers_and_digest(softmax):
 
 
 def test_digests_tell_models_and_precisions_apart(softmax):
-    digests = {load_model(name, device="cpu").digest for name in demo.names()}
+    digests = {load_model(name, device="cpu").digest for name in demo.NAMES}
     digests.add(demo.load("demo:softmax", device="cpu", precision="bf16").digest)
-    assert len(digests) == len(demo.names()) + 1
+    assert len(digests) == len(demo.NAMES) + 1
 
 
 def test_columns_after_the_end_of_text_are_cut_without_changing_an_embedding(softmax):
@@ -122,6 +122,6 @@ def test_an_unknown_demo_model_is_named_in_one_line():
 
 def test_the_model_card_names_every_shipped_file_and_how_it_was_made():
     card = (FOLDER / "README.md").read_text(encoding="utf-8")
-    for name in demo.names():
+    for name in demo.NAMES:
         assert f"{name.partition(':')[2]}.safetensors" in card
     assert len(re.findall(r"tools\.train_demo --loss", card)) == 3

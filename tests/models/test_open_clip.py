@@ -83,7 +83,7 @@ def test_the_family_is_imported_without_torch():
 
 
 def test_every_suggested_name_is_one_that_open_clip_knows():
-    for name in family.names():
+    for name in family.NAMES:
         architecture, _, tag = name.removeprefix("openclip:").partition("/")
         assert architecture in open_clip.list_models()
         assert not tag or tag in open_clip.list_pretrained_tags_by_model(architecture)

@@ -23,7 +23,7 @@ def test_every_preset_is_listed_and_printed_in_its_paper(paper):
     family = FAMILIES[prefix]
     table = views.published.load().query("paper == @paper")
     assert len(family.presets) == count
-    assert set(family.names()) <= set(registry.names("models"))
+    assert set(family.NAMES) <= set(registry.names("models"))
     for preset in family.presets.values():
         assert preset.printed in set(table["model"])
 

@@ -184,5 +184,5 @@ def test_what_is_shipped_is_every_probe_of_every_demo_model(monkeypatch):
     assert {request.probe for request in asked} == set(ship.PROBES)
     for request in asked:
         assert not any(map(registry.is_control, request.models))
-        assert request.models == tuple(registry.families("models")["demo"].names())
+        assert request.models == tuple(registry.families("models")["demo"].NAMES)
         assert (request.limit, request.dataset, request.options, request.seed) == (0, "", {}, 42)

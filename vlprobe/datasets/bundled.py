@@ -25,7 +25,8 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Item, Picture
 
 PREFIX = "bundled"
-NAMES = ("SugarCrepe", "VALSE")
+SETS = ("SugarCrepe", "VALSE")
+NAMES = tuple(f"{PREFIX}:{name}" for name in SETS)
 NOTES = {  # for people who read the numbers
     "SugarCrepe": (
         "Six questions are in two subsets and count in both: 7,512 rows, 7,506 distinct questions.",
@@ -45,11 +46,6 @@ PICTURED_NOTE = "questions have their photograph here."
 PHOTOGRAPHS = "photographs"  # folder of the bundled results
 
 
-def names() -> list[str]:
-    """Return the names of the bundled question sets."""
-    return [f"{PREFIX}:{name}" for name in NAMES]
-
-
 def check_name(name: str) -> None:
     """Raise NotFound if a name contains an unknown question set or option."""
     _parse(name)
@@ -58,9 +54,9 @@ def check_name(name: str) -> None:
 def _parse(name: str) -> tuple[str, bool]:
     """Return the stored name of a question set, and whether the name ends with `+available`."""
     set_name, plus, option = name.partition(":")[2].partition("+")
-    known_name = next((known for known in NAMES if known.lower() == set_name.lower()), "")
+    known_name = next((known for known in SETS if known.lower() == set_name.lower()), "")
     if not known_name:
-        raise NotFound("bundled question set", set_name, NAMES)
+        raise NotFound("bundled question set", set_name, SETS)
     if plus and option != sources.AVAILABLE:
         raise NotFound("option", option, [sources.AVAILABLE])
     return f"{PREFIX}:{known_name}", bool(plus)

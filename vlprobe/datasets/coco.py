@@ -11,11 +11,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.types import Item, Picture
 
 PREFIX = "coco"
-
-
-def names() -> list[str]:
-    """Return the form of a dataset name; DIR stands for a folder."""
-    return ["coco:DIR"]
+NAMES = ("coco:DIR",)
 
 
 def check_name(name: str) -> None:

@@ -23,17 +23,13 @@ if TYPE_CHECKING:
     from _csv import Reader
 
 PREFIX = "csv"
+NAMES = ("csv:FILE",)
 DELIMITERS = ",;\t|"
 REQUIRED = ("image", "caption")
 FOIL_COLUMNS = (  # possible names of a column of wrong captions
     *("negative_caption", "negative", "negatives", "neg_caption", "foil", "foils", "hard_negs"),
     *("hard_negative", "false_caption"),
 )
-
-
-def names() -> list[str]:
-    """Return the form of a dataset name; FILE stands for a path."""
-    return ["csv:FILE"]
 
 
 def check_name(name: str) -> None:

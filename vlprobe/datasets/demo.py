@@ -14,6 +14,7 @@ from vlprobe.storage.files import write_bytes
 from vlprobe.types import Item, Picture
 
 PREFIX = "demo"
+NAMES = (PREFIX,)  # `demo:val` is a second held-out split for choosing settings
 SIZES = {"test": 500, "val": 500}
 _CAPTIONS = 5
 
@@ -25,11 +26,6 @@ class DemoDataset:
     name: str
     digest: str
     items: tuple[Item, ...]
-
-
-def names() -> list[str]:
-    """Return the name of the test split. `demo:val` is a second held-out split for choosing settings."""
-    return [PREFIX]
 
 
 def check_name(name: str) -> None:

@@ -19,18 +19,9 @@ from vlprobe.errors import NotFound
 from vlprobe.types import Item, Picture
 
 PREFIX = "demo-pairs"
+NAMES = (PREFIX,)
 SIZE = 300  # pairs of each subset
 SPLITS = ("test", "val")
-
-
-def names() -> list[str]:
-    """Return the name of the test split."""
-    return [PREFIX]
-
-
-def check_name(name: str) -> None:
-    """Check the split in a dataset name. Raises NotFound."""
-    split_in(name)
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
@@ -57,6 +48,9 @@ def split_in(name: str) -> str:
     if (split or "test") not in SPLITS:
         raise NotFound("dataset", name, [prefix, *(f"{prefix}:{split}" for split in SPLITS)])
     return split or "test"
+
+
+check_name = split_in  # the only part of a name after the prefix
 
 
 def item_id(prefix: str, split: str, kind: str, index: int) -> str:

@@ -20,16 +20,12 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.types import Item
 
 PREFIX = "demo-train"
+NAMES = ()  # training data is not offered to the probes
 SCENES = 3000
 PAIRS = 300  # of each kind
 MOST_PAIRS = 2000  # of each kind, at most: 20,000 pictures
 _FIRST_INDEX = 20_000  # the bundled models were trained on the scenes before this index
 _CAPTIONS = 8
-
-
-def names() -> list[str]:
-    """Return no names, because training data is not offered to the probes."""
-    return []
 
 
 def load(name: str, cache: Path) -> LoadedDataset:

@@ -19,20 +19,12 @@ from vlprobe.datasets.world.scene import stream
 from vlprobe.types import Item
 
 PREFIX = "demo-triplets"
+NAMES = (PREFIX,)
+check_name = split_in  # the only part of a name after the prefix
 SUBSETS = {  # the change, and the number of triplets
     "generic": {"object": 100, "color": 100, "number": 100, "swap": 100},
     "spatial": {"location": 400},
 }
-
-
-def names() -> list[str]:
-    """Return the name of the test split."""
-    return [PREFIX]
-
-
-def check_name(name: str) -> None:
-    """Check the split in a dataset name. Raises NotFound."""
-    split_in(name)
 
 
 def load(name: str, cache: Path) -> LoadedDataset:

@@ -21,21 +21,13 @@ from vlprobe.datasets.world.scene import COLORS, OBJECTS, OPPOSITE, Scene, pick,
 from vlprobe.types import Item, Series
 
 PREFIX = "demo-series"
+NAMES = (PREFIX,)
+check_name = split_in  # the only part of a name after the prefix
 KINDS = ("color", "number", "object")  # kinds of change in a video
 SIZE = 15  # videos of each kind
 QUERIES = 40
 FRAMES, FPS = 12, 2
 LEAST_FRAMES = 2  # on each side of the boundary
-
-
-def names() -> list[str]:
-    """Return the name of the test split."""
-    return [PREFIX]
-
-
-def check_name(name: str) -> None:
-    """Check the split in a dataset name. Raises NotFound."""
-    split_in(name)
 
 
 @dataclass(frozen=True, slots=True)

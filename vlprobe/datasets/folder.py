@@ -15,12 +15,8 @@ from vlprobe.storage import files
 from vlprobe.types import Item, Picture
 
 PREFIX = "folder"
+NAMES = ("folder:DIR",)
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
-
-
-def names() -> list[str]:
-    """Return the form of a dataset name; DIR stands for a folder."""
-    return ["folder:DIR"]
 
 
 def check_name(name: str) -> None:

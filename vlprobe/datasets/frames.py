@@ -496,13 +496,9 @@ def _refuse_large(path: Path, n_pixels: int) -> None:
 
 
 PREFIX = "frames"
+NAMES = ("frames:TABLE@FOLDER", "frames:TABLE@FOLDER+ag", "frames:TABLE@FOLDER+boundaries")
 BOUNDARIES, GRAPH, VIDEO = "boundaries", "graph", "video"
 _Rows = list[tuple[Item, Sequence[str]]]  # items without their pictures, and the pictures' names
-
-
-def names() -> list[str]:
-    """Return the accepted forms of a dataset name; TABLE and FOLDER stand for paths."""
-    return ["frames:TABLE@FOLDER", "frames:TABLE@FOLDER+ag", "frames:TABLE@FOLDER+boundaries"]
 
 
 def load(name: str, cache: Path) -> LoadedDataset:

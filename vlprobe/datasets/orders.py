@@ -30,6 +30,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.types import Item, Series
 
 PREFIX = "orders"
+NAMES = ("orders:FILE", "orders:FILE@FOLDER")
 COLUMNS = ("id", "query", "candidates", "edit", "edit_candidates")
 LEAST = 3  # candidates
 EXPECTED = (
@@ -37,11 +38,6 @@ EXPECTED = (
     "first: a.jpg|b.jpg|c.jpg"
 )
 _SUFFIXES = (".csv", ".tsv", ".jsonl")
-
-
-def names() -> list[str]:
-    """Return the accepted forms of a dataset name; FILE and FOLDER stand for paths."""
-    return ["orders:FILE", "orders:FILE@FOLDER"]
 
 
 def check_name(name: str) -> None:

@@ -39,6 +39,7 @@ from vlprobe.storage.files import write_bytes
 from vlprobe.types import Item, Picture
 
 PREFIX = "pairs"
+NAMES = ("pairs:FILE", "pairs:FILE@IMAGEDIR")
 UNVALIDATED = "unvalidated"
 OPTIONS = (sources.AVAILABLE, sources.UNPICTURED, UNVALIDATED)
 VOTES = 2  # of VALSE's three annotators
@@ -49,11 +50,6 @@ VALSE = ("image_file", "caption", "foil")
 LAYOUTS = (WINOGROUND, EQBEN, VALSE)
 EXPECTED = f"text in {', '.join(WINOGROUND)} (Winoground), {', '.join(EQBEN)} (EqBen) or {', '.join(VALSE)} (VALSE)"
 VALSE_TAGS = {"linguistic_phenomena": "phenomenon", "dataset": "dataset"}
-
-
-def names() -> list[str]:
-    """Return the accepted forms of a dataset name; FILE and IMAGEDIR stand for paths."""
-    return ["pairs:FILE", "pairs:FILE@IMAGEDIR"]
 
 
 def check_name(name: str) -> None:

@@ -28,6 +28,7 @@ from vlprobe.perturb.tokens import takes_an
 from vlprobe.types import Item
 
 PREFIX = "queries"
+NAMES = ("queries:FILE", "queries:FILE+p2", "queries:FILE+p3")
 PREFIXES = {"np": "", "p3": "A photo of", "p2": "A picture of", "p1": "An image of"}  # PRSM's names
 SYNONYMS = {
     "gender": {"male": "man", "female": "woman"},
@@ -66,11 +67,6 @@ P1_EXPECTED = "columns query (an id) and caption with text in both; for SocialCo
 PROMPTS_EXPECTED = (
     'lines such as {"caption": "a White male barber", "output_1": "a White female barber", ...}'
 )
-
-
-def names() -> list[str]:
-    """Return the accepted forms of a dataset name; FILE stands for a path."""
-    return ["queries:FILE", "queries:FILE+p2", "queries:FILE+p3"]
 
 
 def check_name(name: str) -> None:

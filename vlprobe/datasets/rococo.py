@@ -18,13 +18,9 @@ from vlprobe.errors import InvalidInput
 from vlprobe.types import Item
 
 PREFIX = "rococo"
+NAMES = ("rococo:FILE", "rococo:FILE@IMAGEDIR")
 ALTERED = 5
 EXPECTED = '{"image": "val2014/COCO_val2014_....jpg", "caption": [10 or 11 texts, or 5 to 7 without altered ones]}'
-
-
-def names() -> list[str]:
-    """Return the accepted forms of a dataset name; FILE and IMAGEDIR stand for paths."""
-    return ["rococo:FILE", "rococo:FILE@IMAGEDIR"]
 
 
 def check_name(name: str) -> None:

@@ -37,6 +37,7 @@ from vlprobe.storage import files
 from vlprobe.types import Item, Picture
 
 PREFIX = "table"
+NAMES = ("table:FILE", "table:FILE@IMAGEDIR", "table:URL")
 CHOOSING = ("split", "label")  # columns that select rows by value
 OPTION = re.compile(rf"({AVAILABLE}|{UNPICTURED})|(layout|{'|'.join((*CHOOSING, *ROLES))})=([^+]+)")
 EXPECTED = f"{AVAILABLE}, {UNPICTURED}, layout=NAME, split=VALUE, label=VALUE, " + ", ".join(
@@ -158,11 +159,6 @@ def _are_ids(captions: pa.ChunkedArray) -> bool:
         return False
     is_id = pc.call_function("match_substring_regex", [captions], AN_ID)
     return bool(pc.call_function("all", [is_id]).as_py())
-
-
-def names() -> list[str]:
-    """Return the accepted forms of a dataset name; FILE and IMAGEDIR stand for paths."""
-    return ["table:FILE", "table:FILE@IMAGEDIR", "table:URL"]
 
 
 def check_name(name: str) -> None:

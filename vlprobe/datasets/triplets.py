@@ -18,6 +18,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.types import Item
 
 PREFIX = "triplets"
+NAMES = ("triplets:FILE", "triplets:FILE@IMAGEDIR")
 OPTIONS = (sources.AVAILABLE, sources.UNPICTURED)
 COLUMNS = {  # names of each column: SugarCrepe++ and SugarCrepe, VISLA generic, VISLA spatial
     "picture": ("filename", "image"),
@@ -29,11 +30,6 @@ EXPECTED = (
     "text in filename, caption, caption2 and negative_caption (SugarCrepe++), the same without "
     "caption2 (SugarCrepe), or one of VISLA's two headers"
 )
-
-
-def names() -> list[str]:
-    """Return the accepted forms of a dataset name; FILE and IMAGEDIR stand for paths."""
-    return ["triplets:FILE", "triplets:FILE@IMAGEDIR"]
 
 
 def check_name(name: str) -> None:

@@ -24,11 +24,7 @@ from vlprobe.registry import endpoints
 from vlprobe.types import Capabilities
 
 PREFIX = "http"
-
-
-def names() -> list[str]:
-    """Return the only form of a name, with the placeholders URL and MODEL."""
-    return ["http:URL#MODEL"]
+NAMES = ("http:URL#MODEL",)
 
 
 def check_name(name: str) -> None:

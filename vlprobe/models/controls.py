@@ -22,17 +22,13 @@ NOTES = {
     "random": "a control with random embeddings: expect chance",
     "constant": "a control with constant embeddings: all ties, which count as failures",
 }
-
-
-def names() -> list[str]:
-    """Return the names of both controls."""
-    return [f"{PREFIX}:{kind}" for kind in NOTES]
+NAMES = tuple(f"{PREFIX}:{kind}" for kind in NOTES)
 
 
 def check_name(name: str) -> None:
     """Raise NotFound if no control has this name."""
     if name.partition(":")[2] not in NOTES:
-        raise NotFound("model", name, names())
+        raise NotFound("model", name, NAMES)
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "ControlEncoder":

@@ -11,14 +11,10 @@ from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
 from vlprobe.storage.files import parse_path, require_regular
 
 PREFIX = "demo"
-_NAMES = ("softmax", "sigmoid", "weak", "plain", "eqsim", "scvc")
-
-
-def names() -> list[str]:
-    """Return the names of the demo models. The first three were trained with CLIP's loss, with SigLIP's loss, and
-    with CLIP's loss stopped early. The others are fine-tuned versions of the first: a control, then repairs.
-    """
-    return [f"{PREFIX}:{name}" for name in _NAMES]
+# The first three were trained with CLIP's loss, with SigLIP's loss, and with CLIP's loss stopped early. The others are
+# fine-tuned versions of the first: a control, then repairs.
+KINDS = ("softmax", "sigmoid", "weak", "plain", "eqsim", "scvc")
+NAMES = tuple(f"{PREFIX}:{kind}" for kind in KINDS)
 
 
 def check_name(name: str) -> None:
@@ -75,6 +71,6 @@ def _path(name: str) -> Path:
     from vlprobe.models.demo_weights import FOLDER
 
     short, _, checkpoint = name.partition(":")[2].partition("@")
-    if short not in _NAMES:
-        raise NotFound("model", name, names())
+    if short not in KINDS:
+        raise NotFound("model", name, NAMES)
     return parse_path(checkpoint) if checkpoint else FOLDER / f"{short}.safetensors"

@@ -25,15 +25,11 @@ from vlprobe.storage import files
 from vlprobe.types import Capabilities
 
 PREFIX = "embeddings"
+NAMES = ("embeddings:FILE",)
 OPTION = re.compile(
     r"(normalise|partial)|as=[^+]{1,60}|(key|vector|pictures|texts|picture_ids|text_ids)=(.+)"
 )
 EXPECTED = "normalise, partial, as=NAME, key=COLUMN, vector=COLUMN or texts=ARRAY"
-
-
-def names() -> list[str]:
-    """Return the only form of a name, with the placeholder FILE for a path."""
-    return ["embeddings:FILE"]
 
 
 def check_name(name: str) -> None:

@@ -45,6 +45,11 @@ ONE_TWO = (("1", " 1"), ("2", " 2"))
 QUESTION_COLUMNS = ("images", "texts", "roles")
 A_B = (("A", " A"), ("B", " B"))
 PREFIX = "hf-gen"
+NAMES = (  # examples: any repository or folder with a generative model can be typed
+    "hf-gen:llava-hf/llava-1.5-7b-hf",
+    "hf-gen:Qwen/Qwen2-VL-2B-Instruct",
+    "hf-gen:HuggingFaceTB/SmolVLM-Instruct",
+)
 OPTION = re.compile(r"(.*?)(\+choice)?(?:\+template=(.*))?", re.DOTALL)
 LONGEST_TEMPLATE = 500  # characters
 
@@ -340,15 +345,6 @@ def _generator(source: hub.ModelSource, question: str) -> Generator:
     architecture = getattr(transformers, KINDS[source.model_type])
     model = hub.load(source.name, architecture, source.folder, hub.DTYPES[source.precision])
     return Generator(source, model, processor, question)
-
-
-def names() -> list[str]:
-    """Return example names. Any repository or folder with a generative model can be typed."""
-    examples = (
-        *("llava-hf/llava-1.5-7b-hf", "Qwen/Qwen2-VL-2B-Instruct"),
-        "HuggingFaceTB/SmolVLM-Instruct",
-    )
-    return [f"{PREFIX}:{repository}" for repository in examples]
 
 
 def check_name(name: str) -> None:

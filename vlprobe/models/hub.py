@@ -121,8 +121,9 @@ class HubFamily:
     build: Callable[[ModelSource], Model]  # called inside `opening`
     is_tunable: bool = False  # whether PREFIX:SOURCE@FILE loads fine-tuned weights
 
-    def names(self) -> list[str]:
-        """Return example names."""
+    @property
+    def NAMES(self) -> Sequence[str]:
+        """Example names."""
         return [f"{self.PREFIX}:{repository}" for repository in self.examples]
 
     def check_name(self, name: str) -> None:

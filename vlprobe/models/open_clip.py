@@ -35,6 +35,13 @@ from vlprobe.storage import files
 from vlprobe.storage.files import write_bytes
 
 PREFIX = "openclip"
+NAMES = (  # examples: any architecture and tag that OpenCLIP knows can be typed
+    "openclip:ViT-B-32/openai",
+    "openclip:ViT-B-32/laion2b_s34b_b79k",
+    "openclip:ViT-L-14/datacomp_xl_s13b_b90k",
+    "openclip:ViT-B-16-SigLIP/webli",
+    "openclip:ViT-B-32",
+)
 WEIGHTS_ENDINGS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")
 # errors that OpenCLIP raises for a malformed config
 MISFITS = (TypeError, ValueError, KeyError, AttributeError)
@@ -44,17 +51,6 @@ FOLDER_WEIGHTS = (
     "open_clip_pytorch_model.bin",
     "open_clip_pytorch_model.pth",
 )
-
-
-def names() -> list[str]:
-    """Return example names. Any architecture and tag that OpenCLIP knows can be typed."""
-    return [
-        "openclip:ViT-B-32/openai",
-        "openclip:ViT-B-32/laion2b_s34b_b79k",
-        "openclip:ViT-L-14/datacomp_xl_s13b_b90k",
-        "openclip:ViT-B-16-SigLIP/webli",
-        "openclip:ViT-B-32",
-    ]
 
 
 def suggestion(path: str) -> str:

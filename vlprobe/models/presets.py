@@ -5,7 +5,7 @@ full name, so nothing is computed twice.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,14 +29,15 @@ class PresetFamily:
     PREFIX: str
     presets: Mapping[str, Preset]  # by the text after the prefix and a colon
 
-    def names(self) -> list[str]:
-        """Return the names of all presets for the paper."""
+    @property
+    def NAMES(self) -> Sequence[str]:
+        """The names of all presets for the paper."""
         return [f"{self.PREFIX}:{short_name}" for short_name in self.presets]
 
     def check_name(self, name: str) -> None:
         """Raise NotFound if the paper has no such preset."""
-        if name not in self.names():
-            raise NotFound("model", name, self.names())
+        if name not in self.NAMES:
+            raise NotFound("model", name, self.NAMES)
 
     def load(self, name: str, device: str = "auto", precision: str = "fp32") -> Model:
         """Load the model behind a preset. Raises NotFound, or an error from the family that loads the weights."""

@@ -21,6 +21,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Publication, ScoreType
 
 PREFIX = "published"
+NAMES = ()  # all answers are stored already, so these models are not offered for runs
 NOTE = "Published by its authors, not computed here"
 
 
@@ -69,11 +70,6 @@ class PublishedAnswers(ScoreFile):
             "published by": f"{self._published.authors}, {self._published.source}",
             "license": self._published.license,
         }
-
-
-def names() -> list[str]:
-    """Return an empty list. All answers are stored already, so these models are not offered for runs."""
-    return []
 
 
 def check_name(name: str) -> None:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PREFIX = "scores"
+NAMES = ("scores:FILE",)
 # Bounds of a score on each scale; rounding may take a cosine beyond 1
 BOUNDS = {"cosine": (-1.001, 1.001), "probability": (0.0, 1.0)}
 PARTIAL, MATRIX = "partial", "matrix"
@@ -56,11 +57,6 @@ EXPECTED = (
     "correct=COLUMN or c0_i0=COLUMN"
 )
 CASE_COLUMNS = ("id", "item", "item_code", "images", "texts")
-
-
-def names() -> list[str]:
-    """Return the only form of a name, with the placeholder FILE for a path."""
-    return ["scores:FILE"]
 
 
 @dataclass(frozen=True, slots=True)

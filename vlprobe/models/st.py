@@ -29,20 +29,16 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 PREFIX = "st"
+NAMES = (  # examples: any repository or folder in the sentence-transformers layout can be typed
+    "st:sentence-transformers/all-MiniLM-L6-v2",
+    "st:BAAI/bge-base-en-v1.5",
+    "st:thenlper/gte-base",
+    "st:Qwen/Qwen3-Embedding-0.6B+prompt_name=query",
+    "st:sentence-transformers/clip-ViT-B-32",
+)
 OPTION = re.compile(r"(.*?)\+(prompt|prompt_name)=(.*)", re.DOTALL)
 ESCAPES = {"\\n": "\n", "\\s": " "}
 SIZES = ("min_pixels", "max_pixels")  # settings that are passed on to an image processor
-
-
-def names() -> list[str]:
-    """Return example names. Any repository or folder in the sentence-transformers layout can be typed."""
-    return [
-        "st:sentence-transformers/all-MiniLM-L6-v2",
-        "st:BAAI/bge-base-en-v1.5",
-        "st:thenlper/gte-base",
-        "st:Qwen/Qwen3-Embedding-0.6B+prompt_name=query",
-        "st:sentence-transformers/clip-ViT-B-32",
-    ]
 
 
 def check_name(name: str) -> None:

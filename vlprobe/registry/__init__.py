@@ -1,7 +1,7 @@
 """The registry that finds models, datasets, probes and edit rules by name.
 
 It loads every module in the folders `datasets`, `models` and `probes`, so there is no list to edit, and plug-ins from
-outside vlprobe (`plugins`). A module in `datasets` or `models` defines PREFIX, `names()` (the forms that can be typed
+outside vlprobe (`plugins`). A module in `datasets` or `models` defines PREFIX, NAMES (the forms that can be typed
 without a lookup) and `load(name, ...)`. It may define `check_name(name)`, which raises an error for a wrong name before
 anything is loaded, `named_capabilities(name)` and, for models, `suggestion(path)`, which returns the name to use
 instead of a path. Alternatively, it defines FAMILIES, a sequence of objects with these members. A name is a prefix,
@@ -13,7 +13,7 @@ import functools
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -35,8 +35,9 @@ class Family(Protocol):
         """The prefix of all names in the family."""
         ...
 
-    def names(self) -> list[str]:
-        """Return the forms of names that can be typed without a lookup."""
+    @property
+    def NAMES(self) -> Sequence[str]:
+        """The forms of names that can be typed without a lookup."""
         ...
 
     @property
@@ -156,7 +157,7 @@ def _own_names(folder: str) -> tuple[str, ...]:
         return lgip.RULES
     if folder == "probes":
         return tuple(module.PROBE.name for module in _modules(folder) if hasattr(module, "PROBE"))
-    return tuple(name for family in families(folder).values() for name in family.names())
+    return tuple(name for family in families(folder).values() for name in family.NAMES)
 
 
 def _taken(folder: str) -> tuple[str, ...]:
@@ -176,7 +177,7 @@ def names(folder: str) -> list[str]:
             if imported is None or (is_code and not plugins.offers(folder, imported.target)):
                 continue
             is_family = folder in ("models", "datasets")
-            listed += plugins.PluginFamily(folder, imported).names() if is_family else [name]
+            listed += plugins.PluginFamily(folder, imported).NAMES if is_family else [name]
         except VlprobeError:  # raised again when the plug-in is used
             listed += [] if is_code or folder == "probes" else [name]
     return listed

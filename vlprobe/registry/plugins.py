@@ -322,8 +322,9 @@ class PluginFamily:
                 f"does not implement vlprobe's {folder}. Expected {EXPECTED[folder]}."
             )
 
-    def names(self) -> list[str]:
-        """Return the names that can be typed, or only the prefix if the plug-in does not list any names."""
+    @property
+    def NAMES(self) -> Sequence[str]:
+        """The names that can be typed, or only the prefix if the plug-in does not list any names."""
         list_names = getattr(self._imported.target, "names", None)
         if not callable(list_names):
             return [self.PREFIX]

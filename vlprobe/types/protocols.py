@@ -27,7 +27,7 @@ ScoreType = Literal["cosine", "probability", "logit", "verdict", "unknown"]
 
 
 class Dataset(Protocol):
-    """A source of pictures and captions. Modules in `datasets/` define PREFIX, names() and load(name,
+    """A source of pictures and captions. Modules in `datasets/` define PREFIX, NAMES and load(name,
     cache).
     """
 
@@ -65,7 +65,7 @@ class Capabilities:
 
 
 class Model(Protocol):
-    """A frozen model. Modules in `models/` define PREFIX, names() and load(name, ...). `capabilities`
+    """A frozen model. Modules in `models/` define PREFIX, NAMES and load(name, ...). `capabilities`
     tells which other interfaces the model has.
 
     `digest` covers the bytes of the weights, the preprocessing, the tokenizer and the precision.

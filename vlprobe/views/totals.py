@@ -129,7 +129,7 @@ def published_name(model: str) -> str:
         (
             family.presets[model.partition(":")[2]].weights
             for family in presets.FAMILIES
-            if model in family.names()
+            if model in family.NAMES
         ),
         model,
     )
