@@ -132,8 +132,10 @@ def test_an_empty_or_long_display_name_is_refused(tmp_path: Path, option: str):
         registry.load_model(name)
 
 
-@pytest.mark.parametrize("words", [("doctor", "demo:nope"), ("run", "--model", "demo:nope")])
-def test_an_unknown_model_is_refused_before_a_picture_is_drawn(words, tmp_path):
-    error = call(tmp_path / "cache", *words, code=2).stderr
+@pytest.mark.parametrize(
+    ("words", "code"), [(("doctor", "demo:nope"), 2), (("run", "--model", "demo:nope"), 1)]
+)
+def test_an_unknown_model_is_refused_before_a_picture_is_drawn(words, code, tmp_path):
+    error = call(tmp_path / "cache", *words, code=code).stderr
     assert "No model named 'demo:nope'" in error
     assert not list(tmp_path.rglob("*.png"))

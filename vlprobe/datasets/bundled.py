@@ -11,7 +11,6 @@ cache, for example as `pictures/coco/val2017/000000000139.jpg`. A picture is ide
 whether or not its file exists, so that all runs on a question set have the same key.
 """
 
-import functools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -91,8 +90,8 @@ def load(name: str, cache: Path) -> LoadedDataset:
                 cluster="" if is_alone else row["cluster"],
             )
         )
-    for name_of_file in sorted(_bundled_names()):
-        relative = COCO / name_of_file
+    for photograph in sorted((shipped.PUBLISHED_FOLDER / PHOTOGRAPHS).glob("*.jpg")):
+        relative = COCO / photograph.name
         content = None if files.is_file(cache / relative) else redraw(relative)
         if content:
             files.write_bytes(cache / relative, content, durable=False)
@@ -159,10 +158,4 @@ def is_absent(name: str) -> bool:
 
 def is_bundled(path: Path) -> bool:
     """Return whether a relative path is the name of a bundled photograph."""
-    return path.parent == COCO and path.name in _bundled_names()
-
-
-@functools.cache
-def _bundled_names() -> frozenset[str]:
-    folder = shipped.PUBLISHED_FOLDER / PHOTOGRAPHS
-    return frozenset(path.name for path in folder.glob("*.jpg"))
+    return path.parent == COCO and (shipped.PUBLISHED_FOLDER / PHOTOGRAPHS / path.name).is_file()

@@ -68,7 +68,7 @@ def redraw(path: Path) -> bytes | None:
     if path.is_absolute() or path.parts[:1] != (_FOLDER,) or path.exists():
         return None
     scene = scene_of(path)
-    return _encoded(scene) if scene else None
+    return demo.encode(scene) if scene else None
 
 
 def scene_of(path: Path) -> Scene | None:
@@ -113,17 +113,12 @@ def _scene_of_file(path: Path) -> Scene | None:
     return scene if np.abs(difference).mean() < TOLERANCE else None
 
 
-@functools.lru_cache(maxsize=64)
-def _encoded(scene: Scene) -> bytes:
-    return demo.encode(scene)
-
-
-@functools.cache
+@functools.cache  # .15 s, and each picture of the split needs it
 def _scenes(split: str) -> list[Scene]:
     return distinct(split, demo.SIZES[split])
 
 
-@functools.cache
+@functools.cache  # 2 s, and each picture of the split needs it
 def _contrasts(split: str) -> dict[str, Scene]:
     """Return every scene in the pairs, triplets and series of a split, by picture name."""
     scenes = [

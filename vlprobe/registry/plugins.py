@@ -199,7 +199,7 @@ def of_code(plugin_name: str) -> Plugin:
     return Plugin(plugin_name, text, "", Path(text).name if text.startswith("/") else "a module")
 
 
-@functools.cache
+@functools.cache  # running a file again would make second copies of its classes
 def load(plugin: Plugin) -> Imported:
     """Import a plug-in once per process. Raises InvalidInput if the import fails."""
     with plugin_errors(plugin.title, "while it was imported"):

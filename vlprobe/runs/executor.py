@@ -45,7 +45,7 @@ def bind(context: RunContext, model: Model) -> str:
         return ""
     is_gallery = context.probe.needs == "gallery"
     try:
-        return model.bind(context.inputs(), context.run.key, is_gallery)
+        return model.bind(context.inputs(), context.run.key, is_gallery=is_gallery)
     except InvalidInput as error:
         if isinstance(model, BoundLookup) and (words := _asked_otherwise(model.file, context.run)):
             raise InvalidInput(f"{error} {words}") from None

@@ -103,7 +103,7 @@ def publish(path: Path) -> None:
         mirror.put(f"index/{mirror.name(path)}", path)
 
 
-@functools.cache
+@functools.cache  # each page and each refresh would repeat it
 def warn_once(text: str) -> None:
     """Log a warning. The same text is logged only once per process."""
     logging.getLogger(__name__).warning("%s", text)

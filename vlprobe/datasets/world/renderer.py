@@ -64,7 +64,7 @@ class _Canvas:
         self._draw.arc(bounds, start, end, fill=color, width=self._larger)
 
 
-@functools.lru_cache(maxsize=6 * VARIANTS)
+@functools.lru_cache(maxsize=6 * VARIANTS)  # 9 ms, and hundreds of scenes have the same
 def background(name: str, variant: int) -> Image.Image:
     """Return a background in one variant (0 to VARIANTS - 1) as RGB, SIZE pixels per side. Copy it to draw on it."""
     return _drawn(name, variant, _LARGER).reduce(_LARGER)
@@ -349,7 +349,7 @@ def _ground(scene: Scene, placement: Placement) -> str:
     return "ripple" if scene.background == "sea" else "shadow"
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=512)  # each object of each scene needs one of a few
 def _ground_mark(size: int, kind: str) -> Image.Image:
     return _drawn_ground_mark(size, kind, 1)
 
