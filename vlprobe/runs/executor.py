@@ -60,7 +60,8 @@ def announce_pairs(context: RunContext, model: Model, tell: Callable[[str], None
     if not takes_every_pair(model.capabilities, context.probe):
         return
     inputs = context.inputs()
-    check_candidates(model.name, context.probe, *map(len, inputs.candidates))
+    images, texts = inputs.candidates
+    check_candidates(model.name, context.probe, len(images), len(texts))
     n_pictures, n_texts = (sum(1 for _ in side) for side in (inputs.pictures(), inputs.texts()))
     tell(
         f"{model.name} has no embeddings: up to {n_pictures * n_texts:,} forward passes "
