@@ -69,6 +69,10 @@ GLUED = (
     ),
 )
 UPPER_CASE, FULL_STOP = "capital letters", "a full stop at the end"
+STYLE = (  # a feature, and the shares of captions and of foils that have it
+    "Either the caption or the foil has {}, so style distinguishes them: "
+    "{:.1%} of captions and {:.1%} of foils have it."
+)
 WORD = re.compile(r"\w+")
 # ASCII: the lowercase letter for each letter that a word may have, and a blank for every other character.
 LETTERS = {code: chr(code).lower() if WORD.match(chr(code)) else " " for code in range(128)}
@@ -260,7 +264,7 @@ def _foil_findings(rows: TextColumns, captions_per_item: np.ndarray) -> list[Aud
         ),
         *(
             _finding(
-                (name, _style_meaning(feature, *marked.mean(axis=1))),
+                (name, STYLE.format(feature, *marked.mean(axis=1))),
                 rows,
                 items,
                 marked[0] != marked[1],
@@ -385,14 +389,6 @@ def _picture_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> lis
             )
         )
     return findings
-
-
-def _style_meaning(feature: str, captions: float, foils: float) -> str:
-    """Describe a stylistic difference, given the shares of captions and foils that have the feature."""
-    return (
-        f"Either the caption or the foil has {feature}, so style distinguishes them: "
-        f"{captions:.1%} of captions and {foils:.1%} of foils have it."
-    )
 
 
 class GluedWords:

@@ -40,7 +40,8 @@ def load(name: str, cache: Path) -> LoadedDataset:
     entries = read_records(file)
     if not isinstance(entries, list):
         raise InvalidInput(f"'{file}' is not a list. Expected a list of {EXPECTED}.")
-    altered = _has_altered(entries)
+    captions = entries[0].get("caption") if entries and isinstance(entries[0], dict) else None
+    altered = isinstance(captions, list) and len(captions) >= 2 * ALTERED
     lengths = (10, 11) if altered else (5, 6, 7)
     faulty = [f"entry {n}" for n, entry in enumerate(entries) if not _is_entry(entry, lengths)]
     sources.refuse_rows(file, faulty, len(entries), f"{EXPECTED}, in all entries alike")
@@ -50,15 +51,6 @@ def load(name: str, cache: Path) -> LoadedDataset:
     if entries and not altered:
         notes.append(f"{file.name} holds no altered captions.")
     return validated(name, items, cache, notes)
-
-
-def _has_altered(entries: list) -> bool:
-    first_entry = entries[0] if entries else None
-    return (
-        isinstance(first_entry, dict)
-        and isinstance(first_entry.get("caption"), list)
-        and len(first_entry["caption"]) >= 2 * ALTERED
-    )
 
 
 def _is_entry(entry: object, lengths: tuple[int, ...]) -> bool:

@@ -100,7 +100,7 @@ def parse(name: str) -> TableName:
             values.setdefault(match[2], match[3])
     images = None
     if is_url:
-        url, folder = remote.in_name(path)
+        url, _, folder = path.partition("@")
         remote.require_url(url)
         images = _image_folder(name, folder) if folder else None
         file = Path(remote.file_name(url))

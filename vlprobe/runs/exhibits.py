@@ -77,20 +77,16 @@ def _exhibit_of(scene: Scene, index: int) -> Exhibit:
     return Exhibit(f"demo-{index:05}", captions(scene, 5), functools.partial(render, scene))
 
 
-def _demo_exhibit(index: int) -> Exhibit | None:
-    """Draw a demo scene in memory. Returns None if the demo dataset has no scene with this index."""
-    if index >= demo.SIZES["test"]:
-        return None
-    return _exhibit_of(distinct("test", index + 1)[index], index)
-
-
 def exhibit(dataset: str, cache: Path, item_id: str) -> Exhibit | None:
     """Return the picture for one item, or None if the dataset does not have the item or the item has no picture.
     Raises NotFound or InvalidInput.
     """
     if dataset == "demo":
         number = item_id.removeprefix("demo-")
-        return _demo_exhibit(int(number)) if number.isdecimal() and len(number) == 5 else None
+        index = int(number) if number.isdecimal() and len(number) == 5 else demo.SIZES["test"]
+        if index >= demo.SIZES["test"]:
+            return None
+        return _exhibit_of(distinct("test", index + 1)[index], index)  # drawn in memory
     for item in registry.load_dataset(dataset, cache).items:
         if item.id == item_id and item.image:
             open_image = functools.partial(pictures.open_picture, item.image)

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import cast
@@ -48,16 +48,6 @@ def check_data(context: RunContext, progress: Progress) -> list[audit.AuditFindi
     return [finding for finding in audit.check(context.items, context.store.root) if finding.count]
 
 
-def _keeps_label(batch: pa.RecordBatch, rejected: Container[str]) -> list[bool]:
-    """Mark the cases in a batch whose label was not rejected."""
-    return [
-        errata.question_digest(images, texts) not in rejected
-        for images, texts in zip(
-            batch["images"].to_pylist(), batch["texts"].to_pylist(), strict=True
-        )
-    ]
-
-
 def write_cases(
     context: RunContext,
     dataset_notes: Sequence[str],
@@ -97,7 +87,9 @@ def write_cases(
             n_left_out += len(is_left_out) - len(batch)
             if rejected:
                 n_before = len(batch)
-                batch = batch.filter(pa.array(_keeps_label(batch, rejected), pa.bool_()))
+                shown = zip(batch["images"].to_pylist(), batch["texts"].to_pylist(), strict=True)
+                keeps = [errata.question_digest(*question) not in rejected for question in shown]
+                batch = batch.filter(pa.array(keeps, pa.bool_()))
                 n_rejected += n_before - len(batch)
             numbers = pa.array(np.arange(n_cases, n_cases + len(batch)))
             writer.write(pa.Table.from_arrays([numbers, *batch.columns], schema=SCHEMA))

@@ -27,7 +27,6 @@ from vlprobe.runs import questions, ray_cluster, selection
 from vlprobe.runs.answers import answer
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import (
-    Executor,
     LocalExecutor,
     SharedEncoder,
     announce_pairs,
@@ -343,22 +342,19 @@ def _run_stages(
     """
     waiting = f"{context.label}: another process is working on it"
     wait: Callable[[], None] = functools.partial(progress.update, waiting, 0, 1)
+    # Requests to a server are only sent from this machine
+    is_on_ray = context.request.executor == "ray" and not isinstance(model, ServedModel)
     if not context.run_entry.complete:
         with files.lock(context.run_entry.folder / ".lock", wait):
             if not context.run_entry.complete:
-                with open_executor(context, model, progress, shared) as executor:
+                with (
+                    RayExecutor(context, progress)
+                    if is_on_ray
+                    else LocalExecutor(context, model, progress, shared)
+                ) as executor:
                     answer(context, model, executor)
     if context.request.examine:
         _examine(context, dataset, model, progress, shared)
-
-
-def open_executor(
-    context: RunContext, model: Model, progress: Progress, shared: SharedEncoder | None = None
-) -> Executor:
-    """Open the executor that the request names. Requests to a server are only sent from this machine."""
-    if context.request.executor == "ray" and not isinstance(model, ServedModel):
-        return RayExecutor(context, progress)
-    return LocalExecutor(context, model, progress, shared)
 
 
 def _write_error(store: Store) -> InvalidInput | None:

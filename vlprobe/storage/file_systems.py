@@ -35,9 +35,7 @@ def open_file_system(url: str) -> tuple[Any, str]:
 
     try:
         # A cached listing would hide new objects.
-        files, root = fsspec.core.url_to_fs(
-            url, use_listings_cache=False, **s3_timeouts(url), **redirect_check(url)
-        )
+        files, root = fsspec.core.url_to_fs(url, use_listings_cache=False, **_options(url))
     except ImportError as error:
         if url.startswith("s3"):
             raise MissingDependency(f"'{url}'", "s3fs", "'vlprobe[s3]'") from None
@@ -53,26 +51,20 @@ def open_file_system(url: str) -> tuple[Any, str]:
     return files, root.rstrip("/")
 
 
-def redirect_check(url: str) -> dict[str, dict]:
-    """Return fsspec options that check each redirect against the allowed URLs. They are empty unless the scheme is http
-    or https.
-    """
-    if url.partition("://")[0] not in ("http", "https"):
-        return {}
-    return {"client_kwargs": {"middlewares": (_refuse_remote_request,)}}
-
-
 async def _refuse_remote_request(request: Any, handler: Any) -> Any:
     """aiohttp middleware that checks the URL of each request. It also runs for each redirect."""
     access.refuse_remote(str(request.url.with_query(None)))
     return await handler(request)
 
 
-def s3_timeouts(url: str) -> dict[str, dict]:
-    """Return fsspec options with short timeouts for S3, because pages wait for it. They are empty for other schemes.
-    The number of retries can be set with AWS_MAX_ATTEMPTS, as for other AWS tools.
+def _options(url: str) -> dict[str, dict]:
+    """Return fsspec options for a URL: over HTTP, a check of each redirect against the allowed URLs; for S3, short
+    timeouts, because pages wait for it. The number of retries can be set with AWS_MAX_ATTEMPTS, as for other AWS tools.
     """
-    if url.partition("://")[0] not in ("s3", "s3a"):
+    scheme = url.partition("://")[0]
+    if scheme in ("http", "https"):
+        return {"client_kwargs": {"middlewares": (_refuse_remote_request,)}}
+    if scheme not in ("s3", "s3a"):
         return {}
     from fsspec.config import conf
 
@@ -110,20 +102,17 @@ def translate_errors(url: str) -> Iterator[None]:
         raise InvalidInput(
             f"'{url}' does not exist ({one_line(error)}). Create the bucket, or check the URL."
         ) from None
-    except _file_system_errors() as error:
+    except (OSError, ValueError, NotImplementedError, *_client_errors()) as error:
         raise InvalidInput(
             f"Cannot use '{url}' ({one_line(error)}). Check the network, the endpoint and the credentials in "
             "the environment. Finished work is kept on this machine; run the same command again to continue."
         ) from None
 
 
-def _file_system_errors() -> tuple[type[BaseException], ...]:
-    loaded = [
-        getattr(sys.modules[module], name)
-        for module, name in FILE_SYSTEM_ERRORS
-        if module in sys.modules
-    ]
-    return (OSError, ValueError, NotImplementedError, *loaded)
+def _client_errors() -> Iterator[type[BaseException]]:
+    for module, name in FILE_SYSTEM_ERRORS:
+        if module in sys.modules:
+            yield getattr(sys.modules[module], name)
 
 
 def one_line(error: BaseException) -> str:

@@ -168,7 +168,9 @@ class Mirror:
                     self._opened[0].get_file(self._path(name), handle.name)
                 except FileNotFoundError:
                     raise StoredDamage(f"'{self.address(name)}' no longer exists.") from None
-            if not (is_intact or _has_checksum_in(name))(Path(handle.name)):
+            copy = Path(handle.name)
+            digits = name.split(".")[-2]
+            if not (is_intact(copy) if is_intact else files.sha256(copy).startswith(digits)):
                 raise StoredDamage(
                     f"'{self.address(name)}' has changed since it was written: its checksum differs."
                 )
@@ -382,12 +384,6 @@ class MirroredEntry(Entry):
 def table_object(folder: str, line: Mapping[str, str]) -> str:
     """Return the object name for a table. It contains the checksum, so that no table replaces another."""
     return f"{folder}/{Path(line['name']).stem}.{line['sha256'][:16]}.parquet"
-
-
-def _has_checksum_in(name: str) -> Callable[[Path], bool]:
-    """Build a check that a file's checksum begins with the digits in the name of a table object."""
-    digits = name.split(".")[-2]
-    return lambda file: files.sha256(file).startswith(digits)
 
 
 def _is_json(content: bytes) -> bool:

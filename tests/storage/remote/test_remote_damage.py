@@ -161,7 +161,7 @@ def test_a_server_that_is_silent_is_left_alone_after_seconds(server, on, monkeyp
     assert config["read_timeout"] * config["retries"]["total_max_attempts"] * 2 < 60
     monkeypatch.setattr(
         file_systems,
-        "s3_timeouts",
+        "_options",
         lambda url: {"config_kwargs": config | {"read_timeout": 0.2, "retries": {}}},
     )
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")

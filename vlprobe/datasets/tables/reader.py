@@ -87,8 +87,12 @@ def _of_list(content: list) -> list[Row] | None:
             for row in content
         ]
     if len(first) == 3 and isinstance(first[0], int | str):
+        # COCO pictures are given as numbers, Visual Genome's as file stems
         return [
-            {"image_path": _coco_name(image), "caption_options": [right, wrong]}
+            {
+                "image_path": f"{image:012d}.jpg" if isinstance(image, int) else str(image),
+                "caption_options": [right, wrong],
+            }
             for image, right, wrong in content
         ]
     return None
@@ -104,11 +108,6 @@ def _require_captions(content: Sequence[Sequence[str]]) -> None:
                 f"entry {number} has a picture ('{caption[:40]}') where Cola has a caption. If this is NaturalBench's "
                 "fine-tuning list, it contains questions, not captions; use NaturalBench's test set instead"
             )
-
-
-def _coco_name(image: object) -> str:
-    """Return the file name for a WhatsUp picture. COCO pictures are given as numbers, Visual Genome's as file stems."""
-    return f"{image:012d}.jpg" if isinstance(image, int) else str(image)
 
 
 def _checklist(content: Sequence) -> Iterator[Row]:
@@ -191,16 +190,16 @@ def rows_of_shard(file: Path) -> list[dict[str, Any]]:
                     )
                 tar.seek(member.start)
                 _add_text(file, name, kind, tar.read(member.n_bytes), row)
-    pictured = {key: row for key, row in rows.items() if _has_picture(row)}
+    pictured = {
+        key: row
+        for key, row in rows.items()
+        if any(".tar/" in str(v).lower() for v in row.values())
+    }
     if not pictured:
         raise InvalidInput(
             f"'{file}' has no pictures. Expected members such as 000017.jpg and 000017.txt."
         )
     return [{KEY: key, **row} for key, row in pictured.items()]
-
-
-def _has_picture(row: dict[str, Any]) -> bool:
-    return any(isinstance(value, str) and ".tar/" in value.lower() for value in row.values())
 
 
 def _add_text(file: Path, name: str, kind: str, content: bytes, row: dict[str, Any]) -> None:

@@ -201,9 +201,3 @@ def _refuse_large(url: str, n_bytes: int) -> None:
         raise InvalidInput(
             f"'{url}' has {n_bytes:,} bytes or more. The maximum is {MOST_BYTES:,}; split the file."
         )
-
-
-def in_name(path: str) -> tuple[str, str]:
-    """Split URL@IMAGEDIR into the URL and the picture folder; the folder is "" if there is none."""
-    match = re.fullmatch(r"([^@]+)@(.+)", path)
-    return (match[1], match[2]) if match else (path, "")

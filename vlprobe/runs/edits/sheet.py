@@ -269,14 +269,14 @@ def report(edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]) -> Agree
         voices.append((MAJORITY, _majority(edits, labels)))
     rows = [row for judge, voice in voices for row in _rows(judge, voice, edits, groups)]
     between = agreement.estimate(labels, len(VERDICTS), groups)
-    disputes = [
-        Dispute(edit, _verdicts_by_judge(judges, labels[:, number]))
-        for number, edit in enumerate(edits)
-        if any(
-            label not in (agreement.UNJUDGED, VERDICTS.index(edit.meaning))
-            for label in labels[:, number]
-        )
-    ]
+    disputes = []
+    for edit, of_edit in zip(edits, labels.T, strict=True):
+        by_judge = zip(judges, of_edit, strict=True)
+        verdicts_of = {
+            name: VERDICTS[label] for name, label in by_judge if label != agreement.UNJUDGED
+        }
+        if {*verdicts_of.values()} - {edit.meaning}:
+            disputes.append(Dispute(edit, verdicts_of))
     return AgreementReport(tuple(judges), tuple(rows), between, tuple(disputes))
 
 
@@ -359,14 +359,6 @@ def _rows(
         )
         rows.append(AgreementRow(judge, meaning, int(counted.sum()), share, unsure, broken))
     return rows
-
-
-def _verdicts_by_judge(judges: Sequence[str], labels: np.ndarray) -> dict[str, str]:
-    return {
-        judge: VERDICTS[label]
-        for judge, label in zip(judges, labels, strict=True)
-        if label != agreement.UNJUDGED
-    }
 
 
 def sentence(agreements: AgreementReport) -> str:
