@@ -127,8 +127,8 @@ def site(
             f"{contents.n_held_back:,} pictures are left out: vlprobe did not draw them, and others may hold "
             "rights to them. --i-may-publish includes them."
         )
-    for case_key in question_sets:
-        print_refused_slices(store, case_key)
+    for question_set in question_sets:
+        print_refused_slices(store, question_set.key)
     bundle.check_size(contents, output, int(max_size * 1e6))
     if not dry_run:
         bundle.write(contents, output)
