@@ -15,9 +15,9 @@ from tests.cli.test_main import call
 from tests.conftest import store_again
 from vlprobe import registry, views
 from vlprobe.cli import output
-from vlprobe.cli.tables import latex_lines, markdown_lines, text_lines
 from vlprobe.metrics.tie_groups import group_letters
 from vlprobe.render.findings import verdict
+from vlprobe.render.text_tables import latex_lines, markdown_lines, text_lines
 from vlprobe.render.words import presentations
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store

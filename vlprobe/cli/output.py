@@ -8,15 +8,14 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from vlprobe.cli.tables import (
+from vlprobe.errors import InvalidInput, printable
+from vlprobe.render.text_tables import (
     folded,
-    latex_lines,
-    markdown_lines,
+    formatted,
     markdown_text,
     terminal_width,
     text_lines,
 )
-from vlprobe.errors import InvalidInput, printable
 from vlprobe.runs.request import Progress
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ FOLDED = 48  # maximum characters for a cell that may be pages long
 NOTE = 200  # length of a note that gets a separate line
 WHOLE = "vlprobe show --format json"
 READ = ("table", "markdown", "latex")  # formats for people
-WRITERS = {"markdown": markdown_lines, "latex": latex_lines}
 NOTHING = "There is nothing to show yet."
 
 
@@ -63,15 +61,9 @@ def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
     """
     from vlprobe.metrics.estimate import FEWEST_ITEMS
     from vlprobe.render.numbers import TOO_FEW
-    from vlprobe.surfaces.report.selection import defused
 
-    if how == "csv":
-        click.echo(table.map(defused).to_csv(index=False), nl=False)
-    elif how == "json":
-        click.echo(table.to_json(orient="records", indent=1, date_format="iso"))
-    elif how in WRITERS:
-        for line in WRITERS[how](table):
-            click.echo(line)
+    if how != "table":
+        click.echo(formatted(table, how), nl=False)
     elif table.empty:
         inform(empty)
     else:

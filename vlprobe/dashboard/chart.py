@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
+import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from vlprobe.dashboard.export import draw_menu
 from vlprobe.dashboard.state import query, quiet, store, view
 from vlprobe.render import charts
 from vlprobe.storage import display_names
@@ -45,15 +47,23 @@ def chart(
     config = {"displayModeBar": False, "scrollZoom": False}
     if not clickable:
         st.plotly_chart(ready, key=key, alt=alt, config=config)
+        draw_menu(key, ready)
         return []
     event = st.plotly_chart(
         ready, key=key, alt=alt, config=config, on_select="rerun", selection_mode="points"
     )
+    draw_menu(key, ready)
     return event["selection"]["points"]
 
 
 def selectable_chart(
-    figure: FigureMaker, key: str, alt: str, on_select: Callable[[], None], carried: str = ""
+    figure: FigureMaker,
+    key: str,
+    alt: str,
+    on_select: Callable[[], None],
+    carried: str = "",
+    table: Callable[[], pd.DataFrame] | None = None,
+    caption: str = "",
 ) -> None:
     """Draw a figure with a toolbar to zoom and export. Users can select marks by a click, a box or a lasso.
 
@@ -64,6 +74,8 @@ def selectable_chart(
         alt: A description of the figure for screen readers.
         on_select: Function that is called after a selection, before the page is drawn again.
         carried: Any other values that the figure depends on, such as a choice on another page that is not in the URL.
+        table: A function that makes the table of the figure's values, for the *Export* menu.
+        caption: The facts for the figure's caption, for the *Export* menu.
     """
     ready, _ = _figures.get((key, carried, *_circumstances()), lambda: _finished(figure()))
     config = {
@@ -74,6 +86,7 @@ def selectable_chart(
         "toImageButtonOptions": {"format": "svg", "filename": f"vlprobe_{key}"},
     }
     st.plotly_chart(ready, key=key, alt=alt, config=config, on_select=on_select)
+    draw_menu(key, ready, table, caption)
 
 
 def selected(key: str) -> tuple[list[Sequence], bool]:

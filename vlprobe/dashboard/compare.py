@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import htpy
+import pandas as pd
 import streamlit as st
 
 from vlprobe import views
 from vlprobe.case import json
 from vlprobe.case.card import case_card, wrong_captions
-from vlprobe.dashboard import case_links, drawer, frame, margin_map, sentence, tables
+from vlprobe.dashboard import case_links, drawer, export, frame, margin_map, sentence, tables
 from vlprobe.dashboard.chart import chart, selectable_chart, selected
 from vlprobe.dashboard.play import page as play
 from vlprobe.dashboard.state import (
@@ -46,7 +47,6 @@ from vlprobe.render.sentences import sentence_names, unbroken
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.scoring import thumbnails
-from vlprobe.types import AS_PAPER, POOLED
 from vlprobe.views.bodies import body_of
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_outcomes import bucket
@@ -79,7 +79,7 @@ def draw_page() -> None:
     draw_causes(contest)
     draw_measured(contest, comparison)
     in_map = draw_fold(contest, parting.rival)
-    draw_details(contest, comparison)
+    draw_details(contest)
     shared = in_map or side_filter
     with share_slot:
         drawer.draw_share(contest, shared, n_passing(contest, shared))
@@ -272,6 +272,8 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
         ),
         _choose,
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
+        table=partial(rows_table, comparison),
+        caption=forest.how_to_read(comparison),
     )
     place = comparison.subtypes.index(open_row.subtype)
     st.html(
@@ -460,13 +462,12 @@ def draw_measured(contest: PageSubject, comparison: PairedTests) -> None:
             _draw_numbers(contest, comparison)
 
 
-def draw_details(contest: PageSubject, comparison: PairedTests) -> None:
+def draw_details(contest: PageSubject) -> None:
     """Draw an expander with notes, details about the question set, and downloads."""
     with fold("details", "Details", ":material/data_object:") as is_open:
         if is_open:
             frame.notes(contest)
             tables.draw_set_details(contest.question_set)
-            _draw_downloads(contest, comparison)
 
 
 def _draw_numbers(contest: PageSubject, comparison: PairedTests) -> None:
@@ -490,35 +491,18 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests) -> None:
         table, contest.metrics, unit, contest.looks, chances, contest.names
     )
     st.html(body)
+    export.draw_menu("compare", table=table)
     quiet(compare.how_to_read(table))
     if unknown:
         quiet(f"Not measured here, or unknown for these models: {', '.join(unknown)}.")
 
 
-def _draw_downloads(contest: PageSubject, comparison: PairedTests) -> None:
-    """Draw the buttons that download the plot's numbers and every metric as CSV."""
-    with st.container(horizontal=True):
-        metrics_csv, plot_csv = partial(_metrics_csv, contest), partial(rows_csv, comparison)
-        help_ = "Every metric of each model against the baseline."
-        label, name = "Download as CSV", "vlprobe_compare.csv"
-        tables.file_button(label, metrics_csv, name, "text/csv", help=help_)
-        help_ = "The rows of the plot with counts, intervals and p-values."
-        label, name = "The plot as CSV", "vlprobe_compare_rows.csv"
-        tables.file_button(label, plot_csv, name, "text/csv", help=help_)
-
-
-def _metrics_csv(contest: PageSubject) -> str:
-    averaging = AS_PAPER if st.query_params.get("average") == AS_PAPER else POOLED
-    arguments = contest.question_set, contest.compared, averaging, carried_unit()
-    return tables.csv(views.paired_tests.compare_metrics(store(), *arguments))
-
-
-def rows_csv(comparison: PairedTests) -> str:
-    """Format the rows of the forest plot as CSV, with one column per field."""
+def rows_table(comparison: PairedTests) -> pd.DataFrame:
+    """Return the rows of the forest plot as a table, with one column per field."""
     table = comparison.table()
     table.insert(0, "baseline", comparison.baseline.model)
     table.insert(1, "kind", comparison.kind)
-    return tables.csv(table)
+    return table
 
 
 PARAMETERS = ("area", "bucket", "tool", "sort")  # URL parameters that only this expander uses

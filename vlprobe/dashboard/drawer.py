@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import htpy
 import streamlit as st
@@ -16,11 +16,11 @@ from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.case_links import draw_wall, wall_values
 from vlprobe.dashboard.case_links import query as case_query
 from vlprobe.dashboard.components import component
+from vlprobe.dashboard.export import draw_link, draw_part, file_button
 from vlprobe.dashboard.photographs import draw_download
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.state import (
     PageSubject,
-    address,
     attempt,
     counts,
     link_docs,
@@ -33,7 +33,6 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.dashboard.tables import file_button, report_button
 from vlprobe.dashboard.widgets import draw_row, link_page, open_page, press
 from vlprobe.errors import VlprobeError
 from vlprobe.render.attribution import credit_line
@@ -386,18 +385,12 @@ def draw_pictures(card: CaseCard) -> bool:
 
 
 LISTED_CASES = 50  # maximum number of listed cases with tags or notes
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
-LINK = "Opens this view for everyone with access to this dashboard."
-LOCAL_LINK = "Works only on this computer. To share this view, use “Download as a report” below."
 
 
 def draw_share(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
     """Draw the *Share* popover: a link, downloads, saved views, slices, and cases with tags or notes."""
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
-        draw_part("Link")
-        quiet(LOCAL_LINK if urlsplit(address()).hostname in LOCAL_HOSTS else LINK)
-        with st.container(key="share_link"):
-            st.code(address(), language=None, wrap_lines=True)
+        draw_link(subject)
         draw_part("Files")
         _files(subject, case_filter, n_cases)
         draw_part("Saved views")
@@ -406,11 +399,6 @@ def draw_share(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
         _slices(subject, case_filter, n_cases)
         draw_part("Tags and notes")
         _annotated(subject)
-
-
-def draw_part(title: str) -> None:
-    """Draw the title of one part of a popover."""
-    st.html(tag("p", title, class_="vp-part"))
 
 
 def _files(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
@@ -428,7 +416,6 @@ def _files(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
             make_file = partial(make, store(), subject.question_set, case_filter)
             name, key = f"vlprobe_cases.{label.lower()}", f"export_{label}"
             file_button(label, make_file, name, mime, key=key, disabled=not n_cases)
-        report_button(subject)
 
 
 def _saved_views() -> None:

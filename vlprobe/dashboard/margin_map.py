@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe.dashboard.chart import inked
+from vlprobe.dashboard.export import draw_menu
 from vlprobe.dashboard.state import PageSubject, choose, quiet, write_choice
 from vlprobe.dashboard.widgets import BETWEEN, press
 from vlprobe.render import charts
@@ -70,15 +71,17 @@ def draw_map(
         figure = charts.compare.margins(points, base, rival, *look)
         # Use a new key for each area, so that only the URL's area is drawn and none is left over from the mouse.
         key = BETWEEN.join([base, rival, kind, tool, st.query_params.get("area", "")])
+        drawn = inked(figure)
         with st.container(key="margins"):
             st.plotly_chart(
-                inked(figure),
+                drawn,
                 key=key,
                 alt=f"Margins of {names[base]} against {names[rival]}, one mark per case.",
                 config={"displayModeBar": False, "scrollZoom": False},
                 on_select=partial(_mark, key, changes),
                 selection_mode=("box", "lasso"),
             )
+        draw_menu("margins", drawn, points)
 
 
 def corners(text: str) -> tuple[tuple[float, float], ...]:

@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from vlprobe import views
 from vlprobe.dashboard import components, frame
 from vlprobe.dashboard.components import component
+from vlprobe.dashboard.export import file_button
 from vlprobe.dashboard.pictures import ahead, large_picture
 from vlprobe.dashboard.play import page as quiz
 from vlprobe.dashboard.sentence import list_kinds
@@ -25,7 +26,6 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.dashboard.tables import file_button
 from vlprobe.dashboard.widgets import draw_row, link_page, press
 from vlprobe.errors import VlprobeError
 from vlprobe.render import findings

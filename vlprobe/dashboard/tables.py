@@ -1,16 +1,14 @@
 """Tables on pages, which screen readers can read and narrow screens can scroll, and buttons for downloads."""
 
-import functools
 import html
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.state import PageSubject, model_name, plain, quiet, renamed, store, view
+from vlprobe.dashboard.state import PageSubject, model_name, plain, quiet, renamed, view
 from vlprobe.datasets import bundled
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render import symbols
@@ -19,7 +17,6 @@ from vlprobe.render.html import elements, tables
 from vlprobe.render.html.elements import breakable, mark, tag
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.words import AVERAGED
-from vlprobe.surfaces.report import report, selection
 from vlprobe.types import Metric
 from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionFacts, QuestionSet
@@ -132,34 +129,3 @@ def draw_set_details(question_set: QuestionSet) -> None:
         sizes += [f"{facts['n_cases']:,} cases"]
     with st.expander(f"About the questions: {', '.join(sizes)}"):
         st.html(tables.facts(facts))
-
-
-def file_button(
-    label: str, contents: str | Callable[[], str | bytes], name: str, mime: str, **settings: Any
-) -> None:
-    """Draw a button that downloads a file. If `contents` is a function, it is called only after a click."""
-    settings = {"icon": ":material/download:", "on_click": "ignore"} | settings
-    st.download_button(label, contents, name, mime, **settings)
-
-
-def report_button(subject: PageSubject) -> None:
-    """Draw a button that downloads a report on the question set as a single HTML file."""
-    file_button(
-        "Download as a report",
-        functools.partial(report.report, store(), subject.question_set),
-        f"vlprobe_{subject.probe}_{subject.key[:8]}.html",
-        "text/html",
-        icon=":material/description:",
-        help="One web page with Home, Explore, Compare and the other pages of these results, all numbers, notes and "
-        "commands. It works offline and sends no data.",
-    )
-
-
-def download(table: pd.DataFrame, name: str, label: str = "Download as CSV") -> None:
-    """Draw a button that downloads a table as CSV."""
-    file_button(label, csv(table), f"vlprobe_{name}.csv", "text/csv")
-
-
-def csv(table: pd.DataFrame) -> str:
-    """Format a table as CSV, and escape cells that a spreadsheet could run as a formula."""
-    return table.map(selection.defused).to_csv(index=False)

@@ -100,10 +100,6 @@ def case_map(store: Store, question_set: QuestionSet) -> Drawing:
         moved=question_set.presentation.kind(kind).is_movement,
         names=names,
     )
-    # WebGL draws pixels. Print needs vector lines and marks.
-    traces: Any = figure.data
-    marks = [go.Scatter(trace.to_plotly_json() | {"type": "scatter"}) for trace in traces]
-    figure = go.Figure(marks, figure.layout)
     return (
         figure,
         f"Margins of {names[first]} and {names[second]}; a margin of 0 or less is a failure. "
@@ -198,13 +194,26 @@ def printed_figure(
     chosen = replace(question_set, runs=tuple(question_set.run(model) for model in drawn))
     figure, facts = FIGURES[name](store, chosen)
     run = question_set.runs[0]
+    counts = f"n = {run.n_cases:,} cases, {run.n_items:,} items."
+    return print_style(figure, width), " ".join(f"{facts} {counts}".split())
+
+
+def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
+    """Set the colors, text size and width of a figure for print, and return it. WebGL marks become vector marks."""
+    traces: Any = figure.data
+    marks = [
+        go.Scatter(trace.to_plotly_json() | {"type": "scatter"})
+        if trace.type == "scattergl"
+        else trace
+        for trace in traces
+    ]
+    figure = go.Figure(marks, figure.layout)
     figure.update_layout(template="plotly_white", width=WIDTHS[width], paper_bgcolor="white")
     figure.update_xaxes(title_font_size=LETTERS)
     figure.update_yaxes(title_font_size=LETTERS)
     if figure["layout"]["height"] is None:
         figure.update_layout(height=HEIGHT)
-    counts = f"n = {run.n_cases:,} cases, {run.n_items:,} items."
-    return inked(figure, is_dark=False), " ".join(f"{facts} {counts}".split())
+    return inked(figure, is_dark=False)
 
 
 def _compared(store: Store, question_set: QuestionSet, most: int) -> tuple[str, tuple[str, ...]]:
@@ -218,6 +227,20 @@ def _compared(store: Store, question_set: QuestionSet, most: int) -> tuple[str, 
             "question set."
         )
     return views.runs.choose_kind(store, question_set, ""), models
+
+
+def can_render() -> bool:
+    """Return whether `rendered` works: kaleido and a browser that it can use are installed."""
+    if find_spec("kaleido") is None:
+        return False
+    from choreographer.browsers import Chromium
+
+    return bool(Chromium.find_browser(skip_local=False))
+
+
+def exported(figure: go.Figure, suffix: str) -> bytes:
+    """Return a page's figure as the content of an image file, in the style for print."""
+    return rendered(print_style(figure), suffix)
 
 
 def rendered(figure: go.Figure, suffix: str) -> bytes:

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import case_links, frame, tables
+from vlprobe.dashboard import case_links, export, frame, tables
 from vlprobe.dashboard.lab import figures, papers
 from vlprobe.dashboard.lab.papers import OPENS, capital, how_it_is_measured
 from vlprobe.dashboard.sentence import list_kinds
@@ -85,7 +85,7 @@ def _draw_table(
 
     tables.slices(table, metric, unit, names, subject.models, subject.looks, "Part", address)
     quiet("- = no cases. A tie counts as wrong. Click a model's name to see the cases in its row.")
-    tables.download(table, "breakdown")
+    export.draw_menu("breakdown", table=table)
 
 
 def _draw_all_numbers(subject: PageSubject, model: str, averaging: str, unit: str) -> None:
@@ -93,8 +93,8 @@ def _draw_all_numbers(subject: PageSubject, model: str, averaging: str, unit: st
     figures.draw_headlines(subject, model, averaging, unit)
     estimates = tables.all_numbers(subject, averaging, unit)
     with st.container(horizontal=True):
-        tables.download(estimates, "numbers", "All numbers as CSV")
-        tables.report_button(subject)
+        export.draw_menu("numbers", table=estimates)
+        export.report_button(subject)
 
 
 def _any(subject: PageSubject, model: str, metric: Metric) -> Filter | None:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import case_links, tables
+from vlprobe.dashboard import case_links, export
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import ARMS, FigureMaker, chart
 from vlprobe.dashboard.jobs import begin
@@ -439,7 +439,7 @@ def both_sides(subject: PageSubject) -> None:
         "wrong captions are nearer than both true ones. A tie counts as wrong. Below each number: its share "
         "and 95 % interval. Click a number for its triplets; the paper's figures show examples and no counts."
     )
-    tables.download(table, "both_sides", "Both answers as CSV")
+    export.draw_menu("both_sides", table=table)
 
 
 def accuracy_over_size(subject: PageSubject) -> None:

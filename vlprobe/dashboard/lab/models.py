@@ -1,11 +1,13 @@
 """The Model checks page: a model's metadata, and the results of checks that show whether to trust its scores."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import pandas as pd
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.dashboard.export import draw_menu
 from vlprobe.dashboard.state import (
     attempt,
     carried,
@@ -30,6 +32,7 @@ from vlprobe.render import charts, fitness
 from vlprobe.render.attribution import published_line
 from vlprobe.render.findings import order_sentences
 from vlprobe.storage import access, display_names
+from vlprobe.views.fitness import ModelFitness
 
 VERDICTS = {
     True: ("✓", "Passed", "held"),
@@ -67,12 +70,20 @@ def _first(by_key: Mapping[str, Examination]) -> str:
     return ranked[0]
 
 
+def _checks_table(rows: Sequence[ModelFitness]) -> pd.DataFrame:
+    outcomes = [{name: check.outcome for name, check in row.checks.items()} for row in rows]
+    return pd.DataFrame(
+        [{"model": row.model} | each for row, each in zip(rows, outcomes, strict=True)]
+    )
+
+
 def matrix() -> None:
     """Draw a table with the results of all checks for all models."""
     rows = view(views.fitness.matrix)
     if rows:
         styles = charts.styles.styles(view(views.runs.models))
         st.html(fitness.matrix(rows, styles, model_labels(row.model for row in rows)))
+        draw_menu("checks", table=_checks_table(rows))
         quiet(
             "✓ passed, ! failed, - not judged: it does not apply, or no published value exists. "
             "Controls should fail; they show that the checks can detect a failure."

@@ -11,7 +11,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.case.card import card_type, case_card
-from vlprobe.dashboard import case_links, frame, tables
+from vlprobe.dashboard import case_links, export, frame, tables
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
@@ -178,7 +178,9 @@ def end(subject: PageSubject, name: str) -> None:
         "In the format of the paper's tables", icon=":material/table_chart:", key="paper_table"
     ):
         table = draw_table(subject)
-        tables.download(view(views.papers.remade, subject.question_set, table.number), name)
+        export.draw_menu(
+            f"{name}_table", table=view(views.papers.remade, subject.question_set, table.number)
+        )
     frame.notes(subject)
     tables.draw_set_details(subject.question_set)
 
@@ -221,7 +223,7 @@ def draw_altered_file(subject: PageSubject) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         labels = {name: value_label(name) for name in rules}
         rule = choose("Altered captions", "altered", labels, rules[0])
-        tables.file_button(
+        export.file_button(
             "Download (RoCOCO format)",
             partial(altered_captions, partial(store().cases(subject.key).blocks, "cases"), rule),
             f"{released_layout.file_names([rule])[rule]}.json",
@@ -293,7 +295,7 @@ def draw_printed_numbers() -> None:
         },
     )
     _draw_notes([note.removeprefix("suspect: ") for note in cells["note"].unique() if note])
-    tables.download(cells, f"printed_{paper}")
+    export.draw_menu(f"printed_{paper}", table=cells)
     if subject:
         frame.notes(subject)
 

@@ -21,6 +21,7 @@ from vlprobe.case.card import wrong_captions
 from vlprobe.dashboard import case_links, frame
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import ARMS, chart
+from vlprobe.dashboard.export import draw_menu
 from vlprobe.dashboard.jobs import begin, span, watched
 from vlprobe.dashboard.lab import papers
 from vlprobe.dashboard.lab.training import other_seeds, trained
@@ -189,6 +190,7 @@ def changed(models: Three) -> None:
     _draw_first_lists(models[0], models[2])
     with st.expander("Gains and losses by word", key="repair_in_words"):
         st.html(repair.in_words(moves, metrics))
+        draw_menu("repair_gains", table=moves)
     styles = charts.styles.styles(view(views.runs.models))
     roles = zip(repair.ROLES, models, strict=True)
     _figures(
@@ -202,6 +204,7 @@ def changed(models: Three) -> None:
     )
     body, unknown = repair.numbers(levels, moves, metrics, PROBES, models, styles)
     st.html(body)
+    draw_menu("repair_numbers", table=levels)
     tests = len(moves["p"].dropna())
     quiet(
         "Differences of rates are in points, those of cosines in spreads: how much a model's "
@@ -329,6 +332,7 @@ def seeds(models: Three) -> None:
                 table, metrics, [f"Training {number}" for number in range(1, len(pairs) + 1)]
             )
         )
+        draw_menu("repair_seeds", table=table)
         quiet(
             "After − control, on the same questions, in training runs that differ only in "
             "the seed. The standard deviation is for one training run: a smaller "

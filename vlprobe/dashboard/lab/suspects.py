@@ -18,6 +18,7 @@ from vlprobe.case.card import case_card
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.drawer import draw_pictures
+from vlprobe.dashboard.export import draw_menu
 from vlprobe.dashboard.lab import papers
 from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import PageSubject, choose, model_name, quiet, store, view
@@ -143,6 +144,7 @@ def _pick(ranking: Suspects) -> Suspect:
         on_select=lambda: _open(ranking),
         selection_mode="single-row",
     )
+    draw_menu("suspects", table=table)
     return suspect
 
 
@@ -210,6 +212,7 @@ def _draw_accuracies(questions: PageSubject, ranking: Suspects) -> None:
             if name != "model"
         },
     )
+    draw_menu("accuracies", table=table)
     n_rejected = sum(each.verdict in errata.REJECTING for each in ranking.suspects)
     quiet(
         f"{n_rejected:,} labels rejected. Excluding cases that models get wrong always makes them "

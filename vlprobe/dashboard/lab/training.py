@@ -13,6 +13,7 @@ import streamlit as st
 
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import chart
+from vlprobe.dashboard.export import draw_menu
 from vlprobe.dashboard.jobs import STATES, span
 from vlprobe.dashboard.run.progress import draw_log, draw_resume, draw_stop, reread
 from vlprobe.dashboard.state import choose, link_docs, plain, quiet, store, tag
@@ -394,4 +395,6 @@ def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
         "first": "At the start",
         "last": f"At step {held_out['step'].max():,}",
     }
-    st.dataframe(values.rename(columns=titles).rename_axis("Part of the loss"))
+    table = values.rename(columns=titles).rename_axis("Part of the loss")
+    st.dataframe(table)
+    draw_menu("loss_parts", table=table.reset_index())

@@ -11,7 +11,7 @@ import htpy
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import case_links, compare, frame, sentence, tables
+from vlprobe.dashboard import case_links, compare, export, frame, sentence
 from vlprobe.dashboard.state import (
     PageSubject,
     choose,
@@ -85,7 +85,7 @@ def draw_scorecard() -> None:
     if note := scorecard.note():
         st.warning(note, icon=":material/info:")
     quiet(scorecard.reading())
-    tables.download(scorecard.table(), "scorecard")
+    export.draw_menu("scorecard", table=scorecard.table)
 
 
 def chosen_sets(subject: PageSubject, by: str) -> list[str]:

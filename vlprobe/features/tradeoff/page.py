@@ -6,6 +6,7 @@ worst mistake is next to the figure (`model`).
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 import htpy
 import streamlit as st
@@ -13,15 +14,13 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.case import html
 from vlprobe.case.card import case_card
-from vlprobe.dashboard import case_links, frame, sentence, tables
+from vlprobe.dashboard import case_links, export, frame, sentence, tables
 from vlprobe.dashboard.chart import ARMS, chart, selectable_chart, selected
-from vlprobe.dashboard.drawer import draw_part
 from vlprobe.dashboard.lab import papers
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.sentence import draw_word, picker_width
 from vlprobe.dashboard.state import (
     PageSubject,
-    address,
     carried,
     carry,
     choose,
@@ -116,7 +115,7 @@ def draw_page() -> None:
         _pick_set(subject)
         st.space("stretch")
         trade_off = _draw_how_it_is_measured(subject)
-        _draw_share(subject, trade_off)
+        export.draw_share(subject)
     finding = trade_off.finding(subject.names)
     detail = joined(finding.detail, AVERAGED[AS_PAPER] if trade_off.averaging == AS_PAPER else "")
     heading = htpy.h1[finding.heading], detail and htpy.p[detail]
@@ -243,29 +242,19 @@ def _pick_published(subject: PageSubject, unit: str) -> bool:
     return choose(label, "printed", PUBLISHED, default, segments=True, help_=help_) == "shown"
 
 
-def _draw_share(subject: PageSubject, trade_off: TradeOffData) -> None:
-    """Draw the *Share* popover with a link to the current view and download buttons."""
-    with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
-        draw_part("Link")
-        quiet("Works wherever this dashboard runs with the same results.")
-        st.code(address(), language=None, wrap_lines=True)
-        draw_part("Files")
-        with st.container(horizontal=True):
-            choices = trade_off.up.name, trade_off.averaging, trade_off.unit
-            table = view(views.tradeoff.trade_off_by_type, subject.question_set, *choices)
-            tables.download(table, "tradeoff")
-            tables.report_button(subject)
-
-
 def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collection[str]) -> None:
     """Draw the figure, and name the models outside its axes. Users can click a model or select several in an area."""
     tables.cards(trade_off.up, trade_off.down)
+    choices = trade_off.up.name, trade_off.averaging, trade_off.unit
+    finding = trade_off.finding(subject.names)
     selectable_chart(
         lambda: data.trade_off_figure(trade_off, subject.looks, subject.names, named),
         "tradeoff",
         data.alternative(trade_off, subject.names),
         lambda: _select(page_subject(subject.key).models),
         BETWEEN.join(sorted(named)),
+        table=partial(views.tradeoff.trade_off_by_type, store(), subject.question_set, *choices),
+        caption=f"{finding.heading} {finding.detail} {data.arms_note(trade_off)}",
     )
     for note in data.edge_notes(trade_off, subject.names):
         quiet(note)
@@ -351,7 +340,7 @@ def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
     with fold("numbers", "The numbers", ":material/function:") as is_open:
         if is_open:
             table = tables.all_numbers(subject, trade_off.averaging, trade_off.unit)
-            tables.download(table, "numbers")
+            export.draw_menu("numbers", table=table)
     if subject.probe == "lgip":
         with fold("paper", "Compared with the paper", ":material/menu_book:") as is_open:
             if is_open:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from vlprobe.errors import printable
+from vlprobe.storage.spreadsheets import defused
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,6 +100,20 @@ def text_lines(table: "pd.DataFrame", width: int | None) -> tuple[list[str], lis
         if name not in short or (name not in KEYS and short[name] != texts)
     ]
     return lines, changed
+
+
+def formatted(table: "pd.DataFrame", how: str) -> str:
+    """Format a table as "csv", "json", "markdown" or "latex", for commands and for the pages' *Export* menus.
+
+    Text in cells is untrusted. It is escaped so that a spreadsheet does not run it as a formula, and Markdown and LaTeX
+    do not treat it as markup.
+    """
+    if how == "csv":
+        return table.map(defused).to_csv(index=False)
+    if how == "json":
+        return f"{table.to_json(orient='records', indent=1, date_format='iso')}\n"
+    lines = {"markdown": markdown_lines, "latex": latex_lines}[how](table)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def markdown_lines(table: "pd.DataFrame") -> list[str]:

@@ -1,0 +1,86 @@
+"""Every figure and table of the pages leaves as files, made by the functions of the commands."""
+
+import io
+import json
+from functools import partial
+
+import pandas as pd
+import pytest
+
+from tests.dashboard.test_pages import bodies
+from vlprobe import views
+from vlprobe.dashboard import export
+from vlprobe.dashboard.compare import rows_table
+from vlprobe.render.text_tables import formatted
+from vlprobe.storage.store import Store
+from vlprobe.surfaces import paper
+from vlprobe.views.paired_tests import compare_models
+
+FIGURE_SUFFIXES, TABLE_SUFFIXES = (".svg", ".pdf", ".png"), (".csv", ".tex", ".md")
+PAGES = {
+    "lgip": ("tradeoff", "breakdown", "compare"),
+    "rococo": ("retrieval", "compare"),
+    "eqben": ("pairs",),
+    "visla": ("triplets",),
+    "prsm": ("rankings",),
+    "series": ("series",),
+}
+
+
+@pytest.fixture(scope="module")
+def keys(every_probe: Store) -> dict[str, str]:
+    """The key of each probe's question set."""
+    return dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])
+
+
+@pytest.mark.parametrize("probe", PAGES)
+def test_each_figure_of_a_page_has_a_menu_with_svg_pdf_and_png(
+    open_probe, keys, probe, monkeypatch
+):
+    monkeypatch.setattr(export, "can_render", lambda: True)
+    for page in PAGES[probe]:
+        query = {"open": "map|kinds|numbers|measured"} if page in ("compare", "tradeoff") else {}
+        at = open_probe(page, set=keys[probe], **query)
+        buttons = {button.key for button in at.get("download_button")}
+        charts = {chart.key for chart in at.get("plotly_chart")}
+        charts = {"margins" if "|" in name else name for name in charts}
+        assert charts
+        for name in charts:
+            assert {f"{name}{suffix}" for suffix in FIGURE_SUFFIXES} <= buttons, (page, name)
+        tables = {name.rpartition(".")[0] for name in buttons if str(name).endswith(".csv")}
+        for name in tables:
+            assert {f"{name}{suffix}" for suffix in TABLE_SUFFIXES} <= buttons, (page, name)
+
+
+def test_without_a_browser_the_menu_says_what_to_install(open_probe, keys, monkeypatch):
+    monkeypatch.setattr(export, "can_render", lambda: False)
+    at = open_probe("compare", set=keys["lgip"], tab="differences")
+    assert "vlprobe[figures]" in bodies(at)
+    assert "forest.svg" not in {button.key for button in at.get("download_button")}
+
+
+def test_the_files_of_a_figure_are_light_and_as_wide_as_the_text(open_probe, keys, monkeypatch):
+    made = []
+    monkeypatch.setattr(export, "can_render", lambda: True)
+    monkeypatch.setattr(export, "draw_menu", lambda *given, **_: made.append(given))
+    monkeypatch.setattr("vlprobe.dashboard.chart.draw_menu", lambda *given, **_: made.append(given))
+    at = open_probe("compare", set=keys["lgip"], tab="differences")
+    ((_, figure, table, caption),) = [given for given in made if given[0] == "forest"]
+    printed = paper.print_style(figure)
+    shown = json.loads(at.get("plotly_chart")[0].proto.spec)
+    assert printed.layout.width == paper.WIDTHS["text"] and printed.layout.paper_bgcolor == "white"
+    assert printed.layout.font.color == "#3a4454"
+    marks = [list(trace.x) for trace in printed.data if trace.mode == "markers"]
+    assert marks == [trace["x"] for trace in shown["data"] if trace["mode"] == "markers"]
+    assert "Holm" in caption or "p < .05" in caption
+    rows = pd.read_csv(io.StringIO(formatted(table(), "csv")))
+    assert {"baseline", "subtype", "difference", "p_holm"} <= set(rows)
+
+
+def test_the_rows_of_the_plot_are_those_of_the_command(every_probe, keys):
+    question_set = views.runs.question_set(every_probe, keys["lgip"])
+    tests = compare_models(every_probe, question_set, question_set.models[:2], "flip")
+    table = partial(rows_table, tests)()
+    assert table["difference"].tolist() == [row.difference for row in tests.rows]
+    assert formatted(table, "latex").splitlines()[2] == r"\toprule"
+    assert formatted(table, "markdown").startswith("| baseline | kind |")

@@ -1,0 +1,120 @@
+"""The *Export* menu of figures and tables, and the link to the current view with the page that works without it."""
+
+import functools
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from vlprobe.dashboard.state import PageSubject, address, quiet, store
+from vlprobe.render.html.elements import tag
+from vlprobe.render.text_tables import formatted
+from vlprobe.surfaces import paper
+from vlprobe.surfaces.report import report
+
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+LINK = "Opens this view for everyone with access to this dashboard."
+LOCAL_LINK = (
+    "This link works on this computer only. To share the results, send the page as one file:"
+)
+IMAGES = {".svg": ("SVG", "image/svg+xml"), ".pdf": ("PDF", "application/pdf")}
+IMAGES |= {".png": ("PNG", "image/png")}
+TEXTS = {"csv": ("CSV", "csv", "text/csv"), "latex": ("LaTeX", "tex", "text/x-tex")}
+TEXTS |= {"markdown": ("Markdown", "md", "text/markdown")}
+NOT_RENDERED = (
+    "Figure files need Chrome or Chromium and the package kaleido: pip install 'vlprobe[figures]'."
+)
+can_render = functools.cache(
+    paper.can_render
+)  # looks for a browser: 1 ms of file access for each figure
+
+
+def draw_menu(
+    key: str,
+    figure: go.Figure | None = None,
+    table: pd.DataFrame | Callable[[], pd.DataFrame] | None = None,
+    caption: str = "",
+) -> None:
+    """Draw the *Export* menu of a figure, of a table, or of both. Files are made after a click.
+
+    Args:
+        key: Key of the figure or table, unique across all pages; also the name of the files.
+        figure: The figure, in the colors of the page.
+        table: The table, or a function that makes it after a click.
+        caption: The facts for a figure's caption, to copy.
+    """
+    with st.popover("Export", icon=":material/download:", type="tertiary", key=f"export_{key}"):
+        if figure is not None:
+            draw_part("Figure: light, 7 inches wide")
+            if can_render():
+                with st.container(horizontal=True):
+                    for suffix, (label, mime) in IMAGES.items():
+                        contents = partial(paper.exported, figure, suffix)
+                        file_button(
+                            label, contents, f"vlprobe_{key}{suffix}", mime, f"{key}{suffix}"
+                        )
+            else:
+                quiet(NOT_RENDERED)
+            if caption:
+                st.code(caption, language=None, wrap_lines=True)
+        if table is not None:
+            draw_part("Table")
+            with st.container(horizontal=True):
+                for how, (label, suffix, mime) in TEXTS.items():
+                    contents = partial(_text, table, how)
+                    file_button(label, contents, f"vlprobe_{key}.{suffix}", mime, f"{key}.{suffix}")
+
+
+def _text(table: pd.DataFrame | Callable[[], pd.DataFrame], how: str) -> str:
+    return formatted(table if isinstance(table, pd.DataFrame) else table(), how)
+
+
+def draw_part(title: str) -> None:
+    """Draw the title of one part of a popover."""
+    st.html(tag("p", title, class_="vp-part"))
+
+
+def draw_link(subject: PageSubject) -> None:
+    """Draw the link to the current view, and the button for a page in one file that works everywhere."""
+    draw_part("Link")
+    quiet(LOCAL_LINK if urlsplit(address()).hostname in LOCAL_HOSTS else LINK)
+    with st.container(key="share_link"):
+        st.code(address(), language=None, wrap_lines=True)
+    report_button(subject)
+
+
+def draw_share(subject: PageSubject) -> None:
+    """Draw the *Share* menu of a page without a choice of cases."""
+    with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
+        draw_link(subject)
+
+
+def file_button(
+    label: str,
+    contents: str | Callable[[], str | bytes],
+    name: str,
+    mime: str,
+    key: str | None = None,
+    icon: str = "download",
+    **settings: Any,
+) -> None:
+    """Draw a button that downloads a file. If `contents` is a function, it is called only after a click."""
+    settings = {"on_click": "ignore"} | settings
+    st.download_button(label, contents, name, mime, key, icon=f":material/{icon}:", **settings)
+
+
+def report_button(subject: PageSubject) -> None:
+    """Draw a button that downloads a report on the question set as a single HTML file."""
+    file_button(
+        "Download as a report",
+        partial(report.report, store(), subject.question_set),
+        f"vlprobe_{subject.probe}_{subject.key[:8]}.html",
+        "text/html",
+        icon="description",
+        help="One web page with Home, Explore, Compare and the other pages of these results, all numbers, notes and "
+        "commands. It works offline and sends no data.",
+    )
