@@ -20,8 +20,9 @@ from tests.views.test_suspects import (  # noqa: F401 (fixtures)
     store,
 )
 from vlprobe import views
+from vlprobe.dashboard.embeddings import N_NEAREST
 from vlprobe.storage.store import Store
-from vlprobe.views.filter import Filter
+from vlprobe.views.filter import Filter, region_cases
 
 ONE, OTHER = "control:random", "guess"
 
@@ -31,10 +32,13 @@ def shown(monkeypatch: pytest.MonkeyPatch):
     return functools.partial(open_page, monkeypatch)
 
 
+def figure(at: AppTest):
+    return plotly.io.from_json(at.get("plotly_chart")[-1].proto.spec)
+
+
 def marks(at: AppTest) -> int:
     """How many cases the map has a mark for."""
-    figure = plotly.io.from_json(at.get("plotly_chart")[-1].proto.spec)
-    return sum(len(trace.text) for trace in figure.data)
+    return sum(len(trace.text) for trace in figure(at).data)
 
 
 def test_the_map_has_a_mark_per_case_that_passes_the_filters(shown, compared: Store):
@@ -71,7 +75,39 @@ def test_suspects_are_those_of_the_selected_cases(shown, store: Store):  # noqa:
         assert listed == [each.wrong_text for each in selected]
 
 
-def test_answers_without_scores_say_that_they_have_no_map(shown, store: Store):  # noqa: F811
+@pytest.fixture
+def drawn(bundled: Store) -> str:
+    """The key of the bundled question set about drawn scenes."""
+    sets = views.runs.question_sets(bundled)
+    return sets.loc[sets["probe"] == "lgip", "case_key"].iloc[0]
+
+
+@pytest.mark.full  # embeds 500 scenes, 2 s
+def test_pictures_are_found_by_what_they_show_and_the_map_shows_them(shown, bundled, drawn):
+    at = shown(bundled, "explore", set=drawn, model="demo:softmax", kind="flip", view="map")
+    assert marks(at) == 500
+    at.text_input("shows").set_value("a boat on the sea").run()
+    region = "".join(at.query_params["region"])
+    assert at.button("chip_0").label == "pictures like “a boat on the sea”"
+    asked = views.runs.question_set(bundled, drawn)
+    numbers = region_cases(region)
+    tags = views.rows.questions(bundled, asked, numbers.tolist())["tags"]
+    share = np.mean([case_tags["background"] == "sea" for case_tags in tags])
+    every = views.estimates.tag_values_by_name(bundled, asked, "flip")
+    assert "background" in every and share > 0.5  # a fifth of all pictures
+    assert sum(len(trace.selectedpoints or ()) for trace in figure(at).data) == N_NEAREST
+    assert "A region chosen by eye looks extreme" in words(at)
+    at.text_input("shows").set_value("").run()
+    assert "region" not in at.query_params
+
+
+def test_a_damaged_selection_in_a_link_is_said_and_dropped(shown, bundled, drawn):
+    at = shown(bundled, "explore", set=drawn, model="demo:softmax", kind="flip", region="x~y")
+    assert "region" not in at.query_params and not at.exception
+    assert "selection “x”" in at.warning[0].value
+
+
+def test_a_question_set_without_an_encoder_says_how_to_get_a_map(shown, store: Store):  # noqa: F811
     at = shown(store, "explore", view="map")
-    scored = [run for run in question_set(store).runs if run.is_scored]
-    assert len(scored) > 1 or "The map needs scores of two models" in at.info[0].value
+    has_margins = any(box.label == "Second model" for box in at.selectbox)
+    assert has_margins != any("Run an encoder on them" in each.value for each in at.info)

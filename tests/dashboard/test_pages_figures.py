@@ -12,6 +12,7 @@ from PIL import Image
 from tests.conftest import make_tiny
 from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import registry, views
+from vlprobe.dashboard import loaded
 from vlprobe.dashboard.lab import influence as dashboard_influence
 from vlprobe.dashboard.lab import papers
 from vlprobe.dashboard.pictures import changed_at
@@ -160,7 +161,7 @@ def test_a_model_that_cannot_be_loaded_is_one_line_and_a_read_only_dashboard_off
     def missing(name: str):
         raise InvalidInput(f"The weights of {name} are gone.")
 
-    monkeypatch.setattr(dashboard_influence, "load_player", missing)
+    monkeypatch.setattr(loaded, "load_player", missing)
     monkeypatch.setattr(access, "read_only", lambda: True)
     at = open_probe(
         "retrieval", set=key["rococo"], edit="danger", measure="rsms", reader=RANDOM, looker=RANDOM

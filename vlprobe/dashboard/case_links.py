@@ -28,7 +28,7 @@ MOST_LINKS = 40  # maximum number of rows drawn as links; a table lists the rest
 # Fields of a filter that are URL parameters of Explore; RENAMED has the names that differ
 PARAMETERS = (
     *("model", "kind", "subtype", "rule", "tag", "bin", "caption", "crossed", "other"),
-    *("fooled", "held", "agreement", "named_slice", "unseen_by"),
+    *("fooled", "held", "agreement", "named_slice", "unseen_by", "region"),
 )
 RENAMED = {"subtype": "type", "named_slice": "slice", "unseen_by": "unseen"}
 BUCKET_NAMES = {outcomes: name for name, outcomes in BUCKETS.items()}
@@ -142,14 +142,31 @@ def wall_values(
     return {"label": label, "strip": False, "cards": cards, **values}
 
 
-def draw_wall(key: str, values: Mapping[str, object]) -> None:
-    """Draw the `wall` component. When a user presses a card, its case is written to the URL."""
+def draw_wall(
+    key: str, values: Mapping[str, object], on_select: Callable[[list[str]], None] | None = None
+) -> None:
+    """Draw the `wall` component. When a user presses a card, its case is written to the URL.
+
+    Args:
+        key: Key of the component.
+        values: Its data, as from `wall_values`.
+        on_select: Function that is called with the ids of cases that the user selected. If it is None, none can be.
+    """
 
     def open_case() -> None:
         if case_id := st.session_state[key].get("open"):
             st.query_params["case"] = str(case_id)
 
-    component("wall")(key=key, data=values, on_open_change=open_case)
+    def select() -> None:
+        if on_select and (ids := st.session_state[key].get("chosen")):
+            on_select(list(map(str, ids)))
+
+    component("wall")(
+        key=key,
+        data={**values, "selects": on_select is not None},
+        on_open_change=open_case,
+        on_chosen_change=select,
+    )
 
 
 def draw_links(subject: PageSubject, filters: Mapping[str, Filter | None]) -> None:

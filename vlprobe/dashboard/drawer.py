@@ -12,6 +12,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.case import html
 from vlprobe.case.card import CaseCard, case_card, wrong_captions
+from vlprobe.dashboard import embeddings
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.case_links import draw_wall, wall_values
 from vlprobe.dashboard.case_links import query as case_query
@@ -162,6 +163,11 @@ def _draw_ways_on(subject: PageSubject, described: CaseCard, near: Neighbours) -
             dataset = subject.question_set.runs[0].dataset
             caption = {"from": dataset, "item": card.item, "caption": card.true_text}
             link_page("try", "Try your own words", caption, icon="draw")
+            if encoder := embeddings.ready_encoder(subject):
+                alike = embeddings.show_similar, subject, encoder, card.images[0], card.true_text
+                if st.button("More like this", icon=":material/image_search:", key="case_similar"):
+                    attempt(*alike)
+                    st.rerun()  # of the page: the drawer alone would look for a case
     if is_listed:
         with st.container(key="case_more_list", gap=None):
             for sibling in near.same_picture:

@@ -3,8 +3,10 @@
 The wall is drawn before *Share* and before the facets, because counting the facets takes longer.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import streamlit as st
 
 from vlprobe import views
@@ -13,6 +15,7 @@ from vlprobe.case.card import card_type, case_card
 from vlprobe.dashboard import (
     case_links,
     drawer,
+    embeddings,
     filters,
     frame,
     margin_map,
@@ -33,6 +36,7 @@ from vlprobe.dashboard.state import (
     n_passing,
     page_number,
     paginate,
+    plain,
     quiet,
     store,
     view,
@@ -43,7 +47,8 @@ from vlprobe.render import wall as render_wall
 from vlprobe.render.html.elements import tag
 from vlprobe.render.words import movement_kinds
 from vlprobe.storage import annotations
-from vlprobe.views.filter import Filter
+from vlprobe.views.filter import Filter, region_text
+from vlprobe.views.points import Side
 from vlprobe.views.wall import WallCard
 
 
@@ -87,12 +92,36 @@ def _close_case() -> None:
 
 
 def draw_map(subject: PageSubject, case_filter: Filter) -> None:
-    """Draw a plot of two models' margins on the filtered cases. Selecting an area in the plot filters the wall."""
+    """Draw a map of the filtered cases next to the wall. Selecting an area or points in the map filters the wall."""
+    names = embeddings.encoders(subject)
+    options = {"picture": "Pictures", "caption": "Captions"} if names else {}
     scored = [model for model in subject.models if subject.question_set.run(model).is_scored]
-    rivals = [model for model in scored if model != subject.model]
-    if subject.model not in scored or not rivals:
-        st.info("The map needs scores of two models. Choose a model with scores, or run another.")
+    if len(scored) > 1 and subject.model in scored:
+        options["margin"] = "Margins of two models"
+    if not options:
+        st.info(plain(embeddings.HOW_TO_GET), icon=":material/info:")
         return
+    with draw_row("map_options"):
+        shown = choose("Map of", "points", options, next(iter(options)), segments=True, bare=True)
+        label = model_labels(names)
+        encoder = names[0] if names else ""
+        if shown != "margin" and len(names) > 1:
+            of_names = {name: label(name) for name in names}
+            encoder = choose("Encoder", "encoder", of_names, encoder, bare=True, width=220)
+    if shown == "margin":
+        _draw_margins(subject, case_filter, scored)
+        return
+    side: Side = "picture" if shown == "picture" else "caption"
+    left, right = st.columns([4, 3], gap="medium")
+    with left:
+        embeddings.draw_map(subject, case_filter, side, encoder)
+    with right:
+        draw_wall(subject, case_filter)
+
+
+def _draw_margins(subject: PageSubject, case_filter: Filter, scored: Sequence[str]) -> None:
+    """Draw a plot of two models' margins on the filtered cases."""
+    rivals = [model for model in scored if model != subject.model]
     scored_set = subject.question_set, subject.kind, subject.model
     far = view(views.showcase.furthest_models, *scored_set)
     default = next((model for model in far if model in rivals), rivals[0])
@@ -219,7 +248,15 @@ def _draw_cards(
         with draw_row("pictures_offer"):
             _offer_pictures(subject, case_filter)
             draw_download(subject, "wall_download")
-    case_links.draw_wall("wall", values | {"note": " · ".join(filter(None, notes))})
+    number_of = {card.id: card.case for card in cards}
+
+    def select(ids: list[str]) -> None:
+        numbers = [number_of[case_id] for case_id in ids if case_id in number_of]
+        label = f"{len(numbers):,} selected {'case' if len(numbers) == 1 else 'cases'}"
+        write_choice({"region": region_text(label, np.array(numbers, dtype=int))})
+
+    values |= {"note": " · ".join(filter(None, notes))}
+    case_links.draw_wall("wall", values, select)
 
 
 def _pictures_here(subject: PageSubject, case_filter: Filter) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.dashboard import embeddings
 from vlprobe.dashboard.mixed import KIND, WALL
 from vlprobe.dashboard.sentence import (
     TIES,
@@ -36,6 +37,7 @@ from vlprobe.dashboard.state import (
     write_choice,
 )
 from vlprobe.dashboard.widgets import BETWEEN, draw_row, press
+from vlprobe.errors import InvalidInput
 from vlprobe.registry import is_control
 from vlprobe.render.html.elements import SHAPES, tag
 from vlprobe.render.wall import pattern_words
@@ -52,6 +54,8 @@ from vlprobe.views.filter import (
     Slice,
     lure_bins,
     parse_corners,
+    region_cases,
+    region_label,
 )
 from vlprobe.views.paired_outcomes import bucket
 
@@ -106,7 +110,7 @@ def draw_filters(subject: PageSubject) -> Filter:
 PARAMETERS = (  # URL parameters that "Clear all filters" removes
     *("type", "rule", "tag", "words", "tagged", "outcome", "other", "bucket", "area", "cards"),
     *("pair", "lost", "bin", "caption", "pictured", "crossed", "fooled", "held", "agreement"),
-    *("slice", "unseen"),
+    *("slice", "unseen", "region"),
 )
 
 
@@ -161,6 +165,7 @@ def _read_filter(subject: PageSubject) -> Filter:
         fooled=linked("Model", "fooled", others),
         held=linked("Model", "held", others),
         agreement="".join(linked("Agreement", "agreement", AGREEMENTS)[:1]),
+        region=_linked_region(),
         named_slice="".join(
             linked("Slice", "slice", view(views.named_slices.applicable, subject.key)[0])[:1]
         ),
@@ -180,6 +185,18 @@ def linked(label: str, name: str, options: Container[str]) -> tuple[str, ...]:
         if known:
             st.query_params[name] = list(known)
     return known
+
+
+def _linked_region() -> str:
+    """Return the selected cases that the URL names. An invalid selection is reported and removed from the URL."""
+    text = st.query_params.get("region", "")
+    try:
+        region_cases(text)
+    except InvalidInput:
+        report_missing("Selection", "region", region_label(text))
+        del st.query_params["region"]
+        return ""
+    return text
 
 
 def chosen_pairs() -> tuple[str, ...]:
@@ -281,6 +298,7 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
             case_filter.named_slice and f"in the slice {case_filter.named_slice}",
             {"named_slice": ""},
         ),
+        ("region", region_label(case_filter.region), {"region": ""}),
     )
     several = []
     for name, field, label in SEVERAL:
@@ -399,6 +417,7 @@ def draw_chips(case_filter: Filter) -> None:
 def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
     """Draw the column next to the wall: the caption search, a filter by model, and the facets."""
     search("Caption contains", "words", "such as: bench")
+    embeddings.draw_search(subject)
     if subject.kind not in movement_kinds():
         _draw_models(subject, case_filter)
     facets = view(views.facets.facets, subject.question_set, case_filter)

@@ -4,11 +4,13 @@ each edit.
 Embeddings and scores are cached in memory, up to a limit.
 """
 
+import contextlib
 import copy
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -22,6 +24,7 @@ from vlprobe.perturb.language import NOT_IN_ENGLISH, is_foreign
 from vlprobe.runs.exhibits import GRID, Canvas, without_parts
 from vlprobe.scoring import cases, mixtures
 from vlprobe.scoring.batches import stacked
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.scoring.mixtures import ShareScores
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import (
@@ -29,6 +32,7 @@ from vlprobe.types import (
     Edit,
     Model,
     PairScorer,
+    Picture,
     TextEncoder,
     answers_cases,
     looks_up,
@@ -158,6 +162,18 @@ class Player:
     def _embedded(self, canvases: Sequence[Canvas]) -> list[np.ndarray]:
         vectors = self.embed_uncached([canvas.draw() for canvas in canvases])
         return [row.reshape(-1, self.model.capabilities.dim) for row in vectors]
+
+    def embeddings(
+        self, folder: Path | None, inputs: Sequence[Picture] | Sequence[str]
+    ) -> np.ndarray:
+        """Return the embeddings of pictures or texts, float32 of shape (n, dim), rows L2-normalized. Pictures that a
+        run embedded are read from `folder`, and others are stored there.
+        """
+        with self._lock, contextlib.closing(CachedEncoder(self.model, folder)) as encoder:
+            texts = [text for text in inputs if isinstance(text, str)]
+            return (
+                encoder.texts(texts) if texts else encoder.images(cast(Sequence[Picture], inputs))
+            )
 
     def share_scores(self, caption: str, pictures: Sequence[Image.Image]) -> ShareScores:
         """Score the caption with a picture at each mixing share (see `mixtures.share_scores`)."""

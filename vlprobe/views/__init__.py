@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         pattern_groups,
         patterns,
         plan,
+        points,
         progress,
         published,
         quiz,

@@ -12,7 +12,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views import caption_bins, causes, estimates, named_slices, pattern_groups
 from vlprobe.views.bodies import stored_body
-from vlprobe.views.filter import OTHER_OUTCOMES, OUTCOMES, SORTS, Filter
+from vlprobe.views.filter import OTHER_OUTCOMES, OUTCOMES, SORTS, Filter, region_cases
 from vlprobe.views.mixed import case as mixed_case
 from vlprobe.views.mixed import searches as mixed_searches
 from vlprobe.views.records import FailureRow, records
@@ -111,6 +111,8 @@ def passing(
             chosen.append(caption_bins.members(cases, binned_by, values))
     if case_filter.named_slice:
         chosen.append(named_slices.members(store, question_set.key, case_filter.named_slice))
+    if case_filter.region:
+        chosen.append(region_cases(case_filter.region))
     if case_filter.pictured:
         chosen.append(pictured(store, question_set, case_filter.kind))
     for members in chosen:

@@ -1,7 +1,10 @@
 """Filters for cases. A filter consists of an SQL condition on the questions and conditions on margins in memory."""
 
+import base64
+import binascii
 import itertools
 import math
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
@@ -40,6 +43,8 @@ LURE_EDGES = np.linspace(-1, 1, 9)  # bin edges for differences of two Jaccard i
 LURE_VALUE = "greatest(scores.overlap_02, scores.overlap_12) - scores.overlap_01"
 CORNERS = 500  # maximum number of corners of a polygon
 MOST_PAIRS = 100
+REGION_BYTES = 1 << 20  # of the bits of a region: 8 million cases
+REGION_LABEL = 60  # maximum characters
 
 
 def lure_bins() -> dict[str, str]:
@@ -118,6 +123,7 @@ class Filter:
             not. Controls do not count.
         named_slice: Name of a saved slice (`views.named_slices`).
         unseen_by: Who did not see the difference (`views.causes`).
+        region: Cases that were selected one by one, such as on a map, as in `region_text`.
     """
 
     model: str
@@ -143,6 +149,7 @@ class Filter:
     agreement: str = ""
     named_slice: str = ""
     unseen_by: tuple[str, ...] = ()
+    region: str = ""
 
     def __post_init__(self) -> None:
         for name in (
@@ -177,6 +184,7 @@ class Filter:
             raise InvalidInput(
                 f"The selection has {len(self.within)} corners. Expected 3 to {CORNERS}."
             )
+        region_cases(self.region)
         if len(self.pair) > MOST_PAIRS:
             raise InvalidInput(
                 f"{len(self.pair)} patterns are chosen. Expected at most {MOST_PAIRS}."
@@ -241,7 +249,7 @@ class Filter:
         the table `scores`.
 
         It covers all fields except those computed from texts and files: `pair`, `lost_to`,
-        `caption`, `pictured` and `named_slice`.
+        `caption`, `pictured`, `named_slice` and `region`.
 
         Args:
             tagged_cases: Numbers of the cases to which people gave the tag `tagged`.
@@ -338,6 +346,42 @@ def _answered_on_other_side(side: Slice) -> tuple[str, list[object]]:
         f"WHERE other_side.kind = ? AND NOT isnan(scores.margin) AND scores.{passes})",
         [kind, side.name],
     )
+
+
+def region_text(label: str, numbers: np.ndarray) -> str:
+    """Return case numbers with a label as text for a link.
+
+    >>> region_label(region_text("like a kitchen", np.array([3, 5])))
+    'like a kitchen'
+    """
+    bits = np.zeros(int(np.max(numbers, initial=-1)) + 1, dtype=bool)
+    bits[numbers] = True
+    packed = base64.urlsafe_b64encode(zlib.compress(np.packbits(bits).tobytes(), 9)).decode()
+    return f"{label[:REGION_LABEL]}~{packed}"
+
+
+def region_label(text: str) -> str:
+    """Return the label of a `region_text`."""
+    return text.rpartition("~")[0]
+
+
+def region_cases(text: str) -> np.ndarray:
+    """Return the case numbers of a `region_text`, ascending. Raises InvalidInput.
+
+    >>> region_cases(region_text("x", np.array([5, 3]))).tolist()
+    [3, 5]
+    """
+    label, _, packed = text.rpartition("~")
+    if not text:
+        return np.empty(0, dtype=np.int64)
+    try:
+        inflater = zlib.decompressobj()
+        content = inflater.decompress(base64.urlsafe_b64decode(packed), REGION_BYTES)
+    except (binascii.Error, zlib.error, ValueError):
+        content = None
+    if content is None or not inflater.eof or len(label) > REGION_LABEL:
+        raise InvalidInput("The selection in this link is not valid. Select the cases again.")
+    return np.flatnonzero(np.unpackbits(np.frombuffer(content, dtype=np.uint8)))
 
 
 def parse_corners(text: str) -> tuple[tuple[float, float], ...]:

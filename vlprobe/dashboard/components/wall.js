@@ -3,7 +3,7 @@
 // data: label, cards, and for a whole wall heading, note, place (for phones) and legend; `strip` is a row of pictures alone, `bare` a wall without its bar.
 // card: id, name (what a screen reader says), tip, frames [{source, name, style, text, credit}], badge, texts and lines (each a list of runs
 // [text, style]), verdicts [state, ...], count, word, notes [text, ...]; of Compare boxes [{path, color, state, text, source, label}].
-// Triggers: open (a card's id).
+// With `selects`, a press with Shift selects cards. Triggers: open (a card's id), chosen (the ids of selected cards).
 
 const SIZES = [120, 150, 240];
 const KEPT = "vlprobe-wall-size";
@@ -134,16 +134,21 @@ class Wall {
     this.root = root;
     this.size = keptSize();
     this.current = "";
+    this.chosen = new Set();
     this.observer = null;
     this.turn = (event) => (this.isTurned = event.target.closest?.(".st-key-page") !== null);
     document.addEventListener("click", this.turn);
     root.addEventListener("click", (event) => this.click(event));
     root.addEventListener("keydown", (event) => this.key(event));
     root.addEventListener("focusin", (event) => this.visit(event));
+    this.fold = (event) => this.toggleRail(event);
+    document.addEventListener("keydown", this.fold);
   }
 
   draw(data, send) {
     this.send = send;
+    this.selects = data.selects;
+    this.chosen.clear();
     const hadFocus = this.root.contains(this.root.getRootNode().activeElement);
     const parts = [];
     if (!data.strip && !data.bare) parts.push(this.bar(data));
@@ -156,7 +161,9 @@ class Wall {
       this.list.append(item);
     }
     this.buttons = [...this.list.querySelectorAll("button")];
-    this.root.replaceChildren(...parts, this.list);
+    this.tally = make("p", "tally small");
+    this.tally.setAttribute("role", "status");
+    this.root.replaceChildren(...parts, this.tally, this.list);
     this.resize(0);
     const kept = this.buttons.find((button) => button.dataset.id === this.current) || this.buttons[0];
     if (kept) kept.tabIndex = 0;
@@ -205,10 +212,35 @@ class Wall {
     const button = event.target.closest("button.card");
     if (!button) return;
     this.focus(button);
+    if (this.selects && event.shiftKey) {
+      this.choose(button.dataset.id);
+      return;
+    }
     this.opened = button.dataset.id;
     this.mark();
     this.watch();
-    this.send(button.dataset.id);
+    this.send("open", button.dataset.id);
+  }
+
+  choose(id) {
+    if (!this.chosen.delete(id)) this.chosen.add(id);
+    for (const button of this.buttons) {
+      if (this.chosen.has(button.dataset.id)) button.setAttribute("aria-pressed", "true");
+      else button.removeAttribute("aria-pressed");
+    }
+    const show = make("button", "", "Show only these");
+    const clear = make("button", "", "Clear");
+    show.addEventListener("click", () => this.send("chosen", [...this.chosen]));
+    clear.addEventListener("click", () => {
+      for (const each of [...this.chosen]) this.choose(each);
+    });
+    this.tally.replaceChildren(...(this.chosen.size ? [`${this.chosen.size} selected`, show, clear] : []));
+  }
+
+  // "[" shows and hides the facets next to a whole wall.
+  toggleRail(event) {
+    if (!this.selects || event.key !== "[" || event.ctrlKey || event.metaKey || isTyping()) return;
+    document.querySelector(".st-key-rail_toggle button")?.click();
   }
 
   visit(event) {
@@ -287,11 +319,12 @@ class Wall {
   leave() {
     this.observer?.disconnect();
     document.removeEventListener("click", this.turn);
+    document.removeEventListener("keydown", this.fold);
   }
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const wall = part(parentElement, Wall);
-  wall.draw(data, (id) => setTriggerValue("open", id));
+  wall.draw(data, setTriggerValue);
   return () => wall.leave();
 }

@@ -10,9 +10,8 @@ import streamlit as st
 from PIL import ImageOps
 
 from vlprobe import views
-from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import chart
-from vlprobe.dashboard.loaded import SLOW, load_player, loads_at_once
+from vlprobe.dashboard.loaded import load_player, loads_at_once, ready_player
 from vlprobe.dashboard.pictures import changed_at
 from vlprobe.dashboard.state import (
     PageSubject,
@@ -20,7 +19,6 @@ from vlprobe.dashboard.state import (
     model_labels,
     model_name,
     paginate,
-    plain,
     quiet,
     view,
 )
@@ -33,7 +31,6 @@ from vlprobe.render.html.elements import tag
 from vlprobe.render.html.influence import heat, legend, line, strongest, worded
 from vlprobe.render.sentences import listed
 from vlprobe.runs.consensus import PRINTED, Consensus, consensus
-from vlprobe.runs.playground import Player
 from vlprobe.scoring import pictures
 from vlprobe.types import Picture
 from vlprobe.views.filter import Filter
@@ -49,7 +46,7 @@ FEWEST = 2  # minimum number of models for a vote
 def word_influence(subject: PageSubject) -> None:
     """Draw RoCOCO's figure 7: the influence of each word in a few captions on the caption's embedding."""
     name = _pick_model(subject, "reader")
-    model = _encoder(name, "encode_texts", "texts")
+    model = ready_player(name, "encode_texts", "texts")
     if model is None:
         return
     total = view(views.figures.captions, subject.question_set, 1, CAPTIONS)[1]
@@ -167,7 +164,7 @@ def occlusion(subject: PageSubject) -> None:
         named_pictures["Ranked first instead"] = answer["top"]
         words = f"Query: {row.texts[0]}"
     st.html(tag("p", words))
-    if _encoder(name, "encode_images", "pictures") is None:
+    if ready_player(name, "encode_images", "pictures") is None:
         return
     columns = st.columns(2, gap="medium")
     for column, (title, picture) in zip(columns, named_pictures.items(), strict=False):
@@ -215,31 +212,6 @@ def _pick_model(subject: PageSubject, name: str) -> str:
     linked = st.query_params.get("model", "")
     default = linked if linked in subject.models else subject.models[0]
     return choose("Model", name, {model: label(model) for model in subject.models}, default)
-
-
-def _encoder(name: str, does: str, inputs: str) -> Player | None:
-    """Draw a button that loads a model. Returns the model, or None before a click or if it cannot be loaded or used."""
-    ready = st.session_state.setdefault("figures_loaded", set())
-    called, is_fast = model_name(name), loads_at_once(name)
-    if name not in ready:
-        if not is_fast and not changes(f"{called} cannot be loaded here."):
-            return None
-        verb, icon = ("Run", "play_arrow") if is_fast else ("Load", "download")
-        label = f"{verb} {plain(called)}"
-        if not st.button(label, icon=f":material/{icon}:", key=f"load_{does}"):
-            quiet("Takes a few seconds." if is_fast else SLOW)
-            return None
-    try:
-        player = load_player(name)
-    except VlprobeError as error:
-        quiet(str(error))
-        return None
-    ready.add(name)
-    capabilities = player.model.capabilities
-    if capabilities.embeds_texts if does == "encode_texts" else capabilities.embeds_images:
-        return player
-    quiet(f"{called} has no embeddings of {inputs}. Choose another model.")
-    return None
 
 
 @st.cache_data(max_entries=100, show_spinner=False)  # 18 ms with a demo model, the smallest

@@ -1,5 +1,5 @@
 """Plotly charts that are drawn from tables of results."""
 
-from vlprobe.render.charts import compare, dots, papers, repair, styles, theme, tradeoff
+from vlprobe.render.charts import compare, dots, papers, points, repair, styles, theme, tradeoff
 
-__all__ = ["compare", "dots", "papers", "repair", "styles", "theme", "tradeoff"]
+__all__ = ["compare", "dots", "papers", "points", "repair", "styles", "theme", "tradeoff"]

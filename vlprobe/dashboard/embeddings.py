@@ -1,0 +1,272 @@
+"""Embeddings of a question set's pictures and captions by one encoder: a map, a search, and similar pictures.
+
+Embeddings that a run stored are read. Missing ones are computed, without a press only by models that load at once.
+"""
+
+import contextlib
+import importlib.util
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from vlprobe import registry, views
+from vlprobe.dashboard.chart import selectable_chart, selected
+from vlprobe.dashboard.loaded import is_loaded, load_player, loads_at_once, ready_player
+from vlprobe.dashboard.state import (
+    PageSubject,
+    attempt,
+    choose,
+    counts,
+    model_name,
+    quiet,
+    store,
+    view,
+    write_choice,
+)
+from vlprobe.errors import VlprobeError
+from vlprobe.models import published
+from vlprobe.render import charts
+from vlprobe.render.wall import pattern_words
+from vlprobe.render.words import value_label
+from vlprobe.storage import access
+from vlprobe.storage.memory import SingleFlightCache
+from vlprobe.types import Picture
+from vlprobe.views.filter import Filter, region_cases, region_text
+from vlprobe.views.points import MOST_POINTS, Points, Side, hexagons, project
+
+LEAST_POINTS = 3  # of a map
+N_NEAREST = 24  # pictures that a search shows
+COLORS = {"share": "Share fooled", "n_models": "Models fooled", "split": "Disagreement"}
+MOST_SHARE = 0.5  # of the strongest color
+LAYOUTS = {"pca": "PCA", "umap": "UMAP"}
+LEAST_CASES, LEAST_RATIO, MOST_VALUES = 5, 1.5, 4  # of a value that is more frequent in a region
+EYE = "A region chosen by eye looks extreme. Check it on other pictures before you report it."
+HOW_TO_GET = (
+    "No model of this question set can be loaded here to embed its pictures and captions. Run an encoder on "
+    "them, such as vlprobe run --model openclip:ViT-B-32/openai."
+)
+# 500 drawn scenes take 0.9 s with the smallest model, and each press draws the page again
+_embeddings = SingleFlightCache(256 << 20, lambda array: array.nbytes)
+
+
+def encoders(subject: PageSubject) -> list[str]:
+    """Return the models of a question set that may embed its pictures, the selected model first."""
+    names = [name for name in subject.models if _may_embed(name)]
+    return sorted(names, key=lambda name: name != subject.model)
+
+
+def _may_embed(name: str) -> bool:
+    if registry.is_control(name) or name.startswith(f"{published.PREFIX}:"):
+        return False
+    with contextlib.suppress(VlprobeError):
+        return registry.parse_name("models", name).capabilities is None
+    return False
+
+
+def ready_encoder(subject: PageSubject) -> str:
+    """Return the encoder that the URL names, or else the first one, if it is loaded or loads at once; otherwise ""."""
+    names = encoders(subject)
+    linked = st.query_params.get("encoder", "")
+    name = linked if linked in names else next(iter(names), "")
+    return name if name and (loads_at_once(name) or is_loaded(name)) else ""
+
+
+def _all_points(subject: PageSubject, side: Side) -> Points:
+    """Return the points of all cases of the page's kind, so that filters move no point."""
+    every = Filter(subject.model, subject.kind, outcome="all")
+    return view(views.points.points, subject.question_set, every, side)
+
+
+def _vectors(encoder: str, side: Side, names: Sequence[str]) -> np.ndarray:
+    """Return the L2-normalized embeddings of pictures or captions by a loaded encoder, shape (n, dim)."""
+    folder = None if access.read_only() else store().root / "embeddings"
+    inputs = list(map(Picture.from_name, names)) if side == "picture" else names
+    compute = partial(load_player(encoder).embeddings, folder, inputs)
+    return _embeddings.get((store().address, encoder, side, tuple(names)), compute)
+
+
+def _places(encoder: str, side: Side, names: Sequence[str], layout: str) -> np.ndarray:
+    """Return the place of each picture or caption on the map, shape (n, 2)."""
+
+    def compute() -> np.ndarray:
+        vectors = _vectors(encoder, side, names)
+        if layout == "pca":
+            return project(vectors)
+        import umap
+
+        return np.asarray(umap.UMAP(metric="cosine", random_state=0).fit_transform(vectors))
+
+    return _embeddings.get((store().address, encoder, side, tuple(names), layout), compute)
+
+
+def _show_nearest(
+    subject: PageSubject, encoder: str, label: str, text: str, picture: str = ""
+) -> None:
+    """Filter the wall to the N_NEAREST pictures whose embeddings are nearest to a text or a picture."""
+    points = _all_points(subject, "picture")
+    if not points.names:
+        return
+    vectors = _vectors(encoder, "picture", points.names)
+    if picture in points.names:
+        scores = vectors @ vectors[points.names.index(picture)]
+    else:
+        query = load_player(encoder).texts([text])[0]
+        # Some encoders have several vectors per picture
+        scores = (vectors.reshape(len(vectors), -1, len(query)) @ query).max(axis=1)
+    nearest = np.argsort(-scores, kind="stable")[:N_NEAREST]
+    numbers = points.cases[np.isin(points.point_of, nearest)]
+    write_choice({"region": region_text(label, numbers)})
+
+
+def draw_search(subject: PageSubject) -> None:
+    """Draw a search for pictures by what they show, if an encoder of the question set is ready."""
+    encoder = ready_encoder(subject)
+    if not encoder:
+        return
+
+    def find() -> None:
+        if text := st.session_state["shows"].strip():
+            label = f"pictures like “{text[:40]}”"
+            attempt(_show_nearest, subject, encoder, label, text)
+        else:
+            write_choice({"region": None})
+
+    st.text_input(
+        "Pictures that show",
+        key="shows",
+        placeholder="such as: a kitchen",
+        max_chars=200,
+        on_change=find,
+        help=f"The {N_NEAREST} pictures nearest to the text, by the embeddings of {model_name(encoder)}.",
+    )
+
+
+def show_similar(subject: PageSubject, encoder: str, picture: str, caption: str) -> None:
+    """Filter the wall to the pictures whose embeddings are nearest to a case's picture."""
+    _show_nearest(subject, encoder, f"pictures like that of “{caption[:30]}”", caption, picture)
+
+
+def draw_map(subject: PageSubject, case_filter: Filter, side: Side, encoder: str) -> None:
+    """Draw a map of the filtered cases' pictures or captions. Selecting points filters the cases."""
+    options = LAYOUTS if importlib.util.find_spec("umap") else {"pca": LAYOUTS["pca"]}
+    layout = (
+        choose("Layout", "layout", options, "pca", segments=True) if len(options) > 1 else "pca"
+    )
+    color = choose("Color", "color", COLORS, "share", segments=True, bare=True)
+    is_ready = loads_at_once(encoder) or is_loaded(encoder)
+    if not is_ready and ready_player(encoder, "encode_images", "pictures") is None:
+        return
+    points = view(views.points.points, subject.question_set, replace(case_filter, region=""), side)
+    every = _all_points(subject, side).names
+    if len(points.names) < LEAST_POINTS:
+        quiet(f"Too few {side}s of these cases are on this machine for a map.")
+        return
+    row_of = {name: row for row, name in enumerate(every)}
+    try:
+        with st.spinner(f"Embedding {len(every):,} {side}s"):
+            places = _places(encoder, side, every, layout)[[row_of[name] for name in points.names]]
+    except VlprobeError as error:
+        quiet(str(error))
+        return
+    is_grouped = len(places) > MOST_POINTS
+    centers, mark_of = hexagons(places) if is_grouped else (places, np.arange(len(places)))
+    # Another key for each region, so that only the URL's region is drawn and none is left over from the mouse
+    key = f"points_{zlib.crc32(case_filter.region.encode())}"
+    selectable_chart(
+        partial(_figure, subject, points, centers, mark_of, color, case_filter.region),
+        key,
+        f"Map of {len(points.names):,} {side}s by their embeddings. The wall shows the same cases.",
+        partial(_select, key, points, mark_of, side),
+        carried=f"{encoder} {side}",
+    )
+    extent = f"{len(points.names):,} {side}s" + ", grouped into hexagons" * is_grouped
+    where = f"{LAYOUTS[layout]} of {model_name(encoder)}'s embeddings"
+    quiet(f"{extent}. {where}; distances between groups mean little.")
+    if case_filter.region:
+        _draw_frequent(subject, case_filter)
+        quiet(EYE)
+
+
+def _figure(
+    subject: PageSubject,
+    points: Points,
+    centers: np.ndarray,
+    mark_of: np.ndarray,
+    color: str,
+    region: str,
+) -> go.Figure:
+    """Draw the map. `mark_of` is the mark of each point: itself or a hexagon, whose value is the mean of its points."""
+    values = getattr(points, color)
+    known = ~np.isnan(values)
+    n_known = np.bincount(mark_of[known], minlength=len(centers))
+    sums = np.bincount(mark_of[known], values[known], len(centers))
+    means = np.divide(sums, n_known, out=np.full(len(centers), math.nan), where=n_known > 0)
+    sizes = np.bincount(mark_of, minlength=len(centers))
+    is_grouped = len(centers) < len(mark_of)
+    first = {mark: point for point, mark in reversed(list(enumerate(mark_of.tolist())))}
+    texts = []
+    for mark, (mean, size) in enumerate(zip(means.tolist(), sizes.tolist(), strict=True)):
+        value = f"{mean:.1f}" if color == "n_models" else f"{100 * mean:.0f} %"
+        name = f"{size:,} points" if is_grouped else points.labels[first[mark]]
+        texts.append(f"{name}: {'unknown' if math.isnan(mean) else value}")
+    inside = None
+    if region:
+        cases_inside = np.isin(points.cases, region_cases(region))
+        inside = np.bincount(mark_of[points.point_of[cases_inside]], minlength=len(centers)) > 0
+    most = max(float(np.nanmax(values, initial=0)), 1.0) if color == "n_models" else MOST_SHARE
+    return charts.points.point_map(
+        centers, means, texts, COLORS[color], most, inside, sizes if is_grouped else None
+    )
+
+
+def _select(key: str, points: Points, mark_of: np.ndarray, side: Side) -> None:
+    """Filter the cases to those of the selected marks."""
+    marks = [int(number) for (number,) in selected(key)[0]]
+    if not marks:
+        return
+    is_inside = np.isin(mark_of, marks)
+    numbers = points.cases[is_inside[points.point_of]]
+    n_inside = np.count_nonzero(is_inside)
+    label = f"{n_inside:,} {side}{'s' * (n_inside != 1)} on the map"
+    write_choice({"region": region_text(label, numbers)})
+
+
+def _draw_frequent(subject: PageSubject, case_filter: Filter) -> None:
+    """Say which changes, words and tags are more frequent in the region than elsewhere."""
+    of_region = case_filter.any_outcome()
+    inside, everywhere = (
+        {(facet.name, row.value): row.n_asked for facet in facets for row in facet.rows}
+        for facets in (
+            view(views.facets.facets, subject.question_set, chosen)
+            for chosen in (of_region, replace(of_region, region=""))
+        )
+    )
+    n_inside, n_all = (
+        counts(subject, chosen)["all"] for chosen in (of_region, replace(of_region, region=""))
+    )
+    ratios = {
+        value: (count / n_inside) / (everywhere[value] / n_all)
+        for value, count in inside.items()
+        if count >= LEAST_CASES and everywhere.get(value)
+    }
+    frequent = [value for value in ratios if ratios[value] >= LEAST_RATIO]
+    frequent = sorted(frequent, key=lambda value: -ratios[value])[:MOST_VALUES]
+    words = [
+        f"{_value_text(name, value)} ({inside[name, value]:,} of {everywhere[name, value]:,})"
+        for name, value in frequent
+    ]
+    if words:
+        quiet(f"More often here: {', '.join(words)}.")
+
+
+def _value_text(name: str, value: str) -> str:
+    """Describe a value of a facet, such as "four → five" or "background: sea"."""
+    if name == "pair":
+        return " → ".join(filter(None, pattern_words(value)))
+    return f"{name[4:]}: {value}" if name.startswith("tag:") else value_label(value)
