@@ -162,7 +162,10 @@ def test_hostile_text_is_text_and_fits_every_screen(blank, build):
 
 
 def test_the_keys_of_a_drawer_are_those_that_lead_somewhere(blank):
-    for ways, expected in ((["play", "deck"], ["T", "D", "L", "P", "?"]), ([], ["T", "L", "?"])):
+    for ways, expected in (
+        (["play", "deck", "zoom"], ["T", "Z", "D", "L", "P", "?"]),
+        ([], ["T", "L", "?"]),
+    ):
         mount(blank, "keys", {"ways": ways})
         assert blank.locator("button.pair kbd").all_inner_texts() == expected
 

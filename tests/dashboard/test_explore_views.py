@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_compare_folds import mark
-from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.test_pages import bodies, open_page, words
 from tests.dashboard.walls import card_ids
 from tests.views.test_suspects import (  # noqa: F401 (fixtures)
     answered,
@@ -21,6 +21,9 @@ from tests.views.test_suspects import (  # noqa: F401 (fixtures)
 )
 from vlprobe import views
 from vlprobe.dashboard.embeddings import N_NEAREST
+from vlprobe.dashboard.loaded import load_player
+from vlprobe.perturb.influence import word_spans
+from vlprobe.runs.playground import influences
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter, region_cases
 
@@ -111,3 +114,23 @@ def test_a_question_set_without_an_encoder_says_how_to_get_a_map(shown, store: S
     at = shown(store, "explore", view="map")
     has_margins = any(box.label == "Second model" for box in at.selectbox)
     assert has_margins != any("Run an encoder on them" in each.value for each in at.info)
+
+
+def test_a_case_says_which_words_and_parts_matter_and_leads_to_the_slides(shown, bundled, drawn):
+    asked = views.runs.question_set(bundled, drawn)
+    wall = views.wall.wall(bundled, asked, Filter("demo:softmax", "flip"))[0]
+    query = {"set": drawn, "model": "demo:softmax", "kind": "flip", "case": wall[0].id}
+    at = shown(bundled, "explore", **query)
+    assert "vp-word" not in bodies(at)
+    at.button("case_why").click().run()
+    player = load_player("demo:softmax")
+    for caption in (wall[0].true_text, wall[0].wrong_text):
+        moved = influences([player], caption, word_spans(caption))
+        assert f"{max(score for (score,) in moved.values()):.2f}" in bodies(at)
+    assert "falls when the part is black" in words(at)
+    alternatives = [str(element.proto) for element in at.get("imgs") or at.get("image")]
+    assert any("The score falls most" in each for each in alternatives)
+    at.button("case_why").click().run()
+    assert "vp-word" not in bodies(at)
+    (link,) = [each for each in at.get("page_link") if "present" in each.proto.page]
+    assert wall[0].id in str(link.proto)

@@ -18,8 +18,10 @@ from vlprobe.dashboard.case_links import draw_wall, wall_values
 from vlprobe.dashboard.case_links import query as case_query
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.export import draw_link, draw_part, file_button
+from vlprobe.dashboard.loaded import load_player, loads_at_once, ready_player
 from vlprobe.dashboard.photographs import draw_download
 from vlprobe.dashboard.pictures import large_picture
+from vlprobe.dashboard.play.playground import draw_parts, draw_words
 from vlprobe.dashboard.state import (
     PageSubject,
     attempt,
@@ -40,12 +42,15 @@ from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import shorten
 from vlprobe.render.wall import pattern_words
+from vlprobe.runs import exhibits
+from vlprobe.scoring import pictures
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import access, annotations
 from vlprobe.storage.annotations import Annotation, Annotations
 from vlprobe.storage.bookmarks import NAME_LENGTH, SLICES, VIEWS, NamedTexts
 from vlprobe.surfaces.report import case as report_case
 from vlprobe.surfaces.report import selection
+from vlprobe.types import Picture
 from vlprobe.views.filter import Filter
 from vlprobe.views.wall import Neighbours, WallCard
 
@@ -53,6 +58,8 @@ SHOWN_ALIKE = 4  # number of thumbnails
 MARGIN = "Margin = score of the true caption minus score of the wrong one (the smallest, if there are several)."
 T = TypeVar("T")
 UNDO = "case_undo_before"  # session key: question set and annotation before the last change
+WHY = "case_why_of"  # session key: id of the case whose words and parts are shown
+NEEDS_MODEL = "Needs the model on this computer."
 LISTED_CAPTION = 60  # maximum characters of a caption on a button
 
 
@@ -96,11 +103,11 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
         st.html(str(htpy.fragment[html.strips([strip], _thumbnail)]))
     st.html(str(html.bars(described, subject.looks, renamed())))
     _draw_cause(subject, case_filter.model, card)
-    _draw_ways_on(subject, described, near)
+    _draw_ways_on(subject, case_filter, described, near)
     _draw_pattern(subject, case_filter, described)
     with st.expander("Details", key="case_details", icon=":material/data_object:"):
         _draw_details(subject, case_filter, card)
-    ways = ["zoom"] * has_pictures + ["play"] * _has_words(card)
+    ways = ["deck", *["zoom"] * has_pictures, *["play"] * _has_words(card)]
     with st.container(key="case_foot"):  # stays in view, like the head
         component("keys")(key="case_keys", data={"ways": ways})
 
@@ -148,8 +155,10 @@ def _draw_cause(subject: PageSubject, model: str, card: WallCard) -> None:
         quiet(text)
 
 
-def _draw_ways_on(subject: PageSubject, described: CaseCard, near: Neighbours) -> None:
-    """Draw links to the other cases with the same picture, and to the Playground."""
+def _draw_ways_on(
+    subject: PageSubject, case_filter: Filter, described: CaseCard, near: Neighbours
+) -> None:
+    """Draw links to the other cases with the same picture, to similar ones, the Playground and the slides."""
     card = described.case
     is_listed = st.session_state.get("case_more_open", False)
     with st.container(horizontal=True, key="case_ways"):
@@ -168,10 +177,41 @@ def _draw_ways_on(subject: PageSubject, described: CaseCard, near: Neighbours) -
                 if st.button("More like this", icon=":material/image_search:", key="case_similar"):
                     attempt(*alike)
                     st.rerun()  # of the page: the drawer alone would look for a case
+        with st.container(key="case_deck", width="content"):
+            added = {"set": subject.key, "kind": card.kind, "add": card.id}
+            link_page("present", "Add to the slides", added, icon="add_to_queue")
+        if _has_words(card):
+            is_open = st.session_state.get(WHY) == card.id
+            press(
+                "Why",
+                *(st.session_state.__setitem__, WHY, "" if is_open else card.id),
+                icon="psychology_alt",
+                key="case_why",
+                disabled=case_filter.model not in embeddings.encoders(subject),
+                help=f"Which words and parts matter. {NEEDS_MODEL}",
+            )
+    if st.session_state.get(WHY) == card.id:
+        _draw_why(case_filter.model, card)
     if is_listed:
         with st.container(key="case_more_list", gap=None):
             for sibling in near.same_picture:
                 _draw_sibling(case_card(sibling, described.kind))
+
+
+def _draw_why(model: str, card: WallCard) -> None:
+    """Draw how much each word of both captions and each part of the picture influences a model."""
+    if not loads_at_once(model) and ready_player(model, "encode_texts", "texts") is None:
+        return
+    player = load_player(model)
+    with st.container(key="case_why_open"):
+        for text in filter(None, (card.true_text, card.wrong_text)):
+            draw_words(player, text)
+        canvas = exhibits.canvas(pictures.open_picture(Picture.from_name(card.images[0])))
+        draw_parts(player, canvas, card.true_text)
+    quiet(
+        f"Words: how far {model_name(model)}'s embedding of the caption moves without the word. Parts: how far the "
+        "true caption's score falls when the part is black."
+    )
 
 
 def _draw_sibling(sibling: CaseCard) -> None:

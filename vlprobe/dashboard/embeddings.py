@@ -4,6 +4,7 @@ Embeddings that a run stored are read. Missing ones are computed, without a pres
 """
 
 import contextlib
+import importlib
 import importlib.util
 import math
 import zlib
@@ -98,9 +99,8 @@ def _places(encoder: str, side: Side, names: Sequence[str], layout: str) -> np.n
         vectors = _vectors(encoder, side, names)
         if layout == "pca":
             return project(vectors)
-        import umap
-
-        return np.asarray(umap.UMAP(metric="cosine", random_state=0).fit_transform(vectors))
+        reducer = importlib.import_module("umap").UMAP(metric="cosine", random_state=0)
+        return np.asarray(reducer.fit_transform(vectors))
 
     return _embeddings.get((store().address, encoder, side, tuple(names), layout), compute)
 

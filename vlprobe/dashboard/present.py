@@ -188,7 +188,7 @@ def _pick_kind(subject: PageSubject) -> str:
     if len(kinds) < 2:
         return default
     presented = subject.presentation
-    options = {kind: presented.kind(kind).lie or presented.kind(kind).label for kind in kinds}
+    options = {kind: presented.kind(kind).wrong_side for kind in kinds}
     return choose("Fooled by", "kind", options, default, width=220)
 
 

@@ -270,8 +270,7 @@ def _other_kinds(subject: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _lie(probe: str, kind: str) -> str:
-    presentation = presentations()[probe].kind(kind)
-    return presentation.lie or presentation.label
+    return presentations()[probe].kind(kind).wrong_side
 
 
 def _change_kind() -> None:

@@ -92,7 +92,7 @@ def part_title(subtype: str, kind: KindPresentation) -> str:
     if subtype:
         title, label = wrong(subtype), value_label(subtype)
         return f"“{shortened(label)}”" if title.lower() == label.lower() else shortened(title)
-    lie = kind.lie or kind.label
+    lie = kind.wrong_side
     article, _, noun = lie.partition(" ")
     return f"any {noun}" if article in ("a", "an", "another") and noun else f"any: {lie}"
 

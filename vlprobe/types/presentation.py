@@ -57,6 +57,11 @@ class KindPresentation:
     guess_held: float = math.nan  # share of the cases that a guess holds; NaN: not defined
     is_share: bool = False  # for a change: it is a share, not a cosine
 
+    @property
+    def wrong_side(self) -> str:
+        """What may fool a model, or else the question in plain words."""
+        return self.lie or self.label
+
 
 @dataclass(frozen=True, slots=True)
 class TradeOff:

@@ -25,7 +25,7 @@ class Line {
     for (const [signs, label] of [[["←", "→"], "next picture"], [["1", "–", "4"], "tag"]]) {
       row.append(make("span", "pair", ...signs.map((sign) => make(sign === "–" ? "span" : "kbd", "", sign)), make("span", "", label)));
     }
-    for (const [key, label, act] of this.shown.filter(([, , act]) => act !== "zoom")) {
+    for (const [key, label, act] of this.shown) {
       const button = make("button", "pair", make("kbd", "", key), make("span", "", label));
       button.type = "button";
       button.addEventListener("click", () => this[act]());
@@ -89,11 +89,15 @@ class Line {
   }
 
   deck() {
-    document.querySelector(".st-key-case_deck button")?.click();
+    document.querySelector(".st-key-case_deck a")?.click();
   }
 
   play() {
     document.querySelector(".st-key-case_ways a")?.click();
+  }
+
+  zoom() {
+    document.dispatchEvent(new KeyboardEvent("keydown", { key: "z" })); // to the picture
   }
 
   list() {

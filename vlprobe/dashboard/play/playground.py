@@ -372,39 +372,49 @@ def _why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping
         st.markdown(
             "**Words.** How much this model's embedding of the caption changes when the word is left out."
         )
+        draw_words(player, caption)
         if player.embeds_texts:
-            spans = word_spans(caption)
-            moved = runs_playground.influences([player], caption, spans)
-            scores = {start: of_models[0] for start, of_models in moved.items()}
-            st.html(colored_words(*worded(caption, scores)))
             quiet("A wrong word is most likely to go unnoticed where the number is small.")
-        else:
-            quiet("Unknown: this model has no embedding of a text without a picture.")
     if visibility == "hidden":
         return
     with right:
         st.markdown(
             "**Parts.** How much your caption's score falls when that part of the picture is black."
         )
-        if not player.sees:
-            quiet("This model sees no pictures.")
-            return
-        try:
-            values = runs_playground.parts_that_matter(player, canvas, caption)
-        except VlprobeError as error:  # the picture has too few pixels
-            quiet(str(error))
-            return
-        if not np.isfinite(values).all():
-            quiet("This model's scores are not numbers, so its parts are unknown.")
-            return
-        row, column = np.unravel_index(np.argmax(values), values.shape)
-        place = f"row {row + 1}, column {column + 1}"
-        with st.container(key="play_heat"):
-            small = canvas.draw().copy()
-            small.thumbnail((SIDE, SIDE))
-            alternative = f"The score falls most, by {values.max():.3f}, without {place}."
-            _photo(heat(small, values), alternative)
-        st.html(legend(values))
+        draw_parts(player, canvas, caption)
+
+
+def draw_words(player: Player, caption: str) -> None:
+    """Draw a caption whose words are colored by their influence on a model's embedding."""
+    if not player.embeds_texts:
+        quiet("Unknown: this model has no embedding of a text without a picture.")
+        return
+    moved = runs_playground.influences([player], caption, word_spans(caption))
+    scores = {start: of_models[0] for start, of_models in moved.items()}
+    st.html(colored_words(*worded(caption, scores)))
+
+
+def draw_parts(player: Player, canvas: Canvas, caption: str) -> None:
+    """Draw a picture whose parts are colored by how far a caption's score falls without them."""
+    if not player.sees:
+        quiet("This model sees no pictures.")
+        return
+    try:
+        values = runs_playground.parts_that_matter(player, canvas, caption)
+    except VlprobeError as error:  # the picture has too few pixels
+        quiet(str(error))
+        return
+    if not np.isfinite(values).all():
+        quiet("This model's scores are not numbers, so its parts are unknown.")
+        return
+    row, column = np.unravel_index(np.argmax(values), values.shape)
+    place = f"row {row + 1}, column {column + 1}"
+    with st.container(key="play_heat"):
+        small = canvas.draw().copy()
+        small.thumbnail((SIDE, SIDE))
+        alternative = f"The score falls most, by {values.max():.3f}, without {place}."
+        _photo(heat(small, values), alternative)
+    st.html(legend(values))
 
 
 @st.fragment

@@ -51,7 +51,7 @@ def point_map(
                 **colors,
             },
             customdata=numbers[:, None],
-            text=[wrapped(texts[number], LETTERS) for number in numbers],
+            text=[wrapped(texts[number], LETTERS) for number in numbers.tolist()],
             hovertemplate="%{text}<extra></extra>",
             selectedpoints=None if inside is None else np.flatnonzero(inside[group]).tolist(),
             unselected={"marker": {"opacity": 0.25}},
