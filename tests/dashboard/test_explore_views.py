@@ -1,6 +1,7 @@
 """Explore's views: the wall, the map and the suspect labels show one selection of cases."""
 
 import functools
+from urllib.parse import parse_qs
 
 import numpy as np
 import plotly.io
@@ -128,9 +129,9 @@ def test_a_case_says_which_words_and_parts_matter_and_leads_to_the_slides(shown,
         moved = influences([player], caption, word_spans(caption))
         assert f"{max(score for (score,) in moved.values()):.2f}" in bodies(at)
     assert "falls when the part is black" in words(at)
-    alternatives = [str(element.proto) for element in at.get("imgs") or at.get("image")]
+    alternatives = [str(element.proto) for element in at.get("image")]
     assert any("The score falls most" in each for each in alternatives)
     at.button("case_why").click().run()
     assert "vp-word" not in bodies(at)
     (link,) = [each for each in at.get("page_link") if "present" in each.proto.page]
-    assert wall[0].id in str(link.proto)
+    assert parse_qs(link.proto.query_string)["add"] == [wall[0].id]
