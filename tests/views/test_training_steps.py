@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -13,9 +14,11 @@ from tests.views.conftest import Dealt
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.errors import NotFound
+from vlprobe.render.words import value_label
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
+from vlprobe.surfaces import paper
 
 STEPS = (0, 20, 100)
 NAMES = tuple(f"toy@{step}" for step in STEPS)
@@ -45,6 +48,31 @@ def test_each_metric_has_a_row_a_step_as_the_estimates_of_its_run(trained: Store
     )
     margins = views.rows.margins(trained, question_set, NAMES, numbers)
     assert colors["value"].tolist() == pytest.approx((margins > 0).mean(axis=1).tolist())
+
+
+def test_the_figure_of_a_training_has_a_line_for_all_cases_and_one_for_each_type(
+    trained: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    question_set, models = views.training_steps.find_training(trained, "toy")
+    assert "steps" in paper.available(question_set)
+    figure, caption = paper.printed_figure(trained, question_set, "steps", "column")
+    by_type = views.training_steps.curves(trained, question_set, models, "subtype")
+    whole = views.training_steps.curves(trained, question_set, models)
+    expected = {"All": whole.query("metric == 'positive_rate'")["value"].tolist()}
+    for subtype, rows in by_type.query("metric == 'positive_rate'").groupby("slice"):
+        expected[value_label(str(subtype))] = rows["value"].tolist()
+    assert {trace["name"]: list(trace["y"]) for trace in figure.data} == {
+        line: pytest.approx(values) for line, values in expected.items()
+    }
+    assert figure["layout"]["xaxis"]["ticktext"] == ("0", "20", "100")
+    assert "of toy by training step" in caption and "95 % intervals" in caption
+
+    monkeypatch.setattr(paper, "rendered", lambda figure, suffix: str(figure).encode())
+    line = ["--cache", str(trained.root), "figure", "steps", str(tmp_path / "f.svg"), "--model"]
+    result = CliRunner().invoke(main, [*line, "toy"])
+    assert result.exit_code == 0 and result.stdout.strip() == caption
+    alone = CliRunner().invoke(main, [*line, "toy@0", "--force"])
+    assert alone.exit_code == 1 and "needs at least two steps of one training" in alone.stderr
 
 
 def test_a_case_is_learned_or_forgotten_at_the_step_after_which_nothing_changes(trained: Store):

@@ -180,7 +180,8 @@ def export(store: "Store", output: Path, form: "Form", no_bundled: bool) -> None
     "models",
     multiple=True,
     metavar="NAME",
-    help="Model to draw; repeatable, with the baseline first [all; compare: the first four, map: the first two].",
+    help="Model to draw; repeatable, with the baseline first [all; compare: the first four, map: the first two]. "
+    "steps: the NAME of a training stands for its models NAME@STEP.",
 )
 @click.option("--force", is_flag=True, help="Replace OUTPUT if it exists.")
 @pass_results
@@ -195,10 +196,10 @@ def figure(
 ) -> None:
     """Draw a figure from the dashboard for a paper. OUTPUT is a .svg, .png or .pdf file.
 
-    NAME is trade-off, strength (a metric by the strength of the change), compare (paired differences),
-    scorecard (all models with letters for ties) or map (the margins of two models). The facts for the figure's
-    caption are printed: the finding, the number of cases, the test and its correction. The command needs the
-    package kaleido ('vlprobe[figures]') and Chrome or Chromium.
+    NAME is trade-off, strength (a metric by the strength of the change), steps (a metric by training step, for the
+    models NAME@STEP), compare (paired differences), scorecard (all models with letters for ties) or map (the
+    margins of two models). The facts for the figure's caption are printed: the finding, the number of cases, the
+    test and its correction. The command needs the package kaleido ('vlprobe[figures]') and Chrome or Chromium.
     """
     from vlprobe import views
     from vlprobe.errors import NotFound
@@ -216,8 +217,11 @@ def figure(
             f"'{output}' already exists. Choose another file name, or replace the file with "
             "--force."
         )
-    chosen = [find_model(store, model) for model in models]
     known = views.runs.models(store)
+    chosen: list[str] = []
+    for model in models:
+        of_training = views.training_steps.models_of(known, model) if name == "steps" else []
+        chosen += of_training or [find_model(store, model)]
     for model in chosen:
         if model not in known:
             raise NotFound("model with results", model, known)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any, Literal, cast
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from vlprobe import views
@@ -16,11 +17,11 @@ from vlprobe.errors import InvalidInput, MissingDependency, NotFound
 from vlprobe.features.tradeoff.data import trade_off_data, trade_off_figure
 from vlprobe.metrics.tie_groups import group_letters
 from vlprobe.render import charts, findings, forest
-from vlprobe.render.charts.styles import styles
+from vlprobe.render.charts.styles import PAIRS, SHIPPED, styles
 from vlprobe.render.charts.theme import LETTERS, arms, finished, inked, named_rows, safe
 from vlprobe.render.html.compare import scorecard_reading
 from vlprobe.render.sentences import capitalized, sentence_names
-from vlprobe.render.words import value_label
+from vlprobe.render.words import slice_order, value_label
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
@@ -69,6 +70,40 @@ def strength(store: Store, question_set: QuestionSet) -> Drawing:
         "How strong the change is",
     )
     return figure, f"{trade.up.label} by the strength of the change. {RESAMPLED}"
+
+
+def steps(store: Store, question_set: QuestionSet) -> Drawing:
+    """Draw the main metric of a training over its steps, with one line for all cases and one per type of case."""
+    trainings = views.training_steps.trainings(question_set)
+    if len(trainings) != 1:
+        raise InvalidInput(
+            "This figure needs at least two steps of one training, models named NAME@STEP. Choose "
+            f"the training with --model NAME. Trainings chosen: {', '.join(trainings) or 'none'}."
+        )
+    ((training, models),) = trainings.items()
+    is_typed = "subtype" in views.estimates.slices(store, question_set)
+    table = pd.concat(
+        views.training_steps.curves(store, question_set, models, breakdown)
+        for breakdown in ("all", *["subtype"] * is_typed)
+    )
+    measured = set(table["metric"])
+    metrics = question_set.metrics
+    ordered = dict.fromkeys([*question_set.presentation.main_metrics, *metrics])
+    metric = metrics[next(name for name in ordered if name in measured)]
+    table = table.loc[table["metric"] == metric.name]
+    types = sorted(set(table["slice"]) - {""}, key=slice_order)
+    lines = {"": "All", **{name: value_label(name) for name in types}}
+    drawn = table.assign(model=table["slice"].map(lines), slice=table["step"].astype(str))
+    figure = charts.tradeoff.curves(
+        drawn,
+        metric,
+        "cosine",
+        dict(zip(lines.values(), (*SHIPPED.values(), *PAIRS), strict=False)),
+        {str(step): f"{step:,}" for step in models},
+        "Training step",
+        chosen=lines[""],
+    )
+    return figure, f"{metric.label} of {training} by training step. {RESAMPLED}"
 
 
 def comparison(store: Store, question_set: QuestionSet) -> Drawing:
@@ -153,6 +188,7 @@ def scorecard(store: Store, question_set: QuestionSet) -> Drawing:
 FIGURES: Mapping[str, Callable[[Store, QuestionSet], Drawing]] = {
     "trade-off": trade_off,
     "strength": strength,
+    "steps": steps,
     "compare": comparison,
     "scorecard": scorecard,
     "map": case_map,
@@ -162,13 +198,20 @@ MOST_MODELS = {"compare": MOST_COMPARED, "map": 2}  # per figure; other figures 
 
 def available(question_set: QuestionSet) -> list[str]:
     """Return the names of the figures that can be drawn for a question set."""
-    has_sides = question_set.presentation.trade_off is not None
-    return [name for name in FIGURES if has_sides or name not in ("trade-off", "strength")]
+    missing: set[str] = set()
+    if question_set.presentation.trade_off is None:
+        missing |= {"trade-off", "strength"}
+    if not views.training_steps.trainings(question_set):
+        missing |= {"steps"}
+    return [name for name in FIGURES if name not in missing]
 
 
 def default_models(question_set: QuestionSet, name: str) -> tuple[str, ...]:
     """Return the models that a figure shows if none are chosen: all models, or the first ones that are not controls."""
     models = question_set.ordered_models
+    if name == "steps":
+        first, *_ = views.training_steps.trainings(question_set).values()
+        return tuple(first.values())
     return question_set.rated_models[: MOST_MODELS[name]] if name in MOST_MODELS else models
 
 

@@ -6,7 +6,7 @@ names them. The model is right about a case at a step if the margin is above 0; 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +33,12 @@ def trainings(question_set: QuestionSet) -> dict[str, dict[int, str]]:
     return {
         name: dict(sorted(steps.items())) for name, steps in by_training.items() if len(steps) > 1
     }
+
+
+def models_of(models: Collection[str], training: str) -> list[str]:
+    """Return the names of the models that are steps of a training run."""
+    matches = ((model, _STEP.fullmatch(model)) for model in models)
+    return [model for model, matched in matches if matched and matched[1] == training]
 
 
 def find_training(store: Store, name: str, probe: str = "") -> tuple[QuestionSet, dict[int, str]]:
