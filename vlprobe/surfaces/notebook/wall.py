@@ -22,9 +22,9 @@ from vlprobe.scoring import thumbnails
 from vlprobe.surfaces.site.pages import COMPONENTS, classic
 
 SELECTED = """
-:host { display: block; color-scheme: light; font-family: system-ui, sans-serif; }
+:host { display: block; padding: 6px; color-scheme: light; font-family: system-ui, sans-serif; }
 :host-context([data-jp-theme-light="false"]), :host-context(.vscode-dark) { color-scheme: dark; }
-.card[aria-pressed="true"] { outline: 3px solid var(--vp-press); outline-offset: 2px; }
+.card[aria-pressed="true"] .frames { outline: 3px solid var(--vp-press); outline-offset: 2px; }
 """
 
 
