@@ -8,8 +8,8 @@ from vlprobe.dashboard.lab import models
 frame.enter()
 st.title("Model checks", anchor=False)
 st.markdown(
-    "A model's numbers mean something only if it was loaded the way it was trained. These are the metadata of each "
-    "model and its results in checks that every working model passes."
+    "A model's numbers are meaningful only if it was loaded the way it was trained. This page shows each "
+    "model's metadata, and its results in checks that every working model passes."
 )
 models.matrix()
 models.draw_form()

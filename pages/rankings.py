@@ -9,7 +9,7 @@ frame.enter()
 begun = papers.begin("prsm")
 stored = begun.questions
 
-st.header("Which rewordings move the ranking")
+st.header("Rewordings that change the ranking")
 names = ("prsm_local_10", "prsm_local_100")
 for column, name in zip(st.columns(2, gap="medium"), names, strict=True):
     with column:
@@ -17,11 +17,11 @@ for column, name in zip(st.columns(2, gap="medium"), names, strict=True):
 state.quiet(papers.OPENS)
 with papers.how_it_is_measured():
     state.quiet(
-        "Share of the first pictures that two wordings of a query have in common. Arms are 95 % "
-        "intervals; the dotted line shows pictures drawn at random from the gallery."
+        "Share of the first pictures that two wordings of a query have in common. Lines are 95 % intervals; "
+        "the dotted line shows pictures drawn at random from the gallery."
     )
-st.header("Comparison by comparison")
+st.header("Each comparison")
 figures.ten_rows(stored)
-st.header("How deep do the rankings agree")
+st.header("Agreement by depth")
 figures.depths(stored, begun.model)
 papers.end(stored, "rankings")

@@ -8,10 +8,10 @@ from vlprobe.dashboard.lab import repair, training
 frame.enter()
 st.title("What repairs a model, and at what cost?", anchor=False)
 st.markdown(
-    "Fine-tuning can teach a model what probes find missing: with wrong captions that are close to the true ones "
-    "(hard negatives), or with the losses of the papers. The model before, the model after and a control that was "
-    "fine-tuned without the repair answer the same questions: **only the difference to the control says what the "
-    "repair did.**"
+    "Fine-tuning can repair what a probe finds: with wrong captions that are close to the true ones (hard "
+    "negatives), or with the losses from the papers. The model before, the model after and a control that "
+    "was fine-tuned without the repair answer the same questions: **only the difference from the control is "
+    "the effect of the repair.**"
 )
 st.header("Before, control and after")
 models = repair.repaired()
@@ -20,9 +20,8 @@ repair.seeds(models)
 
 st.header("Fine-tune a model")
 st.markdown(
-    "The small demo models learn in minutes on a processor. Train the plain control once for each "
-    "length, with the same steps, rate, seed and pictures; for models of your own there is "
-    "`vlprobe train`."
+    "The small demo models train in minutes on a CPU. Train the plain control once for each "
+    "length, with the same steps, rate, seed and pictures; for your own models, use `vlprobe train`."
 )
 training.training_form()
 st.header("Trainings")

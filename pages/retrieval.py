@@ -13,7 +13,7 @@ if f"{opening.kind}_drop_rate" not in stored.metrics:
     state.quiet("Nothing is altered in these galleries, so no drop can be measured.")
     papers.end(stored, "retrieval")
     st.stop()
-st.header("Which alterations do most harm")
+st.header("Most harmful alterations")
 for column, name in zip(st.columns(2, gap="medium"), ("drop_rate", "rsms"), strict=True):
     with column:
         figures.by_subtype(stored, stored.metrics[f"{opening.kind}_{name}"])
@@ -21,18 +21,18 @@ state.quiet(papers.OPENS)
 with papers.how_it_is_measured():
     state.quiet(
         "Drop rate: how many correct first results are lost once decoys are added. Altered on top (RSMS): how often a "
-        "decoy ranks first. Arms are 95 % intervals."
+        "decoy ranks first. Lines are 95 % intervals."
     )
-st.header("How strong must an alteration be")
+st.header("Effect of strength")
 figures.severity(stored)
 
-st.header("Which words decide")
+st.header("Influence of words")
 influence.word_influence(stored)
 
-st.header("Do models overlook the same words")
+st.header("Words that several models overlook")
 influence.word_votes(stored)
 
-st.header("Which parts of a picture decide")
+st.header("Influence of picture parts")
 influence.occlusion(stored)
 
 st.header("Download the altered captions (RoCOCO format)")

@@ -8,10 +8,10 @@ from vlprobe.dashboard.lab import figures, papers
 frame.enter()
 stored = papers.begin("series").questions
 
-st.header("How near is the change found")
+st.header("Accuracy of boundaries")
 figures.boundaries(stored)
 
-st.header("Is the order that of people")
+st.header("Agreement with human order")
 names = ("order_agreement", "order_moved")
 for column, name in zip(st.columns(2, gap="medium"), names, strict=True):
     with column:
@@ -20,9 +20,8 @@ state.quiet(papers.OPENS)
 figures.edited_orders(stored)
 with papers.how_it_is_measured():
     state.quiet(
-        "A boundary is where the frame before it and the frame after it fit their captions best "
-        "together; of several equally good places the farthest from the truth counts. Orders are "
-        "compared by Spearman's rank correlation; moved is how far it is from 1, halved. Arms are "
-        "95 % intervals."
+        "The predicted boundary is where the frames before and after it fit their captions best. If several "
+        "places are equally good, the one farthest from the true boundary counts. Orders are compared by "
+        "Spearman's rank correlation; “moved” is half its distance from 1. Lines are 95 % intervals."
     )
 papers.end(stored, "series")

@@ -9,7 +9,7 @@ frame.enter()
 begun = papers.begin("visla")
 stored = begun.questions
 
-st.header("Meaning or looks")
+st.header("Meaning or wording")
 figures.triplets(stored)
 figures.lexical(stored, begun.model)
 figures.both_sides(stored)

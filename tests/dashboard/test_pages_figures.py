@@ -234,7 +234,10 @@ def test_a_page_about_foils_and_pairs_of_captions_says_so_and_has_no_empty_part(
     assert [header.value for header in at.header] == ["Accuracy by type of difference"]
     at = open_page(monkeypatch, store, "triplets")
     assert not at.exception and "one of them is wrong" in at.markdown[0].value
-    assert [header.value for header in at.header] == ["Meaning or looks", "Size and training data"]
+    assert [header.value for header in at.header] == [
+        "Meaning or wording",
+        "Size and training data",
+    ]
     assert "subset" not in {one.key for one in at.selectbox} and "grey cross" not in bodies(at)
 
 

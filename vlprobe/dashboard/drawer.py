@@ -284,7 +284,7 @@ def _draw_details(subject: PageSubject, case_filter: Filter, card: WallCard) -> 
     st.html(str(htpy.div(".vp-card")[more]))
     st.html(html.properties(described))
     run = subject.question_set.run(case_filter.model)
-    st.html(tag("p", "The same in a terminal:", class_="vp-quiet"))
+    st.html(tag("p", "In a terminal:", class_="vp-quiet"))
     st.code(html.command(run.key, described), language="bash", wrap_lines=True)
     arguments = subject.question_set, case_filter.model, card.case, case_filter.other
     file_button(

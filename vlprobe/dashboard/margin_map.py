@@ -21,13 +21,13 @@ from vlprobe.views.filter import parse_corners
 CORNERS = 40  # maximum number of corners of a lasso, so that links do not get too long
 TOOLS = {"box": "Box", "lasso": "Lasso"}
 HOW_TO_READ = (
-    "How to read it: each mark is a case. Right of the vertical line {first} is right, above the "
-    "horizontal line {second} is. So the top left shows what only {first} gets wrong, and the bottom right what "
-    "only {second} gets wrong. Drag over marks to see their cases."
+    "How to read it: each mark is a case. {first} is right on cases to the right of the vertical line, and {second} "
+    "on cases above the horizontal line. So the top left shows what only {first} gets wrong, and the bottom right "
+    "what only {second} gets wrong. Drag over marks to see their cases."
 )
 HOW_TO_READ_MOVED = (
-    "How to read it: each mark is a case, and its margin is how far the score moved. 0 is best; no model is fooled. "
-    "Drag over marks to see their cases."
+    "How to read it: each mark is a case, and its margin is how far the score moved. 0 is best. These cases "
+    "cannot fool a model. Drag over marks to see their cases."
 )
 
 

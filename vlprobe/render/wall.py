@@ -110,11 +110,11 @@ def rate_text(counted: Mapping[str, int], n_orders: int) -> str:
     >>> rate_text({"all": 60, "tied": 3, "fooled": 9}, 1)
     '15.0 % of 60, 3 by a tie'
     >>> rate_text({"all": 7511, "tied": 694, "fooled": 934}, 2)
-    '7.8 % of 7,511: 240 in both orders, 694 in one, which counts half'
+    '7.8 % of 7,511: 240 in both orders, 694 in one (counted as half)'
     """
     n_fooled = counted["fooled"] - (counted["tied"] / 2 if n_orders == 2 else 0)
     rate = f"{100 * n_fooled / counted['all']:.1f} % of {counted['all']:,}"
     if n_orders == 2:
         both = counted["fooled"] - counted["tied"]
-        return f"{rate}: {both:,} in both orders, {counted['tied']:,} in one, which counts half"
+        return f"{rate}: {both:,} in both orders, {counted['tied']:,} in one (counted as half)"
     return f"{rate}, {counted['tied']:,} by a tie" if counted["tied"] else rate

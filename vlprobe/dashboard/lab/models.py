@@ -218,12 +218,14 @@ def draw_form() -> None:
             "Called",
             key="rename_display",
             max_chars=display_names.MAX_LENGTH,
-            placeholder="Empty: the stored name",
+            placeholder="Empty: the original name",
         )
         st.form_submit_button(
             "Rename", key="rename_submit", on_click=attempt, args=(_rename, called)
         )
-        quiet("Changes only the name on pages; results, links and commands keep the stored name.")
+        quiet(
+            "Changes only the name shown on pages; results, links and commands keep the original name."
+        )
 
 
 def _rename(called: Mapping[str, str]) -> None:

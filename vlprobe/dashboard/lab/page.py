@@ -188,10 +188,10 @@ def _list(check: DamageCheck) -> None:
     models = sum(len(request.models) for request in requests)
     starts = f"{models} {'run starts' if models == 1 else 'runs start'} again"
     quiet(
-        f"These files are deleted, and {starts}; models and pictures must be where they were. Undamaged "
-        "files are kept."
+        f"These files will be deleted, and {starts}; models and pictures must still be in the same place. "
+        "Undamaged files are kept."
         if models
-        else "These files are deleted. No run has to be repeated now."
+        else "These files will be deleted. No runs need to be repeated."
     )
 
 

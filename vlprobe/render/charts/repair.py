@@ -103,7 +103,7 @@ def losses(table: pd.DataFrame, terms: Mapping[str, str], n_steps: int) -> go.Fi
                 mode=mode,
                 line={"color": color, "width": 1.5 if mode == "lines" else 2.5},
                 marker={"symbol": "diamond", "size": 9},
-                name="each batch of the training" if side == "training" else "held out",
+                name="each training batch" if side == "training" else "held out",
                 legendgroup=side,
                 showlegend=panel == 1,
                 hovertemplate=f"step %{{x}}, {side}: %{{y:.4f}}<extra></extra>",

@@ -48,11 +48,11 @@ def how_to_read(compared: pd.DataFrame) -> str:
     """Explain the table of differences: its content, how p is computed, and how many pictures are excluded."""
     n_compared = sum(not math.isnan(row.p) for row in records(DifferenceRow, compared))
     sentences = [
-        "Below each value: its difference from the baseline with a 95 % interval (resampled by "
-        f"picture). {INTERVALS} p: paired permutation test by picture, Holm-corrected for "
-        f"{n_compared:,} comparisons. Models are tied if p is .05 or more. Intervals are not "
-        "corrected, so one can exclude 0 although the pair counts as tied. Of tied models: the difference that "
-        "the test would have found in 80 % of cases."
+        "Below each value: its difference from the baseline with a 95 % interval (resampled by picture). "
+        f"{INTERVALS} p: paired permutation test by picture, Holm-corrected for {n_compared:,} comparisons. "
+        "Models are tied if p is .05 or more. Intervals are not corrected, so one can exclude 0 although the "
+        "pair counts as tied. For tied models: the smallest difference that the test would have detected "
+        "with 80 % power."
     ]
     left_out: dict[str, int] = {}
     for row in records(DifferenceRow, compared):

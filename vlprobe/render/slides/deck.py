@@ -103,7 +103,7 @@ def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
             id="often",
             heading=((_worst_subtype(rows), ""),),
             figures=tuple(figures),
-            note=f"How often each is {happened}: answers of {whose}.{remainder}",
+            note=f"How often each kind is {happened}, by {whose}.{remainder}",
             notes=(*lines, "Intervals are resampled by picture."),
         )
     ]
