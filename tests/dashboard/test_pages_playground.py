@@ -10,8 +10,10 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.walls import component_values
 from vlprobe import registry
 from vlprobe.dashboard import loaded
+from vlprobe.dashboard.play import tryit
 from vlprobe.render import charts
 from vlprobe.render.html import playground
 from vlprobe.render.numbers import number
@@ -321,3 +323,50 @@ def test_pictures_of_a_dataset_that_was_run_can_be_picked_and_no_others(
 )
 def test_changed_words_stand_side_by_side(before: str, after: str, shown_as: str):
     assert playground.changed(before, after) == shown_as
+
+
+def rows_of(at: AppTest) -> dict:
+    """What the first screen of Try it was given."""
+    ((_, sent),) = component_values(at, "tryit")
+    return sent
+
+
+def test_the_first_screen_has_one_edit_of_each_kind_which_is_renewed_singly(shown):
+    at = shown(models=["demo:softmax"])
+    first = rows_of(at)
+    assert [row["kind"] for row in first["rows"]] == [*tryit.FIRST]
+    color, *others = first["rows"]
+    at.session_state[tryit.KEY] = {"renew": "color", "add": "defocus-blur"}
+    at.run()
+    second = rows_of(at)
+    assert second["rows"][0]["runs"] != color["runs"] and second["rows"][1:5] == others
+    blur = second["rows"][5]
+    assert blur["label"] == "Defocus blur" and blur["verdicts"][0]["state"] == "moved"
+    assert "defocus-blur" not in [chip["kind"] for chip in second["chips"]]
+
+
+def test_verdicts_on_the_first_screen_are_those_of_the_scores(shown):
+    at = shown(models=["demo:softmax"])
+    claim = "Four purple dogs floating above four green boats."
+    at.session_state[tryit.KEY] = {"claim": claim}
+    at.run()
+    (player,) = [Player(registry.load_model("demo:softmax"))]
+    canvas = exhibits.canvas(
+        next(one for one in exhibits.shelf("demo", Path()) if one.id == "demo-00012").open()
+    )
+    caption = at.text_input(key="caption").value
+    sent = rows_of(at)
+    texts = ["".join(text for text, _ in row["runs"]) for row in sent["rows"]]
+    true, *scores = player.scores([canvas], [caption, *texts, claim])[0].tolist()
+    for row, score in zip(sent["rows"], scores[:-1], strict=True):
+        (verdict,) = row["verdicts"]
+        if row["kind"] == "wording":
+            assert float(verdict["text"]) == pytest.approx(score - true, abs=6e-4)
+        else:
+            assert verdict["state"] == ("fooled" if score >= true else "right")
+    state = "fooled" if scores[-1] >= true else "right"
+    assert sent["beat"] == {
+        "text": claim,
+        "verdicts": [{"state": state, "text": state}],
+        "count": f"{int(state == 'fooled')} of 1",
+    }

@@ -21,6 +21,7 @@ from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.loaded import SLOW, load_player, loads_at_once
+from vlprobe.dashboard.play import tryit
 from vlprobe.dashboard.state import (
     address,
     choose,
@@ -63,7 +64,7 @@ SHOW = {"all": "All edits", "fools": "Only what fools"}
 MAPS = {"shown": "Shown", "hidden": "Hidden"}
 SIDE = 640  # pixels of a picture on the page
 KINDS = {"mix": "Mix", "patch": "Patch"}
-SAMPLES = 10  # number of sample pictures
+SAMPLES = 4  # number of sample pictures
 DEMO = "demo"
 READ = (
     "The line in the middle is your caption's own score; lower scores are to the left. A wrong "
@@ -97,26 +98,20 @@ def playground() -> None:
 def _page() -> None:
     _take_sample()
     heading = st.empty()
-    heading.title(
-        "Playground: which captions fool the models?"
-    )  # two lines on a phone, like the finding that replaces it
-    st.markdown(
-        "Type a caption that is true of the picture. vlprobe rewords it and makes it "
-        "wrong in every way it can, and each model scores the results as you type."
-    )
+    heading.title("Try it: your picture, your words")  # until the finding replaces it
     refused = _refused()
     if refused:
         st.error(link_docs(refused), icon=":material/error:")
     left, right = st.columns([2, 3], gap="large")
     with left:
-        shelf = _pick_shelf()
-        picture = _picture(shelf)
+        picture, shelf = _picture()
     if picture is None:
         with right:
             st.info("Remove the file, or choose another one.", icon=":material/image:")
         return
     with right:
         caption = _caption(picture)
+        first = st.container()
         players = _players()
         results = st.container()
     if not caption or not players:
@@ -136,6 +131,11 @@ def _page() -> None:
         }
     )
     st.header("Every edit of your caption")
+    quiet(
+        "Type a caption that is true of the picture. vlprobe rewords it and makes it "
+        "wrong in every way it can, and each model scores the results as you type."
+    )
+    glances = st.container()
     seed, k, which, show = _options()
     edits, dropped = runs_playground.edits(
         caption, seed=seed, k=k, players=players if which == "least" else ()
@@ -154,8 +154,11 @@ def _page() -> None:
     unlearned = runs_playground.unlearned(players, [caption, *texts])
     if finding := headline(edits, answers, names):
         heading.title(plain(finding))
+    with first:
+        tryit.draw_rows(players, picture.canvas, caption, edits, answers, styles, names)
     with results:
         _say_limits(picture, players, caption, names, unlearned)
+    with glances:
         st.html(glance(edits, answers, styles, names))
         st.markdown(READ)
     rows = table(caption, edits, answers, styles, show == "fools", names, unlearned)
@@ -210,31 +213,28 @@ def _say_limits(
         )
 
 
-def _picture(shelf: Mapping[str, Exhibit]) -> PlayPicture | None:
-    """Draw the picture in use and return it: the upload, or else the picture that the URL names. Returns None if the
-    upload cannot be read.
+def _picture() -> tuple[PlayPicture | None, dict[str, Exhibit]]:
+    """Draw the picture in use, and return it with the pictures to choose from. The picture is the upload, or else the
+    one that the URL names; None if the upload cannot be read.
     """
-    frame = st.container(key="play_picture")
-    default = START if START in shelf else next(iter(shelf))
-    linked = st.query_params.get("item", "")
-    item = linked if linked in shelf else default
-    # An upload is shown until its owner removes it
-    is_upload = st.session_state.get("play_file") is not None
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    frame, samples = st.container(key="play_picture"), st.container()
+    upload = st.container()
+    is_upload = _own_file() is not None  # shown until its owner removes it
+    with st.popover("More pictures", icon=":material/photo_library:"):
+        shelf = _pick_shelf()
+        default = START if START in shelf else next(iter(shelf))
+        linked = st.query_params.get("item", "")
+        item = linked if linked in shelf else default
         labels = distinct({name: exhibit.captions[0] for name, exhibit in shelf.items()})
         pick("Picture", "item", labels, item, _pick, disabled=is_upload)
         others = [name for name in shelf if name != item] or [item]
         press("Another", _pick, others, icon="casino", key="another", disabled=is_upload)
-    _draw_samples(shelf)
-    if changes("Install vlprobe to try a picture of your own."):
-        fresh: dict[str, Any] = {
-            "on_change": st.session_state.__setitem__,
-            "args": ("play_fresh", True),
-        }
-        st.file_uploader("Or your own picture", SUFFIXES, key="play_file", **fresh)
-        quiet("Your picture is not stored unless you save it below.")
+    with samples:
+        _draw_samples(shelf)
+    with upload:
+        _draw_upload()
     if is_upload and "play_upload" not in st.session_state:
-        return None
+        return None, shelf
     if is_upload:
         canvas = st.session_state["play_upload"][1]
         picture = PlayPicture(canvas, "The picture that you uploaded", "")
@@ -244,7 +244,27 @@ def _picture(shelf: Mapping[str, Exhibit]) -> PlayPicture | None:
         picture = PlayPicture(canvas, caption, caption, item, is_drawn)
     with frame:
         _photo(picture.canvas.draw(), picture.alternative)
-    return picture
+    return picture, shelf
+
+
+def _draw_upload() -> None:
+    """Draw a field for a picture of the user: a file, a picture that was pasted, or one from the camera."""
+    if not changes("Install vlprobe to try a picture of your own."):
+        return
+    fresh: dict[str, Any] = {
+        "on_change": st.session_state.__setitem__,
+        "args": ("play_fresh", True),
+    }
+    st.file_uploader("Or your own picture", SUFFIXES, key="play_file", **fresh)
+    with st.popover("Camera", icon=":material/photo_camera:"):
+        if st.toggle("Use the camera of this device", key="play_camera_on"):
+            st.camera_input("Take a picture", key="play_camera", **fresh)
+    quiet("Your picture is not stored unless you save it below.")
+
+
+def _own_file() -> Any:
+    """Return the picture that the user took or uploaded, or None."""
+    return st.session_state.get("play_camera") or st.session_state.get("play_file")
 
 
 def _pick(items: Sequence[str] = ()) -> None:
@@ -259,7 +279,7 @@ def _refused() -> str:
     An upload is deleted when its owner removes it or leaves. If a new upload cannot be read, an earlier one and its
     cached scores are deleted too, so that they are not mistaken for scores of the new picture.
     """
-    file = None if access.read_only() else st.session_state.get("play_file")
+    file = None if access.read_only() else _own_file()
     decoded = st.session_state.get("play_upload")
     if file is not None and decoded is not None and decoded[0] == file.file_id:
         return ""

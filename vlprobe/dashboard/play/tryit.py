@@ -1,0 +1,172 @@
+"""The first screen of Try it: one edit of each kind with the verdict of each model, and a game to beat the models."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import streamlit as st
+
+from vlprobe.dashboard.components import component
+from vlprobe.perturb import picture_changes
+from vlprobe.render.charts.styles import Looks, mark_values
+from vlprobe.render.words import value_label
+from vlprobe.runs import exhibits
+from vlprobe.runs import playground as runs_playground
+from vlprobe.runs.exhibits import Canvas
+from vlprobe.runs.playground import Answer, Edited, Player
+from vlprobe.types import PictureChange
+from vlprobe.views.changes import word_runs
+
+KEY = "tryit"  # of the component
+FIRST = ("color", "number", "object", "negation", "wording")  # kinds of edits at first
+PICTURE_CHANGES = ("defocus-blur", "gaussian-noise", "jpeg", "crop", "rotation")
+GROUPS = ("flip", "statement", "simple", "advanced", "surface")  # the others are listed below
+SEVERITY, SEED = 3, 42
+MOST_ROWS = 9
+MOST_SEEDS = 8  # tried for one more edit of a kind
+LONGEST = 300  # maximum characters of a wrong caption
+ROWS, TURNS, CLAIM = "try_rows", "try_turns", "try_claim"  # session keys
+Values = dict[str, object]
+
+
+def draw_rows(
+    players: Sequence[Player],
+    canvas: Canvas,
+    caption: str,
+    edits: Sequence[Edited],
+    answers: Sequence[Answer],
+    looks: Looks,
+    names: Mapping[str, str],
+) -> None:
+    """Draw a row for each kind of edit, buttons that add kinds, and a field for a wrong caption of the user.
+
+    Args:
+        edits: All edits of the caption.
+        answers: For each player, its scores of the edits.
+    """
+    by_kind = _by_kind(edits)
+    _take()
+    kinds = st.session_state.get(ROWS, list(FIRST))
+    turns = st.session_state.get(TURNS, {})
+    rows = []
+    for kind in kinds:
+        if kind in PICTURE_CHANGES:
+            rows.append(_picture_row(players, canvas, caption, answers, kind))
+        elif kind in by_kind:
+            edited = _nth(caption, kind, turns.get(kind, 0), by_kind[kind])
+            scored = runs_playground.score(players, canvas, caption, [edited.text])
+            values = _row(caption, edited, [_verdict(each, edited.wrong) for each in scored])
+            rows.append(values | {"kind": kind, "label": _label(kind), "more": True})
+    others = [kind for kind in (*by_kind, *PICTURE_CHANGES) if kind not in kinds]
+    can_add = len(rows) < MOST_ROWS
+    component("tryit")(
+        key=KEY,
+        data={
+            "models": [
+                {"name": names[each.name], **mark_values(looks[each.name])} for each in players
+            ],
+            "rows": rows,
+            "chips": [{"kind": kind, "label": _label(kind)} for kind in others if can_add],
+            "beat": _beat(players, canvas, caption),
+        },
+        on_renew_change=lambda: None,
+        on_add_change=lambda: None,
+        on_claim_change=lambda: None,
+    )
+
+
+def _take() -> None:
+    """Handle a message from the component: another edit of a kind, one more kind, or a caption that was typed."""
+    sent = st.session_state.get(KEY) or {}
+    kinds = st.session_state.setdefault(ROWS, list(FIRST))
+    if isinstance(kind := sent.get("renew"), str):
+        turns = st.session_state.setdefault(TURNS, {})
+        turns[kind] = turns.get(kind, 0) + 1
+    if isinstance(kind := sent.get("add"), str) and kind not in kinds and len(kinds) < 20:
+        kinds.append(kind)
+    if isinstance(claim := sent.get("claim"), str):
+        st.session_state[CLAIM] = " ".join(claim.split())[:LONGEST]
+
+
+def _by_kind(edits: Sequence[Edited]) -> dict[str, list[Edited]]:
+    """Group edits by row. Edits of RoCOCO and combined ones have none."""
+    by_kind: dict[str, list[Edited]] = {}
+    for edited in edits:
+        if edited.group in GROUPS:
+            by_kind.setdefault(_kind(edited), []).append(edited)
+    return by_kind
+
+
+def _nth(caption: str, kind: str, turn: int, first: Sequence[Edited]) -> Edited:
+    """Return the edit of a kind that is shown after `turn` renewals. If there are too few, other seeds add some."""
+    pool = {edited.text: edited for edited in first}
+    seed = SEED
+    while turn >= len(pool) and seed < SEED + MOST_SEEDS:
+        seed += 1
+        more = _by_kind(runs_playground.edits(caption, seed=seed)[0]).get(kind, ())
+        pool = {edited.text: edited for edited in more} | pool
+    choices = [
+        *first,
+        *(edited for text, edited in pool.items() if text not in {one.text for one in first}),
+    ]
+    return choices[turn % len(choices)]
+
+
+def _kind(edited: Edited) -> str:
+    """Return the row that an edit belongs to: its type, or "wording" for a rewording."""
+    return "wording" if edited.group in ("simple", "advanced") else edited.edit.subtype
+
+
+def _label(kind: str) -> str:
+    if kind in PICTURE_CHANGES:
+        return picture_changes.KINDS[kind].label
+    return "Wording" if kind == "wording" else value_label(kind)
+
+
+def _row(caption: str, edited: Edited, verdicts: Sequence[Values]) -> Values:
+    style = "lie" if edited.wrong else "true"
+    runs = [
+        [text, style if differs else ""] for text, differs in word_runs(caption, edited.text, True)
+    ]
+    return {"runs": runs, "verdicts": list(verdicts)}
+
+
+def _verdict(answer: Answer, is_wrong: bool) -> Values:
+    """Return a model's verdict on the only edit. A rewording has none: it shows how far the score moves."""
+    margin = runs_playground.margins(answer)[0]
+    if np.isnan(margin):
+        return {"state": "unknown", "text": "unknown"}
+    if not is_wrong:
+        return {"state": "moved", "text": f"{answer.scores[0] - answer.true:+.3f}"}
+    state = "fooled" if margin <= 0 else "right"
+    return {"state": state, "text": state}
+
+
+def _picture_row(
+    players: Sequence[Player], canvas: Canvas, caption: str, answers: Sequence[Answer], kind: str
+) -> Values:
+    """Return a row that shows how far the caption's score moves when the picture is changed."""
+    change = PictureChange(kind, SEVERITY, SEED)
+    changed = exhibits.canvas(picture_changes.apply(canvas.draw(), change))
+    moves = [
+        float(player.scores([changed], [caption])[0, 0]) - answer.true
+        for player, answer in zip(players, answers, strict=True)
+    ]
+    verdicts = [
+        {"state": "unknown", "text": "unknown"}
+        if np.isnan(move)
+        else {"state": "moved", "text": f"{move:+.3f}"}
+        for move in moves
+    ]
+    words = [["The same caption, picture changed", ""]]
+    return {"kind": kind, "label": _label(kind), "runs": words, "verdicts": verdicts, "more": False}
+
+
+def _beat(players: Sequence[Player], canvas: Canvas, caption: str) -> Values:
+    """Return the user's wrong caption, and for each model whether it scores at least as high as the true one."""
+    claim = st.session_state.get(CLAIM, "")
+    verdicts: list[Values] = []
+    if claim and claim != caption:
+        answers = runs_playground.score(players, canvas, caption, [claim])
+        verdicts = [_verdict(answer, is_wrong=True) for answer in answers]
+    n_fooled = sum(verdict["state"] == "fooled" for verdict in verdicts)
+    return {"text": claim, "verdicts": verdicts, "count": f"{n_fooled} of {len(players)}"}
