@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from tests.dashboard.test_pages import open_page
 from vlprobe import views
 from vlprobe.cli.main import main
@@ -125,7 +125,10 @@ def run_folder(store: Store, model: str) -> Path:
 
 @pytest.mark.parametrize(
     ("unreadable", "name"),
-    [(closed, "manifest.json"), (made_folder, "manifest.json"), (closed, "")],
+    tiers(
+        [(closed, "manifest.json"), (made_folder, "manifest.json"), (closed, "")],
+        [(closed, "manifest.json")],
+    ),
 )
 def test_a_run_that_cannot_be_read_is_named_and_the_others_are_shown(
     shared, monkeypatch, unreadable, name

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from tests.dashboard.test_pages import open_form, open_page, words
 from tests.dashboard.test_pages_run import choose_probe, requests
 from tests.registry.conftest import FILES, TRAP
@@ -51,16 +51,13 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trap]:
 
 @pytest.mark.parametrize(
     ("page", "parameter"),
-    [
-        ("home", "set"),
-        ("explore", "model"),
-        ("compare", "with"),
-        ("tradeoff", "model"),
-        ("try", "models"),
-        ("models", "model"),
-        ("repair", "before"),
-        ("present", "model"),
-    ],
+    tiers(
+        [
+            *(("home", "set"), ("explore", "model"), ("compare", "with"), ("tradeoff", "model")),
+            *(("try", "models"), ("models", "model"), ("repair", "before"), ("present", "model")),
+        ],
+        [("explore", "model"), ("try", "models")],
+    ),
 )
 def test_a_link_with_the_name_of_a_file_runs_nothing(
     every_probe: Store, trap: Trap, monkeypatch: pytest.MonkeyPatch, page: str, parameter: str

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from tests.dashboard.test_pages import bodies, open_page
 from tests.hostile.test_hostile_datasets import told
 from vlprobe.cli import main
@@ -100,7 +100,7 @@ def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     return store
 
 
-@pytest.mark.parametrize("page", ["home", "explore", "models", "compare"])
+@pytest.mark.parametrize("page", tiers(["home", "explore", "models", "compare"], ["explore"]))
 def test_a_page_over_a_store_with_half_a_character_is_drawn(
     page: str, older: Store, monkeypatch: pytest.MonkeyPatch
 ):

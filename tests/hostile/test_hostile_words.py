@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from tests.conftest import tiers
 from tests.dashboard.test_pages import open_page
 from tests.surfaces.test_report import values
 from vlprobe import registry, views
@@ -280,7 +281,7 @@ LINKS = {
 }
 
 
-@pytest.mark.parametrize("page", LINKS)
+@pytest.mark.parametrize("page", tiers(LINKS, ("failures",)))
 def test_a_link_made_to_break_a_page_opens_it_and_runs_nothing(filled, monkeypatch, page: str):
     at = open_page(monkeypatch, filled, page, **LINKS[page])
     bodies = [element.proto.body for element in at.get("html")]

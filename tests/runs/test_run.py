@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.models.controls import ControlEncoder
@@ -152,16 +152,17 @@ def weak(tmp_path_factory) -> tuple[Request, Store, dict]:
     return asked, store, execute(asked, store)[0]
 
 
+CHANGES = [
+    {"batch_size": 1},
+    {"workers": 5},
+    {"keep_embeddings": False, "memory": 256},
+    {"JUDGED_CASES": 1, "PART_CASES": 1},
+    {"_pools_at_the_end_of_text": lambda self: False},
+]
+
+
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"batch_size": 1},
-        {"workers": 5},
-        {"keep_embeddings": False, "memory": 256},
-        {"JUDGED_CASES": 1, "PART_CASES": 1},
-        {"_pools_at_the_end_of_text": lambda self: False},
-    ],
-    ids=lambda change: next(iter(change)),
+    "change", tiers(CHANGES, CHANGES[1:4]), ids=lambda change: next(iter(change))
 )
 def test_what_is_only_about_speed_changes_neither_the_key_nor_a_number(
     weak, tmp_path, monkeypatch, change
