@@ -38,6 +38,7 @@ EXPLORE = f"/explore?{LGIP}&model=demo:softmax&kind=flip"
 SCREENS = {
     "home": f"/?{LGIP}",
     "explore": EXPLORE,
+    "map": f"{EXPLORE}&view=map",
     "drawer": f"{EXPLORE}&case=",
     "mixed": f"/explore?set={SETS['rococo']}&model=demo:softmax&kind=t2i",
     "near twins": f"/explore?set={SETS['eqben']}&model=demo:softmax",
