@@ -20,7 +20,7 @@ from vlprobe.render.charts.theme import safe
 from vlprobe.render.words import movement_kinds
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.views import caption_bins
-from vlprobe.views.filter import LURE, STRENGTH, Filter, Slice
+from vlprobe.views.filter import LURE, STRENGTH, Filter, Slice, corners_text
 from vlprobe.views.named_slices import BREAKDOWN
 from vlprobe.views.unit_counts import BUCKETS
 
@@ -96,7 +96,7 @@ def query(subject: PageSubject, case_filter: Filter, case_id: str = "") -> Query
     if case_filter.pair:
         parameters["pair"] = case_filter.pair
     if case_filter.within:
-        parameters["area"] = ";".join(f"{x:.5f},{y:.5f}" for x, y in case_filter.within)
+        parameters["area"] = corners_text(case_filter.within)
     if case_id:
         parameters["case"] = case_id
     return {"set": subject.key, **parameters}

@@ -16,10 +16,10 @@ from vlprobe.dashboard.sentence import (
     list_kinds,
     pick_bucket,
     pick_dataset,
-    shortened,
     with_order,
 )
 from vlprobe.dashboard.state import (
+    NAMED,
     PageSubject,
     carry,
     choose,
@@ -40,6 +40,7 @@ from vlprobe.dashboard.widgets import BETWEEN, draw_row, press
 from vlprobe.errors import InvalidInput
 from vlprobe.registry import is_control
 from vlprobe.render.html.elements import SHAPES, tag
+from vlprobe.render.sentences import shorten
 from vlprobe.render.wall import pattern_words
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
@@ -322,7 +323,7 @@ SEVERAL: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("type", "subtype", value_label),
     ("rule", "rule", value_label),
     ("tag", "tag", ": ".join),
-    ("pair", "pair", lambda key: shortened(" → ".join(filter(None, pattern_words(key))))),
+    ("pair", "pair", lambda key: shorten(" → ".join(filter(None, pattern_words(key))), NAMED)),
     (
         *("bin", "bin"),
         lambda bin_: value_label(bin_.value) if bin_.name == STRENGTH else f"lure {bin_.value}",

@@ -16,7 +16,7 @@ from vlprobe.dashboard.state import PageSubject, choose, quiet, write_choice
 from vlprobe.dashboard.widgets import BETWEEN, press
 from vlprobe.render import charts
 from vlprobe.render.words import movement_kinds, value_label
-from vlprobe.views.filter import parse_corners
+from vlprobe.views.filter import corners_text, parse_corners
 
 CORNERS = 40  # maximum number of corners of a lasso, so that links do not get too long
 TOOLS = {"box": "Box", "lasso": "Lasso"}
@@ -102,5 +102,4 @@ def _mark(key: str, changes: Mapping[str, str | None]) -> None:
         drawn = [(x, y), (to_x, y), (to_x, to_y), (x, to_y)]
     else:
         return
-    area = ";".join(f"{x:.5f},{y:.5f}" for x, y in drawn)
-    write_choice({"area": area, "bucket": None, **changes})
+    write_choice({"area": corners_text(drawn), "bucket": None, **changes})

@@ -13,6 +13,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.state import (
+    NAMED,
     PageSubject,
     carried,
     carry,
@@ -32,7 +33,7 @@ from vlprobe.dashboard.widgets import link_page, press
 from vlprobe.registry import is_control, model_order
 from vlprobe.render import wall
 from vlprobe.render.html.elements import SHAPES, tag
-from vlprobe.render.sentences import count_word, every_model
+from vlprobe.render.sentences import count_word, every_model, shorten
 from vlprobe.render.words import distinct, movement_kinds, presentations
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import QuestionSetRow
@@ -127,20 +128,15 @@ def _strangers(sets: Sequence[QuestionSetRow]) -> Iterator[tuple[str, str]]:
     by_key = {row.case_key: row for row in sets}
     linked_set = by_key.get(linked["set"])
     if linked["set"] and linked_set is None:
-        yield "question set", shortened(linked["set"])
+        yield "question set", shorten(linked["set"], NAMED)
     candidates = [linked_set] if linked_set else sets
     if linked["model"] and not any(linked["model"] in row.models for row in candidates):
-        yield "model", shortened(linked["model"])
+        yield "model", shorten(linked["model"], NAMED)
     probes = {row.probe for row in candidates}
     if linked["kind"] and not any(
         linked["kind"] in presentations()[probe].kinds for probe in probes
     ):
-        yield "kind", shortened(linked["kind"])
-
-
-def shortened(text: str, length: int = 80) -> str:
-    """Cut text from a link to at most `length` characters."""
-    return text if len(text) <= length else f"{text[:length]}…"
+        yield "kind", shorten(linked["kind"], NAMED)
 
 
 def _forget_link() -> None:

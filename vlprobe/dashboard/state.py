@@ -26,7 +26,7 @@ from vlprobe.render import charts, words
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import tables
 from vlprobe.render.html.elements import ordered, tag
-from vlprobe.render.sentences import sentence_names
+from vlprobe.render.sentences import sentence_names, shorten
 from vlprobe.storage import annotations, display_names, shipped
 from vlprobe.storage import store as store_module
 from vlprobe.storage.bookmarks import SLICES
@@ -120,8 +120,8 @@ def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
     unknown_names: list[str] = []
 
     def add(label: str, value: str) -> None:
-        short = value if len(value) <= NAMED else f"{value[:NAMED]}…"
-        unknown_names.append(f"{label.lower()} “{plain(printable(short))}”")
+        short = plain(printable(shorten(value, NAMED)))
+        unknown_names.append(f"{label.lower()} “{short}”")
         slot.warning(
             f"This link refers to results that were not found: {', '.join(unknown_names)}. The "
             "page shows the available results instead.",

@@ -348,6 +348,11 @@ def _answered_on_other_side(side: Slice) -> tuple[str, list[object]]:
     )
 
 
+def corners_text(corners: Iterable[tuple[float, float]]) -> str:
+    """Return polygon corners as text for a link, which `parse_corners` reads."""
+    return ";".join(f"{x:.5f},{y:.5f}" for x, y in corners)
+
+
 def region_text(label: str, numbers: np.ndarray) -> str:
     """Return case numbers with a label as text for a link.
 
