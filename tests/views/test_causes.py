@@ -157,7 +157,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.mark.parametrize(
     ("dataset", "kind", "has_twins"),
-    [("demo-triplets", "i2t", False)],
+    [("demo", "flip", False), ("demo-pairs", "pair", True), ("demo-triplets", "i2t", False)],
 )
 def test_causes_are_what_a_loop_over_the_stored_cosines_gives(bundled, dataset, kind, has_twins):
     keys = {
