@@ -1,5 +1,6 @@
 """Trade-off, without a browser: the finding, the figure, what a selection shows and opens, the folds, hostile names."""
 
+import base64
 import html
 import json
 import math
@@ -9,6 +10,7 @@ import urllib.parse
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -338,3 +340,33 @@ def test_kinds_that_are_not_lgip_s_have_a_panel_or_a_row_each_and_hide_what_the_
 def test_the_picker_of_two_models_says_both(monkeypatch: pytest.MonkeyPatch, compared: Store):
     at = open_page(monkeypatch, compared, "tradeoff")
     assert "both models" in [block.proto.popover.label for block in at.get("popover")]
+
+
+def test_searches_with_changed_pictures_have_a_curve_by_severity(monkeypatch, tmp_path: Path):
+    options = {"changes": ["pixelate"], "severities": [1, 5], "search": True}
+    name, store = make_tiny(tmp_path / "tiny"), Store(tmp_path / "cache")
+    execute(
+        Request(("control:random", "demo:weak"), name, "pictures", options, examine=False), store
+    )
+    key = views.runs.question_set_rows(store)[0].case_key
+    at = open_page(monkeypatch, store, "tradeoff", set=key, open="kinds", average="micro")
+    assert not at.exception
+    heads = [head.value for head in at.subheader]
+    for end in (
+        "R@1 kept, changed pictures, captions for a picture",
+        "(MMI), pictures for a caption",
+    ):
+        assert [head for head in heads if head.endswith(end)], end
+    table = views.estimates.estimates(store, views.runs.question_set(store, key), "strength_bin")
+    of_mmi = table[(table["metric"] == "changed_t2i_mmi") & (table["model"] == "demo:weak")]
+    expected = of_mmi.sort_values("slice")["value"].tolist()
+    drawn = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+    lines = [
+        np.frombuffer(base64.b64decode(trace["y"]["bdata"]), trace["y"]["dtype"])
+        if isinstance(trace["y"], dict)
+        else trace["y"]
+        for spec in drawn
+        for trace in spec["data"]
+        if trace.get("name") == "Half-trained" and trace.get("y")
+    ]
+    assert any(list(line) == pytest.approx(expected) for line in lines)

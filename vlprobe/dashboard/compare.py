@@ -419,8 +419,8 @@ def draw_all_models(contest: PageSubject) -> None:
 
 HOW_CAUSES = (
     "A tower hardly moves if the two captions (or pictures) are as similar to it as in the closest quarter of all "
-    "cases that the model answered. So 25 % would be expected if this had no part in failures. Ties count as failures. "
-    "Click a part of a bar for its cases."
+    "cases that the model answered. So each tower would be named for 25 % of failures ('both' included) if it had no "
+    "part in them. Ties count. Click a part of a bar for its cases."
 )
 
 

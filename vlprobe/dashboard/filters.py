@@ -422,17 +422,17 @@ def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
     if subject.kind not in movement_kinds():
         _draw_models(subject, case_filter)
     facets = view(views.facets.facets, subject.question_set, case_filter)
+    for facet in facets:
+        if facet.name != "rule" or case_filter.rule or not _repeats_types(facet, facets):
+            _draw_facet(case_filter, facet)
     table = views.rows.CaseTable(store(), subject.key)
-    if caption_bins.has_pairs(table) and caption_bins.TEXT_ALONE not in [
+    if caption_bins.has_pairs(table, subject.kind) and caption_bins.TEXT_ALONE not in [
         each.name for each in facets
     ]:
         guessed = Slice(caption_bins.TEXT_ALONE, caption_bins.VALUES[caption_bins.TEXT_ALONE][1])
         chosen = [*st.query_params.get_all("caption"), str(guessed)]
-        label = "Only cases that the text alone does not decide"
+        label = "Hide what the text gives away"
         press(label, write_choice, {"caption": chosen}, key="hard", type="tertiary")
-    for facet in facets:
-        if facet.name != "rule" or case_filter.rule or not _repeats_types(facet, facets):
-            _draw_facet(case_filter, facet)
 
 
 def _repeats_types(rules: Facet, facets: Sequence[Facet]) -> bool:

@@ -105,12 +105,13 @@ def caption_pairs(table: CaseTable) -> pd.DataFrame:
 
 
 @remembered
-def has_pairs(table: CaseTable) -> bool:
-    """Return whether `caption_pairs` covers enough pictures for guessing the true caption from the texts alone."""
+def has_pairs(table: CaseTable, kind: str = "") -> bool:
+    """Return whether there are enough pictures for guessing the true caption from the texts alone; "": any kind."""
     with readable(), table.store.cursor() as cursor:
         counted = cursor.execute(
-            f"SELECT count(DISTINCT {table.unit}) FROM read_parquet(?) WHERE {IS_PAIR}",
-            [[table.path]],
+            f"SELECT count(DISTINCT {table.unit}) FROM read_parquet(?) WHERE {IS_PAIR} "
+            "AND (kind = ? OR ? = '')",
+            [[table.path], kind, kind],
         ).fetchall()
     return counted[0][0] >= blind.FEWEST_PICTURES
 

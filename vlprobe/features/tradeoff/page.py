@@ -97,6 +97,7 @@ HOW_SEVERITY = (
     "All changes together, by severity. Run the test with several severities for curves. Click a mark for its "
     "cases. "
 )
+SEARCHES = {"i2t": "captions for a picture", "t2i": "pictures for a caption"}  # by direction
 HOW_WORDINGS = (
     "Left is less invariance error. Simple: a frame around the caption, such as 'a photo of'; advanced: another "
     "word for the same, or another order of the sentence. Letter case, punctuation and typos, where they were "
@@ -360,6 +361,7 @@ def _draw_kinds(subject: PageSubject, trade_off: TradeOffData) -> None:
             with column:
                 st.subheader(metric.label, anchor=False)
                 _draw_strength(subject, trade_off, metric)
+        _draw_searches(subject, trade_off)
         quiet(HOW_SEVERITY + ARMS.strip())
         return
     with left:
@@ -369,6 +371,19 @@ def _draw_kinds(subject: PageSubject, trade_off: TradeOffData) -> None:
     with right:
         st.subheader("Simple and advanced rewordings", anchor=False)
         _draw_wordings(subject, trade_off)
+
+
+def _draw_searches(subject: PageSubject, trade_off: TradeOffData) -> None:
+    """Draw the searches with changed pictures by severity, in both directions, if the run has searches."""
+    slices = view(views.estimates.estimates, subject.question_set, "strength_bin")
+    known = set(slices.dropna(subset=["value"])["metric"])
+    for measure in ("r1_kept", "overlap", "mmi"):
+        for column, direction in zip(st.columns(2, gap="large"), SEARCHES, strict=True):
+            metric = subject.metrics.get(f"changed_{direction}_{measure}")
+            if metric is not None and metric.name in known:
+                with column:
+                    st.subheader(f"{metric.label}, {SEARCHES[direction]}", anchor=False)
+                    _draw_strength(subject, trade_off, metric)
 
 
 def _draw_types(subject: PageSubject, trade_off: TradeOffData) -> None:

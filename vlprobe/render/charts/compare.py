@@ -129,6 +129,6 @@ def causes(counts: pd.DataFrame, names: Mapping[str, str]) -> go.Figure:
             hovertemplate="%{hovertext}<extra></extra>",
         )
     named_rows(figure, [names[model] for model in n_fooled.index], 26)
-    figure.update_layout(barmode="stack", bargap=0.35)
     figure.update_xaxes(title="Share of failures", tickformat=".0%", range=[0, 1])
-    return finished(figure, 130 + 34 * len(n_fooled))
+    finished(figure, 130 + 34 * len(n_fooled))
+    return figure.update_layout(barmode="stack", bargap=0.35, legend_traceorder="normal")
