@@ -31,15 +31,21 @@ def load(name: str, cache: Path) -> LoadedDataset:
         NotFound: the split is neither test nor val.
         InvalidInput: the cache folder cannot be written.
     """
-    split, folder = split_in(name), picture_folder(cache)
+    split = split_in(name)
+    return validated(name, minimal_pairs(PREFIX, split, split, SIZE, cache), cache)
+
+
+def minimal_pairs(prefix: str, part: str, split: str, size: int, cache: Path) -> list[Item]:
+    """Build `size` pairs of each kind from the scenes in a split. `part` is the middle of their ids (see `item_id`)."""
+    folder = picture_folder(cache)
     items = []
     for kind in KINDS:
-        for index, contrast in enumerate(contrasts(kind, split, SIZE)):
+        for index, contrast in enumerate(contrasts(kind, split, size)):
             images = picture(contrast.scene, folder), picture(contrast.changed, folder)
             caption, foil = contrast.captions
-            key = item_id(PREFIX, split, kind, index)
+            key = item_id(prefix, part, kind, index)
             items.append(Item(key, images[0], (caption,), tags(contrast), (foil,), images[1]))
-    return validated(name, items, cache)
+    return items
 
 
 def split_in(name: str) -> str:

@@ -14,7 +14,6 @@ from pathlib import Path
 from vlprobe.datasets import demo_pairs
 from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.datasets.world.captions import captions
-from vlprobe.datasets.world.contrasts import KINDS, contrasts
 from vlprobe.datasets.world.scene import draw
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.types import Item
@@ -39,25 +38,16 @@ def load(name: str, cache: Path) -> LoadedDataset:
     kind_of_items, _, number = subset.partition(":")
     if kind_of_items not in ("", "pairs") or subset.startswith(":") or subset.endswith(":"):
         raise NotFound("dataset", name, [PREFIX, f"{PREFIX}:pairs", f"{PREFIX}:pairs:1200"])
-    items = []
-    if not subset:
+    if subset:
+        n_pairs = _pairs_of(name, number)
+        items = demo_pairs.minimal_pairs(PREFIX, "pairs", "train", n_pairs, cache)
+    else:
+        items = []
         for index in range(_FIRST_INDEX, _FIRST_INDEX + SCENES):
             scene = draw("train", index)
-            picture = demo_pairs.picture(scene, folder)
+            image = demo_pairs.picture(scene, folder)
             items.append(
-                Item(f"{PREFIX}-{index:05}", picture, captions(scene, _CAPTIONS, "training")),
-            )
-        return validated(name, items, cache)
-    n_pairs = _pairs_of(name, number)
-    for kind in KINDS:
-        for index, contrast in enumerate(contrasts(kind, "train", n_pairs)):
-            images = [
-                demo_pairs.picture(scene, folder) for scene in (contrast.scene, contrast.changed)
-            ]
-            caption, foil = contrast.captions
-            key = demo_pairs.item_id(PREFIX, "pairs", kind, index)
-            items.append(
-                Item(key, images[0], (caption,), demo_pairs.tags(contrast), (foil,), images[1]),
+                Item(f"{PREFIX}-{index:05}", image, captions(scene, _CAPTIONS, "training"))
             )
     return validated(name, items, cache)
 

@@ -8,7 +8,6 @@ at most one chunk ahead of the reader, and ends when the reader ends.
 import contextlib
 import functools
 import gc
-import json
 import os
 import pickle
 import subprocess
@@ -16,7 +15,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -141,11 +140,11 @@ def _shared(
             share = [
                 (items[start : start + CHUNK_ITEMS], start) for start in starts[number::workers]
             ]
-            stdin, _ = _pipes(process)
+            assert process.stdin  # a pipe
             # The process ended, which is noticed when its first chunk is read
             with contextlib.suppress(BrokenPipeError):
-                pickle.dump((make, share), stdin)
-                stdin.close()
+                pickle.dump((make, share), process.stdin)
+                process.stdin.close()
         sources = [_received(process) for process in processes_started]
         for number, start in enumerate(starts):
             yield next(sources[number % workers], None) or make(
@@ -167,32 +166,18 @@ def _start(stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
     return process
 
 
-def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
-    """Return the standard input and output of a process that was started with pipes."""
-    if process.stdin is None or process.stdout is None:
-        raise ValueError("the process was started without pipes")
-    return process.stdin, process.stdout
-
-
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
-    process.wait()
-    stdin, stdout = _pipes(process)
-    stdout.close()
-    with contextlib.suppress(BrokenPipeError):
-        stdin.close()
+    with contextlib.suppress(BrokenPipeError), process:  # closes the pipes and waits
+        pass
 
 
 def _received(process: subprocess.Popen[bytes]) -> Iterator[Chunk]:
     """Yield the chunks from a process until it has no more or fails. Raises JobFailed if it was killed."""
-    _, stdout = _pipes(process)
-    with contextlib.suppress(pa.ArrowInvalid, OSError), pa.ipc.open_stream(stdout) as reader:
+    assert process.stdout  # a pipe
+    with contextlib.suppress(EOFError, pickle.UnpicklingError, OSError):
         while True:
-            try:
-                batch, metadata = reader.read_next_batch_with_custom_metadata()
-            except StopIteration:
-                break
-            yield batch, json.loads(metadata["dropped"])
+            yield pickle.load(process.stdout)
     if process.wait() < 0:
         raise JobFailed(
             f"A worker process was killed (signal {-process.returncode}), perhaps because "
@@ -203,7 +188,7 @@ def _received(process: subprocess.Popen[bytes]) -> Iterator[Chunk]:
 def work() -> None:
     """Generate the cases assigned to one process (main function of the worker process)."""
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever prints must not disturb the tables
+    os.dup2(2, 1)  # whatever prints must not disturb the chunks
     try:
         _send_chunks(sys.stdin.buffer, out)
     except (VlprobeError, EOFError, BrokenPipeError):
@@ -214,11 +199,9 @@ def work() -> None:
 def _send_chunks(source: BinaryIO, out: BinaryIO) -> None:
     make, share = pickle.load(source)
     gc.freeze()  # the collector need not look at the items again
-    with pa.ipc.new_stream(out, COLUMNS) as writer:
-        for items, start in share:
-            batch, dropped = make(items, start)
-            writer.write_batch(batch, custom_metadata={"dropped": json.dumps(dropped)})
-            out.flush()
+    for items, start in share:
+        pickle.dump(make(items, start), out)
+        out.flush()
 
 
 if __name__ == "__main__":
