@@ -31,11 +31,11 @@ VERDICT_WORDS = {  # in legend order
     "tied": "cannot tell",
     "unknown": "no answer",
 }
-CHOICES = {  # style and words for answers that are only right or wrong
-    "fooled": ("lie", "chose the wrong caption"),
-    "held": ("true", "chose the true caption"),
-    "tied": ("tie", CHANGES),
-    "unknown": ("quiet", "no answer"),
+CHOICE_WORDS = {  # for answers that are only right or wrong
+    "fooled": "chose the wrong caption",
+    "held": "chose the true caption",
+    "tied": CHANGES,
+    "unknown": "no answer",
 }
 STYLES = {"fooled": "lie", "held": "true", "tied": "tie", "unknown": "quiet"}
 LEAST_SIDE, MOST_SIDE = 0.12, 0.88  # limits of the zero line, as a share of the bar
@@ -912,7 +912,7 @@ def outcome(kind: KindPresentation, margin: float, is_scored: bool = True) -> tu
     verdict = verdict_of(margin)
     if kind.is_movement and verdict != "unknown":
         return ("quiet", "moved") if margin else ("true", "stayed")
-    return (STYLES[verdict], VERDICT_WORDS[verdict]) if is_scored else CHOICES[verdict]
+    return STYLES[verdict], (VERDICT_WORDS if is_scored else CHOICE_WORDS)[verdict]
 
 
 def bars(card: CaseCard, renamed: Mapping[str, str] = NOT_RENAMED) -> Bars:

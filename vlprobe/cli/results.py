@@ -275,7 +275,7 @@ def leaderboard(
 def failures(store: "Store", key: str, page: int, size: int, how: str, **conditions: str) -> None:
     """List the cases in which the model of run KEY is fooled, worst first. A model's name selects its newest run."""
     from vlprobe import views
-    from vlprobe.case.card import CHOICES
+    from vlprobe.case.card import CHOICE_WORDS
     from vlprobe.render.attribution import published_text
     from vlprobe.render.model_lookup import find_run
 
@@ -296,7 +296,7 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
     if how == "table":
         table = views.cases.shortened_pictures(table)
         if not question_set.run(model).is_scored:
-            words = [CHOICES[views.wall.verdict_of(margin)][1] for margin in table["margin"]]
+            words = [CHOICE_WORDS[views.wall.verdict_of(margin)] for margin in table["margin"]]
             table = table.assign(margin=words).rename(columns={"margin": "answer"})
     empty = f"There is no page {page}; the last page is {n_pages}." if total else NO_MATCH
     print_table(table, how, empty)

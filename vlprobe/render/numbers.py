@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterable
 
+import numpy as np
+
 from vlprobe.metrics.estimate import FEWEST_ITEMS
 from vlprobe.types import Metric
 from vlprobe.views.paired_tests import SIGNIFICANCE
@@ -27,6 +29,11 @@ def number(value: float, unit: str) -> str:
     if unit == "rate":
         return f"{100 * value:.1f} %"
     return f"{value:.4f}" if unit == "cosine" else f"{value:.3f}"
+
+
+def shortest(value: float) -> float | None:
+    """Convert a float32 to the shortest float that identifies it, for JSON. Unknown values become None."""
+    return None if math.isnan(value) else float(str(np.float32(value)))
 
 
 def interval(low: float, high: float, unit: str) -> str:

@@ -11,12 +11,11 @@ import numpy as np
 from vlprobe.render import numbers
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, mark, marked, model_label, tag
-from vlprobe.render.words import DELETED, value_label
+from vlprobe.render.words import DELETED, NOT_RENAMED, value_label
 from vlprobe.runs import playground
 from vlprobe.runs.playground import Answer, Edited
 from vlprobe.views.changes import in_step
 
-NO_NAMES: Mapping[str, str] = MappingProxyType({})
 NO_WORDS: Mapping[str, Set[str]] = MappingProxyType({})
 FALLS = "It no longer fits, so the score should fall."
 STAYS = "It means the same, so the score should stay."
@@ -65,7 +64,7 @@ def glance(
     edits: Sequence[Edited],
     answers: Sequence[Answer],
     styles: Looks,
-    names: Mapping[str, str] = NO_NAMES,
+    names: Mapping[str, str] = NOT_RENAMED,
 ) -> str:
     """Render one line per model that shows all edits relative to the caption's own score. Each line has its own scale.
 
@@ -80,7 +79,7 @@ def glance(
 
 
 def headline(
-    edits: Sequence[Edited], answers: Sequence[Answer], names: Mapping[str, str] = NO_NAMES
+    edits: Sequence[Edited], answers: Sequence[Answer], names: Mapping[str, str] = NOT_RENAMED
 ) -> str:
     """Name the model that is fooled by most edits, or return "" if nothing can be judged."""
     n_wrong = sum(edited.wrong for edited in edits)
@@ -177,7 +176,7 @@ def table(
     answers: Sequence[Answer],
     styles: Looks,
     only_fooling: bool = False,
-    names: Mapping[str, str] = NO_NAMES,
+    names: Mapping[str, str] = NOT_RENAMED,
     unlearned: Mapping[str, Set[str]] = NO_WORDS,
 ) -> str:
     """Render a table with one row per edit and one column per model. Edits are grouped by type, and changed words are
@@ -278,7 +277,7 @@ def mixed(
     captions: tuple[str, str],
     scores: Mapping[str, np.ndarray | None],
     styles: Looks,
-    names: Mapping[str, str] = NO_NAMES,
+    names: Mapping[str, str] = NOT_RENAMED,
 ) -> str:
     """Render a table that shows how mixing two pictures affects the scores of both captions, with one column per model.
 

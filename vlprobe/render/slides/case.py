@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from vlprobe.case.card import (
     ROLES,
+    STYLES,
     CaseCard,
     CaseText,
     Run,
@@ -25,7 +26,6 @@ from vlprobe.views.wall import ModelVerdict
 LONGEST = 600  # maximum length of a caption on a slide
 MOST_MARKS = 14  # models below a caption: two rows
 MOST_BARS = 9  # other models are only counted
-STYLES = {"fooled": "lie", "held": "true", "tied": "tie"}
 LENGTHS = {  # explains the length of a bar, by its unit
     "share": "",
     "spread": " Lengths are in units of each model's spread.",

@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from vlprobe.case.card import VERDICT_WORDS
+from vlprobe.case.card import VERDICT_WORDS, Run
 from vlprobe.render.attribution import credit_values
 from vlprobe.render.charts.styles import GREY, Look, Looks, mark_values
 from vlprobe.types import Picture
 from vlprobe.views.wall import Verdict
 
 Values = dict[str, Any]
-Run = tuple[str, str]
 NO_PICTURE = "No picture"  # in place of a model: the best guess from the texts
 Layout = Literal["beside", "stacked"]  # pictures to the left of the text, or below it
 

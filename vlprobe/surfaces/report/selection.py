@@ -3,12 +3,10 @@
 import csv
 import io
 import json
-import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from vlprobe import views
+from vlprobe.render.numbers import shortest
 from vlprobe.storage import access, annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.spreadsheets import defused
@@ -75,21 +73,16 @@ def _case(
     """Return one case as a dict for the JSON export."""
     return {
         **{name: getattr(case, name) for name in PLAIN},
-        "margin": _number(case.margin),
+        "margin": shortest(case.margin),
         "texts": list(case.texts),
         "roles": list(case.roles),
         "pictures": _pictures(case.images),
-        "scores": [_number(score) for score in case.scores],
-        "margins": {model: _number(answer.margin) for model, answer in sorted(answers.items())},
+        "scores": [shortest(score) for score in case.scores],
+        "margins": {model: shortest(answer.margin) for model, answer in sorted(answers.items())},
         "dataset_tags": {name: value for name, value in dict(case.tags).items() if value},
         "tags": list(annotation.tags) if annotation else [],
         "note": annotation.note if annotation else "",
     }
-
-
-def _number(value: float) -> float | None:
-    """Convert a float32 margin or score to the shortest float that identifies it. Unknown values become None."""
-    return None if math.isnan(value) else float(str(np.float32(value)))
 
 
 def _flat(case: dict) -> dict[str, object]:

@@ -4,17 +4,16 @@ Values that are the same for all models are stored once. For each model, only th
 added.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import htpy
-import numpy as np
 
 from vlprobe import views
 from vlprobe.case import html, json
 from vlprobe.case.card import CaseCard, case_card
 from vlprobe.datasets.credits import picture_credit
+from vlprobe.render.numbers import shortest
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.surfaces.site.subject import Subject, Values, bare
@@ -76,7 +75,7 @@ def case_entries(subject: Subject, cards: Sequence[WallCard]) -> list[Values]:
                     for model, values in values_by_model.items()
                     if values != common
                 },
-                "margins": [_number(verdict.margin) for verdict in card.verdicts],
+                "margins": [shortest(verdict.margin) for verdict in card.verdicts],
                 "picture": int(codes[card.case]),
                 "texts": list(card.texts),
             }
@@ -120,11 +119,6 @@ def _answers(subject: Subject, cards: Sequence[WallCard]) -> list[dict[str, Case
 
 def _distinct(by_model: Mapping[str, CaseCard]) -> list[CaseCard]:
     return list({id(card): card for card in by_model.values()}.values())
-
-
-def _number(margin: float) -> float | None:
-    """Convert a float32 margin to the shortest float that identifies it. Unknown margins become None."""
-    return None if math.isnan(margin) else float(str(np.float32(margin)))
 
 
 def _shared(subject: Subject, card: CaseCard, annotation: Annotation | None) -> Values:

@@ -59,7 +59,7 @@ def files(title: str, pages: Sequence[Page]) -> dict[str, str]:
         pages: The pages of the site.
     """
     written = _scripts(pages) | {"site.css": style()}
-    if {"compare", "tradeoff"} & {page.name for page in pages}:
+    if _has_figures(pages):
         written[f"scripts/{PLOTLY}.js"] = get_plotlyjs()
     for page in pages:
         sources = ["scripts/base.js", "scripts/site.js", "data/index.js"]
@@ -99,9 +99,14 @@ def one_file(
         _footer(),
     ]
     values = {name: packed(table) for name, table in tables.items()}
-    values |= {PLOTLY: _compressed(get_plotlyjs())}
+    if _has_figures(pages):
+        values[PLOTLY] = _compressed(get_plotlyjs())
     code = "\n".join(_scripts(pages).values())
     return self_contained(title, style(), nodes, code, values, "blob:")
+
+
+def _has_figures(pages: Sequence[Page]) -> bool:
+    return bool({"compare", "tradeoff"} & {page.name for page in pages})
 
 
 def _header(title: str, links: Mapping[str, str], address: str = "{}.html") -> htpy.Element:
