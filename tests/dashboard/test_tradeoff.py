@@ -174,20 +174,20 @@ def test_an_address_of_the_overview_about_another_probe_leads_to_its_numbers(
 ):
     sets = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
     # `navigation` adds what opens the numbers.
-    at = open_page(monkeypatch, every_probe, "overview", set=sets["eqben"], open="numbers")
+    at = open_page(monkeypatch, every_probe, "overview", set=sets["prsm"], open="numbers")
     assert at.selectbox(key="metric").options and not figure_of(at, "tradeoff")
-    assert at.selectbox(key="set").value == sets["eqben"]
+    assert at.selectbox(key="set").value == sets["prsm"]
 
 
 def test_a_link_about_questions_without_two_sides_says_so_and_what_is_here(
     monkeypatch: pytest.MonkeyPatch, every_probe: Store
 ):
     sets = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
-    at = open_page(monkeypatch, every_probe, "tradeoff", set=sets["eqben"])
+    at = open_page(monkeypatch, every_probe, "tradeoff", set=sets["prsm"])
     assert not at.exception and not figure_of(at, "tradeoff")
     assert [title.value for title in at.title] == ["These questions have no trade-off."]
     links = {link.proto.label: link.proto.query_string for link in at.get("page_link")}
-    assert sets["eqben"] in links["What fools these models"]
+    assert sets["prsm"] in links["What fools these models"]
     assert any(sets[probe] in links["Show a trade-off"] for probe in ("lgip", "pictures"))
 
 

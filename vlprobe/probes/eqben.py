@@ -28,7 +28,7 @@ from vlprobe.types import (
     answers_cases,
     matches_side_by_side,
 )
-from vlprobe.types.presentation import KindPresentation, Presentation
+from vlprobe.types.presentation import KindPresentation, Presentation, TradeOff
 
 ROLES: tuple[Role, ...] = ("original", "different")
 
@@ -41,6 +41,13 @@ PRESENTATION = Presentation(
     "model has to match "
     "them in both directions. **Higher is better**: the model matches more pairs.",
     headlines=("text_score", "image_score", "group_score", "foil_accuracy"),
+    trade_off=TradeOff(
+        down="equivariance_deviation",
+        ups=("group_score",),
+        shifted_by="",
+        x_words="how unevenly the score follows the two changes",
+        y_words="pairs matched in both directions",
+    ),
     subtype_label="Subset",
     value_labels={
         "color": "Color",

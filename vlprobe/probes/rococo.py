@@ -43,7 +43,7 @@ from vlprobe.probes.rococo_galleries import (
 from vlprobe.scoring import pictures
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Reader, Run
 from vlprobe.types.options import Option
-from vlprobe.types.presentation import KindPresentation, Presentation
+from vlprobe.types.presentation import KindPresentation, Presentation, TradeOff
 
 # Policies that need votes from encoders
 VOTED_POLICIES = ("delete:low-ei", "delete:high-ei")
@@ -191,6 +191,14 @@ PRESENTATION = Presentation(
     "pictures are in the gallery. **Lower is better**: fewer correct first results are lost, and fewer decoys are "
     "ranked first.",
     headlines=("i2t_drop_rate", "i2t_rsms", "t2i_drop_rate", "t2i_rsms"),
+    trade_off=TradeOff(
+        down="i2t_drop_rate",
+        ups=("i2t_r1", "t2i_r1"),
+        shifted_by="",
+        x_words="correct first results lost to decoys",
+        y_words="first results that are right without decoys",
+        downs={"t2i_r1": "t2i_drop_rate"},
+    ),
     retrieval_metrics=("i2t_r1", "t2i_r1"),
     subtype_label="Alteration",
     value_labels={

@@ -20,7 +20,7 @@ from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
 from vlprobe.probes import file_options
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Reader, Role, Run
-from vlprobe.types.presentation import KindPresentation, Presentation
+from vlprobe.types.presentation import KindPresentation, Presentation, TradeOff
 
 WORD = re.compile(r"\w+")
 
@@ -33,6 +33,13 @@ PRESENTATION = Presentation(
     sentence="Two captions mean the same; a third looks similar and is wrong. A model has to find the two that belong "
     "together, with texts only or with a picture. **Higher is better**: the model solves more triplets.",
     headlines=("t2t_accuracy", "i2t_accuracy", "pair_accuracy"),
+    trade_off=TradeOff(
+        down="t2t_accuracy",
+        ups=("i2t_accuracy",),
+        shifted_by="",
+        x_words="paraphrases recognized by their texts",
+        y_words="lookalikes rejected with the picture",
+    ),
     subtype_label="Subset",
     value_labels={
         "generic": "Generic",

@@ -475,7 +475,8 @@ class Sides:
         units: Units of the low metric and of the high metric.
         labels: Names of the two metrics in a sentence.
         shifted_by: Name of the change under which scores should stay the same, for use in a
-            sentence.
+            sentence; "" if the first metric is not a change of the score.
+        is_x_high: Whether higher is better on the first metric too.
     """
 
     points: Sequence[PointRow]
@@ -486,6 +487,7 @@ class Sides:
     units: tuple[str, str]
     labels: tuple[str, str]
     shifted_by: str = "a rewording"
+    is_x_high: bool = False
 
 
 def trade_off(sides: Sides) -> Finding:
@@ -511,7 +513,8 @@ def trade_off(sides: Sides) -> Finding:
         )
         name = sides.names[models[0]]
         value = f"{name} rejects {number(leading[0].y, 'rate')} of the wrong captions."
-        heading = value if sides.units[1] == "rate" else f"{name} is the only model here."
+        is_share = sides.units[1] == "rate" and sides.shifted_by
+        heading = value if is_share else f"{name} is the only model here."
         return Finding(heading, _values(sides, leading) + others, models[0])
     leads = [each.models[0] for each in (sides.lowest, sides.highest) if each.state == "leads"]
     best = [*leads, *models, *sides.lowest.models][:1]
@@ -528,7 +531,8 @@ def _article(label: str) -> str:
 def _trade_off_heading(sides: Sides, is_pair: bool) -> str:
     low, high = sides.lowest, sides.highest
     down, up = sides.labels
-    lowest = f"the {'lower' if is_pair else 'lowest'} {down}"
+    lower, least = ("higher", "highest") if sides.is_x_high else ("lower", "lowest")
+    lowest = f"the {lower if is_pair else least} {down}"
     highest = f"the {'higher' if is_pair else 'highest'} {up}"
 
     def named(models: Sequence[str]) -> str:
@@ -571,6 +575,10 @@ def _values(sides: Sides, points: Sequence[PointRow]) -> str:
     sentences = []
     for point in points:
         value, name = number(point.y, y_unit), sides.names[point.model]
+        if not sides.shifted_by:
+            down, up = sides.labels
+            sentences.append(f"{name}: {up} {value}, {down} {number(point.x, x_unit)}{of_spread}.")
+            continue
         rejects = f"{name} rejects {value} of the wrong captions"
         if y_unit != "rate":
             rejects = f"A wrong caption lowers the score of {name} by {value}"

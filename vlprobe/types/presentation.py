@@ -67,9 +67,18 @@ class KindPresentation:
 class TradeOff:
     """Two properties that a model should have at once, each measured by a metric of the probe."""
 
-    down: str  # the metric that should be low
-    ups: tuple[str, ...]  # the metrics that should be high, each an alternative
-    shifted_by: str = "a rewording"  # the change that should leave the score the same
+    down: str  # the metric on the x axis, which usually should be low
+    ups: tuple[str, ...]  # the metrics on the y axis, which should be high, each an alternative
+    # The change that should leave the score the same; "" if the x axis is not a change of the score
+    shifted_by: str = "a rewording"
+    x_words: str = ""  # the meaning of the x axis; "" for how far `shifted_by` moves the score
+    y_words: str = ""  # the meaning of the y axis; "" for wrong captions rejected
+    # Metrics on the x axis that replace `down`, by metric on the y axis
+    downs: Mapping[str, str] = field(default_factory=dict)
+
+    def x_metric(self, up: str) -> str:
+        """Return the metric on the x axis for a metric on the y axis."""
+        return self.downs.get(up, self.down)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from vlprobe.types.presentation import TradeOff
 from vlprobe.views import estimates, published
 from vlprobe.views.paired_tests import fit_models, pareto_front, wins
 from vlprobe.views.papers import chances, rescaled
-from vlprobe.views.runs import QuestionSet
+from vlprobe.views.runs import QuestionSet, list_kinds, question_set_rows
 
 # Types of flips; the papers print the first three.
 TYPES = ("color", "number", "object", *kind_edits.LIES)
@@ -41,19 +41,20 @@ def trade_off(
     sides = trade_off_sides(question_set.probe)
     if up not in sides.ups:
         raise NotFound("trade-off metric", up, sides.ups)
+    down = sides.x_metric(up)
     table = estimates.estimates(store, question_set, "all", averaging, unit)
-    points = _points(table.loc[table["metric"] == sides.down], table.loc[table["metric"] == up])
+    points = _points(table.loc[table["metric"] == down], table.loc[table["metric"] == up])
     credible, chance = fit_models(store, question_set), chances(store, question_set)[up]
     models = [model for model in points["model"] if model in credible]
     won: set[tuple[str, str, str]] = set()
     for model in models:
         rivals = tuple(rival for rival in models if rival != model)
-        won |= wins(store, question_set, model, rivals, averaging, unit, (sides.down, up))
+        won |= wins(store, question_set, model, rivals, averaging, unit, (down, up))
     front = pareto_front(
         points,
         credible,
         chance,
-        lambda *pair: (sides.down, *pair) in won,
+        lambda *pair: (down, *pair) in won,
         lambda *pair: (up, *pair) in won,
     )
     return points.assign(front=front)
@@ -70,6 +71,21 @@ def trade_off_sides(probe: str) -> TradeOff:
         ]
         raise NotFound("probe with a trade-off", probe, offering)
     return sides
+
+
+def sets_with_trade_off(store: Store) -> list[str]:
+    """Return the keys of the question sets that have cases for both axes of their probe's trade-off."""
+    keys = []
+    for row in question_set_rows(store):
+        metrics = {metric.name: metric for metric in registry.load_probe(row.probe).metrics}
+        sides = registry.load_probe(row.probe).presentation.trade_off
+        if sides is None:
+            continue
+        kinds = set(list_kinds(store, row.case_key, row.probe))
+        axes = (sides.x_metric(sides.ups[0]), sides.ups[0])
+        if all(kinds & set(metrics[name].kinds) for name in axes):
+            keys.append(row.case_key)
+    return keys
 
 
 def published_trade_off(up: str) -> pd.DataFrame:
@@ -99,7 +115,7 @@ def trade_off_by_type(
         type, model, x, x_low, x_high, x_n, y, y_low, y_high, y_n; types without questions are
         omitted.
     """
-    down = trade_off_sides(question_set.probe).down
+    down = trade_off_sides(question_set.probe).x_metric(up)
     all_types = estimates.estimates(store, question_set, "all", averaging, unit)
     by_subtype = estimates.estimates(store, question_set, "subtype", averaging, unit).dropna(
         subset=["value"]
@@ -114,7 +130,10 @@ def trade_off_by_type(
         order = question_set.presentation.value_order
         sides = {
             name: (downs.loc[downs["slice"] == name], ups.loc[ups["slice"] == name])
-            for name in sorted(set(ups["slice"]), key=order.index)
+            for name in sorted(
+                set(ups["slice"]),
+                key=lambda name: (order.index(name) if name in order else len(order), name),
+            )
         }
     tables = [_points(*tables).assign(type=name) for name, tables in sides.items()]
     return pd.concat(tables, ignore_index=True).dropna(subset=["y"], ignore_index=True)

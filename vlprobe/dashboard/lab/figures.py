@@ -121,7 +121,7 @@ def _estimates(subject: PageSubject, slicing: str, *choices: str) -> pd.DataFram
 
 
 def draw_headlines(subject: PageSubject, model: str, averaging: str, unit: str) -> None:
-    """Draw the headline numbers, one per row. If the probe has a trade-off, draw a link to its page instead."""
+    """Draw the headline numbers, one per row. If the probe has a trade-off, draw a link to its page."""
     presentation = subject.presentation
     if presentation.trade_off:
         link_page(
@@ -130,6 +130,7 @@ def draw_headlines(subject: PageSubject, model: str, averaging: str, unit: str) 
             {"set": subject.key},
             icon="scatter_plot",
         )
+    if not presentation.headlines:
         return
     table = _estimates(subject, "all", averaging, unit)
     with_value = set(table["metric"])

@@ -61,9 +61,11 @@ class TradeOffData:
         chance: The value of guessing on the y axis; NaN if it is not defined.
         lowest: Which model leads on the x axis, or which models are tied.
         highest: Which model leads on the y axis, or which models are tied.
-        shifted_by: The change that should leave the score the same, such as "a rewording".
+        shifted_by: The change that should leave the score the same, such as "a rewording", or "".
         averaging: "macro" or "micro".
         frame: The ends of both axes, if several figures share them.
+        x_words: The meaning of the x axis; "" for how far `shifted_by` moves the score.
+        y_words: The meaning of the y axis; "" for wrong captions rejected.
     """
 
     down: Metric
@@ -79,6 +81,8 @@ class TradeOffData:
     shifted_by: str = "a rewording"
     averaging: str = POOLED
     frame: Frame | None = None
+    x_words: str = ""
+    y_words: str = ""
 
     @property
     def x_unit(self) -> str:
@@ -107,6 +111,7 @@ class TradeOffData:
                 (self.x_unit, self.y_unit),
                 (self.down.label.lower(), self.up.label.lower()),
                 self.shifted_by,
+                self.down.direction != "down",
             )
         )
 
@@ -173,7 +178,7 @@ def trade_off_data(
     leaders = views.paired_tests.leaders(store, question_set, averaging, unit)
     is_printed = shows_published and unit == "cosine" and question_set.probe == "lgip"
     return TradeOffData(
-        question_set.metrics[sides.down],
+        question_set.metrics[sides.x_metric(up)],
         question_set.metrics[up],
         unit,
         _ordered(table),
@@ -181,10 +186,12 @@ def trade_off_data(
         frozenset(views.paired_tests.fit_models(store, question_set)),
         tuple(records(PrintedRow, views.tradeoff.published_trade_off(up)) if is_printed else ()),
         views.papers.chances(store, question_set)[up],
-        leaders[sides.down],
+        leaders[sides.x_metric(up)],
         leaders[up],
         sides.shifted_by,
         averaging,
+        x_words=sides.x_words,
+        y_words=sides.y_words,
     )
 
 
@@ -235,11 +242,11 @@ def failures(metric: Metric, model: str, subtype: str = "") -> Filter:
     return Filter.parse(model, metric.kinds[0], subtype=subtype)
 
 
-def failures_link(n_failures: int) -> str:
-    """Return the text for a link to the wrong captions that fool a model."""
+def failures_link(n_failures: int, lies: str = "wrong captions") -> str:
+    """Return the text for a link to the wrong captions, or other `lies`, that fool a model."""
     if n_failures == 1:
-        return "See the wrong caption that fools it"
-    return f"See the {n_failures:,} wrong captions that fool it"
+        return f"See the {lies.removesuffix('s')} that fools it"
+    return f"See the {n_failures:,} {lies} that fool it"
 
 
 def trade_off_figure(
@@ -432,12 +439,12 @@ def _draw_axes(figure: go.Figure, data: TradeOffData) -> None:
 
 def _draw_titles(figure: go.Figure, data: TradeOffData) -> None:
     words = {"xref": "paper", "yref": "paper", "showarrow": False, "align": "left"}
-    up = UP_WORDS.get(data.y_unit, UP_WORDS["cosine"])
+    up = data.y_words or UP_WORDS.get(data.y_unit, UP_WORDS["cosine"])
+    better = "lower" if data.down.direction == "down" else "higher"
+    right = data.x_words or f"how far {data.shifted_by} moves the score"
     start = words | {"x": 0, "xanchor": "left", "xshift": 8 - MARGINS["l"]}
     up_title = f"<b>↑ {heading(data.up)}</b><br>{up}"
-    right_title = (
-        f"<b>{heading(data.down)}: lower →</b><br>how far {data.shifted_by} moves the score"
-    )
+    right_title = f"<b>{heading(data.down)}: {better} →</b><br>{right}"
     figure.add_annotation(text=up_title, y=1, yanchor="bottom", yshift=6, **start)
     figure.add_annotation(text=right_title, y=0, yanchor="top", yshift=-26, **start)
     corner = words | {"x": 1, "xanchor": "right", "y": 1, "yanchor": "top"}

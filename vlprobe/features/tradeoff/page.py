@@ -4,7 +4,7 @@ The URL names the question set (`set`), the shown models if not all are shown (`
 worst mistake is next to the figure (`model`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,7 +13,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.case import html
-from vlprobe.case.card import case_card
+from vlprobe.case.card import case_card, wrong_captions
 from vlprobe.dashboard import case_links, export, frame, sentence, tables
 from vlprobe.dashboard.chart import ARMS, chart, selectable_chart, selected
 from vlprobe.dashboard.lab import papers
@@ -28,6 +28,7 @@ from vlprobe.dashboard.state import (
     dataset_name,
     model_labels,
     page_subject,
+    pick,
     plain,
     quiet,
     report_missing,
@@ -68,7 +69,7 @@ PUBLISHED_HELP = (
     "The paper's values for nine models on COCO. The pictures differ, so compare only roughly."
 )
 HOW_TO_READ = (
-    "Right is less invariance error and up is more sensitivity, so the top right corner is ideal. The lines "
+    "Axes are turned where less is better, so the top right corner is ideal. The lines "
     "through a mark are 95 % intervals: where they overlap, the order may be due to chance. The dashed line "
     "joins the models that no other model beats on both counts: on one of the two, each is ahead of every "
     "other model by more than the intervals. Controls and models that may be guessing are left out. The axes "
@@ -85,7 +86,7 @@ WORDINGS = {
     **{name: value_label(name) for name in kind_edits.REWORDINGS},
 }
 HOW_PANELS = (
-    "Right is less invariance error and up is more sensitivity, on the same axes in every panel: a type whose marks "
+    "All panels have the same axes, and the top right corner is ideal: a type whose marks "
     "are lower is harder. Click a mark for the wrong captions of that type that fool the model."
 )
 HOW_STRENGTH = (
@@ -142,19 +143,24 @@ def trade_off_subject() -> PageSubject:
 
     Without results, draw a button that runs the demo and stop the page.
     """
-    probes = probes_with_trade_off()
     table = view(views.runs.question_sets)
-    keys = table.loc[table["probe"].isin(probes), "case_key"].tolist()
+    keys = view(views.tradeoff.sets_with_trade_off)
     linked = st.query_params.get("set", "")
     if linked in set(table["case_key"]) - set(keys):
         _lead_on(linked, keys)
     if not keys:
         st.html(tag("h1", "Which model keeps its score, and notices what is wrong?"))
-        frame.begin(probes[0])
+        frame.begin(probes_with_trade_off()[0])
     subject = page_subject(linked if linked in keys else carried("set", keys, keys[0]))
     models = sentence.shown_models(subject.models)
     runs = tuple(run for run in subject.question_set.runs if run.model in models)
     return replace(subject, question_set=replace(subject.question_set, runs=runs), models=models)
+
+
+def _change_test(first: Mapping[str, str]) -> None:
+    """Open the most complete question set of the chosen test."""
+    key = first[st.session_state["trade_off_of"]]
+    write_choice({"set": key, "up": None, "shown": None, "model": None})
 
 
 def _lead_on(linked: str, keys: Sequence[str]) -> None:
@@ -167,9 +173,17 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
     name = f"“{page_subject(linked).presentation.name}”"
     others = listed([f"“{presentations()[probe].name}”" for probe in probes_with_trade_off()])
     st.title("These questions have no trade-off.", anchor=False)
+    sides = page_subject(linked).presentation.trade_off
+    lacking = f"{name} measures one thing."
+    if sides:
+        metrics = page_subject(linked).metrics
+        axes = [metrics[metric].label for metric in (sides.x_metric(sides.ups[0]), sides.ups[0])]
+        lacking = (
+            f"The trade-off of {name} is {listed(axes)}, and these questions lack one of them."
+        )
     quiet(
-        f"{name} measures one thing. A trade-off needs two: how far scores move when the meaning stays the "
-        f"same, and how many wrong captions are rejected. {others} measures both."
+        f"{lacking} A trade-off needs two: what should stay the same, and what a model should notice. "
+        f"{others} have both."
     )
     with st.container(horizontal=True):
         link_page("breakdown", "What fools these models", {"set": linked})
@@ -182,7 +196,17 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
 def _pick_set(subject: PageSubject) -> None:
     """Draw a picker for question sets. The labels are dataset names, or more precise if a dataset name repeats."""
     table = view(views.runs.question_sets)
-    rows = table.loc[table["probe"].isin(probes_with_trade_off())]
+    rows = table.loc[table["case_key"].isin(view(views.tradeoff.sets_with_trade_off))]
+    first = dict(
+        zip(reversed(rows["probe"].tolist()), reversed(rows["case_key"].tolist()), strict=True)
+    )
+    tests = {probe: presentations()[probe].name for probe in presentations() if probe in first}
+    if len(tests) > 1:
+        width = picker_width(tests[subject.probe])
+        look = {"bare": True, "width": width}
+        pick("Test", "trade_off_of", tests, subject.probe, _change_test, first, **look)
+        draw_word("in")
+    rows = rows.loc[rows["probe"] == subject.probe]
     names = [dataset_name(dataset) for dataset in rows["dataset"]]
     options = {
         key: name if names.count(name) == 1 else label
@@ -222,7 +246,7 @@ def _draw_how_it_is_measured(subject: PageSubject) -> TradeOffData:
         unit = frame.unit(subject)
         averaging = frame.averaging(subject)
         shows_published = _pick_published(subject, unit)
-        for metric in (subject.metrics[sides.down], subject.metrics[up]):
+        for metric in (subject.metrics[sides.x_metric(up)], subject.metrics[up]):
             tables.explain(metric)
         quiet(HOW_TO_READ)
         quiet(
@@ -329,7 +353,7 @@ def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: st
     if n_fooled := counts(subject, failures)["fooled"]:
         with st.container(key="failures"):
             query = case_links.query(subject, failures)
-            label = data.failures_link(n_fooled)
+            label = data.failures_link(n_fooled, wrong_captions(kind))
             link_page("explore", label, query)
 
 
@@ -355,6 +379,8 @@ def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
 def _draw_kinds(subject: PageSubject, trade_off: TradeOffData) -> None:
     """Draw the trade-off for each type of wrong caption, and each metric by strength or by type of rewording."""
     _draw_types(subject, trade_off)
+    if not trade_off.shifted_by:
+        return
     left, right = st.columns(2, gap="large")
     if trade_off.up.kinds == (CHANGED,):
         for column, metric in ((left, trade_off.up), (right, trade_off.down)):

@@ -1,0 +1,67 @@
+"""Each test with two properties has its trade-off, with its own axes and the numbers of the views."""
+
+import math
+
+import pytest
+
+from tests.dashboard.test_pages import bodies, open_page
+from vlprobe import views
+from vlprobe.features.tradeoff.data import trade_off_data, trade_off_figure, trade_offs_by_type
+from vlprobe.render.charts.styles import styles
+from vlprobe.render.sentences import sentence_names
+from vlprobe.storage.shipped import FOLDER
+from vlprobe.storage.store import Store
+
+STORE = Store(FOLDER)
+AXES = {
+    ("visla", ""): ("t2t_accuracy", "i2t_accuracy"),
+    ("rococo", ""): ("i2t_drop_rate", "i2t_r1"),
+    ("rococo", "t2i_r1"): ("t2i_drop_rate", "t2i_r1"),
+    ("eqben", ""): ("equivariance_deviation", "group_score"),
+}
+
+
+def question_set(probe: str) -> views.runs.QuestionSet:
+    rows = views.runs.question_set_rows(STORE)
+    return views.runs.question_set(STORE, next(r.case_key for r in rows if r.probe == probe))
+
+
+@pytest.mark.parametrize(("probe", "up"), AXES)
+def test_marks_have_the_estimates_and_the_better_side_is_right(probe: str, up: str):
+    questions = question_set(probe)
+    trade_off = trade_off_data(STORE, questions, up)
+    x, y = AXES[probe, up]
+    assert (trade_off.down.name, trade_off.up.name) == (x, y)
+    table = views.estimates.estimates(STORE, questions).set_index(["metric", "model"])["value"]
+    for point in trade_off.points:
+        assert (point.x, point.y) == pytest.approx((table[x, point.model], table[y, point.model]))
+    names = sentence_names(questions.models, {})
+    figure = trade_off_figure(trade_off, styles(questions.models), names)
+    left, right = figure.layout.xaxis.range
+    assert (left > right) == (questions.metrics[x].direction == "down")
+    heading = trade_off.finding(names).heading
+    assert "rewording" not in heading + trade_off.finding(names).detail
+    if trade_off.lowest.state == trade_off.highest.state == "leads":
+        assert "highest" in heading
+    assert trade_off.printed == ()  # no paper prints both axes
+
+
+def test_only_sets_with_both_axes_are_offered_and_others_say_what_they_lack(monkeypatch):
+    keys = views.tradeoff.sets_with_trade_off(STORE)
+    probes = {row.probe for row in views.runs.question_set_rows(STORE) if row.case_key in keys}
+    assert probes == {"lgip", "rococo", "eqben", "visla"}
+    at = open_page(monkeypatch, STORE, "tradeoff", set=question_set("visla").key)
+    assert not at.exception
+    assert at.selectbox(key="trade_off_of").value == "visla"
+    assert "lookalikes rejected with the picture" in str(at.get("plotly_chart")[0].proto.spec)
+    at.selectbox(key="trade_off_of").set_value("eqben").run()
+    assert at.query_params["set"] == question_set("eqben").key and not at.exception
+    at = open_page(monkeypatch, STORE, "tradeoff", set=question_set("prsm").key)
+    assert "measures one thing" in bodies(at)
+
+
+def test_panels_by_type_share_the_axes_of_the_test():
+    by_type = trade_offs_by_type(STORE, question_set("visla"))
+    assert {"spatial", "generic"} == set(by_type)
+    assert len({each.frame for each in by_type.values()}) == 1
+    assert not any(math.isnan(point.x) for each in by_type.values() for point in each.points)
