@@ -188,7 +188,10 @@ def test_a_link_about_questions_without_two_sides_says_so_and_what_is_here(
     assert [title.value for title in at.title] == ["These questions have no trade-off."]
     links = {link.proto.label: link.proto.query_string for link in at.get("page_link")}
     assert sets["prsm"] in links["What fools these models"]
-    assert any(sets[probe] in links["Show a trade-off"] for probe in ("lgip", "pictures"))
+    assert any(
+        sets[probe] in links["Show a trade-off"]
+        for probe in ("lgip", "pictures", "rococo", "eqben", "visla")
+    )
 
 
 def test_controls_alone_are_no_finding(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
