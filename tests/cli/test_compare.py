@@ -389,16 +389,23 @@ def test_show_groups_tied_models_for_papers(dealt_store):
     letters = group_letters(groups)
     for how, separator in (("markdown", " | "), ("latex", " & ")):
         answer = call(dealt_store.root, "show", run, "--format", how)
-        assert "Models that share a letter in" in answer.stdout + answer.stderr
+        assert "Models that share a letter are" in answer.stdout + answer.stderr
         rows = [line.strip("| ").split(separator) for line in answer.stdout.splitlines()]
         head = next(row for row in rows if row[0] == "model")
-        shown = {
-            row[0]: row[head.index("group")].strip()
+        column = head.index("group" if how == "markdown" else "value")
+        shown = {  # LaTeX has the letters as superscripts of the values
+            row[0]: row[column].partition("superscript{")[2].rstrip("}")
+            if how == "latex"
+            else row[column].strip()
             for row in rows
             if len(row) > 2 and row[2].replace("\\_", "_") == "positive_rate"
         }
         assert {model: shown[model] for model in letters} == letters
         assert all(not shown[model] for model in shown if model not in letters)
+    assert "group" not in head
+    is_clear = sum("a" in each for each in letters.values()) == 1
+    (best,) = [row for row in rows if row[0] == groups[0][0] and row[2] == r"positive\_rate"]
+    assert best[column].startswith(r"\textbf{") == is_clear
 
 
 def test_words_are_no_commands_in_latex():

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 GROUPED = ("markdown", "latex")
 GROUPS = (
-    "Models that share a letter in 'group' are tied at that metric: no paired test by picture tells them apart "
+    "Models that share a letter are tied at that metric: no paired test by picture tells them apart "
     "(p adjusted for all pairs, Holm). Controls, and models that failed a check, have no letter."
 )
 SHOWN_FORMATS = click.Choice([*FORMATS.choices, "model-index"])

@@ -3,6 +3,7 @@
 import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -128,11 +129,18 @@ def markdown_lines(table: "pd.DataFrame") -> list[str]:
 
 
 def latex_lines(table: "pd.DataFrame") -> list[str]:
-    """Format a table as LaTeX with rules from the booktabs package, with all commands in its text escaped."""
+    """Format a table as LaTeX with rules from the booktabs package, with all commands in its text escaped.
+
+    The column `group` of a table of metrics becomes superscripts of the values.
+    """
     columns = {
         str(name): [latex_text(cell(value, str(name))) for value in table[name]] for name in table
     }
-    alignment = "".join("r" if number else "l" for number in _are_numbers(table).values())
+    if {"metric", "value", "group"} <= columns.keys():
+        groups = columns.pop("group")
+        columns["value"] = _marked_values(columns["metric"], columns["value"], groups)
+    is_number = _are_numbers(table)
+    alignment = "".join("r" if is_number[name] else "l" for name in columns)
     head, *rows = (
         f"{' & '.join(row)} \\\\"
         for row in (map(latex_text, columns), *zip(*columns.values(), strict=True))
@@ -147,6 +155,26 @@ def latex_lines(table: "pd.DataFrame") -> list[str]:
         r"\bottomrule",
         r"\end{tabular}",
     ]
+
+
+def _marked_values(
+    metrics: Sequence[str], values: Sequence[str], groups: Sequence[str]
+) -> list[str]:
+    r"""Add the letters of tied models to LaTeX values, and print the best value of a metric in bold if no model is tied
+    with it.
+
+    >>> _marked_values("mmnn", ["1", "2", "3", "4"], ["a", "b", "a", "ab"])
+    ['\\textbf{1}\\textsuperscript{a}', '2\\textsuperscript{b}', '3\\textsuperscript{a}', '4\\textsuperscript{ab}']
+    """
+    rows = list(zip(metrics, values, groups, strict=True))
+    n_compared = Counter(metric for metric, _, group in rows if group)
+    n_best = Counter(metric for metric, _, group in rows if "a" in group)
+    marked = []
+    for metric, value, group in rows:
+        if "a" in group and n_best[metric] == 1 < n_compared[metric]:
+            value = rf"\textbf{{{value}}}"
+        marked.append(rf"{value}\textsuperscript{{{group}}}" if group else value)
+    return marked
 
 
 def latex_text(text: str) -> str:
