@@ -152,8 +152,7 @@ def test_a_report_and_a_page_of_a_case_have_credits_and_sources():
 def test_a_site_has_the_bundled_photographs_with_their_credit_and_without_being_asked(tmp_path):
     shelf = Shelf(tmp_path, may_publish=False)
     about = read_subject(STORE, question_set(), shelf, Limits())
-    numbers = [pictured().case, absent().case]
-    entries: list[dict[str, Any]] = [*case_entries(about, "foil", numbers)]
+    entries: list[dict[str, Any]] = [*case_entries(about, [pictured(), absent()])]
     with_picture, without = entries
     shown = with_picture["case"]["pictures"]
     assert f'data-src="{shelf.key(pictured().images[0])}"' in shown and credit().page in shown
@@ -226,7 +225,7 @@ def test_strips_of_rankings_have_the_credits_of_their_photographs(photographed, 
     about = read_subject(
         store, views.runs.question_set(store, keys["prsm"]), Shelf(tmp_path, False), Limits()
     )
-    entries: list[dict[str, Any]] = [*case_entries(about, kind, [card.case])]
+    entries: list[dict[str, Any]] = [*case_entries(about, [card])]
     (entry,) = entries
     shown = entry["case"]["captions"]
     assert {page for page in pages if page in shown} == pages

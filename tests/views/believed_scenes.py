@@ -50,6 +50,7 @@ def count(table: pd.DataFrame) -> pd.DataFrame:
             answered = margin.dropna()
             row[f"answered_{place}"] = len(answered)
             row[f"fooled_{place}"] = sum(value <= 0 for value in answered)
+            row[f"fooled_cases_{place}"] = row[f"fooled_{place}"]
             row[f"tied_{place}"] = sum(value == 0 for value in answered)
             row[f"moved_{place}"] = -sum(answered)
             pairs = [
