@@ -120,7 +120,7 @@ VIEWS = {
     ),
     "explore none": View("explore", _LGIP | {"words": "zebra"}),
     "explore gone": View("explore", {"set": "0000000000000000"}),
-    "compare": View("compare", _COMPARED | {"open": "all_models|measured|map|details"}),
+    "compare": View("compare", _COMPARED | {"open": "measured|map|details"}),
     "compare area": View("compare", _COMPARED | {"area": "-1,-1;1,-1;1,1;-1,1"}),
     "compare ties": View("compare", _COMPARED | {"with": "control:constant", "open": "measured"}),
     "compare both": View("compare", _COMPARED | {"kind": "combined", "bucket": "all"}),

@@ -16,11 +16,12 @@ from tests.dashboard.test_compare import (
     one,
     shown,  # noqa: F401 (fixture)
 )
-from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.test_pages import bodies, open_page, words
 from tests.dashboard.walls import values_of
 from tests.views.conftest import MODELS
 from vlprobe import views
 from vlprobe.dashboard import compare, margin_map
+from vlprobe.metrics.tie_groups import group_letters
 from vlprobe.render import numbers
 from vlprobe.render.html import compare as compare_tables
 from vlprobe.storage.store import Store
@@ -198,12 +199,18 @@ def test_a_link_to_a_bucket_shows_the_cases_of_who_is_fooled(shown, filled: Stor
     assert shown_cases(at) == expected_cases(filled, key, chosen)
 
 
-def test_all_models_have_brackets_around_those_that_are_tied(shown, filled: Store, key: str):  # noqa: F811
-    at = shown(**ALL, open="all_models")
-    assert not at.error
+def test_the_scorecard_has_all_models_with_intervals_and_letters_of_ties(
+    shown,  # noqa: F811
+    filled: Store,
+    key: str,
+):
+    at = shown(tab="scorecard")
+    assert not at.error and "Models that share a letter are tied." in words(at)
     tests = views.paired_tests.rank_models(filled, views.runs.question_set(filled, key), "flip")
-    text = words(at)
     for each in tests.contestants:
         share = numbers.number(each.share, "rate")
-        assert share + numbers.interval(each.low, each.high, "rate") in text
-    assert f"{len(tests.rows)} pairs" in text or "one pair" in text
+        interval = numbers.interval(each.low, each.high, "rate")
+        assert f'title="{share}; 95 % interval {interval}; fooled by' in bodies(at)
+    letters = {letter for group in group_letters(tests.tie_groups).values() for letter in group}
+    assert all(f"<sup>{letter}" in bodies(at) for letter in letters)
+    assert "Opens this view" in words(at) or "works on this computer only" in words(at)

@@ -6,7 +6,6 @@ corners of the selected area (`area`), the bucket, the order and the page. Older
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -75,7 +74,6 @@ def draw_page() -> None:
     play.draw_human_baseline(contest, contest.compared)
     parting = draw_forest(contest, comparison, finding.row)
     side_filter = draw_columns(contest, comparison, parting)
-    draw_all_models(contest)
     draw_causes(contest)
     draw_measured(contest, comparison)
     in_map = draw_fold(contest, parting.rival)
@@ -209,13 +207,9 @@ def _change_rivals() -> None:
 def _change_baseline() -> None:
     """Update the URL after the user picked a new baseline. If it was one of the other models, the two trade places."""
     old, new = st.query_params.get("model", ""), st.session_state["model"]
-    rivals = rivals_of_new_baseline(_split(st.query_params.get("with", "")), old, new)
+    linked = _split(st.query_params.get("with", ""))
+    rivals = [old if model == new else model for model in linked]
     write_choice({"with": BETWEEN.join(rivals), "other": None, "area": None})
-
-
-def rivals_of_new_baseline(rivals: Sequence[str], old: str, new: str) -> list[str]:
-    """Return the models to compare with a new baseline. If it was one of them, the old baseline takes its place."""
-    return [old if model == new else model for model in rivals]
 
 
 def draw_nobody(subject: PageSubject) -> None:
@@ -401,20 +395,6 @@ MEASURED = (
     "Intervals resample pictures. p-values: paired permutation test by picture (McNemar's exact test where each "
     "picture has one answer), Holm-corrected for all rows."
 )
-
-
-def draw_all_models(contest: PageSubject) -> None:
-    """Draw an expander with a ranking of all models that answered the question set. Brackets mark tied models."""
-    models = contest.question_set.models
-    label = f"All {len(models)} models: which are tied"
-    with fold("all_models", label, ":material/leaderboard:") as is_open:
-        if is_open:
-            tests = view(views.paired_tests.rank_models, contest.question_set, contest.kind)
-            names = sentence_names(models, renamed())
-            guess = view(views.estimates.best_guess, contest.question_set, contest.kind)
-            kind = contest.kind_presentation
-            st.html(compare.scorecard(tests, kind, contest.looks, names, guess))
-            quiet(compare.scorecard_reading(tests))
 
 
 HOW_CAUSES = (

@@ -15,7 +15,7 @@ from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, embed, mark
 from vlprobe.render.leaderboard import compared
 from vlprobe.render.numbers import interval, number
-from vlprobe.render.sentences import capitalized, count_word, counted, joined, listed
+from vlprobe.render.sentences import capitalized, count_word, joined, listed
 from vlprobe.render.words import dataset_name, presentations, value_label, wrong
 from vlprobe.views.leaderboard import (
     LeaderboardCell,
@@ -138,9 +138,7 @@ class Scorecard:
             f"{number(1 - column.blind, 'rate')} of {self.title(column).lower()}"
             for column in solved
         ]
-        subject = (
-            f"{capitalized(counted(len(solved), 'column'))} can be solved without the picture:"
-        )
+        subject = f"{capitalized(count_word(len(solved)))} of the columns can be solved without the picture:"
         return f"{subject} choosing the caption with fewer words is right in {listed(shares)}."
 
     def reading(self) -> str:

@@ -64,6 +64,7 @@ def draw_scorecard() -> None:
         st.space("stretch")
         choose("Columns", "by", COLUMNS, "edit", segments=True, bare=True)
         score = choose("Score", "score", SCORES, "fooled", segments=True, bare=True)
+        export.draw_share(subject)
     columns = [
         column
         for each in subjects
