@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -44,6 +45,10 @@ def test_a_fresh_clone_shows_a_failure_and_three_numbers(shown, bundled):
     assert [box["label"] for box in case["boxes"]] == ["True", "The lie"]
     assert case["verdict"] == "All six models chose this one"
     assert len(case["marks"]) == 6
+    assert (
+        case["present"].startswith("present?set=")
+        and f"case={quote_plus(case['id'])}" in case["present"]
+    )
     assert case["pictures"][0]["source"].startswith("data:image/webp;base64,")
     assert case["pictures"][0]["alt"] == "On the sand, three yellow trains are standing."
     numbers = figures(at)["numbers"]

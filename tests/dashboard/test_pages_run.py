@@ -382,3 +382,17 @@ def test_a_card_is_named_in_plain_text_for_screen_readers(
     assert names["run_model_demo:plain"] == "Longer-trained"
     assert not [name for name in names.values() if set(name) & set("\\*_`[]!<>")]
     assert "![**loud**](http://a.example/x.png) one" in words(at)
+
+
+def test_a_typed_path_is_previewed_and_one_that_cannot_be_read_is_one_line(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    at = open_page(monkeypatch, store, "run")
+    at.checkbox(key="run_model_demo:softmax").check()
+    at.text_input(key="run_own").set_value(make_tiny(tmp_path / "tiny")).run()
+    assert "pictures with captions." in words(at) and not at.error
+    (preview,) = at.get("image")
+    assert 1 <= len(preview.proto.imgs) <= 4
+    at.text_input(key="run_own").set_value(f"folder:{tmp_path / 'absent'}").run()
+    assert "pictures with captions." not in words(at)
+    assert len(at.error) == 1 and not at.exception

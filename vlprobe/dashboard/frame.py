@@ -8,7 +8,7 @@ import streamlit as st
 from vlprobe import __version__, views
 from vlprobe.dashboard import lookup, navigation
 from vlprobe.dashboard.access import admit
-from vlprobe.dashboard.jobs import all_watched, probe_button, watched
+from vlprobe.dashboard.jobs import all_watched, probe_button, under_way, watched
 from vlprobe.dashboard.run import progress
 from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import (
@@ -64,8 +64,9 @@ def main() -> None:
             navigation.draw_way_back(page)
             with warn_of_missing():
                 page.run()
-            progress.draw_bar()
-            progress.draw_notices()
+            unfinished = under_way()
+            progress.draw_bar(unfinished)
+            progress.draw_notices(unfinished)
     except VlprobeError as error:
         st.error(link_docs(error_text(error)), icon=":material/error:")
         way_out(error)

@@ -181,12 +181,17 @@ def draw_hero(subject: PageSubject) -> None:
     links = {
         case.card.id: page_link(subject, "explore", case=case.card.id) for case in shown.values()
     }
+    links |= {
+        f"present:{name}": Link("present", {"set": subject.key, "kind": subject.kind, "case": name})
+        for name in list(links)
+    }
     headliners = view(views.showcase.headline_models, question_set)
     names = {name: model_name(name) for name in headliners}
     fit = view(views.paired_tests.fit_models, question_set)
     looks = names, fit, subject.looks, picture_source
     cases = [
-        home.failure(case, kind, subject.model, *looks, links[case.card.id].href) | {"place": place}
+        home.failure(case, kind, subject.model, *looks, links[case.card.id].href)
+        | {"place": place, "present": links[f"present:{case.card.id}"].href}
         for place, case in shown.items()
     ]
     kicker = home.kicker(subject.presentation, kind, question_set.shipped)

@@ -2,7 +2,7 @@
 //
 // data: kicker, only (there is no other one), cases: those that the browser has, the one that is shown first.
 // case: id, place, heading [line, line], pictures [{source, name, alt, label, credit}], boxes [{line [[text, style], ...], label,
-// style}], marks [{name, path, color}], more, verdict, href.
+// style}], marks [{name, path, color}], more, verdict, href, present (address of the slides about the case; absent on a site).
 // State: place, the number of the case that is shown. Triggers: go (the case's id).
 
 const ICONS = {
@@ -124,6 +124,12 @@ class Hero {
       another.type = "button";
       another.append(icon("dice"), make("span", "", "Another"), make("span", "wide", " one"));
       row.append(another);
+    }
+    if (shown.present) {
+      const present = make("a", "button", "Show it to an audience");
+      present.href = shown.present;
+      present.dataset.go = `present:${shown.id}`;
+      row.append(present);
     }
     return row;
   }

@@ -8,7 +8,7 @@ when an expander is closed and when the user leaves the page.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -17,7 +17,7 @@ from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.jobs import begin, span
 from vlprobe.dashboard.run import gallery
-from vlprobe.dashboard.state import dataset_name, link_docs, model_name, plain, quiet, view
+from vlprobe.dashboard.state import dataset_name, link_docs, model_name, plain, quiet, store, view
 from vlprobe.dashboard.widgets import draw_row, error_text, fold, press
 from vlprobe.datasets.file_formats import read_head
 from vlprobe.errors import InvalidInput, VlprobeError
@@ -32,7 +32,9 @@ from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations
 from vlprobe.runs import ray_cluster
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
+from vlprobe.scoring.pictures import open_picture
 from vlprobe.storage import files
+from vlprobe.types import Picture
 from vlprobe.types.options import Option, parse_options
 from vlprobe.views.progress import NOTHING, UNKNOWN, expected, in_words
 from vlprobe.views.records import RunRow
@@ -49,6 +51,8 @@ MODELS_HELP = (
     "server that the owner of this dashboard allowed (`--api URL`)."
 )
 COLUMNS = 3
+PAUSE = "400ms"  # pause in typing after which a path is read
+PREVIEWED, PREVIEW_SIDE = 4, 112  # pictures of a dataset that was typed, and pixels of each
 WIDE_COLUMNS = 2  # for lists, which show several values in a row
 WIDE = ("choice", "list")  # types of options drawn in wide columns
 CLUSTER_SETTINGS = ("executor", "ray_address")
@@ -178,10 +182,29 @@ def _pick_dataset(chosen_probes: Sequence[str]) -> str:
             placeholder=OWN_DATA,
             help=f"Replaces the dataset. Enter the path of your file or folder: {forms}.",
             persist_state="session",
+            live=PAUSE,
         ).strip()
+        if typed:
+            _preview(typed)
         name = typed or picked or ""
         _report(below, dataset_name(name or made_for))
         return name
+
+
+def _preview(name: str) -> None:
+    """Draw the number of pictures in a dataset and the first few. The bar shows why one cannot be read."""
+    try:
+        items = registry.load_dataset(name, store().root).items
+        pictured = [item for item in items if item.image and not item.image.absent][:PREVIEWED]
+        images = [open_picture(cast(Picture, item.image)) for item in pictured]
+    except (VlprobeError, OSError):
+        return
+    for image in images:
+        image.thumbnail((PREVIEW_SIDE, PREVIEW_SIDE))
+    quiet(f"{len(items):,} pictures with captions.")
+    captions = [plain(item.captions[0][:80]) if item.captions else "" for item in pictured]
+    if images:
+        st.image(images, captions, width=PREVIEW_SIDE)
 
 
 def _pick_pictures(options: Sequence[str], labels: Mapping[str, str]) -> str | None:

@@ -402,9 +402,9 @@ BAR_SECONDS = 2
 MOST = 3  # maximum number of notices at once; the newest are kept
 
 
-def draw_notices() -> None:
+def draw_notices(unfinished: Sequence[Job]) -> None:
     """Draw a notice for each job that has ended, unless the page already shows the job's progress."""
-    going = {job.id for job in under_way()}
+    going = {job.id for job in unfinished}
     previous = st.session_state.get(GOING, set())
     ended = [*st.session_state.get(ENDED, ()), *sorted(previous - going)]
     shown = st.query_params.get_all("job")
@@ -439,21 +439,21 @@ def _dismiss(job_id: str) -> None:
     st.session_state[ENDED] = [other for other in st.session_state[ENDED] if other != job_id]
 
 
-def draw_bar() -> None:
+def draw_bar(unfinished: Sequence[Job]) -> None:
     """Draw a bar with the current job's progress, updated every 2 seconds, unless the page already shows the job."""
-    job = _current_job()
+    job = _current_job(unfinished)
     if job is not None and job.id not in st.query_params.get_all("job"):
         with st.bottom:
             st.fragment(_draw_job, run_every=BAR_SECONDS)()
 
 
-def _current_job() -> Job | None:
+def _current_job(unfinished: Sequence[Job]) -> Job | None:
     """Return the running job, or else the one that has waited longest. Returns None if no job is unfinished."""
-    return min(under_way(), key=lambda job: (job.state != "running", job.queued), default=None)
+    return min(unfinished, key=lambda job: (job.state != "running", job.queued), default=None)
 
 
 def _draw_job() -> None:
-    job = _current_job()
+    job = _current_job(under_way())
     if job is None:  # the job has ended, and the page now shows its results
         st.rerun()
         return
