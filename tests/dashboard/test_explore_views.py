@@ -86,7 +86,7 @@ def drawn(bundled: Store) -> str:
     return sets.loc[sets["probe"] == "lgip", "case_key"].iloc[0]
 
 
-@pytest.mark.full  # embeds 500 scenes, 2 s
+@pytest.mark.full  # embeds 500 scenes
 def test_pictures_are_found_by_what_they_show_and_the_map_shows_them(shown, bundled, drawn):
     at = shown(bundled, "explore", set=drawn, model="demo:softmax", kind="flip", view="map")
     assert marks(at) == 500

@@ -52,7 +52,7 @@ HOW_TO_GET = (
     "No model of this question set can be loaded here to embed its pictures and captions. Run an encoder on "
     "them, such as vlprobe run --model openclip:ViT-B-32/openai."
 )
-# 500 drawn scenes take 0.9 s with the smallest model, and each press draws the page again
+# 500 drawn scenes take 10 s of CPU on a busy machine, 2.3 s if stored, and each press draws the page again
 _embeddings = SingleFlightCache(256 << 20, lambda array: array.nbytes)
 
 
