@@ -43,6 +43,7 @@ def test_marks_have_the_estimates_and_the_better_side_is_right(probe: str, up: s
     assert "rewording" not in heading + trade_off.finding(names).detail
     if trade_off.lowest.state == trade_off.highest.state == "leads":
         assert "highest" in heading
+    assert "r@1" not in heading + trade_off.finding(names).detail
     assert trade_off.printed == ()  # no paper prints both axes
 
 

@@ -109,7 +109,7 @@ class TradeOffData:
                 self.fit,
                 names,
                 (self.x_unit, self.y_unit),
-                (self.down.label.lower(), self.up.label.lower()),
+                (_in_sentence(self.down), _in_sentence(self.up)),
                 self.shifted_by,
                 self.down.direction != "down",
             )
@@ -139,6 +139,11 @@ class TradeOffData:
         if left <= point.x <= right:
             return ""
         return "left" if (point.x > right) == (self.down.direction == "down") else "right"
+
+
+def _in_sentence(metric: Metric) -> str:
+    """Return a metric's label in lower case, unless it begins with a symbol such as R@1."""
+    return metric.label.lower() if metric.label[1:2].islower() else metric.label
 
 
 def _range(values: Sequence[float], unit: str) -> tuple[float, float]:
