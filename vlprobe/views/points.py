@@ -54,21 +54,21 @@ def points(store: Store, question_set: QuestionSet, case_filter: Filter, side: S
         numbers = np.intersect1d(numbers, rows.pictured(store, question_set, case_filter.kind))
         margins = rows.margins(store, question_set, [case_filter.model], numbers)[0]
         codes, texts = table.picture_codes[numbers], []
-    found, first, point_of = np.unique(codes, return_index=True, return_inverse=True)
+    point_codes, first, point_of = np.unique(codes, return_index=True, return_inverse=True)
     if side == "picture":
         heads = rows.questions(store, question_set, numbers[first].tolist())
         names = tuple(images[0] for images in heads["images"])
         labels = tuple(texts[0] if len(texts) else "" for texts in heads["texts"])
     else:
-        names = labels = tuple(texts[code] for code in found.tolist())
+        names = labels = tuple(texts[code] for code in point_codes.tolist())
     rated = rows.margins(store, question_set, question_set.rated_models, numbers)
     n_fooled, n_held = (rated <= 0).sum(axis=0), (rated > 0).sum(axis=0)
 
     def mean(values: np.ndarray) -> np.ndarray:
         known = ~np.isnan(values)
-        sums = np.bincount(point_of[known], values[known], len(found))
-        counts = np.bincount(point_of[known], minlength=len(found))
-        return np.divide(sums, counts, out=np.full(len(found), math.nan), where=counts > 0)
+        sums = np.bincount(point_of[known], values[known], len(point_codes))
+        counts = np.bincount(point_of[known], minlength=len(point_codes))
+        return np.divide(sums, counts, out=np.full(len(point_codes), math.nan), where=counts > 0)
 
     of_model = np.where(np.isnan(margins), math.nan, margins <= 0)
     is_split = (n_fooled > 0) & (n_held > 0)

@@ -69,7 +69,7 @@ PUBLISHED_HELP = (
     "The paper's values for nine models on COCO. The pictures differ, so compare only roughly."
 )
 HOW_TO_READ = (
-    "Axes are turned where less is better, so the top right corner is ideal. The lines "
+    "Axes where lower is better are reversed, so the top right corner is ideal. The lines "
     "through a mark are 95 % intervals: where they overlap, the order may be due to chance. The dashed line "
     "joins the models that no other model beats on both counts: on one of the two, each is ahead of every "
     "other model by more than the intervals. Controls and models that may be guessing are left out. The axes "
