@@ -180,6 +180,19 @@ def suggestions(store: Store, question_set: QuestionSet, kind: str) -> tuple[Wal
     return views_wall.cards(store, question_set, case_filter, chosen)
 
 
+def added_cards(
+    store: Store, question_set: QuestionSet, kind: str, case_ids: tuple[str, ...]
+) -> tuple[WallCard, ...]:
+    """Return the cases with the given ids, without ids that the kind does not have."""
+    if not case_ids:
+        return ()
+    of_kind = set(CaseTable(store, question_set.key).numbers("kind = ?", [kind]).tolist())
+    numbers = [views_rows.case_number(store, question_set, case_id) for case_id in case_ids]
+    chosen = [number for number in numbers if number is not None and number in of_kind]
+    case_filter = Filter(headline_models(store, question_set)[0], kind)
+    return views_wall.cards(store, question_set, case_filter, chosen) if chosen else ()
+
+
 def _lost_to_own(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:
     """Return searches that are lost to a mixture of the right picture instead of the given candidates, because they are
     the easiest to understand.
