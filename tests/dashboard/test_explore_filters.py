@@ -73,6 +73,7 @@ def test_the_second_model_of_a_comparison_is_kept(shown, compared: Store):
     at.selectbox(key="other").set_value("").run()
     assert at.selectbox(key="other").value == ""
     at.query_params.clear()
+    at.query_params["tab"] = "differences"
     at.switch_page("pages/compare.py").run()
     assert at.query_params["with"] == OTHER
 
