@@ -20,6 +20,7 @@ from tests.cli.test_main import call
 from tests.conftest import store_again
 from vlprobe import registry, views
 from vlprobe.datasets.credits import credits_of
+from vlprobe.render import home
 from vlprobe.render.findings import verdict
 from vlprobe.render.words import presentations
 from vlprobe.storage import annotations, shipped
@@ -158,6 +159,22 @@ def test_a_named_slice_has_its_cases_on_explore_and_a_row_on_compare(drawn):
     assert all(f"m1:{row}" in contest["rows"] for contest in compare["contests"][:1])
     of_type = compare["titles"].index("a wrong color")
     assert compare["columns"][f"m0>m1:{row}"] == compare["columns"][f"m0>m1:{of_type}"]
+
+
+def test_home_counts_the_models_that_it_leaves_out_and_links_to_a_page_that_has_all(
+    drawn, tmp_path, monkeypatch
+):
+    index = tables(drawn.files)["f48bdd99-index-0"]
+    assert index["figures"]["strip"]["more"] == ""  # all three models are there
+    monkeypatch.setattr(shelf, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
+    monkeypatch.setattr(home, "MOST_MODELS", 1)
+    store = StoreAboveShipped(tmp_path, shipped.FOLDER)
+    stored = tables(bundle.site(store, [few()], Limits(n_cases=3)).files)
+    strip = stored["f48bdd99-index-0"]["figures"]["strip"]
+    assert len(strip["models"]) == 1 and strip["more"] == "and 2 more models"
+    name, _, _ = strip["more_href"].partition(".html#set=f48bdd99&")
+    assert {mark["key"] for mark in stored["index"]["sets"][0]["models"]} == {"m0", "m1", "m2"}
+    assert f"f48bdd99-{name}-0" in stored
 
 
 def test_a_verdict_on_a_site_is_that_of_the_dashboard(drawn):

@@ -15,6 +15,7 @@ from tests.views.conftest import MODELS, Dealt
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.render.findings import verdict
 from vlprobe.render.forest import how_to_read, row_title
 from vlprobe.render.wall import side_filter
 from vlprobe.runs.request import Request
@@ -132,6 +133,27 @@ def test_commands_with_a_slice_use_the_questions_that_it_was_saved_in(
         main, ["--cache", str(store.root), "failures", newest["key"], "--slice", "Colors"]
     )
     assert other.exit_code == 1 and "have changed" in other.output
+
+
+def test_the_finding_of_a_comparison_in_a_slice_is_that_of_its_cases(
+    store: Store, asked: QuestionSet
+):
+    numbers = colors(store, asked)
+    of_slice = compare_models(store, asked, MODELS[:2], "flip", named_slice="Colors")
+    of_models = views.rows.margins(store, asked, MODELS[:2], numbers)
+    shares = [of_slice.row(MODELS[1]).base, of_slice.row(MODELS[1]).value]
+    assert shares == pytest.approx((of_models <= 0).mean(axis=1).tolist())
+    assert of_slice.row(MODELS[1]).n_lies == len(numbers)
+    finding = verdict(of_slice, asked.presentation.kind("flip"))
+    line = ["--cache", str(store.root), "compare", *MODELS[:2], "--slice", "Colors"]
+    printed = " ".join(CliRunner().invoke(main, line).output.split())
+    assert f"In the slice 'Colors': {finding.heading}" in printed and finding.detail in printed
+    by_edit = CliRunner().invoke(main, [*line, "--by", "edit", "--format", "json"])
+    rows = json.loads(by_edit.stdout)
+    assert {row["subtype"] for row in rows} <= {"all", "color"}
+    assert {row["n_lies"] for row in rows} == {len(numbers)}
+    with pytest.raises(InvalidInput, match="'Colors' has no cases of the kind 'paraphrase'"):
+        compare_models(store, asked, MODELS[:2], "paraphrase", named_slice="Colors")
 
 
 def test_a_slice_whose_questions_changed_is_refused_with_what_changed(

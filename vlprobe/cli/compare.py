@@ -100,8 +100,9 @@ def compare(
     of_slice = views.named_slices.locate(store, named_slice)
     question_set = views.runs.select(store, names, [probe] if probe else None, of_slice)
     kind = views.runs.choose_kind(store, question_set, kind or of_slice.get(question_set.key, ""))
-    comparison = compare_models(store, question_set, question_set.models, kind, unit)
+    comparison = compare_models(store, question_set, question_set.models, kind, unit, named_slice)
     finding = verdict(comparison, question_set.presentation.kind(kind), display_names.read(store))
+    of_cases = f"In the slice '{named_slice}': " if named_slice else ""
     if rows == "edit":
         table = comparison.table().replace({"subtype": {"": "all"}})
     else:
@@ -113,7 +114,7 @@ def compare(
             unit,
             named_slice=named_slice,
         )
-    print_words([finding.heading, finding.detail, power_of_ties(comparison)], how)
+    print_words([of_cases + finding.heading, finding.detail, power_of_ties(comparison)], how)
     if how in READ:
         leading = [name for name in LEADING if name in table]
         table = table.loc[:, [*leading, *(name for name in table if name not in leading)]]

@@ -263,17 +263,13 @@ def _strip(
     links: dict[str, Link],
     address: home.Address,
 ) -> home.Values:
-    """Build the data for the row of models. If not all models fit, it contains a link to the rest."""
+    """Build the data for the row of models."""
     rated = subject.question_set.rated_models
     names = {name: model_name(name) for name in rated}
     fit = view(views.paired_tests.fit_models, subject.question_set)
-    strip = home.strip(counts, names, fit, subject.kind_presentation, subject.looks, address)
-    n_more = len(rated) - home.MOST_MODELS
-    if n_more <= 0:
-        return strip
     links["more"] = Link("tradeoff", {"set": subject.key})
-    more = f"and {counted(n_more, 'more model')}"
-    return strip | {"more": more, "more_href": links["more"].href}
+    kind, more_href = subject.kind_presentation, links["more"].href
+    return home.strip(counts, names, fit, kind, subject.looks, address, more_href)
 
 
 def _doors(subject: PageSubject, links: dict[str, Link]) -> list[Mapping[str, object]]:

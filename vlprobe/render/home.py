@@ -166,16 +166,17 @@ def strip(
     kind: KindPresentation,
     model_looks: Looks,
     address: Address,
+    more_href: str,
 ) -> Values:
-    """Return all models with the share of lies that each one believes, or with its mean movement.
+    """Return models with the share of lies that each one believes, or with its mean movement.
 
-    If there are more than MOST_MODELS models, the others are omitted, and the link to them is
-    empty.
+    If there are more than MOST_MODELS models, the others are only counted.
 
     Args:
         names: Display names of the models, in display order.
         credible: Models that are not controls and failed no chance check.
         address: Function that returns the link to a model's cases.
+        more_href: Link to a page with all models.
     """
     totals = {name: [count for count in counts if count.model == name] for name in names}
     rates = {name: _rate(model_counts) for name, model_counts in totals.items()}
@@ -196,12 +197,15 @@ def strip(
         for name in list(names)[:MOST_MODELS]
     ]
     n_lies = {sum(count.n_lies for count in model_counts) for model_counts in totals.values()}
+    n_more = len(names) - MOST_MODELS
     return {
         "label": "Moved on average"
         if kind.is_movement
         else f"{capitalized(kind.lies)} {card_type(kind).believed}",
         "of": f"of {n_lies.pop():,}" if len(n_lies) == 1 else "",
         "models": models,
+        "more": f"and {counted(n_more, 'more model')}" if n_more > 0 else "",
+        "more_href": more_href,
     }
 
 

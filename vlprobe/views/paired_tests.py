@@ -286,6 +286,7 @@ def compare_models(
     models: tuple[str, ...],
     kind: str,
     unit: str = "cosine",
+    named_slice: str = "",
 ) -> PairedTests:
     """Test the first model against each other model on the share of wrong captions that a model prefers: overall, by
     type, and in each named slice.
@@ -295,10 +296,11 @@ def compare_models(
     Args:
         models: The baseline, then one or more others.
         unit: Unit for movements: "cosine", or "spread" to divide each model's cosines by the model's spread.
+        named_slice: Name of a slice whose cases are used, without rows for other slices; "" means all cases.
 
     Raises:
-        NotFound: a model is not in the question set.
-        InvalidInput: fewer than two models, or an unknown unit.
+        NotFound: a model is not in the question set, or there is no such slice.
+        InvalidInput: fewer than two models, an unknown unit, or a slice that does not apply or has no case of the kind.
     """
     _check_unit(unit)
     runs = select_runs(question_set, models)
@@ -310,6 +312,12 @@ def compare_models(
         moves = presented.is_movement
         return unit_counts(store, table.key, runs, kind, with_movements=moves, numbers=numbers)
 
+    if named_slice:
+        numbers = named_slices.members(store, table.key, named_slice)
+        numbers = np.intersect1d(numbers, table.numbers("kind = ?", [kind]))
+        if not len(numbers):
+            raise InvalidInput(f"The slice '{named_slice}' has no cases of the kind '{kind}'.")
+        return from_counts(count(numbers), runs, kind, presented, unit, at_chance)
     tests = from_counts(count(), runs, kind, presented, unit, at_chance)
     chunks, names = [], []
     for name, members in named_slices.of_kind(store, table.key, kind).items():

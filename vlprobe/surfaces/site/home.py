@@ -57,7 +57,8 @@ def home_values(
             choices["type"] = types[subtype]
         return page("explore", **choices)
 
-    strip = home.strip(counts, rated, credible, kind, subject.model_looks, address)
+    all_models = page("tradeoff" if "tradeoff" in pages else "explore", **base_query)
+    strip = home.strip(counts, rated, credible, kind, subject.model_looks, address, all_models)
     models = [  # without their stored names
         entry | {"stored": entry["name"], "key": f"model:{number}"}
         for number, entry in enumerate(strip["models"])
