@@ -6,7 +6,7 @@ from vlprobe.runs.request import Request
 from vlprobe.storage.store import Store
 
 GALLERY = "Edits, before and after"
-MACHINE = "Size, machine and details"
+MACHINE = "Advanced"
 
 
 def test_what_was_set_in_a_fold_is_asked_when_it_is_closed_and_stands_there_when_it_is_opened_again(

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,18 +44,23 @@ def load(name: str, cache: Path) -> DemoDataset:
     """
     check_name(name)
     split = name.partition(":")[2] or "test"
-    folder = cache / "demo" / f"{split}-{VERSION}"
-    prefix = "demo" if split == "test" else f"demo-{split}"
     hasher = hashlib.blake2b(digest_size=16)
     items = []
-    for index, scene in enumerate(distinct(split, SIZES[split])):
-        path = folder / f"{prefix}-{index:05}.png"
-        pixels = path.read_bytes() if path.exists() else draw(scene, path)
-        item = Item(path.stem, Picture(path), captions(scene, _CAPTIONS), _tags(scene))
+    for item, pixels in draw_items(split, SIZES[split], cache):
         hasher.update(pixels)
         hasher.update(json.dumps([item.id, item.captions, item.tags]).encode())
         items.append(item)
     return DemoDataset(name, hasher.hexdigest(), tuple(items))
+
+
+def draw_items(split: str, count: int, cache: Path) -> Iterator[tuple[Item, bytes]]:
+    """Yield the first items of a split, each with the bytes of its picture, which is drawn on first use."""
+    folder = cache / "demo" / f"{split}-{VERSION}"
+    prefix = "demo" if split == "test" else f"demo-{split}"
+    for index, scene in enumerate(distinct(split, count)):
+        path = folder / f"{prefix}-{index:05}.png"
+        pixels = path.read_bytes() if path.exists() else draw(scene, path)
+        yield Item(path.stem, Picture(path), captions(scene, _CAPTIONS), _tags(scene)), pixels
 
 
 def draw(scene: Scene, path: Path) -> bytes:

@@ -1,4 +1,6 @@
-"""The form on the Run page, with three steps: models, tests and pictures. All input is checked before a run starts.
+"""The form on the Run page: tests, and a card each for models, perturbations and pictures.
+
+All input is checked before a run starts.
 
 The options of probes and of the runner are declared as data, and the form draws a field for each. The fields are in
 expanders and are drawn only while their expander is open. Their values, and the choices in the three steps, are kept
@@ -53,8 +55,8 @@ MODELS_HELP = (
 COLUMNS = 3
 PAUSE = "400ms"  # pause in typing after which a path is read
 PREVIEWED, PREVIEW_SIDE = 4, 112  # pictures of a dataset that was typed, and pixels of each
-WIDE_COLUMNS = 2  # for lists, which show several values in a row
-WIDE = ("choice", "list")  # types of options drawn in wide columns
+CARD_COLUMNS = 2  # fields in a row of the card with the options of tests
+WIDE = ("choice", "list")  # types of options drawn first
 CLUSTER_SETTINGS = ("executor", "ray_address")
 EVERYWHERE = ("auto", "cpu")  # devices that need no check
 NO_CHANGES = "Results of earlier runs are on the other pages. Install vlprobe to run your own models and pictures."
@@ -77,16 +79,22 @@ def draw() -> None:
 
 
 def _draw() -> None:
-    """Draw the three steps, the options and, at the bottom, a Start button with an error or the estimated duration."""
-    models = _pick_models()
+    """Draw the tests, three cards, the settings and, at the bottom, a Start button with an error or the estimated
+    duration.
+    """
     probes = _pick_probes()
-    dataset = _pick_dataset(probes)
-    gallery.draw(dataset)
-    typed = _draw_options(probes)
+    left, middle, right = st.columns([6, 11, 6], gap="small")
+    with left, _step("Models", "who") as below:
+        models = _pick_models(below)
+    with right, _step("Pictures", "which") as below:
+        dataset = _pick_dataset(below, probes)
+    with middle, _step("Perturbations", "what"):
+        gallery.draw(dataset)
+        typed = _draw_options(probes)
     # Visitors can choose Ray only if the owner named a cluster, and never its address
     hidden = CLUSTER_SETTINGS[1:] if ray_cluster.allowed_cluster() else CLUSTER_SETTINGS
     described = [option for option in SETTINGS if option.name not in hidden]
-    settings = _fold_of_fields("machine", "Size, machine and details", [described], "run")
+    settings = _fold_of_fields("machine", "Advanced", [described], "run", COLUMNS)
     run_choice = (models, dataset, {name: typed[name] for name in probes}, settings)
     with st.bottom, draw_row("run_bar"):
         _bar(*run_choice)
@@ -94,14 +102,10 @@ def _draw() -> None:
 
 @contextmanager
 def _step(title: str, key: str) -> Iterator[DeltaGenerator]:
-    """Draw one step of the form with its title at the left. Yields an empty slot below the title."""
-    st.html('<hr class="vp-line">')
-    with st.container(key=f"step_{key}"):
-        left, right = st.columns([2, 10], gap="medium")
-        left.subheader(title, anchor=False)
-        below = left.empty()
-        with right:
-            yield below
+    """Draw one card of the form with its title. Yields an empty slot below the title."""
+    with st.container(border=True, key=f"step_{key}", height="stretch"):
+        st.subheader(title, anchor=False)
+        yield st.empty()
 
 
 def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool = False) -> bool:
@@ -119,76 +123,70 @@ def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool
     return is_chosen
 
 
-def _pick_models() -> tuple[str, ...]:
-    """Draw the first step: cards for the bundled models, and a field for other models. Returns the chosen names."""
-    with _step("1. Models", "who") as below:
-        names = []
-        grid = st.grid(3, gap="small", key="who_cards")
-        for name in CARDS:
-            words = f"{mark(SHIPPED[name])} {tag('span', SHIPPED_MODELS[name][1])}"
-            text = f'<p class="vp-quiet vp-small">{words}</p>'
-            if _card(grid, f"run_model_{name}", model_name(name), text):
-                names.append(name)
-        others = st.multiselect(
-            "Your model (path or name)",
-            _known_names("models"),
-            key="run_models",
-            accept_new_options=True,
-            placeholder="Choose, or type a name and press Enter",
-            help=MODELS_HELP,
-            persist_state="session",
-        )
-        every = tuple(dict.fromkeys([*names, *(name.strip() for name in others)]))
-        _report(below, f"{len(every)} model{'' if len(every) == 1 else 's'}")
-        return every
+def _pick_models(below: DeltaGenerator) -> tuple[str, ...]:
+    """Draw cards for the bundled models, and a field for other models. Returns the chosen names."""
+    names = []
+    grid = st.grid(min_column_width=180, gap="small", key="who_cards")
+    for name in CARDS:
+        words = f"{mark(SHIPPED[name])} {tag('span', SHIPPED_MODELS[name][1])}"
+        text = f'<p class="vp-quiet vp-small">{words}</p>'
+        if _card(grid, f"run_model_{name}", model_name(name), text):
+            names.append(name)
+    others = st.multiselect(
+        "Your model (path or name)",
+        _known_names("models"),
+        key="run_models",
+        accept_new_options=True,
+        placeholder="Choose, or type a name and press Enter",
+        help=MODELS_HELP,
+        persist_state="session",
+    )
+    every = tuple(dict.fromkeys([*names, *(name.strip() for name in others)]))
+    _report(below, f"{len(every)} model{'' if len(every) == 1 else 's'}")
+    return every
 
 
 def _pick_probes() -> tuple[str, ...]:
-    """Draw the second step, with a card for each probe. Returns the chosen probes."""
-    with _step("2. Tests", "what") as below:
-        every = presentations()
-        grid = st.grid(4, min_column_width=150, gap="small", key="what_cards")
-        names = []
+    """Draw a check box for each probe in a row above the cards. Returns the chosen probes."""
+    every = presentations()
+    names = []
+    with st.container(horizontal=True, key="tests", vertical_alignment="center", gap="small"):
         for name, probe in every.items():
-            text, is_first = (
-                tag("p", probe.asks, class_="vp-quiet vp-small"),
-                name == next(iter(every)),
-            )
-            if _card(grid, f"run_probe_{name}", probe.name, text, default=is_first):
+            is_first = name == next(iter(every))
+            settings: dict[str, Any] = {"key": f"run_probe_{name}", "persist_state": "session"}
+            label = UNSPOKEN.sub(" ", probe.name)
+            if st.checkbox(label, is_first, help=plain(probe.asks), **settings):
                 names.append(name)
         chosen = {f"run_probe_{name}": True for name in every}
         label, change = f"All {count_word(len(every))}", (st.session_state.update, chosen)
-        press(label, *change, icon="done_all", key="all_probes")
-        _report(below, f"{len(names)} of {len(every)} tests")
-        return tuple(names)
+        press(label, *change, icon="done_all", key="all_probes", type="tertiary")
+        quiet(f"{len(names)} of {len(every)} tests")
+    return tuple(names)
 
 
-def _pick_dataset(chosen_probes: Sequence[str]) -> str:
-    """Draw the third step. Returns the name of a dataset, or "" for the scenes that are drawn for each probe."""
-    with _step("3. Pictures", "which") as below:
-        drawn = {registry.load_probe(name).dataset for name in chosen_probes}
-        drawn_for_others = {registry.load_probe(name).dataset for name in registry.names("probes")}
-        made_for = min(drawn) if len(drawn) == 1 else "demo"
-        hidden = drawn if len(chosen_probes) == 1 else drawn_for_others
-        options = ["", *(name for name in _known_names("datasets") if name not in hidden)]
-        labels = distinct({name: dataset_name(name or made_for) for name in options})
-        picked = _pick_pictures(options, labels)
-        forms = ", ".join(
-            f"`{name}`" for name in registry.names("datasets") if registry.is_form(name)
-        )
-        typed = st.text_input(
-            "Your pictures (folder or file)",
-            key="run_own",
-            placeholder=OWN_DATA,
-            help=f"Replaces the dataset. Enter the path of your file or folder: {forms}.",
-            persist_state="session",
-            live=PAUSE,
-        ).strip()
-        if typed:
-            _preview(typed)
-        name = typed or picked or ""
-        _report(below, dataset_name(name or made_for))
-        return name
+def _pick_dataset(below: DeltaGenerator, chosen_probes: Sequence[str]) -> str:
+    """Draw the pictures to choose. Returns the name of a dataset, or "" for the scenes drawn for each probe."""
+    drawn = {registry.load_probe(name).dataset for name in chosen_probes}
+    drawn_for_others = {registry.load_probe(name).dataset for name in registry.names("probes")}
+    made_for = min(drawn) if len(drawn) == 1 else "demo"
+    hidden = drawn if len(chosen_probes) == 1 else drawn_for_others
+    options = ["", *(name for name in _known_names("datasets") if name not in hidden)]
+    labels = distinct({name: dataset_name(name or made_for) for name in options})
+    picked = _pick_pictures(options, labels)
+    forms = ", ".join(f"`{name}`" for name in registry.names("datasets") if registry.is_form(name))
+    typed = st.text_input(
+        "Your pictures (folder or file)",
+        key="run_own",
+        placeholder=OWN_DATA,
+        help=f"Replaces the dataset. Enter the path of your file or folder: {forms}.",
+        persist_state="session",
+        live=PAUSE,
+    ).strip()
+    if typed:
+        _preview(typed)
+    name = typed or picked or ""
+    _report(below, dataset_name(name or made_for))
+    return name
 
 
 def _preview(name: str) -> None:
@@ -229,7 +227,8 @@ def _draw_options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:
             label = f"Options for {plain(presentations()[name].name)}"
             lists = [option for option in described if option.type in WIDE]
             others = [option for option in described if option not in lists]
-            typed[name] = _fold_of_fields(f"how_{name}", label, [lists, others], f"run_{name}")
+            groups, prefix = [lists, others], f"run_{name}"
+            typed[name] = _fold_of_fields(f"how_{name}", label, groups, prefix, CARD_COLUMNS)
     return typed
 
 
@@ -239,7 +238,7 @@ def _report(slot: DeltaGenerator, text: str) -> None:
 
 
 def _fold_of_fields(
-    name: str, label: str, groups: Sequence[Sequence[Option]], prefix: str
+    name: str, label: str, groups: Sequence[Sequence[Option]], prefix: str, width: int
 ) -> dict[str, object]:
     """Draw an expander with a field for each option, and return the typed values.
 
@@ -248,6 +247,7 @@ def _fold_of_fields(
         label: Title of the expander. The number of values that differ from the defaults is added to it.
         groups: Groups of options. Each group begins a new row.
         prefix: Prefix for the keys of the fields.
+        width: Number of fields in a row.
 
     Returns:
         The typed values by option name. Fields that were never drawn are left out, because they have default values.
@@ -263,7 +263,7 @@ def _fold_of_fields(
     with fold(name, label + changes, ":material/tune:") as is_open:
         if is_open:
             for group in groups:
-                _draw_fields(group, prefix)
+                _draw_fields(group, prefix, width)
             values = _kept(options, prefix)
     return {
         option.name: _typed(option, values[option.name])
@@ -279,9 +279,8 @@ def _kept(options: Sequence[Option], prefix: str) -> dict[str, Any]:
     return {name: state[key] for name, key in keys.items() if key in state}
 
 
-def _draw_fields(options: Sequence[Option], prefix: str) -> None:
-    """Draw a field for each option, with several fields per row."""
-    width = WIDE_COLUMNS if all(option.type in WIDE for option in options) else COLUMNS
+def _draw_fields(options: Sequence[Option], prefix: str, width: int) -> None:
+    """Draw a field for each option, with `width` fields per row."""
     for start in range(0, len(options), width):
         columns = st.columns(width, vertical_alignment="bottom")
         for option, column in zip(options[start : start + width], columns, strict=False):

@@ -3,7 +3,7 @@
 The probes make the cases, so that the gallery omits the same kinds as a run would for the chosen picture.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 import streamlit as st
@@ -11,6 +11,7 @@ import streamlit as st
 from vlprobe import registry
 from vlprobe.dashboard.state import quiet, store
 from vlprobe.dashboard.widgets import error_text, fold
+from vlprobe.datasets import demo
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb import lgip, picture_changes
 from vlprobe.render.html.elements import column_heads, table, tag
@@ -20,6 +21,7 @@ from vlprobe.types import Item, Picture
 
 SEED = 42  # the default of a run
 SIDE = 224  # pixels of a picture in the gallery
+N_SCENES = 8  # drawn scenes to choose from
 MOST_ITEMS = 200  # maximum number of pictures to choose from
 WIDTH = 152  # pixels on the page: two in a row on a phone
 CAPTION_KINDS = (  # subtypes of LGIP's cases
@@ -36,7 +38,11 @@ def draw(dataset: str) -> None:
         if not is_open:
             return
         try:
-            items = registry.load_dataset(dataset or "demo", store().root).items
+            items: Iterable[Item]
+            if dataset in ("", demo.PREFIX):  # drawing all scenes takes half a minute
+                items = [item for item, _ in demo.draw_items("test", N_SCENES, store().root)]
+            else:
+                items = registry.load_dataset(dataset, store().root).items
             pictured = [item for item in items if item.image and not item.image.absent]
             if not pictured:
                 quiet("This dataset has no pictures on this machine.")
@@ -50,14 +56,13 @@ def draw(dataset: str) -> None:
 
 @st.fragment
 def _draw_gallery(items: Sequence[Item]) -> None:
-    left, right = st.columns([2, 1])
-    number = left.selectbox(
+    number = st.selectbox(
         "Picture",
         range(len(items)),
         format_func=lambda number: f"{items[number].id}: {items[number].captions[0]}",
         key="gallery_picture",
     )
-    severity = right.segmented_control(
+    severity = st.segmented_control(
         "Severity of picture changes", picture_changes.SEVERITIES, default=3, key="gallery_severity"
     )
     item = items[min(number, len(items) - 1)]
@@ -73,11 +78,10 @@ def _draw_captions(item: Item) -> None:
     rows = []
     for kind in CAPTION_KINDS:
         case = edited.get(kind)
-        caption, edited_caption = case.texts[:2] if case else (item.captions[0], NOT_IN_CAPTION)
-        meaning = MEANINGS[case.roles[1]] if case else ""
-        cells = (value_label(kind), caption, edited_caption, meaning)
+        cells = (case.texts[1], MEANINGS[case.roles[1]]) if case else (NOT_IN_CAPTION, "")
+        cells = (value_label(kind), *cells)
         rows.append(f"<tr>{''.join(tag('td', cell) for cell in cells)}</tr>")
-    heads = column_heads(("Caption edit", "Before", "After", "Meaning"))
+    heads = column_heads(("Caption edit", f"After: {item.captions[0]}", "Meaning"))
     st.html(table("Caption edits", heads, rows))
 
 
