@@ -29,7 +29,7 @@ def figures(text: str, _source: str = "") -> dict:
     number = {
         "key": text,
         "href": "/explore",
-        "big": "1 in 4",
+        "big": "25.0 %",
         "sentence": text,
         "strong": text[:5],
         "exact": text,
@@ -47,6 +47,7 @@ def figures(text: str, _source: str = "") -> dict:
     strip = {
         "label": "Fooled",
         "of": text,
+        "guess": 0.5,
         "models": [model] * 3,
         "more": "and 3 more",
         "more_href": "/explore",
@@ -68,6 +69,7 @@ def home(text: str, source: str = PIXEL) -> dict:
         "pictures": [shot],
         "boxes": boxes,
         "marks": [mark],
+        "right": {"marks": [mark], "more": 1, "verdict": text},
         "more": 2,
         "verdict": text,
         "href": "/explore",

@@ -52,7 +52,7 @@ def test_a_fresh_clone_shows_a_failure_and_three_numbers(shown, bundled):
     assert case["pictures"][0]["source"].startswith("data:image/webp;base64,")
     assert case["pictures"][0]["alt"] == "On the sand, three yellow trains are standing."
     numbers = figures(at)["numbers"]
-    assert [entry["big"] for entry in numbers] == ["1 in 620", "17 %", "28 %"]
+    assert [entry["big"] for entry in numbers] == ["0.2 %", "17.1 %", "27.8 %"]
     assert numbers[0]["exact"] == "4 of 2,479 lies believed"
     assert [entry["title"] for entry in figures(at)["doors"]][:3] == [
         "Explore",
@@ -72,6 +72,10 @@ def test_a_fresh_clone_opens_on_published_answers_of_real_models(shown, tmp_path
     case = hero(at)["cases"][0]
     assert case["verdict"] == "GPT-4V and CLIP ViT-B/32 chose this one"
     assert [mark["name"] for mark in case["marks"]] == ["GPT-4V", "CLIP ViT-B/32"]
+    chose_true = ["CLIP_COCO", "CLIP_TROHN-Img", "CLIP_TROHN-Text"]
+    assert [mark["name"] for mark in case["right"]["marks"]] == chose_true
+    assert case["right"]["verdict"] == "CLIP_COCO, CLIP_TROHN-Img and CLIP_TROHN-Text"
+    assert figures(at)["strip"]["guess"] == 0.5
     (picture,) = case["pictures"]
     assert picture["source"].startswith("data:image/webp;base64,")
     assert picture["credit"]["license"] == "CC BY 2.0"

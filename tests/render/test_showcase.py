@@ -314,19 +314,16 @@ def test_the_numbers_have_a_sentence_each():
 
 
 @pytest.mark.parametrize("total", [1, 7, 100, 12_345])
-def test_a_share_in_words_is_within_a_per_cent_and_never_all_or_none_without_being_so(total):
+def test_a_share_in_words_is_exact_to_a_tenth_and_never_all_or_none_without_being_so(total):
     for count in range(0, total + 1, max(1, total // 200)):
         text = frequency(count, total)
         if text in ("None", "All"):
             assert count == {"None": 0, "All": total}[text]
-        elif text.endswith(" %"):
-            assert count / total > 0.15
-            assert abs(int(text[:-2]) / 100 - count / total) <= 0.005 or text == "99 %"
         else:
-            assert count / total <= 0.15
-            assert abs(1 / int(text.removeprefix("1 in ").replace(",", "")) - count / total) < 0.01
+            shown = float(text.removesuffix(" %").removeprefix("under ").removeprefix("over "))
+            assert abs(shown / 100 - count / total) <= 0.001 and 0 < shown < 100
 
 
-def test_a_share_just_below_all_is_not_said_to_be_nine_in_ten():
-    assert frequency(281, 283) == "99 %" and frequency(282, 283) == "99 %"
-    assert (frequency(41, 100), frequency(47, 100)) == ("41 %", "47 %")
+def test_a_share_just_below_all_is_not_called_all():
+    assert frequency(9999, 10_000) == "over 99.9 %" and frequency(1, 10_000) == "under 0.1 %"
+    assert (frequency(1, 9), frequency(282, 283)) == ("11.1 %", "99.6 %")

@@ -16,6 +16,7 @@ from vlprobe.registry import is_control
 from vlprobe.render.numbers import number, power
 from vlprobe.render.sentences import (
     MOST_NAMES,
+    capitalized,
     common,
     count_word,
     counted,
@@ -447,16 +448,12 @@ def frequency_sentence(count: int, total: int, lies: str, happened: str) -> str:
     """Return a heading that says how often wrong captions fool a model.
 
     >>> frequency_sentence(126, 1000, "lies", "believed"), frequency_sentence(61, 100, "decoys", "preferred")
-    ('One lie in eight is believed.', '61 % of the decoys are preferred.')
+    ('12.6 % of the lies are believed.', '61.0 % of the decoys are preferred.')
     >>> frequency_sentence(0, 9, "near twins", "not told apart"), frequency_sentence(9, 9, "lies", "believed")
     ('None of the near twins is not told apart.', 'All of the lies are believed.')
     """
-    how_many = frequency(count, total)
-    if not how_many.startswith("1 in "):
-        return f"{how_many} of the {lies} {'are' if count else 'is'} {happened}."
-    divisor = how_many.removeprefix("1 in ")
-    divisor = count_word(int(divisor)) if divisor.isdecimal() else divisor
-    return f"One {lies.removesuffix('s')} in {divisor} is {happened}."
+    how_many = capitalized(frequency(count, total))
+    return f"{how_many} of the {lies} {'are' if count else 'is'} {happened}."
 
 
 # Trade-offs: the leaders at two metrics.

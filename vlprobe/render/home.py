@@ -16,10 +16,10 @@ from vlprobe.registry import is_control
 from vlprobe.render import showcase as words
 from vlprobe.render.charts.styles import Looks, mark_values
 from vlprobe.render.numbers import number
-from vlprobe.render.sentences import capitalized, counted, frequency, share, shortened
+from vlprobe.render.sentences import capitalized, counted, frequency, listed, share, shortened
 from vlprobe.render.words import WRONG_SUBTYPES, value_label, wrong
 from vlprobe.types.presentation import KindPresentation, Presentation
-from vlprobe.views.showcase import LEAST_ANSWERS, LieCount, Showcase
+from vlprobe.views.showcase import GUESSING, LEAST_ANSWERS, LieCount, Showcase
 
 NUMBERS = 3  # types of lies shown with a number
 MOST_MODELS = 12  # models in the strip
@@ -68,6 +68,13 @@ def failure(
         if verdict.model in names and verdict.verdict in ("fooled", "tied")
     ]
     marked = [] if kind.is_movement else fooled
+    # Kinds with words of their own for a wrong answer have no caption that a model could choose
+    is_choice = not kind.is_movement and not card_type(kind).chose
+    right = [
+        verdict.model
+        for verdict in showcase.card.verdicts
+        if is_choice and verdict.model in names and verdict.verdict == "held"
+    ]
     return {
         "id": showcase.card.id,
         "heading": list(words.heading(showcase, kind, names[model])),
@@ -87,6 +94,14 @@ def failure(
         "marks": [
             {"name": names[name]} | mark_values(model_looks[name]) for name in marked[:MOST_MARKS]
         ],
+        "right": {
+            "marks": [
+                {"name": names[name]} | mark_values(model_looks[name])
+                for name in right[:MOST_MARKS]
+            ],
+            "more": max(len(right) - MOST_MARKS, 0),
+            "verdict": listed([names[name] for name in right]) if right else "",
+        },
         "more": len(marked) - MOST_MARKS if len(marked) > MOST_MARKS else 0,
         "verdict": ". ".join(
             filter(None, [words.verdict(showcase, kind, names, model), caution(names, credible)])
@@ -149,7 +164,7 @@ def numbers(
             {
                 "key": key,
                 "href": address(key, {"type": count.subtype}),
-                "big": frequency(count.n_believed, count.n_lies),
+                "big": capitalized(frequency(count.n_believed, count.n_lies)),
                 "sentence": sentence,
                 "strong": phrase.split()[-1] if STRONG.fullmatch(phrase) else "",
                 "exact": f"{count.n_believed:,} of {count.n_lies:,} "
@@ -203,6 +218,7 @@ def strip(
         if kind.is_movement
         else f"{capitalized(kind.lies)} {card_type(kind).believed}",
         "of": f"of {n_lies.pop():,}" if len(n_lies) == 1 else "",
+        "guess": None if kind.is_movement else GUESSING,
         "models": models,
         "more": f"and {counted(n_more, 'more model')}" if n_more > 0 else "",
         "more_href": more_href,

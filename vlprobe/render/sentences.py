@@ -145,22 +145,16 @@ def share(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:.1f} %"
 
 
-MOST_ONE_IN = 0.15  # a larger share is given in percent
-
-
 def frequency(count: int, total: int) -> str:
-    """Describe a share: as "1 in 8" up to 15%, above that in whole percent. "All" and "None" are used only if exact.
+    """Format a share as a percentage. "None" and "All" are used only if exact.
 
-    >>> [frequency(count, 283) for count in (0, 2, 116, 281, 283)], frequency(400, 2337), frequency(1, 9)
-    (['None', '1 in 142', '41 %', '99 %', 'All'], '17 %', '1 in 9')
+    >>> [frequency(count, 283) for count in (0, 2, 283)], frequency(1, 2500), frequency(2499, 2500)
+    (['None', '0.7 %', 'All'], 'under 0.1 %', 'over 99.9 %')
     """
-    if not count:
-        return "None"
-    if count == total:
-        return "All"
-    if count / total <= MOST_ONE_IN:
-        return f"1 in {round(total / count):,}"
-    return f"{min(round(100 * count / total), 99)} %"
+    if count in (0, total):
+        return "All" if count else "None"
+    text = share(count / total)
+    return {"0.0 %": "under 0.1 %", "100.0 %": "over 99.9 %"}.get(text, text)
 
 
 def unbroken(text: str) -> str:

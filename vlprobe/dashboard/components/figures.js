@@ -1,6 +1,6 @@
 // Below the failure: numbers, a strip of models with bars, doors. All of them are links.
 //
-// data: numbers [{key, href, big, sentence, strong, exact}], strip {label, of, models [{key, href, name, stored, mark {path,
+// data: numbers [{key, href, big, sentence, strong, exact}], strip {label, of, guess (a rate, or null), models [{key, href, name, stored, mark {path,
 // color}, value, width, remark}], more, more_href}, doors [{key, href, title, sentence, pictures [{source, alt}]}]; the three pictures
 // of a door are one, what is mixed into it, and the mixture.
 // Triggers: go (the key of what was pressed; "more" for the models that have no place).
@@ -29,7 +29,7 @@ function number(entry) {
   return cell;
 }
 
-function model(entry) {
+function model(entry, guess) {
   const cell = link("model", entry.key, entry.href);
   cell.title = entry.stored === entry.name ? entry.name : `${entry.name} (${entry.stored})`;
   const mark = drawing(entry.mark.path, "mark", "0 0 14 14", entry.mark.color);
@@ -41,6 +41,11 @@ function model(entry) {
   const full = make("span", "full");
   full.style.width = `${100 * entry.width}%`;
   bar.append(full);
+  if (typeof guess === "number") {
+    const tick = make("span", "tick");
+    tick.style.left = `${100 * guess}%`;
+    bar.append(tick);
+  }
   cell.append(head, bar);
   if (entry.remark) cell.append(make("span", "remark small quiet", entry.remark));
   return cell;
@@ -52,8 +57,9 @@ function strip(data) {
   const label = make("p", "about small quiet");
   label.append(make("b", "", data.label));
   if (data.of) label.append(make("span", "of", data.of));
+  if (typeof data.guess === "number") label.append(make("span", "guess", `guessing, ${100 * data.guess} %`));
   const models = make("div", "models");
-  models.append(...data.models.map(model));
+  models.append(...data.models.map((entry) => model(entry, data.guess)));
   if (data.more) {
     const more = link("model more small", "more", data.more_href);
     more.textContent = data.more;
@@ -101,7 +107,7 @@ class Figures {
   draw({ numbers, strip: models, doors }, send) {
     this.send = send;
     const parts = [strip(models), section("doors", doors, door)];
-    if (numbers.length) parts.unshift(section("numbers", numbers, number));
+    if (numbers.length) parts.push(section("numbers", numbers, number));
     this.root.replaceChildren(...parts);
   }
 

@@ -2,7 +2,7 @@
 //
 // data: kicker, only (there is no other one), cases: those that the browser has, the one that is shown first.
 // case: id, place, heading [line, line], pictures [{source, name, alt, label, credit}], boxes [{line [[text, style], ...], label,
-// style}], marks [{name, path, color}], more, verdict, href, present (address of the slides about the case; absent on a site).
+// style}], marks [{name, path, color}], more, verdict, right {marks, more, verdict} (models that chose the true caption), href, present (address of the slides about the case; absent on a site).
 // State: place, the number of the case that is shown. Triggers: go (the case's id).
 
 const ICONS = {
@@ -58,8 +58,8 @@ function box(entry) {
   return frame;
 }
 
-function votes(shown) {
-  const row = make("div", "votes");
+function votes(shown, style = "") {
+  const row = make("div", `votes ${style}`);
   for (const model of shown.marks) row.append(mark(model));
   if (shown.more) row.append(make("span", "small quiet", `+${shown.more}`));
   row.append(make("span", "verdict-text", shown.verdict));
@@ -98,6 +98,8 @@ class Hero {
     const boxes = make("div", "boxes");
     const frames = shown.boxes.map(box);
     boxes.append(...frames);
+    const first = frames.find((frame) => frame.classList.contains("is-true"));
+    if (first && shown.right?.marks.length) first.append(votes(shown.right, "right"));
     const last = frames[frames.length - 1];
     if (last && last.classList.contains("is-lie")) last.append(votes(shown));
     else boxes.append(votes(shown));

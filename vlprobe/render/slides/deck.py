@@ -23,11 +23,10 @@ from vlprobe.render.slides.values import NO_PICTURE, Figure, Slide, SlideBar, Sl
 from vlprobe.render.words import NOT_RENAMED, dataset_name, is_plural, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import ModelShare, PairedTests, SubtypeShare
-from vlprobe.views.showcase import LEAST_ANSWERS
+from vlprobe.views.showcase import GUESSING, LEAST_ANSWERS
 from vlprobe.views.story import MixedStory, Story
 
 MOST_FIGURES = 4
-GUESSING = 0.5  # share of wrong captions that fool a model that guesses
 ROOM = 0.8  # share of the width for the longest bar with its interval
 
 
