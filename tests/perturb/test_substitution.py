@@ -307,6 +307,8 @@ def test_wrong_requests_say_what_was_expected():
         alter(CAPTIONS, "x", "danger", words=vocabulary(["dog"]))
     with pytest.raises(InvalidInput, match="no noun"):
         vocabulary(["of", "2"])
+    with pytest.raises(InvalidInput, match=r"Colors, numbers and directions are skipped\."):
+        vocabulary(["red", "two", "left"])
     with pytest.raises(InvalidInput, match="no EI score"):
         alter(CAPTIONS, "x", "danger", influence=[{}] * len(CAPTIONS))
     with pytest.raises(InvalidInput, match="needs EI scores"):

@@ -68,8 +68,8 @@ def vocabulary(words: Iterable[str]) -> Vocabulary:
     concepts = {concept for word in words for concept in _as_concepts(word.strip().lower())}
     if not concepts:
         raise InvalidInput(
-            "The vocabulary contains no nouns. Expected a list of English words made up of the "
-            "letters a to z.",
+            "The vocabulary contains no nouns. Expected English nouns made up of the letters a to z. "
+            "Colors, numbers and directions are skipped.",
         )
     return _by_form(concepts)
 
