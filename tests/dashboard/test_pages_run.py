@@ -1,9 +1,11 @@
 """The Run page's form, without a browser: every option of every probe reaches the job, what is wrong is told first."""
 
+import io
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny, tiers
@@ -11,7 +13,7 @@ from tests.dashboard.test_pages import open_form, open_page, words
 from tests.probes.test_common import PROBES, make
 from vlprobe import registry, views
 from vlprobe.perturb.kinds import edits as kind_edits
-from vlprobe.runs import jobs
+from vlprobe.runs import jobs, verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import access, display_names
@@ -396,3 +398,78 @@ def test_a_typed_path_is_previewed_and_one_that_cannot_be_read_is_one_line(
     at.text_input(key="run_own").set_value(f"folder:{tmp_path / 'absent'}").run()
     assert "pictures with captions." not in words(at)
     assert len(at.error) == 1 and not at.exception
+
+
+def png(color: str) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (40, 30), color).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def test_what_a_typed_model_is_stands_below_its_field_and_it_is_asked(
+    monkeypatch: pytest.MonkeyPatch, store: Store, unspawned: None, tmp_path: Path
+):
+    np.save(tmp_path / "m.npy", np.zeros((2, 3)))
+    matrix = f"scores:{tmp_path}/m.npy+matrix"
+    at = open_page(monkeypatch, store, "run")
+    for name, said in (
+        ("openclip:ViT-B-32/openai", "Recognized: OpenCLIP model."),
+        (f"hf:{tmp_path}", "dual encoder from Hugging Face, a folder on this computer."),
+        ("scores:/nope.csv", "Not recognized yet."),
+        ("hf:google/siglip-base-patch16-224", "Recognized: dual encoder from Hugging Face."),
+        (matrix, "Recognized: imported scores, a file on this computer."),
+    ):
+        at.text_input(key="run_own_model").set_value(name).run()
+        assert said in words(at)
+    at.button(key="start").click().run()
+    assert [request.models for request in requests(store)] == [(matrix,)]
+
+
+def test_dropped_pictures_become_the_choice_until_their_last_run_is_removed(
+    monkeypatch: pytest.MonkeyPatch, store: Store, unspawned: None
+):
+    at = open_page(monkeypatch, store, "run")
+    at.multiselect(key="run_models").set_value(["control:random"])
+    files = [
+        ("one.png", png("red"), "image/png"),
+        ("../two.png", png("blue"), "image/png"),
+        ("bad.png", b"no image", "image/png"),
+        ("all.csv", b"image,caption\none.png,A red dog.\ntwo.png,A blue cat.\n", "text/csv"),
+    ]
+    at.file_uploader(key="run_files").set_value(files).run()
+    assert "Left out, not a picture: bad.png." in words(at)
+    assert "2 pictures with captions." in words(at) and not at.error and not at.exception
+    name = at.text_input(key="run_own").value
+    folder = Path(name.removeprefix("csv:")).parent
+    assert folder.parent == store.root.resolve() / "dropped"
+    assert {file.name for file in folder.iterdir()} == {"one.png", "two.png", "all.csv"}
+    at.button(key="start").click().run()
+    (job,) = jobs.jobs(store)
+    assert job.request.dataset == name
+    assert jobs.work(store.address, job.id) == 0
+    (key,) = jobs.read(store, job.id).keys
+    verify.remove(store, verify.removable(store, [key]))
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ([("a.exe", b"MZ", "text/csv")], "No picture was dropped."),
+        (
+            [(f"{name}.csv", b"a", "text/csv") for name in "ab"] + [("a.png", png("red"), "")],
+            "2 tables",
+        ),
+        ([("a.txt", b"", "")] * 5001, "5,001 files are too many."),
+    ],
+)
+def test_what_cannot_be_dropped_is_one_line_and_the_choice_stays(
+    monkeypatch: pytest.MonkeyPatch, store: Store, tmp_path: Path, files: list, said: str
+):
+    at = open_page(monkeypatch, store, "run")
+    name = make_tiny(tmp_path / "tiny")
+    at.text_input(key="run_own").set_value(name).run()
+    at.file_uploader(key="run_files").set_value(files).run()
+    assert said in words(at) and not at.exception
+    assert at.text_input(key="run_own").value == name
+    assert not (store.root / "dropped").exists()

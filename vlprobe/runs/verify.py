@@ -25,6 +25,7 @@ from vlprobe.storage.mirror import TABLE, Mirror, table_object
 from vlprobe.storage.store import Entry, Store
 from vlprobe.types import Run
 
+DROPPED = "dropped"  # folder of the cache with pictures dropped on the Run page
 LEFT_OVER = 3600  # seconds after which no process is still writing a file
 INDEX = re.compile(r"index/((?:runs|cases)/[0-9a-z]+)\.\d+\.json")  # object name for a manifest
 OLDER = "it was written by an older version of vlprobe and is no longer read"
@@ -336,7 +337,7 @@ def removable(store: Store, keys: Sequence[str]) -> list[dict]:
 
 
 def remove(store: Store, manifests: Sequence[dict]) -> int:
-    """Remove runs, and the question sets that no other run uses. Tags and notes are kept.
+    """Remove runs, and the question sets and dropped pictures that no other run uses. Tags and notes are kept.
 
     Returns the number of removed question sets, which is 0 for a shared store because another machine
     may use them.
@@ -353,5 +354,15 @@ def remove(store: Store, manifests: Sequence[dict]) -> int:
             store.mirror.remove_run(key)
     folders = [store.root / "runs" / key for key in sorted(keys)]
     folders += [store.root / "cases" / key for key in sorted(unanswered)]
+    if not unread:
+        kept = [run["run"]["dataset"] for run in current if run["key"] not in keys]
+        of_removed = [manifest["run"]["dataset"] for manifest in manifests]
+        for folder in (store.root / DROPPED).glob("*"):
+            in_kept, in_removed = (
+                any(f"/{DROPPED}/{folder.name}" in name for name in names)
+                for names in (kept, of_removed)
+            )
+            if in_removed and not in_kept:
+                folders.append(folder)
     repair([Damage(folder, "", (folder,)) for folder in folders if folder.is_dir()])
     return len(unanswered)

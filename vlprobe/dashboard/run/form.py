@@ -18,7 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.jobs import begin, span
-from vlprobe.dashboard.run import gallery
+from vlprobe.dashboard.run import dropped, gallery
 from vlprobe.dashboard.state import dataset_name, link_docs, model_name, plain, quiet, store, view
 from vlprobe.dashboard.widgets import draw_row, error_text, fold, press
 from vlprobe.datasets.file_formats import read_head
@@ -45,6 +45,21 @@ CARDS = tuple(name for name in SHIPPED_MODELS if name.startswith("demo:"))
 DRAWN = "Generated on this computer"
 MOST_DATASETS = 10  # maximum number of datasets shown side by side
 UNSPOKEN = re.compile(r"[\\`*_{}\[\]<>!|#~$:]+")  # Markdown characters, which could load a picture
+OWN_MODEL = "hf:google/siglip-base-patch16-224"
+MODEL_NOUNS = {
+    "control": "control, whose correct values are known",
+    "demo": "demo model for drawn scenes",
+    "embeddings": "imported embeddings",
+    "hf": "dual encoder from Hugging Face",
+    "hf-gen": "generative model from Hugging Face",
+    "hf-itm": "matching head from Hugging Face",
+    "http": "model on a server",
+    "openclip": "OpenCLIP model",
+    "published": "published answers",
+    "py": "plug-in",
+    "scores": "imported scores",
+    "st": "model of sentence-transformers",
+}
 OWN_DATA = "coco:/path/to/folder"
 MODELS_HELP = (
     "Type the name of any OpenCLIP model: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a "
@@ -54,6 +69,7 @@ MODELS_HELP = (
 )
 COLUMNS = 3
 PAUSE = "400ms"  # pause in typing after which a path is read
+DROP_NOTE = "run_drop_note"  # session key
 PREVIEWED, PREVIEW_SIDE = 4, 112  # pictures of a dataset that was typed, and pixels of each
 CARD_COLUMNS = 2  # fields in a row of the card with the options of tests
 WIDE = ("choice", "list")  # types of options drawn first
@@ -133,17 +149,41 @@ def _pick_models(below: DeltaGenerator) -> tuple[str, ...]:
         if _card(grid, f"run_model_{name}", model_name(name), text):
             names.append(name)
     others = st.multiselect(
-        "Your model (path or name)",
+        "More models",
         _known_names("models"),
         key="run_models",
         accept_new_options=True,
-        placeholder="Choose, or type a name and press Enter",
-        help=MODELS_HELP,
+        placeholder="Choose, or type a name",
         persist_state="session",
     )
+    typed = st.text_input(
+        "Your model (name, folder or file of scores)",
+        key="run_own_model",
+        placeholder=OWN_MODEL,
+        help=MODELS_HELP,
+        persist_state="session",
+        live=PAUSE,
+    ).strip()
+    if typed:
+        quiet(_recognized(typed))
+    others = [*others, typed] if typed else others
     every = tuple(dict.fromkeys([*names, *(name.strip() for name in others)]))
     _report(below, f"{len(every)} model{'' if len(every) == 1 else 's'}")
     return every
+
+
+def _recognized(name: str) -> str:
+    """Describe what kind of model a name or path stands for. The bar explains why one cannot be used."""
+    try:
+        parsed = registry.parse_name("models", name)
+        parsed.check()
+        where = files.parse_path(name.partition(":")[2].partition("+")[0])
+        place = ", a folder on this computer" if where.is_dir() else ""
+        place = ", a file on this computer" if where.is_file() else place
+    except (VlprobeError, OSError):
+        return "Not recognized yet."
+    noun = MODEL_NOUNS.get(parsed.family.PREFIX, "model of a paper")
+    return f"Recognized: {noun}{place}."
 
 
 def _pick_probes() -> tuple[str, ...]:
@@ -182,11 +222,37 @@ def _pick_dataset(below: DeltaGenerator, chosen_probes: Sequence[str]) -> str:
         persist_state="session",
         live=PAUSE,
     ).strip()
+    st.file_uploader(
+        "Or drop a folder of pictures with their captions, or a CSV with its pictures",
+        accept_multiple_files=True,
+        key="run_files",
+        on_change=_drop,
+        help="They are copied to the cache. `vlprobe remove` removes them with their last run.",
+    )
+    if note := st.session_state.get(DROP_NOTE):
+        quiet(note)
     if typed:
         _preview(typed)
     name = typed or picked or ""
     _report(below, dataset_name(name or made_for))
     return name
+
+
+def _drop() -> None:
+    """Keep the dropped files, and make them the typed dataset. If they cannot be used, the choice stays."""
+    st.session_state[DROP_NOTE] = ""
+    if not (uploads := st.session_state["run_files"]):
+        return
+    try:
+        store().require_local_writable()
+        name, left_out = dropped.keep(uploads, store().root)
+    except VlprobeError as error:
+        st.session_state[DROP_NOTE] = error_text(error)
+        return
+    st.session_state["run_own"] = name
+    if left_out:
+        more = f" and {len(left_out) - 1:,} more" if len(left_out) > 1 else ""
+        st.session_state[DROP_NOTE] = f"Left out, not a picture: {left_out[0]}{more}."
 
 
 def _preview(name: str) -> None:

@@ -1,0 +1,87 @@
+"""Pictures and captions that a user dropped on the Run page.
+
+They are kept in `dropped/` of the cache, so that runs can be repeated. `vlprobe remove` removes them with their last
+run.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from vlprobe.datasets.folder import SUFFIXES
+from vlprobe.errors import InvalidInput
+from vlprobe.runs.verify import DROPPED
+from vlprobe.scoring import pictures
+from vlprobe.storage.files import write_bytes
+
+MOST_FILES = 5_000
+MOST_BYTES = 1 << 30
+TEXTS = (".csv", ".json", ".txt")
+CHECKED_SIDE = 32  # pixels; a JPEG is decoded at a reduced scale of at least this side
+
+
+class DroppedFile(Protocol):
+    """A file that was uploaded."""
+
+    name: str
+    size: int
+
+    def getvalue(self) -> bytes:
+        """Return the content."""
+        ...
+
+
+def keep(files: Sequence[DroppedFile], cache: Path) -> tuple[str, list[str]]:
+    """Write dropped files to the cache.
+
+    Returns:
+        The name of a dataset, and the names of the files that were left out because they are no images.
+
+    Raises:
+        InvalidInput: There are too many files or bytes, several tables, or no picture; or the cache cannot be written.
+    """
+    if len(files) > MOST_FILES or sum(file.size for file in files) > MOST_BYTES:
+        raise InvalidInput(
+            f"{len(files):,} files are too many. Expected at most {MOST_FILES:,} files and 1 GB; "
+            "for more, type the path of their folder."
+        )
+    contents: dict[str, bytes] = {}
+    left_out = []
+    for file in files:
+        name = PurePosixPath(file.name.replace("\\", "/")).name
+        if _is_usable(name, content := file.getvalue()):
+            contents[name] = content
+        else:
+            left_out.append(name)
+    if not any(_suffix(name) in SUFFIXES for name in contents):
+        raise InvalidInput("No picture was dropped. Drop the pictures with their captions.")
+    tables = [name for name in contents if _suffix(name) == ".csv"]
+    if len(tables) > 1:
+        raise InvalidInput(f"{len(tables)} tables were dropped. Expected at most one CSV file.")
+    hasher = hashlib.blake2b(digest_size=8)
+    for name in sorted(contents):
+        hasher.update(f"{len(name)} {name} {len(contents[name])} ".encode())
+        hasher.update(contents[name])
+    folder = cache.resolve() / DROPPED / hasher.hexdigest()
+    for name, content in contents.items():
+        if not (folder / name).exists():
+            write_bytes(folder / name, content, durable=False)
+    return f"csv:{folder / tables[0]}" if tables else f"folder:{folder}", left_out
+
+
+def _suffix(name: str) -> str:
+    return PurePosixPath(name).suffix.lower()
+
+
+def _is_usable(name: str, content: bytes) -> bool:
+    """Return whether a file is a list of captions or an image that can be read."""
+    if _suffix(name) in TEXTS:
+        return True
+    if _suffix(name) not in SUFFIXES:
+        return False
+    try:
+        pictures.decode(content, name, least_side=CHECKED_SIDE)
+    except InvalidInput:
+        return False
+    return True
