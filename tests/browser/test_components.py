@@ -121,7 +121,24 @@ def keys(text: str, _source: str = "") -> dict:
     return {"ways": ["zoom", "deck", "play"]}
 
 
-BUILDERS = (figures, home, wall, keys)
+def tryit(text: str, _source: str = "") -> dict:
+    answer = {"state": "fooled", "text": text}
+    row = {
+        "kind": text,
+        "label": text,
+        "runs": [[text, ""], [text, "lie"]],
+        "verdicts": [answer],
+        "more": True,
+    }
+    return {
+        "models": [{"name": text, "path": SQUARE, "color": "red"}],
+        "rows": [row],
+        "chips": [{"kind": text, "label": text}],
+        "beat": {"text": text, "verdicts": [answer], "count": "1 of 1"},
+    }
+
+
+BUILDERS = (figures, home, wall, keys, tryit)
 
 
 def test_every_component_is_fed_hostile_text():
@@ -216,6 +233,10 @@ def test_the_wheel_drag_and_z_zoom_into_the_pictures_of_a_case(blank):
     blank.wait_for_function(f"() => ({scale})() === 1.5")
     blank.evaluate("window.draw('another case')")
     assert blank.evaluate(scale) == 1
+    full = "() => document.fullscreenElement?.className ?? ''"
+    for fills in ("st-key-case_pictures", ""):
+        blank.get_by_role("button", name="Full window").click()
+        blank.wait_for_function(f"(name) => ({full})() === name", arg=fills)
     blank.evaluate("window.leave()")
     blank.keyboard.press("z")
     assert blank.evaluate(scale) == 1

@@ -8,6 +8,7 @@ from tests.browser.conftest import idle, visit
 from tests.browser.test_walk import EXPLORE, TURN
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.bookmarks import DECKS
 from vlprobe.storage.store import Store
 
 pytestmark = pytest.mark.browser
@@ -126,6 +127,44 @@ def test_a_note_is_stored_when_its_field_is_left_and_when_the_drawer_closes(
     idle(page)
     assert all_written(stored)[0].note == "left with an arrow"
     assert drawer.locator(NOTE_FIELD).input_value() == ""
+
+
+@pytest.mark.full
+def test_the_foot_of_the_drawer_zooms_and_d_adds_to_the_slides_without_leaving(
+    page, drawer, stored: Store
+):
+    foot = drawer.locator(".st-key-case_foot")
+    scale = "e => new DOMMatrix(getComputedStyle(e).transform).a"
+    picture = drawer.locator(".st-key-case_pictures img").first
+    foot.get_by_role("button", name="zoom").click()
+    assert picture.evaluate(scale) == 3
+    foot.get_by_role("button", name="zoom").click()
+    assert picture.evaluate(scale) == 1
+    drawer.get_by_role("button", name="Full window").click()
+    page.wait_for_function("() => document.fullscreenElement !== null")
+    drawer.get_by_role("button", name="Full window").click()
+    page.wait_for_function("() => document.fullscreenElement === null")
+    case = case_of(page)
+    page.keyboard.press("d")
+    toast = page.get_by_test_id("stToast")
+    toast.get_by_text("Added to the slides").wait_for()
+    assert case_of(page) == case and drawer.is_visible()
+    (text,) = DECKS.read(stored).values()
+    assert case in text
+    toast.get_by_role("link", name="Open the slides").click()
+    page.wait_for_url("**/present?*")
+    idle(page)
+    DECKS.remove(stored, next(iter(DECKS.read(stored))))
+
+
+@pytest.mark.full  # embeds 500 scenes
+def test_more_like_this_leads_to_the_nearest_pictures_on_the_wall(page, drawer):
+    drawer.get_by_role("button", name="More like this").click()
+    drawer.wait_for(state="detached", timeout=60_000)
+    page.wait_for_url("**region=*")
+    idle(page)
+    assert page.get_by_role("button", name="pictures like that of").is_visible()
+    assert page.locator("ul.wall button.card").count() > 0
 
 
 @pytest.mark.full

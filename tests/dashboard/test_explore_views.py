@@ -1,7 +1,7 @@
 """Explore's views: the wall, the map and the suspect labels show one selection of cases."""
 
 import functools
-from urllib.parse import parse_qs
+import json
 
 import numpy as np
 import plotly.io
@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_compare_folds import mark
 from tests.dashboard.test_pages import bodies, open_page, words
-from tests.dashboard.walls import card_ids
+from tests.dashboard.walls import card_ids, send, wall
 from tests.views.test_suspects import (  # noqa: F401 (fixtures)
     answered,
     dataset,
@@ -21,14 +21,20 @@ from tests.views.test_suspects import (  # noqa: F401 (fixtures)
     store,
 )
 from vlprobe import views
+from vlprobe.dashboard import present
 from vlprobe.dashboard.embeddings import N_NEAREST
 from vlprobe.dashboard.loaded import load_player
+from vlprobe.dashboard.state import plain
 from vlprobe.perturb.influence import word_spans
+from vlprobe.render.slides.arrangement import parse
 from vlprobe.runs.playground import influences
+from vlprobe.storage import access, annotations
+from vlprobe.storage.bookmarks import DECKS
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter, region_cases
 
 ONE, OTHER = "control:random", "guess"
+FLIPS = Filter("demo:softmax", "flip")
 
 
 @pytest.fixture
@@ -117,15 +123,63 @@ def test_a_question_set_without_an_encoder_says_how_to_get_a_map(shown, store: S
     assert has_margins != any("Run an encoder on them" in each.value for each in at.info)
 
 
-def test_a_case_says_which_words_and_parts_matter_and_leads_to_the_slides(shown, bundled, drawn):
+def test_a_case_is_added_to_the_slides_where_it_is(shown, bundled, drawn, monkeypatch):
+    monkeypatch.setenv(access.READ_ONLY, "1")  # the deck is of this session only
     asked = views.runs.question_set(bundled, drawn)
-    wall = views.wall.wall(bundled, asked, Filter("demo:softmax", "flip"))[0]
-    query = {"set": drawn, "model": "demo:softmax", "kind": "flip", "case": wall[0].id}
+    case_id = views.wall.wall(bundled, asked, FLIPS)[0][0].id
+    at = shown(bundled, "explore", set=drawn, model=FLIPS.model, kind="flip", case=case_id)
+    for said in ("Added to the slides", "The slides have it already"):
+        at.button("case_deck").click().run()
+        assert at.toast[0].value == f"{said}. [Open the slides](present?set={drawn}&kind=flip)"
+        assert at.query_params["case"] == case_id and not at.exception
+    deck = parse(json.loads(at.session_state[present.DECK][f"{drawn} flip"]))
+    assert deck.cases == (case_id,)
+
+
+def test_selected_cards_are_tagged_added_to_the_slides_and_shown_alone(shown, bundled, drawn):
+    at = shown(bundled, "explore", set=drawn, model=FLIPS.model, kind="flip")
+    assert wall(at)["offered"] == list(annotations.SUGGESTED)
+    ids = card_ids(at)[1:4]
+    sent = {"ids": [*ids, "unknown"], "act": "tag", "tag": ""}
+    for each, tags in (("telling", ["telling"]), ("hard *one*", ["hard *one*", "telling"])):
+        at = send(at, "wall", "chosen", sent | {"tag": each})
+        assert at.toast[0].value == f"Tagged 3 cases: {plain(each)}"
+        assert {each.id: list(each.tags) for each in annotations.read(bundled, drawn).current} == (
+            dict.fromkeys(ids, tags)
+        )
+    at = send(at, "wall", "chosen", sent | {"tag": "x" * 31})
+    assert "is not a valid tag" in at.error[0].value
+    at = send(at, "wall", "chosen", sent | {"act": "deck"})
+    assert at.toast[0].value.startswith("Added 3 of 3 cases to the slides. [Open the slides](")
+    assert parse(json.loads(DECKS.read(bundled)[f"{drawn} flip"])).cases == tuple(ids)
+    for damaged in ("ids", {"ids": 3}, sent | {"ids": ["unknown"]}):
+        assert not send(at, "wall", "chosen", damaged).toast
+    at = send(at, "wall", "chosen", sent | {"act": "show"})
+    assert card_ids(at) == ids and at.button("chip_0").label == "3 selected cases"
+
+
+@pytest.mark.full  # embeds 500 scenes
+def test_more_like_this_closes_the_case_and_shows_the_nearest_pictures(shown, bundled, drawn):
+    asked = views.runs.question_set(bundled, drawn)
+    card = views.wall.wall(bundled, asked, FLIPS)[0][0]
+    at = shown(bundled, "explore", set=drawn, model=FLIPS.model, kind="flip", case=card.id)
+    at.button("case_similar").click().run()
+    assert "case" not in at.query_params and not at.exception
+    numbers = region_cases("".join(at.query_params["region"]))
+    near = views.rows.questions(bundled, asked, numbers.tolist())
+    assert card.images in list(map(tuple, near["images"]))
+    assert near["images"].map(tuple).nunique() == N_NEAREST
+
+
+def test_a_case_says_which_words_and_parts_matter(shown, bundled, drawn):
+    asked = views.runs.question_set(bundled, drawn)
+    card = views.wall.wall(bundled, asked, FLIPS)[0][0]
+    query = {"set": drawn, "model": FLIPS.model, "kind": "flip", "case": card.id}
     at = shown(bundled, "explore", **query)
     assert "vp-word" not in bodies(at)
     at.button("case_why").click().run()
     player = load_player("demo:softmax")
-    for caption in (wall[0].true_text, wall[0].wrong_text):
+    for caption in (card.true_text, card.wrong_text):
         moved = influences([player], caption, word_spans(caption))
         assert f"{max(score for (score,) in moved.values()):.2f}" in bodies(at)
     assert "falls when the part is black" in words(at)
@@ -133,5 +187,3 @@ def test_a_case_says_which_words_and_parts_matter_and_leads_to_the_slides(shown,
     assert any("The score falls most" in each for each in alternatives)
     at.button("case_why").click().run()
     assert "vp-word" not in bodies(at)
-    (link,) = [each for each in at.get("page_link") if "present" in each.proto.page]
-    assert parse_qs(link.proto.query_string)["add"] == [wall[0].id]

@@ -159,13 +159,17 @@ def test_a_deck_keeps_its_order_ticks_titles_notes_and_added_cases(
     assert suggested not in [slide["id"] for slide in other]
 
 
-def test_a_case_is_added_by_a_link_and_a_damaged_or_too_long_deck_is_one_line(
+def test_an_added_case_is_before_the_last_slide_and_a_damaged_or_too_long_deck_is_one_line(
     shown, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     at = shown(store, "present", kind="flip")
     case_id = talk(at)["suggestions"][0]["id"].removeprefix(CASE)
-    added = shown(store, "present", kind="flip", add=case_id)
+    key = views.runs.question_sets(store)["case_key"].iloc[0]
+    monkeypatch.setattr(present, "store", lambda: store)
+    for _ in range(2):  # the second one changes nothing
+        present.add_cases(key, "flip", [case_id])
+    added = shown(store, "present", kind="flip")
     ids = [slide["id"] for slide in talk(added)["slides"]]
     assert ids.index(f"{CASE}{case_id}") == ids.index("closing") - 1
     for sent in ({"order": [str(number) for number in range(241)]}, {"order": 3}, "deck"):

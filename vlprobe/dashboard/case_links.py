@@ -143,14 +143,15 @@ def wall_values(
 
 
 def draw_wall(
-    key: str, values: Mapping[str, object], on_select: Callable[[list[str]], None] | None = None
+    key: str, values: Mapping[str, object], on_select: Callable[[object], None] | None = None
 ) -> None:
     """Draw the `wall` component. When a user presses a card, its case is written to the URL.
 
     Args:
         key: Key of the component.
         values: Its data, as from `wall_values`.
-        on_select: Function that is called with the ids of cases that the user selected. If it is None, none can be.
+        on_select: Function that is called with what the user does with selected cases: their ids, an act and a tag.
+            If it is None, no case can be selected.
     """
 
     def open_case() -> None:
@@ -158,8 +159,8 @@ def draw_wall(
             st.query_params["case"] = str(case_id)
 
     def select() -> None:
-        if on_select and (ids := st.session_state[key].get("chosen")):
-            on_select(list(map(str, ids)))
+        if on_select and (sent := st.session_state[key].get("chosen")):
+            on_select(sent)
 
     component("wall")(
         key=key,

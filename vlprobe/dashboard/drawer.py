@@ -1,6 +1,6 @@
 """The drawer that shows a single case and links to its neighbors, and the *Share* popover."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from vlprobe.dashboard.loaded import load_player, loads_at_once, ready_player
 from vlprobe.dashboard.photographs import draw_download
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.play.playground import draw_parts, draw_words
+from vlprobe.dashboard.present import add_cases
 from vlprobe.dashboard.state import (
     PageSubject,
     attempt,
@@ -36,7 +37,7 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.dashboard.widgets import draw_row, link_page, open_page, press
+from vlprobe.dashboard.widgets import draw_row, draw_toast, link_page, open_page, press
 from vlprobe.errors import VlprobeError
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.elements import tag
@@ -90,6 +91,7 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
     n_cards = near.total_pictures if is_grouped else n_passing(subject, case_filter)
     with st.container(key="case_head", gap="xsmall"):  # stays in view while the rest scrolls
         _draw_steps(near, n_cards, size, is_picture=is_grouped and bool(card.images))
+        draw_toast()
         if problem := st.session_state.pop("problem", ""):
             st.error(link_docs(problem), icon=":material/error:")
     described = case_card(card, kind)
@@ -177,9 +179,8 @@ def _draw_ways_on(
                 if st.button("More like this", icon=":material/image_search:", key="case_similar"):
                     attempt(*alike)
                     st.rerun()  # of the page: the drawer alone would look for a case
-        with st.container(key="case_deck", width="content"):
-            added = {"set": subject.key, "kind": card.kind, "add": card.id}
-            link_page("present", "Add to the slides", added, icon="add_to_queue")
+        added = add_cases, subject.key, card.kind, [card.id]
+        press("Add to the slides", *added, icon="add_to_queue", key="case_deck")
         if _has_words(card):
             is_open = st.session_state.get(WHY) == card.id
             press(
@@ -362,6 +363,14 @@ def _write(case_key: str, card: WallCard, **changes: Any) -> None:
     previous = _annotation(annotations.read(store(), case_key), card)
     annotations.write(store(), case_key, replace(previous, **changes))
     st.session_state[UNDO] = (case_key, previous)
+
+
+def add_tag(case_key: str, cards: Sequence[WallCard], name: str) -> None:
+    """Add a tag to several cases. Raises InvalidInput if the tag is not valid or a case has too many tags."""
+    written = annotations.read(store(), case_key)
+    for card in cards:
+        previous = _annotation(written, card)
+        annotations.write(store(), case_key, replace(previous, tags=(*previous.tags, name)))
 
 
 def _draw_key_tags(subject: PageSubject, card: WallCard, annotation: Annotation) -> None:

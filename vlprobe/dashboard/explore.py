@@ -3,8 +3,9 @@
 The wall is drawn before *Share* and before the facets, because counting the facets takes longer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -26,8 +27,10 @@ from vlprobe.dashboard import (
 from vlprobe.dashboard.lab import suspects
 from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.dashboard.photographs import draw_download
+from vlprobe.dashboard.present import add_cases
 from vlprobe.dashboard.state import (
     PageSubject,
+    attempt,
     choose,
     counts,
     dataset_name,
@@ -42,11 +45,11 @@ from vlprobe.dashboard.state import (
     view,
     write_choice,
 )
-from vlprobe.dashboard.widgets import draw_row, draw_styles, press
+from vlprobe.dashboard.widgets import draw_row, draw_styles, draw_toast, press
 from vlprobe.render import wall as render_wall
 from vlprobe.render.html.elements import tag
 from vlprobe.render.words import movement_kinds
-from vlprobe.storage import annotations
+from vlprobe.storage import access, annotations
 from vlprobe.views.filter import Filter, region_text
 from vlprobe.views.points import Side
 from vlprobe.views.wall import WallCard
@@ -81,6 +84,7 @@ def draw_page() -> None:
     with share_slot:
         n_cases = n_passing(subject, case_filter)
         drawer.draw_share(subject, case_filter, n_cases)
+    draw_toast()
     if "case" in st.query_params and shown != "suspects":
         size = page_size(subject, case_filter.kind)
         drawer.draw_case(subject, case_filter, size, is_grouped())
@@ -248,15 +252,31 @@ def _draw_cards(
         with draw_row("pictures_offer"):
             _offer_pictures(subject, case_filter)
             draw_download(subject, "wall_download")
-    number_of = {card.id: card.case for card in cards}
-
-    def select(ids: list[str]) -> None:
-        numbers = [number_of[case_id] for case_id in ids if case_id in number_of]
-        label = f"{len(numbers):,} selected {'case' if len(numbers) == 1 else 'cases'}"
-        write_choice({"region": region_text(label, np.array(numbers, dtype=int))})
-
     values |= {"note": " · ".join(filter(None, notes))}
-    case_links.draw_wall("wall", values, select)
+    values |= {"offered": [] if access.read_only() else annotations.SUGGESTED}
+    case_links.draw_wall("wall", values, partial(attempt, _use_selected, subject, cards))
+
+
+def _use_selected(subject: PageSubject, cards: Sequence[WallCard], sent: object) -> None:
+    """Do what the user chose for selected cards: show only them, add them to the slides, or tag them.
+
+    Raises:
+        InvalidInput: the deck is full, or the tag is not valid.
+    """
+    if not isinstance(sent, Mapping) or not isinstance(sent.get("ids"), Sequence):
+        return
+    selected = [card for card in cards if card.id in sent["ids"]]
+    if not selected:
+        return
+    noun = "case" if len(selected) == 1 else "cases"
+    if sent.get("act") == "deck":
+        add_cases(subject.key, selected[0].kind, [card.id for card in selected])
+    elif name := " ".join(str(sent.get("tag", "")).split()):
+        drawer.add_tag(subject.key, selected, name)
+        st.session_state["toast"] = f"Tagged {len(selected):,} {noun}: {plain(name)}"
+    else:
+        label = f"{len(selected):,} selected {noun}"
+        write_choice({"region": region_text(label, np.array([card.case for card in selected]))})
 
 
 def _pictures_here(subject: PageSubject, case_filter: Filter) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -26,7 +27,7 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.dashboard.widgets import draw_row, link_page, press
+from vlprobe.dashboard.widgets import draw_row, link_address, link_page, press
 from vlprobe.errors import VlprobeError
 from vlprobe.render import findings
 from vlprobe.render.html.elements import tag
@@ -91,13 +92,9 @@ def _draw_editor(subject: PageSubject, talk_story: Story, download: DeltaGenerat
     name = f"{subject.key} {kind}"
     base = deck.slides(talk_story, renamed())
     sent = (st.session_state.get(SLIDES_KEY) or {}).get("deck")
-    case_id = st.query_params.get("add", "")
     try:
         if sent is not None:
             _save(name, parse(sent))
-        if case_id:
-            del st.query_params["add"]
-            _save(name, _arrangement(name).with_case(case_id, [slide.id for slide in base]))
     except VlprobeError as error:
         st.error(link_docs(str(error)), icon=":material/error:")
     arrangement = _arrangement(name)
@@ -113,6 +110,28 @@ def _draw_editor(subject: PageSubject, talk_story: Story, download: DeltaGenerat
     with download:
         _draw_download(subject, slides, talk)
     component("slides")(key=SLIDES_KEY, data=talk, on_deck_change=lambda: None)
+
+
+def add_cases(question_set: str, kind: str, case_ids: Sequence[str]) -> None:
+    """Add cases to the slides about their kind, and say so in a toast with a link (`widgets.draw_toast`).
+
+    Args:
+        question_set: Key of the question set.
+        kind: Kind of the cases.
+        case_ids: Ids of the cases. Cases that the slides have already are not added again.
+
+    Raises:
+        InvalidInput: the deck is full, or its file is damaged.
+    """
+    name = f"{question_set} {kind}"
+    arrangement = _arrangement(name)
+    n_added = len(set(case_ids) - set(arrangement.cases))
+    _save(name, arrangement.with_cases(case_ids))
+    added = "Added to the slides" if n_added else "The slides have it already"
+    if len(case_ids) > 1:
+        added = f"Added {n_added:,} of {len(case_ids):,} cases to the slides"
+    address = link_address("present", {"set": question_set, "kind": kind})
+    st.session_state["toast"] = f"{added}. [Open the slides]({address})"
 
 
 def _arrangement(name: str) -> Arrangement:

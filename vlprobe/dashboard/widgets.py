@@ -33,6 +33,12 @@ def press(
     st.button(label, on_click=attempt, args=(action, *arguments), **icons, **settings)
 
 
+def draw_toast() -> None:
+    """Show the sentence that an action left in the session. A callback of a fragment may draw nothing itself."""
+    if text := st.session_state.pop("toast", ""):
+        st.toast(text, icon=":material/check:")
+
+
 def link_page(
     page: str, label: str, query: Mapping[str, Any] | None = None, icon: str = "", **settings: Any
 ) -> None:

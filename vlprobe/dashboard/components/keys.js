@@ -89,7 +89,7 @@ class Line {
   }
 
   deck() {
-    document.querySelector(".st-key-case_deck a")?.click();
+    document.querySelector(".st-key-case_deck button")?.click();
   }
 
   play() {

@@ -3,7 +3,8 @@
 // data: label, cards, and for a whole wall heading, note, place (for phones) and legend; `strip` is a row of pictures alone, `bare` a wall without its bar.
 // card: id, name (what a screen reader says), tip, frames [{source, name, style, text, credit}], badge, texts and lines (each a list of runs
 // [text, style]), verdicts [state, ...], count, word, notes [text, ...]; of Compare boxes [{path, color, state, text, source, label}].
-// With `selects`, a press with Shift selects cards. Triggers: open (a card's id), chosen (the ids of selected cards).
+// With `selects`, a press with Shift selects cards; `offered` has the tags for them, none if nothing can be stored.
+// Triggers: open (a card's id), chosen ({ids, act, tag}; act is "show", "deck" or "tag").
 
 const SIZES = [120, 150, 240];
 const KEPT = "vlprobe-wall-size";
@@ -148,7 +149,8 @@ class Wall {
   draw(data, send) {
     this.send = send;
     this.selects = data.selects;
-    this.chosen.clear();
+    this.offered = data.offered ?? [];
+    this.chosen.clear(); // what was done with them is done
     const hadFocus = this.root.contains(this.root.getRootNode().activeElement);
     const parts = [];
     if (!data.strip && !data.bare) parts.push(this.bar(data));
@@ -228,13 +230,36 @@ class Wall {
       if (this.chosen.has(button.dataset.id)) button.setAttribute("aria-pressed", "true");
       else button.removeAttribute("aria-pressed");
     }
-    const show = make("button", "", "Show only these");
-    const clear = make("button", "", "Clear");
-    show.addEventListener("click", () => this.send("chosen", [...this.chosen]));
-    clear.addEventListener("click", () => {
-      for (const each of [...this.chosen]) this.choose(each);
+    if (!this.chosen.size) this.tally.replaceChildren();
+    else if (this.tally.firstChild) this.tally.firstChild.textContent = `${this.chosen.size} selected`;
+    else this.tally.replaceChildren(make("span", "", `${this.chosen.size} selected`), ...this.acts());
+  }
+
+  // What can be done with the selected cards. It stays while more are selected, with what is typed.
+  acts() {
+    const press = (label, act) => {
+      const button = make("button", "", label);
+      button.type = "button";
+      button.addEventListener("click", act);
+      return button;
+    };
+    const send = (act, tag = "") => this.send("chosen", { ids: [...this.chosen], act, tag });
+    const tag = make("input");
+    tag.placeholder = "Tag, then Enter";
+    tag.maxLength = 30;
+    tag.setAttribute("aria-label", "Tag of the selected cases");
+    tag.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && tag.value.trim()) send("tag", tag.value);
     });
-    this.tally.replaceChildren(...(this.chosen.size ? [`${this.chosen.size} selected`, show, clear] : []));
+    return [
+      press("Show only these", () => send("show")),
+      press("Add to the slides", () => send("deck")),
+      ...this.offered.map((name) => press(`# ${name}`, () => send("tag", name))),
+      ...(this.offered.length ? [tag] : []),
+      press("Clear", () => {
+        for (const each of [...this.chosen]) this.choose(each);
+      }),
+    ];
   }
 
   // "[" shows and hides the facets next to a whole wall.

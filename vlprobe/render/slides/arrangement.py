@@ -30,16 +30,14 @@ class Arrangement:
         """Ids of the added cases."""
         return tuple(name.removeprefix(CASE) for name in self.order if name.startswith(CASE))
 
-    def with_case(self, case_id: str, default_order: Sequence[str]) -> "Arrangement":
-        """Return the arrangement with one more case, before the closing slide.
+    def with_cases(self, case_ids: Sequence[str]) -> "Arrangement":
+        """Return the arrangement with more cases, before the closing slide. Cases that it has keep their place.
 
         Raises InvalidInput if the deck is full.
         """
-        name = f"{CASE}{case_id}"
-        order = list(self.order or default_order)
-        if name in order:
-            return self
-        order.insert(order.index("closing") if "closing" in order else len(order), name)
+        order = list(self.order)
+        place = order.index("closing") if "closing" in order else len(order)
+        order[place:place] = [name for each in case_ids if (name := f"{CASE}{each}") not in order]
         return parse(asdict(replace(self, order=tuple(order))))
 
     def text(self) -> str:
@@ -79,7 +77,11 @@ def _checked(value: object, kind: type, names: Sequence[str]) -> dict[str, Any]:
 
 def arrange(slides: Sequence[Slide], arrangement: Arrangement) -> tuple[Slide, ...]:
     """Return the slides in the order of the arrangement, with its titles and notes. New slides come last."""
-    place = {name: index for index, name in enumerate(arrangement.order)}
+    order = arrangement.order
+    if len(arrangement.cases) == len(order):  # nobody has moved a slide yet
+        default = [slide.id for slide in slides if not slide.id.startswith(CASE)]
+        order = Arrangement(tuple(default)).with_cases(arrangement.cases).order
+    place = {name: index for index, name in enumerate(order)}
     ordered = sorted(slides, key=lambda slide: place.get(slide.id, len(place)))
     arranged = []
     for slide in ordered:
