@@ -92,6 +92,12 @@ def _vectors(encoder: str, side: Side, names: Sequence[str]) -> np.ndarray:
     return _embeddings.get((store().address, encoder, side, tuple(names)), compute)
 
 
+def _wait(encoder: str, side: Side, n: int) -> contextlib.AbstractContextManager:
+    """Show a spinner while pictures or captions are embedded: 500 drawn scenes take 10 s on a busy machine."""
+    once = "This is done once; the next map or search is there at once."
+    return st.spinner(f"{model_name(encoder)} embeds {n:,} {side}s. {once}")
+
+
 def _places(encoder: str, side: Side, names: Sequence[str], layout: str) -> np.ndarray:
     """Return the place of each picture or caption on the map, shape (n, 2)."""
 
@@ -112,7 +118,8 @@ def _show_nearest(
     points = _all_points(subject, "picture")
     if not points.names:
         return
-    vectors = _vectors(encoder, "picture", points.names)
+    with _wait(encoder, "picture", len(points.names)):
+        vectors = _vectors(encoder, "picture", points.names)
     if picture in points.names:
         scores = vectors @ vectors[points.names.index(picture)]
     else:
@@ -169,7 +176,7 @@ def draw_map(subject: PageSubject, case_filter: Filter, side: Side, encoder: str
         return
     row_of = {name: row for row, name in enumerate(every)}
     try:
-        with st.spinner(f"Embedding {len(every):,} {side}s"):
+        with _wait(encoder, side, len(every)):
             places = _places(encoder, side, every, layout)[[row_of[name] for name in points.names]]
     except VlprobeError as error:
         quiet(str(error))

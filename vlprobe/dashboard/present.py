@@ -113,7 +113,7 @@ def _draw_editor(subject: PageSubject, talk_story: Story, download: DeltaGenerat
 
 
 def add_cases(question_set: str, kind: str, case_ids: Sequence[str]) -> None:
-    """Add cases to the slides about their kind, and say so in a toast with a link (`widgets.draw_toast`).
+    """Add cases to the slides about their kind, and say so in a toast (`widgets.draw_toast`).
 
     Args:
         question_set: Key of the question set.
@@ -131,7 +131,9 @@ def add_cases(question_set: str, kind: str, case_ids: Sequence[str]) -> None:
     if len(case_ids) > 1:
         added = f"Added {n_added:,} of {len(case_ids):,} cases to the slides"
     address = link_address("present", {"set": question_set, "kind": kind})
-    st.session_state["toast"] = f"{added}. [Open the slides]({address})"
+    # The link opens a tab of its own, which lacks the deck of a read-only session
+    link = "" if access.read_only() else f" [Open the slides]({address})"
+    st.session_state["toast"] = f"{added}.{link}"
 
 
 def _arrangement(name: str) -> Arrangement:

@@ -1,11 +1,11 @@
-// Links in tables that Python drew (`a.vp-go`) and in toasts open in this page, without loading all of it again.
+// Links in tables that Python drew (`a.vp-go`) open in this page, without loading all of it again.
 //
 // Trigger: go (the address of the link).
 
 export default function ({ parentElement, setTriggerValue }) {
   parentElement.getRootNode().host?.setAttribute("data-drawn", "");
   const follow = (event) => {
-    const link = event.target instanceof Element && event.target.closest("a.vp-go, [data-testid=stToast] a");
+    const link = event.target instanceof Element && event.target.closest("a.vp-go");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
     event.stopPropagation();
