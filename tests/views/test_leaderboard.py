@@ -83,6 +83,16 @@ def test_people_read_one_row_per_model_with_interval_letters_and_reasons(bundled
     assert row.endswith(f") {cells[1]['group']} |")
     latex = call(bundled, "--format", "latex", "--model", "demo:softmax")
     assert r"\toprule" in latex and rf"{100 * value:.1f} \% (" in latex
+    assert (
+        latex.rstrip("\n").split("\n")[-3].endswith(rf")\textsuperscript{{{cells[1]['group']}}} \\")
+    )
+    assert r"\textbf" not in latex  # no other model is compared
+    every = json.loads(call(bundled, "--format", "json"))
+    best = {row["set"]: [] for row in every}
+    for row in every:
+        best[row["set"]] += [row["model"]] * ("a" in (row["group"] or ""))
+    n_clear = sum(len(models) == 1 for models in best.values())
+    assert call(bundled, "--format", "latex").count(r"\textbf") == n_clear > 0
     table = list(csv.DictReader(io.StringIO(call(bundled, "--format", "csv"))))
     assert {row["note"] for row in table} == {"", NOT_RUN}
     assert "not run" in call(bundled)

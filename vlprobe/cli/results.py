@@ -209,9 +209,10 @@ def leaderboard(
     """
     from vlprobe import views
     from vlprobe.errors import InvalidInput, NotFound
-    from vlprobe.render.leaderboard import describe_columns, in_words
+    from vlprobe.render.leaderboard import describe_columns, in_words, tie_letters
     from vlprobe.render.model_index import model_index
     from vlprobe.render.model_lookup import find_model
+    from vlprobe.render.text_tables import latex_lines
     from vlprobe.storage import display_names
 
     if how == "model-index" and len(names) != 1:
@@ -245,7 +246,11 @@ def leaderboard(
     else:
         renamed = display_names.read(store)
         print_words(describe_columns(columns, renamed), how)
-        print_table(in_words(columns, renamed), how)
+        if how == "latex":
+            table = in_words(columns, renamed, has_letters=False)
+            click.echo("\n".join(latex_lines(table, tie_letters(columns, renamed))))
+        else:
+            print_table(in_words(columns, renamed), how)
 
 
 @click.command()

@@ -11,13 +11,16 @@ from vlprobe.render.words import dataset_name, value_label
 from vlprobe.views.leaderboard import LeaderboardCell, LeaderboardColumn, ranked_models
 
 
-def in_words(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> pd.DataFrame:
+def in_words(
+    columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str], has_letters: bool = True
+) -> pd.DataFrame:
     """Format the leaderboard: each cell has a value with its interval and tie letters, or the reason why there is no
     value.
 
     Args:
         columns: The columns that `views.leaderboard.leaderboard` returns.
         renamed: Display names of models and datasets.
+        has_letters: Whether the cells contain the tie letters, which `tie_letters` returns.
     """
     models = ranked_models(columns)
     names = sentence_names(models, renamed)
@@ -29,11 +32,23 @@ def in_words(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -
             cell = column.cell(model)
             row = cell.estimate
             value = with_interval(row.value, row.low, row.high, unit) if row else ""
+            letters = cell.group if has_letters else ""
             texts.append(
-                " ".join(filter(None, [value, compared(cell, unit), cell.group or cell.note]))
+                " ".join(filter(None, [value, compared(cell, unit), letters or cell.note]))
             )
         table[head] = texts
     return table
+
+
+def tie_letters(
+    columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """Return the tie letters of each model, in the order of the rows, by heading of the column."""
+    models = ranked_models(columns)
+    return {
+        head: [column.cell(model).group for model in models]
+        for head, column in zip(_heads(columns, renamed), columns, strict=True)
+    }
 
 
 def compared(cell: LeaderboardCell, unit: str) -> str:

@@ -4,7 +4,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from vlprobe.errors import printable
@@ -128,10 +128,15 @@ def markdown_lines(table: "pd.DataFrame") -> list[str]:
     return [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
 
 
-def latex_lines(table: "pd.DataFrame") -> list[str]:
+def latex_lines(
+    table: "pd.DataFrame", groups: Mapping[str, Sequence[str]] | None = None
+) -> list[str]:
     """Format a table as LaTeX with rules from the booktabs package, with all commands in its text escaped.
 
     The column `group` of a table of metrics becomes superscripts of the values.
+
+    Args:
+        groups: Letters of tied models, by column of a table with one column per metric. They become superscripts too.
     """
     columns = {
         str(name): [latex_text(cell(value, str(name))) for value in table[name]] for name in table
@@ -139,6 +144,8 @@ def latex_lines(table: "pd.DataFrame") -> list[str]:
     if {"metric", "value", "group"} <= columns.keys():
         groups = columns.pop("group")
         columns["value"] = _marked_values(columns["metric"], columns["value"], groups)
+    for name, letters in (groups or {}).items():
+        columns[name] = _marked_values([name] * len(letters), columns[name], letters)
     is_number = _are_numbers(table)
     alignment = "".join("r" if is_number[name] else "l" for name in columns)
     head, *rows = (
