@@ -65,6 +65,8 @@ def test_the_figure_of_a_training_has_a_line_for_all_cases_and_one_for_each_type
         line: pytest.approx(values) for line, values in expected.items()
     }
     assert figure["layout"]["xaxis"]["ticktext"] == ("0", "20", "100")
+    (n_cases,) = whole.query("metric == 'positive_rate'")["n_cases"].unique()
+    assert f"on {n_cases} of the cases" in caption  # those of the metric, not of the question set
     assert "of toy by training step" in caption and "95 % intervals" in caption
 
     monkeypatch.setattr(paper, "rendered", lambda figure, suffix: str(figure).encode())
@@ -103,6 +105,9 @@ def test_the_command_prints_steps_and_cases_and_a_gate_takes_any_step(trained: S
     )
     count = int(re.search(r"([0-9]+) learned", learned.stderr)[1])
     assert len(learned.stdout.splitlines()) == count + 1 > 1
+    assert {line.rpartition(",")[2] for line in learned.stdout.splitlines()[1:]} <= set(
+        map(str, STEPS)  # whole numbers
+    )
     gate = ("gate", "toy@20", "--against", "toy@0", "--max-drop", "positive_rate=1")
     assert run(*gate).exit_code in (0, 1) and "positive_rate" in run(*gate).stderr
     back = ("gate", "toy@0", "--against", "toy@20", "--max-drop", "positive_rate=1")

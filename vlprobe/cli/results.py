@@ -366,6 +366,8 @@ def steps(
         + ", ".join(f"{counts.get(each, 0):,} {each}" for each in views.training_steps.OUTCOMES)
         + "."
     )
+    is_known = table["step"].notna()
+    table["step"] = table["step"].astype("Int64").astype(object).where(is_known, None)
     print_table(table.loc[table["outcome"] == outcome] if outcome else table, how, NO_MATCH)
 
 

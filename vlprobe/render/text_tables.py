@@ -129,14 +129,14 @@ def markdown_lines(table: "pd.DataFrame") -> list[str]:
 
 
 def latex_lines(
-    table: "pd.DataFrame", groups: Mapping[str, Sequence[str]] | None = None
+    table: "pd.DataFrame", tie_letters: Mapping[str, Sequence[str]] | None = None
 ) -> list[str]:
     """Format a table as LaTeX with rules from the booktabs package, with all commands in its text escaped.
 
     The column `group` of a table of metrics becomes superscripts of the values.
 
     Args:
-        groups: Letters of tied models, by column of a table with one column per metric. They become superscripts too.
+        tie_letters: Letters of tied models, by column, for a table with one column per metric.
     """
     columns = {
         str(name): [latex_text(cell(value, str(name))) for value in table[name]] for name in table
@@ -144,7 +144,7 @@ def latex_lines(
     if {"metric", "value", "group"} <= columns.keys():
         groups = columns.pop("group")
         columns["value"] = _marked_values(columns["metric"], columns["value"], groups)
-    for name, letters in (groups or {}).items():
+    for name, letters in (tie_letters or {}).items():
         columns[name] = _marked_values([name] * len(letters), columns[name], letters)
     is_number = _are_numbers(table)
     alignment = "".join("r" if is_number[name] else "l" for name in columns)

@@ -103,7 +103,11 @@ def steps(store: Store, question_set: QuestionSet) -> Drawing:
         "Training step",
         chosen=lines[""],
     )
-    return figure, f"{metric.label} of {training} by training step. {RESAMPLED}"
+    n_cases = table.loc[table["slice"] == "", "n_cases"].max()
+    facts = (
+        f"{metric.label} of {training} by training step, on {n_cases:,} of the cases. {RESAMPLED}"
+    )
+    return figure, facts
 
 
 def comparison(store: Store, question_set: QuestionSet) -> Drawing:
