@@ -105,6 +105,18 @@ def test_the_page_shows_tests_of_many_sets_and_na_where_a_model_was_not_asked(
     assert "tab=differences" in table and "explore?" in table
 
 
+def test_the_heading_of_a_lab_page_counts_a_case_fooled_in_one_of_two_orders_half(
+    monkeypatch, published, columns
+):
+    store, question_set = published
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    at = open_page(monkeypatch, store, "pairs", set=question_set.key, model=GPT)
+    share = f"{100 * columns[0].cells[GPT].estimate.value:.1f} %"
+    (title,) = at.title
+    assert share == "7.8 %" and f"is fooled by a wrong caption, {share} of 7,512" in title.value
+    assert title.value.endswith(" in one (counted as half)")
+
+
 def test_one_model_is_a_row_without_a_comparison(monkeypatch, tiny, store):
     execute(Request((CONSTANT,), tiny, "lgip", examine=False), store)
     at = open_page(monkeypatch, store, "compare")

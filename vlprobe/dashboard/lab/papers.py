@@ -31,6 +31,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.dashboard.widgets import link_page, open_page
 from vlprobe.probes import released_layout
 from vlprobe.render.html import papers
+from vlprobe.render.wall import rate_text
 from vlprobe.render.words import (
     AVERAGED,
     movement_kinds,
@@ -110,7 +111,8 @@ def finding(opening: Opening) -> str:
     if kind.is_movement:
         return subject
     counted = counts(opening.questions, opening.believed)
-    return f"{subject}: {counted['fooled']:,} of {counted['all']:,}"
+    n_orders = opening.questions.question_set.run(opening.model).n_orders
+    return f"{subject}, {rate_text(counted, n_orders)}" if counted["all"] else subject
 
 
 def draw_examples(subject: PageSubject, case_filter: Filter, key: str = "examples") -> None:
