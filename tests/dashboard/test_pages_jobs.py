@@ -12,6 +12,7 @@ from tests.dashboard.test_pages import CONSTANT, RANDOM, words
 from vlprobe import views
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.run import progress
+from vlprobe.dashboard.state import plain
 from vlprobe.render.words import presentations
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
@@ -19,6 +20,7 @@ from vlprobe.runs.request import PlanRequest, Progress, Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.files import write_json
 from vlprobe.storage.store import Store
+from vlprobe.views.changes import changed_words
 
 
 def test_a_bad_job_in_the_url_is_one_line(shown, compared: Store):
@@ -152,6 +154,11 @@ def test_what_a_model_believed_in_the_finished_parts_is_told_as_so_far(
     try:
         at = shown(compared, "run", job=job_id)
         assert f"so far fooled by {n_fooled} of {n_asked} wrong captions" in words(at)
+        is_fooled = (cases["kind"] == "flip") & (scores["margin"].to_numpy() <= 0)
+        last = cases["texts"][is_fooled[:40].to_numpy().nonzero()[0][-1]]
+        captions = [image.caption for grid in at.get("image") for image in grid.proto.imgs]
+        removed, inserted = changed_words(*last[:2])
+        assert [plain(f"Last fooled: {removed} → {inserted}")] == captions
     finally:
         shutil.rmtree(compared.root / "jobs" / job_id)
         shutil.rmtree(compared.run(row.key).folder / "parts")
@@ -247,17 +254,17 @@ def test_a_finished_job_is_announced_on_any_page_until_its_link_is_followed_or_i
             views.filter.Filter(RANDOM, "flip"),
         )
         assert (
-            f"Done Coin flip: fooled by {counted['fooled']} of {counted['all']} wrong captions"
+            f"Done: Coin flip is fooled by {counted['fooled']} of {counted['all']} wrong captions."
             in words(at)
         )
-        (link,) = [link for link in at.get("page_link") if link.proto.label == "See the failures"]
+        (link,) = [link for link in at.get("page_link") if link.proto.label == "See them"]
         assert link.proto.page == "explore" and row.case_key in link.proto.query_string
         at.switch_page(page_file("published")).run()
-        assert "Done Coin flip" in words(at)
+        assert "Done: Coin flip" in words(at)
         at.query_params["job"] = job_id  # as behind the link
-        assert "Done Coin flip" not in words(at.run())
+        assert "Done: Coin flip" not in words(at.run())
         del at.query_params["job"]
-        assert "Done Coin flip" not in words(at.run())
+        assert "Done: Coin flip" not in words(at.run())
     finally:
         shutil.rmtree(compared.root / "jobs" / job_id)
 

@@ -108,6 +108,7 @@ class SoFar(NamedTuple):
     n_fooled: int  # including ties
     n_answered: int  # cases whose margin is known
     n_cases: int  # cases of the whole run
+    last_fooled: int = -1  # number of the last case that fooled the model; -1 if none did
 
 
 def so_far(store: Store, run_key: str, case_key: str, kind: str) -> SoFar:
@@ -117,6 +118,7 @@ def so_far(store: Store, run_key: str, case_key: str, kind: str) -> SoFar:
     """
     numbers = CaseTable(store, case_key).numbers("kind = ?", [kind])
     n_fooled = n_answered = 0
+    last_fooled = -1
     for path in sorted((store.run(run_key).folder / "parts").glob("*.json")):
         matched = PART.fullmatch(path.stem)
         margins = _part_margins(path.with_suffix(".parquet")) if matched else None
@@ -127,9 +129,11 @@ def so_far(store: Store, run_key: str, case_key: str, kind: str) -> SoFar:
         if len(margins) != stop - start:
             continue
         of_kind = margins[numbers[first:end] - start]
-        n_fooled += int(np.count_nonzero(of_kind <= 0))
+        fooled = numbers[first:end][of_kind <= 0]
+        n_fooled += len(fooled)
+        last_fooled = int(fooled[-1]) if len(fooled) else last_fooled
         n_answered += int(np.count_nonzero(~np.isnan(of_kind)))
-    return SoFar(n_fooled, n_answered, len(numbers))
+    return SoFar(n_fooled, n_answered, len(numbers), last_fooled)
 
 
 def _part_margins(path: Path) -> np.ndarray | None:

@@ -371,7 +371,12 @@ def _footer(version: FileVersion) -> tuple[pq.FileMetaData, np.ndarray, list[str
 
 def questions(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> pd.DataFrame:
     """Return the cases with the given numbers as a table with the columns of `CaseRow`, in the given order."""
-    table = CaseTable(store, question_set.key).rows(numbers, excluded=INTERNAL_COLUMNS)
+    return question_rows(store, question_set.key, numbers)
+
+
+def question_rows(store: Store, key: str, numbers: Sequence[int]) -> pd.DataFrame:
+    """Return the same table for a question set that may have no finished run yet."""
+    table = CaseTable(store, key).rows(numbers, excluded=INTERNAL_COLUMNS)
     table["images"] = [_located(store, names) for names in table["images"]]
     return table
 

@@ -21,14 +21,20 @@ from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
 from vlprobe.runs.profile import SCORING, stage_of
 from vlprobe.runs.request import Request
+from vlprobe.scoring.pictures import open_picture
 from vlprobe.storage import access
+from vlprobe.types import Picture
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.changes import changed_words
 from vlprobe.views.filter import Filter
+from vlprobe.views.progress import SoFar
 from vlprobe.views.records import RunRow
 
 # Default values, which a run's selection leaves out
 EVERY_ITEM = {"item": [], "where": [], "sample": 0}
 
-EVERY_SECONDS = 1
+EVERY_SECONDS = 2
+FOOLED_SIDE = 112  # pixels of the last picture that fooled a model
 PAST = 12  # maximum number of earlier jobs in the list
 State = Literal["done", "running", "waiting", "stopped"]
 STAGES = {  # descriptions of the stages in `profile`
@@ -56,7 +62,7 @@ class ModelProgress:
 
 
 def panel(job: Job) -> None:
-    """Draw the progress of a job, updated every second while it runs."""
+    """Draw the progress of a job, updated every 2 seconds while it runs."""
     every = None if job.ended else EVERY_SECONDS
     st.fragment(_panel, run_every=every)(job.id, job.ended, len(stored_runs(job)))
 
@@ -205,6 +211,43 @@ def _cards(job: Job, finished: list[RunRow]) -> None:
             st.progress(progress.fraction)
             for line in progress.lines:
                 quiet(line)
+            runs = [row for row in finished if row.model == progress.name]
+            _draw_last_fooled(*_last_fooled(job, progress.state, runs))
+
+
+def _last_fooled(job: Job, state: State, runs: Sequence[RunRow]) -> tuple[str, int]:
+    """Return the question set and the number of the last case that fooled a model; -1 if none is known.
+
+    Args:
+        job: The job.
+        state: The state of the model in the job.
+        runs: The model's completed runs in the job.
+    """
+    if state == "running" and (found := _standing(job)) and found[0].last_fooled >= 0:
+        return job.case_key, found[0].last_fooled
+    for row in reversed(runs):
+        question_set = view(views.runs.question_set, row.case_key)
+        kind = view(views.runs.default_kind, question_set, (row.model,))
+        if not presentations()[row.probe].kind(kind).is_movement:
+            numbers, _, _ = view(views.cases.passing, question_set, Filter(row.model, kind))
+            if len(numbers):
+                return row.case_key, int(numbers[-1])
+    return "", -1
+
+
+def _draw_last_fooled(case_key: str, number: int) -> None:
+    """Draw the picture of a case that fooled a model, and the words that differ. Draws nothing for -1."""
+    if number < 0:
+        return
+    case = view(views.rows.question_rows, case_key, (number,)).iloc[0]
+    words = " → ".join(changed_words(*case["texts"][:2])) if len(case["texts"]) > 1 else ""
+    try:
+        image = open_picture(Picture.from_name(case["images"][0]))
+    except (VlprobeError, IndexError):  # the scores came without pictures
+        quiet(f"Last fooled: {words}" if words else "")
+        return
+    image.thumbnail((FOOLED_SIDE, FOOLED_SIDE))
+    st.image(image, plain(f"Last fooled: {words}"), width=FOOLED_SIDE)
 
 
 def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
@@ -241,24 +284,32 @@ def _lines(job: Job, state: State, rows: Mapping[str, RunRow]) -> Iterator[str]:
         yield f"{_probe_name(probe)} · {line}" if len(job.probes) > 1 else line
 
 
-def _fooled_so_far(job: Job) -> str:
-    """Describe how many wrong captions have fooled the current model in the finished parts of its run.
-
-    Returns "" before the first part is finished, and for kinds that cannot fool a model.
+def _standing(job: Job) -> tuple[SoFar, KindPresentation] | None:
+    """Return partial results of the current model, and what its cases ask. Returns None for kinds that cannot fool it
+    and while they are unknown.
     """
     if not job.run_key or not job.probes:
-        return ""
+        return None
     probe = job.probes[job.probes_begun]
     try:
         kind = next(iter(views.runs.list_kinds(store(), job.case_key, probe)), "")
         presentation = presentations()[probe].kind(kind)
         if presentation.is_movement:
-            return ""
-        standing = views.progress.so_far(store(), job.run_key, job.case_key, kind)
+            return None
+        return views.progress.so_far(store(), job.run_key, job.case_key, kind), presentation
     except VlprobeError:  # its question set is missing; the job will report that
+        return None
+
+
+def _fooled_so_far(job: Job) -> str:
+    """Describe how many wrong captions have fooled the current model in the finished parts of its run.
+
+    Returns "" before the first part is finished, and for kinds that cannot fool a model.
+    """
+    found = _standing(job)
+    if found is None or not found[0].n_answered:
         return ""
-    if not standing.n_answered:
-        return ""
+    standing, presentation = found
     return (
         f"so far fooled by {standing.n_fooled:,} of {standing.n_answered:,} {wrong_captions(presentation)} "
         f"({100 * standing.n_fooled / standing.n_answered:.0f} %)"
@@ -340,8 +391,9 @@ def resume(job_id: str) -> None:
 def what_was_found(job: Job) -> str:
     """Describe in one line the result of an ended job, or its models, tests and the reason why it stopped."""
     finished = stored_runs(job) if job.state == "done" else []
-    if len(finished) == 1:
-        return f"{model_name(finished[0].model)}: {_fooled(finished[0])}."
+    if finished:
+        name, result = model_name(finished[-1].model), _fooled(finished[-1]).rpartition(", in ")[0]
+        return f"{name}{' is' if result.startswith('fooled') else ':'} {result}."
     models = ", ".join(map(model_name, job.models))
     return f"{models} · {_what(job)}" + (f". {error_text(job.failure)}" if job.error else "")
 
@@ -351,7 +403,7 @@ def result_link(job: Job) -> tuple[str, str, dict[str, str]]:
     finished = stored_runs(job) if job.state == "done" else []
     if finished:
         query = {"set": finished[-1].case_key, "model": finished[-1].model}
-        return "explore", "See the failures", query
+        return "explore", "See them", query
     if job.state == "done" and job.request.kind == "training":
         return "repair", "See the losses", {"training": job.id}
     return "run", "Show", {}
@@ -424,7 +476,7 @@ def _draw_notice(job: Job) -> None:
     icon, word = STATES[job.state]
     with st.container(key=f"notice_{job.id}", gap="small"):
         st.html(
-            f'<p class="vp-job" role="status">{tag("strong", f"{icon} {word}")} '
+            f'<p class="vp-job" role="status">{tag("strong", f"{icon} {word}:")} '
             f"{tag('span', what_was_found(job))}</p>"
         )
         with draw_row():
