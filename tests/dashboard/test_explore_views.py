@@ -21,7 +21,7 @@ from tests.views.test_suspects import (  # noqa: F401 (fixtures)
     store,
 )
 from vlprobe import views
-from vlprobe.dashboard import present
+from vlprobe.dashboard import embeddings, present
 from vlprobe.dashboard.embeddings import N_NEAREST
 from vlprobe.dashboard.loaded import load_player
 from vlprobe.dashboard.state import plain
@@ -31,7 +31,7 @@ from vlprobe.runs.playground import influences
 from vlprobe.storage import access, annotations
 from vlprobe.storage.bookmarks import DECKS
 from vlprobe.storage.store import Store
-from vlprobe.views.filter import Filter, region_cases
+from vlprobe.views.filter import Filter, region_cases, region_label
 
 ONE, OTHER = "control:random", "guess"
 FLIPS = Filter("demo:softmax", "flip")
@@ -109,6 +109,27 @@ def test_pictures_are_found_by_what_they_show_and_the_map_shows_them(shown, bund
     assert "A region chosen by eye looks extreme" in words(at)
     at.text_input("shows").set_value("").run()
     assert "region" not in at.query_params
+
+
+@pytest.mark.parametrize(
+    "marks, label", [((0, 2), "3 pictures on the map"), ((1,), "1 picture on the map")]
+)
+def test_a_lasso_on_the_map_of_embeddings_selects_the_cases_of_its_points(
+    marks, label, monkeypatch
+):
+    mark_of, cases = np.array([0, 1, 2, 2]), np.arange(10, 16)
+    points = views.points.Points((), (), cases, np.array([0, 0, 1, 2, 3, 3]), *[np.zeros(4)] * 3)
+    written = {}
+    monkeypatch.setattr(embeddings, "selected", lambda key: ([[mark] for mark in marks], True))
+    monkeypatch.setattr(embeddings, "write_choice", written.update)
+    embeddings._select("points", points, mark_of, "picture")
+    inside = [
+        int(case)
+        for case, point in zip(cases, points.point_of, strict=True)
+        if mark_of[point] in marks
+    ]
+    assert region_label(written["region"]) == label
+    assert region_cases(written["region"]).tolist() == inside
 
 
 def test_a_damaged_selection_in_a_link_is_said_and_dropped(shown, bundled, drawn):

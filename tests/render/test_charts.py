@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlprobe import registry
+from vlprobe import registry, views
 from vlprobe.metrics.pairwise import METRICS
 from vlprobe.render import charts, numbers
 from vlprobe.render.html import elements
+from vlprobe.storage import shipped
 
 BY_NAME = {metric.name: metric for metric in METRICS}
 UP = BY_NAME["positive_rate"]
@@ -104,6 +105,14 @@ def test_shipped_models_have_the_looks_of_the_table_whatever_else_is_stored_and_
     } <= set(looks)
 
 
+def test_the_bundled_models_of_sugarcrepe_have_different_symbols(tmp_path, monkeypatch):
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    models = views.runs.models(shipped.opened(tmp_path))
+    names = ("GPT-4V", "CLIP ViT-B/32", "CLIP_COCO", "CLIP_TROHN-Img", "CLIP_TROHN-Text")
+    looks = charts.styles.styles(models)
+    assert len({looks[f"published:{name}"].symbol for name in names}) == len(names)
+
+
 def test_controls_are_grey_and_nobody_else_is():
     looks = charts.styles.styles(
         ["control:random", "control:constant", "control:mine", *(f"m{n}" for n in range(99))]
@@ -116,8 +125,8 @@ def test_controls_are_grey_and_nobody_else_is():
 
 def test_looks_are_the_same_in_another_process_and_on_another_machine():
     assert charts.styles.styles({"a": "0" * 32, "b": "1" * 32}) == {
-        "a": ("#008060", "cross"),
-        "b": ("#d55e00", "triangle-left"),
+        "a": ("#a6538a", "pentagon"),
+        "b": ("#2f3b4c", "triangle-right"),
     }
 
 

@@ -240,7 +240,7 @@ def _select(key: str, points: Points, mark_of: np.ndarray, side: Side) -> None:
     is_inside = np.isin(mark_of, marks)
     numbers = points.cases[is_inside[points.point_of]]
     n_inside = np.count_nonzero(is_inside)
-    label = f"{n_inside:,} {side}{'s' * (n_inside != 1)} on the map"
+    label = f"{n_inside:,} {side}{'' if n_inside == 1 else 's'} on the map"
     write_choice({"region": region_text(label, numbers)})
 
 

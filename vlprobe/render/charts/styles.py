@@ -59,6 +59,8 @@ SHIPPED: Looks = {  # widely used models; no other model gets their looks
     "openclip:ViT-B-32/laion2b_s34b_b79k": Look(ORANGE, "triangle-down"),
     "openclip:ViT-B-16-SigLIP/webli": Look(GREEN, "pentagon"),
     "openclip:ViT-L-14/datacomp_xl_s13b_b90k": Look(PURPLE, "diamond"),
+    # With it, the five bundled models of SugarCrepe get five symbols
+    "published:GPT-4V": Look(INK, "diamond"),
     "control:random": Look(GREY, CONTROL_SYMBOL),
     "control:constant": Look(GREY, "square"),
 }
