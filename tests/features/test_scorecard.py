@@ -1,6 +1,7 @@
 """Compare's scorecard has the numbers of Explore, the ties of the paired tests, and every choice in its link."""
 
 import re
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -103,6 +104,14 @@ def test_the_page_shows_tests_of_many_sets_and_na_where_a_model_was_not_asked(
     table = next(body for body in bodies(at).split("<table") if "vp-scorecard" in body)
     assert "Tiny CLIP" in table and "GPT-4V" in table
     assert "tab=differences" in table and "explore?" in table
+
+
+def test_the_legend_says_why_a_count_is_not_its_share_where_a_shown_model_saw_both_orders(columns):
+    rule = (
+        f"Asked in both orders of the captions: {GPT}. A case fooled in only one order counts half"
+    )
+    assert rule in card(columns).reading()
+    assert "both orders" not in replace(card(columns), models=(TROHN,)).reading()
 
 
 def test_the_heading_of_a_lab_page_counts_a_case_fooled_in_one_of_two_orders_half(

@@ -150,7 +150,18 @@ class Scorecard:
             if any(not each.subtype for each in self.columns)
             else "",
             "The rule counts captions of equal length as wrong." if self._has_rule else "",
+            f"Asked in both orders of the captions: {listed(self._both_orders)}. A case fooled in only "
+            "one order counts half in the share, and in full in the number below it."
+            if self._both_orders
+            else "",
         )
+
+    @property
+    def _both_orders(self) -> list[str]:
+        """Display names of the shown models that were asked in both orders of the captions."""
+        runs = [run for column in self.columns for run in column.question_set.runs]
+        models = {run.model for run in runs if run.n_orders == 2}
+        return [self.names[model] for model in self.rows if model in models]
 
     @property
     def _has_rule(self) -> bool:
