@@ -126,3 +126,14 @@ def test_new_data_move_neither_the_focus_nor_where_it_returns_to(blank, opener: 
     blank.keyboard.press("Escape")
     blank.locator("dialog[open]").wait_for(state="detached")
     blank.wait_for_function(ACTIVE, arg=opener)
+
+
+def test_a_slide_without_its_large_picture_asks_for_it(blank):
+    page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
+    sent = hostile_file()[1] | page
+    ids = [slide["id"] for slide in sent["slides"]]
+    mount(blank, "slides", sent | {"near": ids[:2]})
+    blank.locator("button.small").nth(1).click()
+    assert blank.evaluate("() => window.sent") == []
+    blank.locator("button.small").nth(2).click()
+    assert blank.evaluate("() => window.sent") == [["near", ids[2]]]

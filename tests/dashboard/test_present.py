@@ -297,3 +297,24 @@ def test_a_talk_begins_with_a_case_whose_picture_is_here_and_draws_no_empty_fram
     slides, _ = made(store, key, "flip")
     assert not values.picture_names(slides)
     assert {slide.layout for slide in slides if slide.id in ("vote", "reveal")} == {"stacked"}
+
+
+def test_a_deck_of_many_pictures_has_large_ones_near_the_open_slide_only(
+    shown, compared: Store, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(present, "MANY_PICTURES", 1)
+    monkeypatch.setattr(present, "NEAR", 1)
+    monkeypatch.setattr(present, "ahead", lambda *_: None)  # would load the next case
+    large: list[str] = []
+    monkeypatch.setattr(present, "large_picture", lambda name, _side: large.append(name) or "")
+    at = shown(compared, "present", kind="flip")
+    slides = talk(at)["slides"]
+    assert talk(at)["near"] == [slides[0]["id"]]
+    assert f"{len(slides)} slides; a deck has at most 240." in talk(at)["detail"]
+    large.clear()
+    at.session_state[present.SLIDES_KEY] = {"near": slides[1]["id"]}
+    at.run()
+    assert talk(at)["near"] == [slide["id"] for slide in slides[:2]]
+    shots = {shot["name"] for slide in slides[:2] for shot in slide["pictures"]}
+    assert shots
+    assert {Path(name).name for name in large} == shots

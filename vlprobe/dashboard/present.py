@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -33,7 +32,7 @@ from vlprobe.render import findings
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
-from vlprobe.render.slides.arrangement import CASE, Arrangement, arrange, parse
+from vlprobe.render.slides.arrangement import CASE, MOST_SLIDES, Arrangement, arrange, parse
 from vlprobe.render.slides.case import case_slides
 from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import presentations, value_label
@@ -45,8 +44,9 @@ from vlprobe.views.runs import QuestionSet
 from vlprobe.views.story import Opener, Story, added_cards, opener, story, suggestions
 
 SIDE = 1000  # maximum pixels of a picture
-SMALL_SIDE = 480  # in a deck with many pictures, so that it stays below 10 MB
-MANY_PICTURES = 24
+SMALL_SIDE = 480  # in the file of a deck with many pictures, so that it stays below 10 MB
+MANY_PICTURES = 24  # a page with more shows thumbnails, and large pictures near the open slide
+NEAR = 6  # slides from the open one on, with large pictures
 MOST_SUGGESTIONS = 5
 SLIDES_KEY = "slides"  # of the component
 DECK = "deck"  # session key: the arrangement of a deck if it cannot be stored
@@ -109,7 +109,9 @@ def _draw_editor(subject: PageSubject, talk_story: Story, download: DeltaGenerat
     }
     with download:
         _draw_download(subject, slides, talk)
-    component("slides")(key=SLIDES_KEY, data=talk, on_deck_change=lambda: None)
+    component("slides")(
+        key=SLIDES_KEY, data=talk, on_deck_change=lambda: None, on_near_change=lambda: None
+    )
 
 
 def add_cases(question_set: str, kind: str, case_ids: Sequence[str]) -> None:
@@ -239,27 +241,46 @@ def _talk(subject: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) ->
     """Build the data for the `slides` component."""
     kind = subject.presentation.kind(talk_story.standings.kind)
     pictures = values.picture_names(slides)
-    side = SMALL_SIDE if len(pictures) > MANY_PICTURES else SIDE
-    sources = {name: large_picture(name, side) for name in pictures}
+    near, is_large = _near(slides), len(pictures) > MANY_PICTURES
+    # 200 large pictures of drawn scenes take 20 s or more, their stored thumbnails .4 s
+    sources = addresses(store().root, pictures) if is_large else {}
+    shown = values.picture_names(near) if is_large else pictures
+    sources |= {name: large_picture(name, SIDE) for name in shown}
     names = sentence_names(subject.models, renamed())
     heading = findings.ranking(talk_story.standings, names)
-    return values.talk_values(
-        slides,
-        subject.looks,
-        sources,
-        names,
-        heading,
-        deck.describe_questions(talk_story, kind, renamed()),
-    )
+    detail = deck.describe_questions(talk_story, kind, renamed())
+    if is_large:
+        detail += f" {len(slides)} slides; a deck has at most {MOST_SLIDES}."
+    talk = values.talk_values(slides, subject.looks, sources, names, heading, detail)
+    return talk | {"near": [slide.id for slide in near] if is_large else []}
+
+
+def _near(slides: tuple[Slide, ...]) -> tuple[Slide, ...]:
+    """Return the slides from the one that is open in the browser on, and the one before it."""
+    opened = (st.session_state.get(SLIDES_KEY) or {}).get("near")
+    place = next((index for index, slide in enumerate(slides) if slide.id == opened), 0)
+    return slides[max(place - 1, 0) : place + NEAR]
 
 
 def _draw_download(subject: PageSubject, slides: tuple[Slide, ...], talk: values.Values) -> None:
     """Draw a button that downloads the slides as a single web page that works offline."""
     script, sheets = components.source("slides")
     shown = [slide for slide in talk["slides"] if slide["on"]]
+
+    def contents() -> str:
+        pictures = talk["pictures"]
+        names = values.picture_names(slides)
+        if talk["near"]:
+            pictures = {
+                key: large_picture(name, SMALL_SIDE)
+                for key, name in zip(pictures, names, strict=True)
+            }
+        sent = {**talk, "slides": shown, "pictures": pictures, "near": []}
+        return slides_file(sent, script, sheets, slides[0].title)
+
     file_button(
         "HTML",
-        partial(slides_file, {**talk, "slides": shown}, script, sheets, slides[0].title),
+        contents,
         f"vlprobe_slides_{subject.key[:8]}.html",
         "text/html",
         key="offline_file",

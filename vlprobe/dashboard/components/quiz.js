@@ -4,7 +4,8 @@
 // state, label, own, models [{name, path, color}], more}], question (number that votes are about), open (votes are taken), next
 // (label of the button, "" without one), clock (seconds, 0: none), keys, scores [{name, path, color, total, unit, pips [state]}],
 // end {detail, pictures [source], rows [score]} (the last screen; the other values of a question are absent), note, voter (a secret of this browser; "": none is kept).
-// Triggers: vote {question, caption}, next (the question's number), voter (the secret that this browser had before).
+// Triggers: vote {question, caption}, next (the question's number), voter (the secret that this browser had before),
+// slides (the last screen's way back to the slides).
 
 const KEPT = "vlprobe-voter";
 const PERSON = "M7 7.2 a2.9 2.9 0 1 0 0 -5.8 a2.9 2.9 0 0 0 0 5.8 Z M1.8 13 c0 -3 2.3 -4.6 5.2 -4.6 s5.2 1.6 5.2 4.6 Z";
@@ -153,7 +154,9 @@ class Quiz {
     this.button.addEventListener("click", () => this.next());
     const save = make("button", "save", "Save as a picture");
     save.addEventListener("click", () => this.download(data, table));
-    return [this.heading, make("p", "detail quiet", detail), scroll, make("div", "foot", this.button, save),
+    const back = make("button", "save", "Back to the slides");
+    back.addEventListener("click", () => this.send("slides", true));
+    return [this.heading, make("p", "detail quiet", detail), scroll, make("div", "foot", this.button, save, back),
       make("p", "note small quiet", data.note)];
   }
 

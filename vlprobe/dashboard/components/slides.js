@@ -6,7 +6,8 @@
 // on (whether it is shown), titled and noted (texts of the user, or null), options [{caption, style, marks}], poll (a vote and its reveal have the same),
 // marks [{path, color, name, state, word}], figures [{figure, label, detail}], bars [{path, color, name, start, end, low, high,
 // text, style, remark}], limit (share of a track that guessing reaches, 0: none), points, note, notes, spoken. A run is [text, style].
-// Trigger: deck {order [id], included {id: bool}, titles {id: text}, notes {id: text}}, after each change.
+// near [id]: slides with large pictures, if the others have thumbnails.
+// State: near, the id of the open slide if it has a thumbnail. Trigger: deck {order [id], included {id: bool}, titles {id: text}, notes {id: text}}, after each change.
 
 const KEYS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, Enter: 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1 };
 
@@ -179,10 +180,11 @@ class Show {
     return make("div", "foot", this.dots, this.count, this.keys);
   }
 
-  take(data, send) {
+  take(data, send, keep) {
     document.addEventListener("fullscreenchange", this.full);
     document.addEventListener("keydown", this.starts);
     this.send = send;
+    this.keep = keep;
     const same = JSON.stringify(data);
     if (same === this.same) return;
     this.same = same;
@@ -315,8 +317,15 @@ class Show {
     return make("section", "additions", make("h2", "label", "Add a case"), make("ul", "", ...cards));
   }
 
+  // Ask for the large pictures of the open slide and the next ones.
+  ask(id) {
+    const { near } = this.data;
+    if (near?.length && !near.includes(id)) this.keep?.("near", id);
+  }
+
   choose(id) {
     this.chosen = id;
+    this.ask(id);
     this.edit();
     this.strip.querySelector("[aria-pressed=true]").focus();
   }
@@ -402,6 +411,7 @@ class Show {
     if (place < 0 || place >= this.slides.length) return;
     this.place = place;
     const slide = this.slides[place];
+    this.ask(slide.id);
     this.stage.replaceChildren(draw(slide, this.data.pictures, "h2", this.votes[slide.poll]));
     this.wake();
     this.stage.scrollTop = 0;
@@ -478,9 +488,9 @@ class Show {
   }
 }
 
-export default function present({ data, parentElement, setTriggerValue }) {
+export default function present({ data, parentElement, setTriggerValue, setStateValue }) {
   const show = part(parentElement, Show);
-  show.take(data, setTriggerValue);
+  show.take(data, setTriggerValue, setStateValue);
   if (data.whole) show.root.append(show.sheets());  // for the browser's own print
   return () => show.leave();
 }

@@ -28,7 +28,7 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.dashboard.widgets import draw_styles, link_page, press
+from vlprobe.dashboard.widgets import draw_styles, link_page, open_page, press
 from vlprobe.datasets import bundled
 from vlprobe.errors import VlprobeError
 from vlprobe.render import quiz as render_quiz
@@ -181,6 +181,8 @@ def _take(solo: Solo) -> None:
         caption = vote.get("caption")
         if type(caption) is int and caption in (0, 1, NO_VOTE):
             solo.votes.append(caption)
+    elif sent_by(KEY, "slides"):
+        open_page("present", {"tab": "slides", "set": st.query_params.get("set", "")})
     elif type(next_index) is int and next_index == solo.index:
         if solo.index == len(solo.quiz.questions):
             new_seed()
@@ -335,7 +337,7 @@ def draw_question(
     component("quiz")(key=key, data=values, **listeners)
 
 
-EVENTS = ("vote", "next", "voter")
+EVENTS = ("vote", "next", "voter", "slides")
 
 
 def sent_by(key: str, event: str) -> object:
