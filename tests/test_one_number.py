@@ -107,7 +107,8 @@ def present(shown: Callable, store: Store) -> Shares:
     ((_, talk),) = component_values(shown(store, "present", set=KEY), "slides")
     (slide,) = [slide for slide in talk["slides"] if slide["id"] == "better"]
     for bar in slide["bars"]:
-        yield bar["name"], float(bar["text"].removesuffix(" %"))
+        if bar["name"] != "No picture":  # the best guess from the texts, not a model
+            yield bar["name"], float(bar["text"].removesuffix(" %"))
 
 
 def trade_off(shown: Callable, store: Store) -> Shares:

@@ -88,7 +88,9 @@ def solo(at: AppTest) -> page.Solo:
     return at.session_state["quiz_solo"]
 
 
-def test_a_round_alone_from_its_first_question_to_the_next_round(shown, screen: Screen):
+def test_a_round_alone_from_its_first_question_to_the_next_round(
+    shown, screen: Screen, monkeypatch: pytest.MonkeyPatch
+):
     at = shown(round="3", quiz="fair")
     assert [block.proto.popover.label for block in at.get("popover")] == ["Search", "Questions"]
     quiz = solo(at).quiz
@@ -119,6 +121,10 @@ def test_a_round_alone_from_its_first_question_to_the_next_round(shown, screen: 
     for row in told["end"]["rows"]:
         assert len(row["pips"]) == 10 and int(row["total"]) == row["pips"].count("right")
     assert told["note"] == how_drawn(quiz)
+    opened: list[object] = []
+    monkeypatch.setattr(page, "open_page", lambda *link: opened.append(link))
+    send(at, page.KEY, slides=True)
+    assert opened == [("present", {"tab": "slides"})]
     send(at, page.KEY, next=10)
     assert solo(at).quiz != quiz and solo(at).votes == [] and parameter(at, "round") != "3"
 

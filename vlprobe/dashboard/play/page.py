@@ -182,7 +182,7 @@ def _take(solo: Solo) -> None:
         if type(caption) is int and caption in (0, 1, NO_VOTE):
             solo.votes.append(caption)
     elif sent_by(KEY, "slides"):
-        open_page("present", {"tab": "slides", "set": st.query_params.get("set", "")})
+        open_page("present", {"tab": "slides"})
     elif type(next_index) is int and next_index == solo.index:
         if solo.index == len(solo.quiz.questions):
             new_seed()
