@@ -360,6 +360,10 @@ def test_searches_with_changed_pictures_have_a_curve_by_severity(monkeypatch, tm
         "(MMI), pictures for a caption",
     ):
         assert [head for head in heads if head.endswith(end)], end
+    shown = bodies(at)
+    assert "Before" in shown and "After: Pixelate" in shown
+    before, after = re.findall(r'vp-picture"><img src="(data:[^"]+)', shown)
+    assert before != after
     table = views.estimates.estimates(store, views.runs.question_set(store, key), "strength_bin")
     of_mmi = table[(table["metric"] == "changed_t2i_mmi") & (table["model"] == "demo:weak")]
     expected = of_mmi.sort_values("slice")["value"].tolist()

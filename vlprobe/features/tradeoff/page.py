@@ -332,15 +332,20 @@ def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: st
     kind = subject.presentation.kind(failures.kind)
     if wall_cards:
         card = wall_cards[0]
+        described = case_card(card, kind)
         quiet("Its worst mistake:")
-        for image in card.images[:1]:
+        is_changed = any(Picture.from_name(shot.name).change for shot in described.pictures)
+        for shot in described.pictures if is_changed else described.pictures[:1]:
+            image = shot.name
             source = large_picture(image, LARGE) or addresses(store().root, [image]).get(image, "")
-            picture = htpy.img(src=source, alt=card.true_text)
+            picture = htpy.img(src=source, alt=shot.alt)
             missing = htpy.p(".vp-quiet")[Picture.from_name(image).path.name]
+            if is_changed:
+                quiet(f"{shot.label}{shot.detail}")
             st.html(str(htpy.div(".vp-picture")[picture if source else missing]))
             if credit := credit_line(image):
                 st.html(str(credit))
-        st.html(str(html.captions(case_card(card, kind).texts)))
+        st.html(str(html.captions(described.texts)))
     else:
         quiet("No wrong caption fools it here.")
     point = next(point for point in trade_off.points if point.model == model)
