@@ -136,6 +136,14 @@ def test_one_model_is_called_by_its_name():
     assert words.verdict(case, FLIP, NAMES, MODELS[0]) == "MODEL:0 chose this one"
 
 
+def test_a_model_that_cannot_decide_is_not_counted_among_those_that_believe():
+    case = dataclasses.replace(shown(3, 5), n_tied=1)
+    heading = words.heading(case, FLIP, "A")
+    assert heading[1] == "Two of five models say dogs, one cannot decide."
+    tied = dataclasses.replace(shown(2, 5), n_tied=2)
+    assert words.heading(tied, FLIP, "A")[1] == "Two of five models cannot decide."
+
+
 def test_forty_three_models_are_counted_in_digits():
     assert words.heading(shown(39, 43), FLIP, "A")[1] == "39 of 43 models say dogs."
 

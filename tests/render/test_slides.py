@@ -81,7 +81,10 @@ def test_a_vote_comes_before_its_answer_and_controls_have_no_voice():
         "Three yellow trains.",
         "Three yellow dogs.",
     }
-    assert reveal.title == "Two of three models believe the lie." and reveal.poll == vote.poll
+    assert (
+        reveal.title == "One of three models believes the lie, one cannot decide."
+        and reveal.poll == vote.poll
+    )
     options = {one.style: one for one in reveal.options}
     assert ("trains", "true") in options["true"].caption
     assert ("dogs", "lie") in options["lie"].caption
@@ -170,7 +173,7 @@ def test_only_the_best_model_is_coloured_and_a_control_is_said_and_not_drawn():
         (D, ""),
     ]
     assert "Coin flip, a control: 1.0 %." in slide.note
-    assert slide.title == "23 % of the lies are believed."
+    assert slide.title == "22.8 % of the lies are believed."
     assert any("Coin flip: 1.0 % (10 of 1,000)" in line for line in slide.notes)
     assert any("6 pairs of models" in line and "5 clear" in line for line in slide.notes)
     (first, *_) = slide.bars

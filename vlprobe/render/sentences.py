@@ -49,6 +49,15 @@ def every_model(count: int) -> str:
     return "both models" if count == 2 else f"all {count_word(count)} models"
 
 
+def undecided(count: int) -> str:
+    """Return the end of a sentence about models that cannot decide, "" if there are none.
+
+    >>> undecided(1), undecided(0)
+    (', one cannot decide', '')
+    """
+    return f", {count_word(count)} cannot decide" if count else ""
+
+
 def shorten(text: str, length: int = LONGEST) -> str:
     """Cut text to `length` characters, ending in an ellipsis.
 

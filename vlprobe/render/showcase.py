@@ -3,7 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from vlprobe.case.card import card_type, case_card
-from vlprobe.render.sentences import MOST_NAMES, capitalized, count_word, every_model, listed
+from vlprobe.render.sentences import (
+    MOST_NAMES,
+    capitalized,
+    count_word,
+    every_model,
+    listed,
+    undecided,
+)
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.showcase import Showcase
 
@@ -23,8 +30,12 @@ def models_word(count: int, total: int, name: str) -> str:
 
 def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str, str]:
     """Return a heading in two sentences: what people see, and how the models answered."""
-    subject = models_word(showcase.n_fooled, showcase.n_models, name)
-    return case_card(showcase.card, kind).heading(subject, showcase.n_fooled != 1, name)
+    n_believing = showcase.n_fooled - showcase.n_tied
+    subject = models_word(n_believing or showcase.n_tied, showcase.n_models, name)
+    seen, answered = case_card(showcase.card, kind).heading(subject, n_believing != 1, name)
+    if not n_believing and not kind.is_movement:
+        return seen, f"{subject} cannot decide."
+    return seen, f"{answered.removesuffix('.')}{undecided(showcase.n_tied)}."
 
 
 def verdict(

@@ -34,6 +34,7 @@ class Showcase:
     card: WallCard
     n_fooled: int  # including ties
     n_models: int  # number of models that answered
+    n_tied: int = 0  # models among the fooled ones that cannot decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +109,15 @@ def showcases(
     if not len(numbers):
         numbers = cases.numbers("kind = ?", [kind])
     margins = views_rows.margins(store, question_set, models, numbers)
+    is_movement = question_set.presentation.kind(kind).is_movement
+    n_fooled = np.count_nonzero(margins <= 0, axis=0)
+    n_tied = np.count_nonzero(margins == 0, axis=0) * (not is_movement)
     (own_margins,) = views_rows.margins(store, question_set, [model], numbers)
-    if question_set.presentation.kind(kind).is_movement:
+    if is_movement:
         moved = np.nan_to_num(-own_margins)
         strength, is_shown = moved, moved > 0
     else:
-        strength = np.count_nonzero(margins <= 0, axis=0)
-        is_shown = strength > 0
+        strength, is_shown = n_fooled, n_fooled > 0
         is_suspect = views_suspects.are_suspect(store, question_set, kind, numbers)
         strength = strength + len(models) * views_suspects.clear_failures(is_suspect, own_margins)
         is_shown &= ~is_suspect if (is_shown & ~is_suspect).any() else True
@@ -123,11 +126,11 @@ def showcases(
         is_shown = is_shown & is_pictured
     positions = _one_a_picture(store, question_set, numbers, strength, is_shown, seed)[:count]
     cards = views_wall.cards(store, question_set, Filter(model, kind), numbers[positions].tolist())
-    answered = np.count_nonzero(~np.isnan(margins[:, positions]), axis=0)
+    n_answered = np.count_nonzero(~np.isnan(margins), axis=0)
     return _varied(
         [
-            Showcase(card, int(np.count_nonzero(margins[:, position] <= 0)), int(n_models))
-            for card, position, n_models in zip(cards, positions, answered, strict=True)
+            Showcase(card, *(int(count[position]) for count in (n_fooled, n_answered, n_tied)))
+            for card, position in zip(cards, positions, strict=True)
         ]
     )
 

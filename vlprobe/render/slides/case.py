@@ -16,7 +16,15 @@ from vlprobe.case.card import (
     verdict_word,
 )
 from vlprobe.render.quiz import ASKED
-from vlprobe.render.sentences import capitalized, count_word, counted, every_model, listed, shorten
+from vlprobe.render.sentences import (
+    capitalized,
+    count_word,
+    counted,
+    every_model,
+    listed,
+    shorten,
+    undecided,
+)
 from vlprobe.render.slides.values import ModelMark, Slide, SlideBar, SlideOption, SlidePicture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.bodies import body_of
@@ -142,7 +150,7 @@ def _side(card: CaseCard, side: int, text: CaseText, detail: str) -> Slide:
 
 
 def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
-    """Say how many models are fooled. Ties count as fooled.
+    """Say how many models are fooled, and how many cannot decide.
 
     >>> answers = [ModelVerdict(name, -1.0, "fooled") for name in ("a", "b")]
     >>> believing(KindPresentation(label=""), answers)
@@ -151,19 +159,22 @@ def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
     'The model mixes them up.'
     """
     answered = [answer for answer in verdicts if answer.verdict != "unknown"]
-    fooled = sum(answer.verdict in ("fooled", "tied") for answer in answered)
+    fooled, tied = (
+        sum(answer.verdict == verdict for answer in answered) for verdict in ("fooled", "tied")
+    )
     single_verb, plural_verb = (words.format(lie=kind.lie) for words in card_type(kind).fooled)
     many = len(answered)
     if not many:
         return "No model gave an answer."
-    if many == 1:
-        return f"The model {single_verb}." if fooled else "The model is not fooled."
+    if not fooled and not tied:
+        return "The model is not fooled." if many == 1 else "No model is fooled."
+    count = fooled or tied
+    subject = capitalized(f"{count_word(count)} of {count_word(many)} models")
+    if count == many:
+        subject = "The model" if many == 1 else every_model(many).capitalize()
     if not fooled:
-        return "No model is fooled."
-    if fooled == many:
-        return f"{every_model(many).capitalize()} {plural_verb}."
-    subject = capitalized(f"{count_word(fooled)} of {count_word(many)} models")
-    return f"{subject} {single_verb if fooled == 1 else plural_verb}."
+        return f"{subject} cannot decide."
+    return f"{subject} {single_verb if fooled == 1 else plural_verb}{undecided(tied)}."
 
 
 def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> Slide:
