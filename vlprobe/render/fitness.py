@@ -1,7 +1,7 @@
 """Results of the model checks, as sentences and as a table with one row per model."""
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, mark, table, tag
@@ -43,15 +43,15 @@ def fails(count: int, is_control: bool) -> str:
     return f"{checks}, as it should" if is_control else checks
 
 
-def passes(n_judged: int) -> str:
-    """Return the verdict for a model that fails no check, given the number of checks that apply.
+def passes(judged: Collection[str]) -> str:
+    """Return the verdict for a model that fails no check, given the names of the checks that apply.
 
-    >>> passes(6), passes(1), passes(0)
-    ('OK, 6 of 6', 'OK, 1 of 1', 'no check applies')
+    >>> passes(["finite", "r1_forth"]), passes(["finite"]), passes([])
+    ('OK, 2 of 2', 'only its numbers could be checked', 'no check applies')
     """
-    if not n_judged:
-        return "no check applies"
-    return f"OK, {n_judged} of {n_judged}"
+    if list(judged) == ["finite"]:  # of published answers, which come without a model
+        return "only its numbers could be checked"
+    return f"OK, {len(judged)} of {len(judged)}" if judged else "no check applies"
 
 
 def warning(warned: Warned, called: str) -> str:
@@ -96,7 +96,7 @@ def _row(row: ModelFitness, names: Sequence[str], looks: Looks, called: str) -> 
     cells = "".join(_cell(row, name) for name in names)
     failed = fails(len(row.failed), row.is_control)
     if not row.is_control:
-        failed = failed if row.failed else passes(row.n_judged)
+        failed = failed if row.failed else passes(row.judged)
     return f'<tr class="first">{first}{cells}{tag("td", failed, class_="vp-metric")}</tr>'
 
 

@@ -37,9 +37,9 @@ class ModelFitness:
         return tuple(name for name, check in self.checks.items() if check.outcome == "failed")
 
     @property
-    def n_judged(self) -> int:
-        """Number of checks that the model passed or failed."""
-        return sum(check.outcome != "unjudged" for check in self.checks.values())
+    def judged(self) -> tuple[str, ...]:
+        """Names of the checks that the model passed or failed."""
+        return tuple(name for name, check in self.checks.items() if check.outcome != "unjudged")
 
 
 @dataclass(frozen=True, slots=True)
