@@ -126,6 +126,24 @@ def test_the_heading_of_a_lab_page_counts_a_case_fooled_in_one_of_two_orders_hal
     assert title.value.endswith(" in one (counted as half)")
 
 
+def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, published, columns):
+    """Cases that fool GPT-4V in one of its two orders count half in the chart, so they are counted apart below it."""
+    store, question_set = published
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    pair = {"model": GPT, "with": TROHN, "other": TROHN, "type": "swap_att", "tab": "differences"}
+    at = open_page(monkeypatch, store, "compare", set=question_set.key, **pair)
+    text = " ".join(re.sub("<[^>]+>", "", bodies(at)).split())
+    split = r"(\d+) fooled GPT-4V, not CLIP_TROHN-Text: (\d+) in both orders, (\d+) in one"
+    n_base, n_twice, n_once = map(int, re.search(split, text).groups())
+    n_model = int(re.search(r"(\d+) fooled CLIP_TROHN-Text, not", text)[1])
+    n_halves = int(re.search(r"(\d+) of those that fool both fool GPT-4V in one order", text)[1])
+    assert (n_base, n_model, n_twice + n_once) == (80, 89, 80)
+    (column,) = [column for column in columns if column.subtype == "swap_att"]
+    points = (n_model + n_halves / 2 - n_twice - n_once / 2) / column.n_cases
+    assert points == pytest.approx(column.cells[TROHN].difference)
+    assert "= equal scores, or fooled in one of two orders" in text
+
+
 def test_one_model_is_a_row_without_a_comparison(monkeypatch, tiny, store):
     execute(Request((CONSTANT,), tiny, "lgip", examine=False), store)
     at = open_page(monkeypatch, store, "compare")

@@ -22,6 +22,7 @@ from vlprobe.dashboard.play import page as play
 from vlprobe.dashboard.state import (
     PageSubject,
     carry,
+    counts,
     model_labels,
     model_name,
     n_passing,
@@ -303,6 +304,7 @@ def show_row(subtype: str, rival: str) -> None:
 
 
 SHOWN = 6  # cards per column
+TICKS = "On a card: ✕ fooled, ✓ not fooled, = equal scores, or fooled in one of two orders."
 
 
 def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting) -> Filter:
@@ -326,7 +328,22 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting
             with slot:
                 _draw_side(contest, name, case_filter, n_cases)
     quiet(describe_shared(test, comparison, wrong_captions(contest.kind_presentation)))
+    if not comparison.is_movement:
+        for case_filter in filters:
+            both = replace(case_filter, other_outcome="fooled")
+            if n_halves := _n_halves(contest, both):
+                name = contest.names[case_filter.model]
+                quiet(
+                    f"{n_halves:,} of those that fool both fool {name} in one order (a half each)."
+                )
+        quiet(TICKS)
     return filters[0]
+
+
+def _n_halves(contest: PageSubject, case_filter: Filter) -> int:
+    """Count the cases that fool the filter's model in one of two orders of the captions. The plot counts them half."""
+    is_asked_twice = contest.question_set.run(case_filter.model).n_orders == 2
+    return counts(contest, case_filter)["tied"] if is_asked_twice else 0
 
 
 def filter_of_case(contest: PageSubject, parting: Parting) -> Filter:
@@ -355,6 +372,9 @@ def _draw_side(contest: PageSubject, side: str, case_filter: Filter, n_cases: in
     words: list[htpy.Node] = [" fooled ", htpy.b[model], f", not {rival}"]
     if case_filter.kind in movement_kinds():
         words = [" move ", htpy.b[model], f" more than {rival}"]
+    elif n_halves := _n_halves(contest, case_filter):
+        n_both = n_cases - n_halves
+        words.append(f": {n_both:,} in both orders, {n_halves:,} in one (counted as half above)")
     with draw_row(f"{side}_head"):
         st.html(str(htpy.p(".vp-side")[htpy.b(".vp-big")[f"{n_cases:,}"], htpy.span[words]]))
         if n_cases:
