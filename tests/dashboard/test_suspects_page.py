@@ -32,7 +32,7 @@ def test_each_key_stores_its_verdict_and_opens_the_next_case(page: AppTest, stor
     page.button("suspect_wrong").click().run()
     page.button("suspect_both").click().run()
     assert {each.case: each.tags for each in annotations.read(store, asked.key).current} == {
-        first.case: ("label wrong",),
+        first.case: ("wrong label",),
         second.case: ("both acceptable",),
     }
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from vlprobe.errors import InvalidInput
-from vlprobe.storage import annotations
+from vlprobe.storage import annotations, errata
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
 
@@ -24,6 +24,12 @@ def test_the_last_word_on_a_case_counts_and_the_latest_comes_first(store: Store)
     )
     assert known.tags == {"even": 2, "odd": 1}
     assert annotations.read(store, "b" * 16).current == ()
+
+
+def test_the_former_name_of_a_wrong_label_is_read_as_the_same_tag(store: Store):
+    annotations.write(store, KEY, Annotation(1, "c1", ("label wrong", "wrong label", "odd")))
+    assert annotations.read(store, KEY).tags == {"odd": 1, "wrong label": 1}
+    assert errata.TAGS["wrong"] in annotations.SUGGESTED
 
 
 def test_what_is_emptied_is_gone(store: Store):

@@ -146,7 +146,7 @@ def test_errata_go_from_one_cache_to_another_and_a_run_leaves_their_questions_ou
     execute(Request((models[0],), dataset, "visla"), other)
     result = CliRunner().invoke(main, ["--cache", str(other.root), "errata", "import", str(path)])
     assert "1 verdicts read; 1 cases tagged." in result.output
-    assert annotations.read(other, asked.key).tags == {"label wrong": 1}
+    assert annotations.read(other, asked.key).tags == {"wrong label": 1}
 
     result = run_with_errata(other.root, dataset, models[0], path)
     assert result.exit_code == 0, result.output

@@ -18,6 +18,7 @@ from vlprobe.storage.store import Store
 FOLDER = "annotations"
 # Tags offered while none exist; the drawer gives them the keys 1 to 4
 SUGGESTED = ("ambiguous", "wrong label", "telling", "to discuss")
+FORMER = {"label wrong": "wrong label"}  # former names of tags, in files of older versions
 TAG_LENGTH = 30
 MAX_CASE_TAGS = 8
 MAX_VOCABULARY = 40  # different tags in one question set
@@ -109,7 +110,8 @@ def _path(store: Store, case_key: str) -> Path:
 def _parse(line: bytes) -> Annotation | None:
     try:
         fields = files.parse_json_object(line.decode())
-        tags = tuple(map(str, fields["tags"]))
+        names = (FORMER.get(name, name) for name in map(str, fields["tags"]))
+        tags = tuple(dict.fromkeys(names))
         annotation = Annotation(int(fields["case"]), str(fields["id"]), tags, str(fields["note"]))
     except (ValueError, KeyError, TypeError):
         return None

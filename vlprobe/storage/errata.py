@@ -19,7 +19,7 @@ from vlprobe.storage import files
 
 Verdict = Literal["wrong", "both", "right", "unsure"]
 TAGS: dict[Verdict, str] = {
-    "wrong": "label wrong",
+    "wrong": "wrong label",
     "both": "both acceptable",
     "right": "label right",
     "unsure": "label unsure",
