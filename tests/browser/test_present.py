@@ -1,5 +1,7 @@
 """The file for offline use, opened from the disk with the network off: keys, notes, hostile text."""
 
+import re
+
 import pytest
 
 from tests.browser.conftest import another, mount
@@ -46,7 +48,11 @@ def test_the_file_opens_without_a_network_and_is_led_by_keys(blank, tmp_path):
         assert press("ArrowRight")["count"] == f"{count} of {count}"
         assert press("Home")["count"].startswith("1 ")
         assert press("n")["notes"] and not press("n")["notes"]
-        assert press("b")["black"]
+        press("n")
+        n_pages = len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True)))
+        press("n")
+        assert n_pages == count  # no blank page
+        assert press("?")["open"] and press("b")["black"]
         assert not press("b")["black"]
         assert not press("Escape")["open"]
         page.context.set_offline(False)
@@ -137,3 +143,26 @@ def test_a_slide_without_its_large_picture_asks_for_it(blank):
     assert blank.evaluate("() => window.sent") == []
     blank.locator("button.small").nth(2).click()
     assert blank.evaluate("() => window.sent") == [["near", ids[2]]]
+
+
+def test_models_below_a_caption_have_names_and_bars_keep_their_words_on_the_slide(blank):
+    sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
+    mark = {"path": "M0 0h9v9z", "color": "#123456", "name": "GPT-4V"}
+    mark |= {"state": "tied", "word": "cannot tell"}
+    option = {"caption": [["A red dog.", ""]], "style": "lie", "marks": [mark]}
+    bar = mark | {"start": 0, "end": 1, "low": None, "high": None, "style": "tie", "sided": True}
+    bar |= {"text": "right in one order only", "remark": "best guess by a grammar"}
+    bar |= {"name": "No picture"}
+    sent["slides"] = [sent["slides"][0] | {"options": [option], "bars": [bar], "on": True}]
+    mount(blank, "slides", sent)
+    blank.locator("button.start").click()
+    assert blank.locator(".stage .chip").inner_text() == "GPT-4V: cannot tell"
+    for name in (".value", ".name .called"):
+        element = blank.locator(f".stage {name}")
+        assert element.evaluate("one => one.scrollWidth <= one.clientWidth"), name
+        box = element.bounding_box()
+        assert box is not None and box["x"] + box["width"] <= 1280
+    pressed = "() => { window.passed = 0; document.onkeydown = () => (window.passed += 1); }"
+    blank.evaluate(pressed)
+    blank.keyboard.press("?")
+    assert blank.evaluate("window.passed") == 0  # the search of the page does not open

@@ -97,7 +97,7 @@ def test_a_vote_comes_before_its_answer_and_controls_have_no_voice():
         ("fooled", 0.5, 1.0),
         ("cannot tell", 0.5, 0.5),
     ]
-    assert "one model scored both alike, which counts as fooled." in reveal.notes
+    assert "One model scored both alike, which counts as fooled." in reveal.notes
 
 
 def test_a_slide_divides_margins_by_each_models_own_spread():
@@ -140,6 +140,19 @@ def test_a_kind_of_lie_fools_most_only_where_that_is_clear(name: str):
         "a wrong number",
         "a wrong object",
     ]
+
+
+def test_the_title_is_true_for_types_that_are_not_drawn():
+    subtypes = ("color", "number", "object", "attribute", "relation", "existence")
+    rows = tuple(
+        SubtypeShare(subtype, 1000, 0, share, share - 0.01, share + 0.01)
+        for subtype, share in zip(subtypes, (0.1, 0.2, 0.3, 0.25, 0.15, 0.6), strict=True)
+    )
+    shown = deck.slides(told(held_against(FOUR, shares=rows)))
+    slide = next(one for one in shown if one.id == "often")
+    assert slide.figures[-1].figure == "60.0 %" and len(slide.figures) == 4
+    assert slide.title.startswith(slide.figures[-1].label.capitalize())
+    assert shown[-1].id == "closing"
 
 
 def test_several_things_fool_and_all_shares_have_one_format():

@@ -10,6 +10,7 @@
 // State: near, the id of the open slide if it has a thumbnail. Trigger: deck {order [id], included {id: bool}, titles {id: text}, notes {id: text}}, after each change.
 
 const KEYS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, Enter: 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1 };
+const MOST_NAMED = 6;
 
 function button(style, label, act, ...children) {
   const element = make("button", style, ...children);
@@ -55,10 +56,14 @@ function picture(shown, pictures) {
 }
 
 function list(style, rows, draw) {
-  return rows.length ? make("ul", style, ...rows.map((row) => make("li", row.style ? `as-${row.style}` : "", ...draw(row)))) : "";
+  return rows.length ? make("ul", style, ...rows.map((row) => make("li", row.style ? `as-${row.style}` : "", ...draw(row, rows.indexOf(row), rows)))) : "";
 }
 
-function drawMark(mark) {
+// A model with its name, or a symbol only where there are many.
+function drawMark(mark, place, all) {
+  if (all.length <= MOST_NAMED) {
+    return [make("span", "chip", shape(mark), mark.state === "tied" ? `${mark.name}: ${mark.word}` : mark.name)];
+  }
   const word = mark.word ? `${mark.name}: ${mark.word}` : mark.name;
   const box = make("span", `answer ${mark.state}`, shape(mark), make("span", "hidden", word));
   box.title = word;
@@ -126,6 +131,14 @@ function draw(slide, pictures, level, votes) {
   if (slide.layout === "beside" && frames) body.append(frames, words, ...parts);
   else body.append(words, frames, ...parts);
   return body;
+}
+
+// Slides that are higher than a page are made smaller.
+function fit(root) {
+  for (const sheet of root.querySelectorAll(".sheets .stage")) {
+    const slide = sheet.firstChild;
+    slide.style.zoom = Math.min(1, sheet.clientHeight / slide.offsetHeight);
+  }
 }
 
 class Show {
@@ -382,6 +395,7 @@ class Show {
     root.querySelectorAll("img").forEach((image) => image.naturalWidth &&
       image.style.setProperty("--ratio", image.naturalWidth / image.naturalHeight));
     setTimeout(() => {
+      fit(root);
       frame.contentWindow.print();
       setTimeout(() => frame.remove(), 1000);
     }, 400);  // until the pictures are decoded
@@ -454,7 +468,8 @@ class Show {
     const pressed = event.composedPath()[0];
     if (["Enter", " "].includes(event.key) && pressed.tagName === "BUTTON") return;
     this.wake();
-    const letters = { 1: () => this.vote(0), 2: () => this.vote(1), n: () => this.note(), b: () => this.darken(), ".": () => this.darken(), f: () => this.fill() };
+    const letters = { 1: () => this.vote(0), 2: () => this.vote(1), n: () => this.note(), b: () => this.darken(), ".": () => this.darken(), f: () => this.fill(),
+      "?": () => this.wake(), "/": () => this.wake() };  // the search of the page would open behind the slide
     const letter = letters[event.key.toLowerCase()];
     if (!this.black.hidden && event.key !== "Escape") this.darken();
     else if (event.key in KEYS) this.go(this.place + KEYS[event.key]);
@@ -491,6 +506,9 @@ class Show {
 export default function present({ data, parentElement, setTriggerValue, setStateValue }) {
   const show = part(parentElement, Show);
   show.take(data, setTriggerValue, setStateValue);
-  if (data.whole) show.root.append(show.sheets());  // for the browser's own print
+  if (data.whole) {  // for the browser's own print
+    show.root.append(show.sheets());
+    addEventListener("beforeprint", () => fit(show.root));
+  }
   return () => show.leave();
 }

@@ -191,7 +191,7 @@ def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVe
         verdict=believing(kind, verdicts),
         marks=tuple(ModelMark(answer.model, answer.verdict) for answer in verdicts[:MOST_MARKS]),
         note=f"Marks: the first {MOST_MARKS} of {n_models:,} models." * (n_models > MOST_MARKS),
-        notes=(*lie.notes, believing(kind, verdicts), ties.strip()),
+        notes=(*lie.notes, believing(kind, verdicts), capitalized(ties.strip())),
     )
 
 

@@ -45,8 +45,7 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     deck += [*_who_is_better(story, kind, names, renamed), *_how_often(story.standings, kind)]
     if story.more:
         deck.append(replace(case_slides(story, story.more, kind, names)[1], id="more"))
-    deck.append(_closing(story, names))
-    return (*deck, *extras, *_mixed(story.mixture, renamed))
+    return (*deck, *extras, *_mixed(story.mixture, renamed), _closing(story, names))
 
 
 def _closing(story: Story, names: Mapping[str, str]) -> Slide:
@@ -79,10 +78,13 @@ def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
         row
         for row in standings.shares
         if row.n_answers >= LEAST_ANSWERS and not math.isnan(row.share)
-    ][:MOST_FIGURES]
+    ]
     if len(rows) < 2:
         return []
     rows = sorted(rows, key=lambda row: (row.share, row.subtype))
+    title = _worst_subtype(rows)  # from all types
+    if len(rows) > MOST_FIGURES:
+        rows = [rows[0], *rows[1 - MOST_FIGURES :]]
     happened = card_type(kind).believed
     figures = [
         Figure(
@@ -100,7 +102,7 @@ def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
     return [
         Slide(
             id="often",
-            heading=((_worst_subtype(rows), ""),),
+            heading=((title, ""),),
             figures=tuple(figures),
             note=f"How often each kind is {happened}, by {whose}.{remainder}",
             notes=(*lines, "Intervals are resampled by picture."),
