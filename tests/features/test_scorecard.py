@@ -88,7 +88,7 @@ def test_a_column_sorts_the_rows_and_right_is_the_rest(columns):
     assert card(columns, sort=place, is_reversed=True).rows == card(columns, sort=place).rows[::-1]
     address = partial(lambda *_: "x")
     html = card(columns, is_right=True).html(address, address, address)
-    (cell,) = re.findall(r'title="9\.9 %[^"]*"[^>]*><b>([^<]*)', html)
+    (cell,) = re.findall(r'title="90\.1 %[^"]*"[^>]*><b>([^<]*)', html)
     assert cell == "90.1"
     assert "98.6 % of added attribute" in card(columns).note()
 
@@ -112,6 +112,20 @@ def test_the_legend_says_why_a_count_is_not_its_share_where_a_shown_model_saw_bo
     )
     assert rule in card(columns).reading()
     assert "both orders" not in replace(card(columns), models=(TROHN,)).reading()
+
+
+def test_right_is_the_direction_of_heading_legend_bars_counts_and_tooltips(published, columns):
+    store, question_set = published
+    right = replace(card(columns), is_right=True)
+    assert right.finding()[0].startswith(f"{TROHN} is right most often.")
+    assert "Colored: highest" in right.reading() and "A full bar is 100 %." in right.reading()
+    address = partial(lambda *_: "x")
+    html = right.html(address, address, address)
+    counted = views.cases.outcomes(store, question_set, Filter.parse(GPT, "foil"))
+    share = 100 * (1 - columns[0].cells[GPT].estimate.value)
+    assert f"right on {counted['held']:,} of 7,512, in both orders of the captions" in html
+    assert f'cases that do not fool {GPT}: Explore">{counted["held"]:,}<' in html
+    assert f"width:{share:.1f}%" in html and "vp-right" in html
 
 
 def test_the_heading_of_a_lab_page_counts_a_case_fooled_in_one_of_two_orders_half(

@@ -97,7 +97,7 @@ class Scorecard:
             best = [self.names[model] for model in tops[0]]
             heading = f"{listed(best)} are tied at the top."
             if len(best) == 1:
-                heading = f"{best[0]} is fooled least."
+                heading = f"{best[0]} is {'right most often' if self.is_right else 'fooled least'}."
             elif len(best) > MOST_TIED:
                 heading = f"{capitalized(count_word(len(best)))} models are tied at the top."
             places = {name: titles for name, titles in places.items() if [name] != best}
@@ -143,15 +143,19 @@ class Scorecard:
 
     def reading(self) -> str:
         """Explain colors, differences and letters."""
+        best, fooled, count = ("lowest", "fooled", "in full")
+        if self.is_right:
+            best, fooled, count = ("highest", "right", "not at all")
         return joined(
-            "Colored: lowest, or tied with the lowest (paired by picture, Holm). Small figures: points against the "
-            "baseline, or tied. A full bar is guessing, 50 %.",
+            f"Colored: {best}, or tied with the {best} (paired by picture, Holm). Small figures: "
+            "points against the baseline, or tied. "
+            f"{'A full bar is 100 %.' if self.is_right else 'A full bar is guessing, 50 %.'}",
             "Models that share a letter are tied."
             if any(not each.subtype for each in self.columns)
             else "",
             "The rule counts captions of equal length as wrong." if self._has_rule else "",
-            f"Asked in both orders of the captions: {listed(self._both_orders)}. A case fooled in only "
-            "one order counts half in the share, and in full in the number below it."
+            f"Asked in both orders of the captions: {listed(self._both_orders)}. A case {fooled} in only "
+            f"one order counts half in the share, and {count} in the number below it."
             if self._both_orders
             else "",
         )
@@ -234,8 +238,11 @@ class Scorecard:
         return htpy.th(scope="col", aria_sort=order)[title, arrow, htpy.br, count]
 
     def _value(self, column: LeaderboardColumn, value: float) -> str:
-        value = 1 - value if self.is_right and not self._moves(column) else value
-        return number(value, column.metric.unit).removesuffix(" %")
+        return number(self._shown(column, value), column.metric.unit).removesuffix(" %")
+
+    def _shown(self, column: LeaderboardColumn, value: float) -> float:
+        """Return the share of cases in which a model is fooled or right, as chosen."""
+        return 1 - value if self.is_right and not self._moves(column) else value
 
     def _moves(self, column: LeaderboardColumn) -> bool:
         return column.question_set.presentation.kind(column.kind).is_movement
@@ -247,13 +254,13 @@ class Scorecard:
         if cell.estimate is None:
             return htpy.td(title=cell.note)["n/a"]
         is_mirrored = self.is_right and not self._moves(column)
-        shown = replace(cell, difference=-cell.difference) if is_mirrored else cell
-        value, against = (
-            self._value(column, cell.estimate.value),
-            compared(shown, column.metric.unit),
-        )
-        bar = htpy.span(".vp-bar")[
-            htpy.span(style=f"width:{min(100, 100 * cell.estimate.value / FULL):.1f}%")
+        value = self._value(column, cell.estimate.value)
+        against = compared(self._mirrored(column, cell), column.metric.unit)
+        full = 1 if is_mirrored else FULL
+        bar = htpy.span(".vp-bar.vp-right" if is_mirrored else ".vp-bar")[
+            htpy.span(
+                style=f"width:{min(100, 100 * self._shown(column, cell.estimate.value) / full):.1f}%"
+            )
         ]
         link = htpy.a(
             ".vp-go",
@@ -262,16 +269,29 @@ class Scorecard:
             title=self.tooltip(column, cell),
         )
         count = None
-        if cell.n_fooled:
-            label = f"{cell.n_fooled:,} cases that fool {self.names[model]}: Explore"
+        n_counted = self._n_counted(column, cell)
+        if n_counted:
+            happen = "do not fool" if is_mirrored else "fool"
+            label = f"{n_counted:,} cases that {happen} {self.names[model]}: Explore"
             count = htpy.a(
                 ".vp-go.vp-count", href=cases(column, model), target="_self", title=label
-            )[f"{cell.n_fooled:,}"]
+            )[f"{n_counted:,}"]
         numbers = htpy.span(".vp-numbers")[
             htpy.small[against], " ", link[htpy.b[value]], htpy.sup[cell.group]
         ]
         below = htpy.span(".vp-below")[bar if column.metric.unit == "rate" else None, count]
         return htpy.td(".vp-best" if cell.is_best else "")[numbers, below]
+
+    def _mirrored(self, column: LeaderboardColumn, cell: LeaderboardCell) -> LeaderboardCell:
+        """Return a cell with its difference in the chosen direction."""
+        is_mirrored = self.is_right and not self._moves(column)
+        return replace(cell, difference=-cell.difference) if is_mirrored else cell
+
+    def _n_counted(self, column: LeaderboardColumn, cell: LeaderboardCell) -> int:
+        """Return the number of cases that fool the model, or of those that do not, as chosen."""
+        if not self.is_right or self._moves(column) or cell.estimate is None:
+            return cell.n_fooled
+        return min(cell.estimate.n_cases, column.n_cases) - cell.n_fooled
 
     def tooltip(self, column: LeaderboardColumn, cell: LeaderboardCell) -> str:
         """Return a cell's value with interval and counts, such as "6.6 %, 6.0 to 7.2 %; 496 of 7,512"."""
@@ -279,13 +299,16 @@ class Scorecard:
         if row is None:
             return cell.note
         unit = column.metric.unit
-        ends = interval(row.low, row.high, unit)
-        parts = [number(row.value, unit), f"95 % interval {ends}" if ends else ""]
+        value, *limits = (self._shown(column, value) for value in (row.value, row.low, row.high))
+        ends = interval(min(limits), max(limits), unit)
+        parts = [number(value, unit), f"95 % interval {ends}" if ends else ""]
         if not self._moves(column):
             n_cases = min(row.n_cases, column.n_cases)
-            once = ", at least in one order of the captions" if row.n_cases > n_cases else ""
-            parts.append(f"fooled by {cell.n_fooled:,} of {n_cases:,}{once}")
-        against = compared(cell, unit)
+            orders = "in both orders" if self.is_right else "at least in one order"
+            orders = f", {orders} of the captions" if row.n_cases > n_cases else ""
+            happened = "right on" if self.is_right else "fooled by"
+            parts.append(f"{happened} {self._n_counted(column, cell):,} of {n_cases:,}{orders}")
+        against = compared(self._mirrored(column, cell), unit)
         base = self.names.get(self.baseline, "")
         parts += [f"{against} against {base}" if against and base else "", cell.note]
         return "; ".join(filter(None, parts))

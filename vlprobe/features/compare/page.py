@@ -81,7 +81,8 @@ def draw_scorecard() -> None:
     st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], detail and htpy.p[detail]]))
     frame.say_strangers(subject)
     differences = partial(_differences, baseline=subject.model)
-    st.html(scorecard.html(differences, _cases, _sort(columns, place, is_reversed)))
+    cases = partial(_cases, outcome="held" if scorecard.is_right else "fooled")
+    st.html(scorecard.html(differences, cases, _sort(columns, place, is_reversed)))
     follow_links()
     if note := scorecard.note():
         st.warning(note, icon=":material/info:")
@@ -158,7 +159,7 @@ def _differences(column: LeaderboardColumn, model: str, baseline: str) -> str:
     return link_address("compare", query | pair | {"type": column.subtype})
 
 
-def _cases(column: LeaderboardColumn, model: str) -> str:
-    """Return the URL of the cases that fool a model in a column."""
-    case_filter = Filter.parse(model, column.kind, subtype=column.subtype)
+def _cases(column: LeaderboardColumn, model: str, outcome: str) -> str:
+    """Return the URL of the cases that fool a model in a column, or of those that do not."""
+    case_filter = Filter.parse(model, column.kind, subtype=column.subtype, outcome=outcome)
     return case_links.address(page_subject(column.question_set.key), case_filter)
