@@ -128,6 +128,18 @@ def test_right_is_the_direction_of_heading_legend_bars_counts_and_tooltips(publi
     assert f"width:{share:.1f}%" in html and "vp-right" in html
 
 
+def test_only_many_columns_hide_differences_on_a_narrow_screen_and_the_legend_goes_with_them(
+    columns,
+):
+    address = partial(lambda *_: "x")
+    assert len(columns) > 5
+    for shown, is_crowded in ((columns, True), (columns[:1], False)):
+        drawn = card(shown)
+        for html in (drawn.html(address, address, address), drawn.legend()):
+            assert ("vp-crowded" in html) is is_crowded
+        assert "Small figures" in drawn.legend() and "Small figures" not in drawn.reading()
+
+
 def test_the_heading_of_a_lab_page_counts_a_case_fooled_in_one_of_two_orders_half(
     monkeypatch, published, columns
 ):

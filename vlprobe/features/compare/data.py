@@ -25,6 +25,7 @@ from vlprobe.views.leaderboard import (
 )
 
 FULL = 0.5  # share at which a bar is full: guessing
+MOST_WIDE = 5  # columns that have room for differences on a narrow screen
 MOST_TIED = 3  # tied models that the heading names
 SOLVED = 0.1  # a rule without the picture that is wrong less often solves a column
 RULE = "Fewer words"
@@ -141,14 +142,25 @@ class Scorecard:
         subject = f"{capitalized(count_word(len(solved)))} of the columns can be solved without the picture:"
         return f"{subject} choosing the caption with fewer words is right in {listed(shares)}."
 
+    def legend(self) -> str:
+        """Return the explanation as HTML. On a narrow screen it leaves out differences if the cells do."""
+        differences = htpy.span(self._crowded)[
+            " Small figures: points against the baseline, or tied."
+        ]
+        return str(htpy.p(".vp-quiet.vp-small")[self.reading(), differences])
+
+    @property
+    def _crowded(self) -> str:
+        """The class of what has no room for differences on a narrow screen."""
+        return ".vp-crowded" if len(self.columns) > MOST_WIDE else ""
+
     def reading(self) -> str:
-        """Explain colors, differences and letters."""
+        """Explain colors, bars, letters and counts."""
         best, fooled, count = ("lowest", "fooled", "in full")
         if self.is_right:
             best, fooled, count = ("highest", "right", "not at all")
         return joined(
-            f"Colored: {best}, or tied with the {best} (paired by picture, Holm). Small figures: "
-            "points against the baseline, or tied. "
+            f"Colored: {best}, or tied with the {best} (paired by picture, Holm). "
             f"{'A full bar is 100 %.' if self.is_right else 'A full bar is guessing, 50 %.'}",
             "Models that share a letter are tied."
             if any(not each.subtype for each in self.columns)
@@ -220,7 +232,9 @@ class Scorecard:
         scroll = htpy.div(
             ".vp-scroll", role="region", tabindex="0", aria_label="Scorecard of all models"
         )
-        return str(scroll[htpy.table(".vp-table.vp-scorecard")[head, htpy.tbody[rows]]])
+        return str(
+            scroll[htpy.table(f".vp-table.vp-scorecard{self._crowded}")[head, htpy.tbody[rows]]]
+        )
 
     def _group(self, column: LeaderboardColumn, width: int) -> htpy.Node:
         run = column.question_set.runs[0]

@@ -17,7 +17,6 @@ from vlprobe.dashboard.state import (
     choose,
     dataset_name,
     page_subject,
-    quiet,
     renamed,
     set_labels,
     view,
@@ -86,7 +85,7 @@ def draw_scorecard() -> None:
     follow_links()
     if note := scorecard.note():
         st.warning(note, icon=":material/info:")
-    quiet(scorecard.reading())
+    st.html(scorecard.legend())
     export.draw_menu("scorecard", table=scorecard.table)
 
 
