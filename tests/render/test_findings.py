@@ -31,6 +31,10 @@ from vlprobe.views.records import PointRow
 
 NAN = math.nan
 X, Y, Z = "a", "b", "c"
+POWER = re.compile(
+    r" (A difference of [^()]+ would have been found \(80 % power\)|"
+    r"With so few pictures, no difference could have been detected)\."
+)
 
 
 @pytest.fixture(autouse=True)
@@ -44,13 +48,48 @@ def fewer_exchanges(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 def test_the_heading_says_what_is_known(name: str):
     pattern, _, given, heading, detail, row = SCENES[name]
     told = verdict(compared(name), given.get("kind", LIES))
-    assert (told.heading, told.detail, (told.row.model, told.row.subtype)) == (heading, detail, row)
+    without_power = POWER.sub("", told.detail)
+    assert (told.heading, without_power, (told.row.model, told.row.subtype)) == (
+        heading,
+        detail,
+        row,
+    )
     check_by_second_route(compared(name), cases(pattern, given.get("pictures", 0)))
     never_more_than_is_known(told.heading, compared(name))
     assert told.detail.endswith(".")
     assert not re.search(
         r"\bnan\b| {2}|\.\.|None ", f"{told.heading} {told.detail}".replace("None can", "")
     )
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_tie_says_which_difference_would_have_been_found(name: str):
+    comparison = compared(name)
+    told = verdict(comparison, SCENES[name][2].get("kind", LIES))
+    tied = [row for row in comparison.rows if row.verdict == "tied" and not row.subtype]
+    known = [row.detectable for row in tied if not math.isnan(row.detectable)]
+    on_types = " the two are tied." in told.detail
+    assert len(POWER.findall(told.detail)) == bool(known) + on_types
+    finite = [value for value in known if value < math.inf]
+    if known and not finite:
+        assert told.detail.endswith("With so few pictures, no difference could have been detected.")
+    elif known and not comparison.is_movement:
+        largest = f"{100 * max(finite):.1f} points would have been found (80 % power)."
+        assert told.detail.endswith(largest)
+
+
+def test_a_tie_on_one_type_of_edit_names_the_difference_of_that_type():
+    pattern = {("number", "xo"): 90, ("number", "oo"): 220, ("color", "xo"): 10}
+    pattern |= {("color", "ox"): 10, ("color", "oo"): 280}
+    detail = verdict(scene(pattern, (A, B)), LIES).detail
+    # 20 of 300 answers differ: SE = sqrt(20) / 300; with three tests z = 2.394
+    least = (2.394 + 0.8416) * math.sqrt(20) / 300
+    assert abs(least - 0.048) < 0.001
+    found = re.search(
+        r"On colors the two are tied\. A difference of ([0-9.]+) points would have been found",
+        detail,
+    )
+    assert found and float(found[1]) == pytest.approx(100 * least, rel=0.1)
 
 
 def never_more_than_is_known(heading: str, comparison: PairedTests) -> None:

@@ -87,7 +87,7 @@ def compare(
     significant if its p, adjusted for all rows (Holm), is below .05.
     """
     from vlprobe import views
-    from vlprobe.render.findings import power_of_ties, verdict
+    from vlprobe.render.findings import verdict
     from vlprobe.render.model_lookup import find_model
     from vlprobe.storage import display_names
     from vlprobe.views.paired_tests import MOST_COMPARED, compare_metrics, compare_models
@@ -114,7 +114,7 @@ def compare(
             unit,
             named_slice=named_slice,
         )
-    print_words([of_cases + finding.heading, finding.detail, power_of_ties(comparison)], how)
+    print_words([of_cases + finding.heading, finding.detail], how)
     if how in READ:
         leading = [name for name in LEADING if name in table]
         table = table.loc[:, [*leading, *(name for name in table if name not in leading)]]

@@ -39,7 +39,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.dashboard.widgets import BETWEEN, draw_row, fold, link_page, press
 from vlprobe.registry import is_control
 from vlprobe.render import charts, forest
-from vlprobe.render.findings import Verdict, order_sentences, power_of_ties, ties, verdict
+from vlprobe.render.findings import Verdict, order_sentences, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import SHAPES, embed, mark, tag
@@ -66,8 +66,6 @@ def draw_page() -> None:
         return
     comparison = compared(contest)
     finding = _draw_finding(contest, comparison)
-    if detectable := power_of_ties(comparison):
-        quiet(detectable)
     frame.say_strangers(contest, contest.compared)
     table = view(views.estimates.estimates, contest.question_set)
     for line in order_sentences(table, contest.names, contest.compared):

@@ -7,7 +7,7 @@ control, or a model that failed its checks, is never called better. All other re
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -60,8 +60,12 @@ class Finding:
 def verdict(
     tests: PairedTests, kind: KindPresentation, renamed: Mapping[str, str] | None = None
 ) -> Verdict:
-    """Return the finding from a comparison between two or more models. The first model is the baseline."""
-    return _Comparison(tests, kind, renamed or {}).verdict()
+    """Return the finding from a comparison between two or more models. The first model is the baseline.
+
+    The detail ends with the difference that the tests between tied models could have detected.
+    """
+    finding = _Comparison(tests, kind, renamed or {}).verdict()
+    return replace(finding, detail=joined(finding.detail, power_of_ties(tests)))
 
 
 def power_of_ties(tests: PairedTests) -> str:
@@ -296,13 +300,16 @@ class _Comparison:
         return joined(*lines, *self.notes("a control" not in heading))
 
     def ties(self, rival: ModelShare) -> str:
-        """Name the types of edit on which a rival and the baseline are tied."""
+        """Name the types of edit on which a rival and the baseline are tied, and the detectable difference."""
         rows = [self.row(rival, subtype) for subtype in self.subtypes]
-        tied = [row.subtype for row in rows if row.verdict == "tied"]
+        tied = [row for row in rows if row.verdict == "tied"]
         if not tied:
             return ""
         on = f"{len(tied)} of {len(self.subtypes)} kinds of edit"
-        return f"On {nouns(tied) if len(tied) <= MOST_SKILLS else on} the two are tied."
+        if len(tied) <= MOST_SKILLS:
+            on = nouns([row.subtype for row in tied])
+        detectable = power([row.detectable for row in tied], self.tests.unit)
+        return joined(f"On {on} the two are tied.", detectable)
 
     def others(self, rivals: Sequence[ModelShare], heading: str) -> list[str]:
         """Describe the rivals that the heading does not name. Rivals with equal results share a sentence."""
