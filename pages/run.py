@@ -7,7 +7,7 @@ from vlprobe.dashboard.run import form, progress
 
 frame.enter()
 jobs.find_again()
-frame.watched_job()
+frame.watched_job(besides=st.session_state.get(progress.OPENED, ""))
 form.draw()
 st.header("Earlier runs")
 progress.past()

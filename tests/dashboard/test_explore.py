@@ -235,6 +235,8 @@ def test_a_read_only_dashboard_shows_notes_and_has_no_button(
 
 def test_a_view_is_saved_and_removed(shown, own: Store):
     at = shown(own, "explore", model=ONE, kind="combined", page="2", words="bench")
+    press(at, "Save")  # without a name
+    assert "Type a name first." in words(at) and not at.error
     at.text_input(key="view_name").set_value("Benches *")
     press(at, "Save")
     saved = bookmarks.VIEWS.read(own)["Benches *"]

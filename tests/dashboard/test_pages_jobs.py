@@ -45,13 +45,14 @@ def test_start_makes_a_job_of_what_was_chosen(shown, compared: Store, tiny: str,
     at.multiselect(key="run_models").set_value([RANDOM, CONSTANT])
     at.selectbox(key="run_lgip_rules").set_value("paper")
     at.number_input(key="run_limit").set_value(5)
-    at.text_input(key="run_own").set_value(f" {tiny} ")
+    path = tiny.partition(":")[2]
+    at.text_input(key="run_own").set_value(f" {path} ")
     at.run()
     at.button(key="start").click().run()
     assert begun[0].models == (RANDOM, CONSTANT)
     assert begun[0].options["rules"] == "paper"
     assert begun[0].limit == 5
-    assert begun[0].dataset == tiny
+    assert begun[0].dataset == f"table:{path}"  # the reader of a plain path
 
 
 def test_a_job_that_cannot_start_is_one_line(shown, compared: Store, monkeypatch):
@@ -189,6 +190,18 @@ def test_what_a_model_believed_is_told_as_soon_as_it_is_done(shown, compared: St
         assert "See the failures" in [link.proto.label for link in at.get("page_link")]
     finally:
         shutil.rmtree(folder)
+
+
+def test_an_earlier_run_opens_below_its_row(shown, compared: Store, alive: None):
+    job_id = waiting(compared, (RANDOM,), "failed", label=RANDOM)
+    try:
+        at = shown(compared, "run")
+        at.button(key=f"open_{job_id}").click().run()
+        assert at.query_params["job"] in (job_id, [job_id])
+        text = words(at)
+        assert text.count("Failed") == 2 and text.index(" tests") < text.index("Failed")
+    finally:
+        shutil.rmtree(compared.root / "jobs" / job_id)
 
 
 def test_only_jobs_that_have_not_ended_are_going(store: Store, alive: None):

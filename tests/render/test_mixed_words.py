@@ -110,10 +110,10 @@ def test_the_mixture_is_called_what_it_came_to(standing: Standing, said: tuple[s
 @pytest.mark.parametrize(
     ("ranks", "said"),
     [
-        ((1, 2), "found 1stbefore mixtures were added; now 2nd"),
+        ((1, 2), "found 1st before mixtures were added; now 2nd"),
         ((1, 1), "found 1st, with mixtures too"),
         ((2, 6), "2nd without mixtures; now 6th"),
-        ((1, 0), "found 1stbefore mixtures were added; now below all retrieved candidates"),
+        ((1, 0), "found 1st before mixtures were added; now below all retrieved candidates"),
     ],
 )
 def test_ranks_before_and_after_are_told(ranks: tuple[int, int], said: str):

@@ -524,6 +524,12 @@ def _draw_named(
 ) -> None:
     """Draw links to saved views or slices, each with a Remove button, and a form that saves another one."""
     may_change = changes(f"{noun.capitalize()}s cannot be saved or removed here.")
+
+    def submit(name: str) -> None:
+        st.session_state[f"{noun}_nameless"] = not name
+        if name:
+            attempt(save, name)
+
     for index, (name, (label, parameters)) in enumerate(links.items()):
         with draw_row(f"saved_{noun}_{index}"):
             link_page("explore", label, parameters, width="stretch")
@@ -543,8 +549,10 @@ def _draw_named(
             st.form_submit_button(
                 "Save" if noun == "view" else "Save slice",
                 icon=":material/bookmark_add:",
-                on_click=lambda: attempt(save, st.session_state[f"{noun}_name"]),
+                on_click=lambda: submit(st.session_state[f"{noun}_name"].strip()),
             )
+            if st.session_state.pop(f"{noun}_nameless", False):
+                quiet("Type a name first.")
 
 
 def _annotated(subject: PageSubject) -> None:
@@ -554,7 +562,7 @@ def _annotated(subject: PageSubject) -> None:
         damaged = plain("; ".join(written.damaged))
         st.warning(f"Damaged and left out: {damaged}.", icon=":material/warning:")
     if not written.current:
-        quiet("None yet. Open a case to tag it or to write a note.")
+        quiet("None yet on this question set. Open a case to tag it or to write a note.")
         return
     n_cases = len(written.current)
     limit = f" Here: {LISTED_CASES}." if n_cases > LISTED_CASES else ""

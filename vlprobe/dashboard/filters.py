@@ -523,6 +523,7 @@ def _draw_facet(case_filter: Filter, facet: Facet) -> None:
     rows = {row.value: row for row in facet.rows}
     values = _listed(facet.name, list(rows), chosen)
     title = TITLES.get(facet.name) or value_label(facet.name.removeprefix("tag:"))
+    title = title[:1].upper() + title[1:]
     is_movement = case_filter.kind in movement_kinds()
     _draw_heading(title, "cases" if is_movement else "of asked")
     key = f"facet_{facet.name.replace(':', '_')}"

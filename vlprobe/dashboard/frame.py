@@ -135,10 +135,11 @@ def averaging(subject: PageSubject, metric: Metric | None = None) -> str:
     return choose("Average", "average", AVERAGING, POOLED, segments=True, help_=help_)
 
 
-def watched_job() -> None:
-    """Draw the progress of each job that the URL names."""
+def watched_job(besides: str = "") -> None:
+    """Draw the progress of each job that the URL names, except the one drawn elsewhere on the page."""
     for job in all_watched():
-        panel(job)
+        if job.id != besides:
+            panel(job)
 
 
 def say_strangers(subject: PageSubject, models: Sequence[str] = ()) -> None:

@@ -254,7 +254,7 @@ def require_plugin(name: str) -> None:
 
 
 def _absent(folder: str, name: str) -> NotFound | InvalidInput:
-    if folder == "datasets" and (prefix := _prefix_of_path(name)):
+    if folder == "datasets" and (prefix := prefix_of_path(name)):
         return InvalidInput(
             f"'{name}' is a path without a prefix. To read it as a dataset, write "
             f"'{prefix}:{name}'."
@@ -270,7 +270,7 @@ def _absent(folder: str, name: str) -> NotFound | InvalidInput:
     return NotFound(NOUNS[folder], name, dict.fromkeys(every_name))
 
 
-def _prefix_of_path(name: str) -> str:
+def prefix_of_path(name: str) -> str:
     """Return the dataset prefix that can read a path that was typed without a prefix. Return "" for any other name, or
     if the path may not be read. A dataset family accepts paths if it defines `takes(path)`.
     """

@@ -120,7 +120,7 @@ def right_text(clean: int, with_mixtures: int) -> list[Run]:
     if clean == 1 and with_mixtures == 1:
         return [("found ", ""), (clean_rank, "strong"), (", with mixtures too", "")]
     if clean == 1:
-        words = ("found ", ""), (clean_rank, "strong"), ("before mixtures were added; now ", "")
+        words = ("found ", ""), (clean_rank, "strong"), (" before mixtures were added; now ", "")
         return [*words, (rank, "strong")]
     return [(clean_rank, "strong"), (" without mixtures; now ", ""), (rank, "strong")]
 

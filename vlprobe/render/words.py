@@ -131,6 +131,8 @@ def value_label(name: str) -> str:
 
     >>> value_label("color"), value_label("mix:0.9"), value_label("danger:3"), value_label("flip:color")
     ('Color', 'Mixed, 90 % stays', 'A danger word, 3 words', 'flip:color')
+    >>> value_label("relation:in-front-of")
+    'Relation: in front of'
     >>> value_label("mix:0.9:seed1"), value_label("danger:3:seed10"), value_label("delete:low-ei")
     ('Mixed, 90 % stays, draw 1', 'A danger word, 3 words, draw 10', 'Least important word removed')
     """
@@ -148,6 +150,8 @@ def value_label(name: str) -> str:
         return f"{word}, {100 * float(strength):.0f} % stays"
     if edit == "delete" and strength in DELETED:
         return DELETED[strength]
+    if edit == "relation":
+        return f"{labels[edit]}: {strength.replace('-', ' ')}"
     return f"{labels[edit]}, {strength} words" if edit in labels and strength.isdigit() else name
 
 

@@ -231,6 +231,8 @@ def _pick_dataset(below: DeltaGenerator, chosen_probes: Sequence[str]) -> str:
     )
     if note := st.session_state.get(DROP_NOTE):
         quiet(note)
+    if prefix := registry.prefix_of_path(typed):
+        typed = f"{prefix}:{typed}"
     if typed:
         _preview(typed)
     name = typed or picked or ""

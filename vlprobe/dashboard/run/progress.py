@@ -424,6 +424,9 @@ def _links(job: Job, finished: list[RunRow]) -> None:
         link_page("tradeoff", "See the numbers", query)
 
 
+OPENED = "opened_job"  # session key: the earlier job that the user opened
+
+
 def past() -> None:
     """Draw a list of the newest jobs that the page does not show yet, each with a button that opens it."""
     watched = st.query_params.get_all("job")
@@ -431,7 +434,10 @@ def past() -> None:
     for error in jobs.damaged(store()):
         st.warning(link_docs(error_text(error)), icon=":material/warning:")
     if not earlier:
-        quiet("None yet. Runs started from the command line appear on the other pages.")
+        quiet(
+            "None was started here yet. Runs started from the command line and bundled results "
+            "are on the other pages."
+        )
     for job in earlier:
         icon, word = STATES[job.state]
         with draw_row(f"past_{job.id}"):
@@ -442,8 +448,14 @@ def past() -> None:
                 f"{tag('small', when, class_='vp-quiet')}</p>"
             )
             if job.id not in watched:
-                change = st.query_params.__setitem__, "job", job.id
-                press("Open", *change, key=f"open_{job.id}")
+                press("Open", _open, job.id, key=f"open_{job.id}")
+        if job.id in watched and job.id == st.session_state.get(OPENED):
+            panel(job)
+
+
+def _open(job_id: str) -> None:
+    """Show an earlier job below its row, where the button was."""
+    st.query_params["job"] = st.session_state[OPENED] = job_id
 
 
 GOING, ENDED = (
