@@ -140,6 +140,19 @@ def test_only_many_columns_hide_differences_on_a_narrow_screen_and_the_legend_go
         assert "Small figures" in drawn.legend() and "Small figures" not in drawn.reading()
 
 
+def test_a_share_above_guessing_is_not_a_full_bar_and_the_legend_says_so(columns):
+    address = partial(lambda *_: "x")
+    whole = columns[0]
+    cell = whole.cells[GPT]
+    worse = replace(cell, estimate=replace(cell.estimate, value=0.707))
+    above = replace(whole, cells={**whole.cells, GPT: worse})
+    mixed = card([above, columns[1]])
+    assert "width:70.7%" in mixed.html(address, address, address)
+    assert "guessing, 50 %. It is 100 % in columns with a share above guessing." in mixed.reading()
+    assert "A full bar is 100 %." in card([above]).reading()
+    assert "A full bar is guessing, 50 %." in card([whole]).reading()
+
+
 def test_the_heading_of_a_lab_page_counts_a_case_fooled_in_one_of_two_orders_half(
     monkeypatch, published, columns
 ):

@@ -159,9 +159,13 @@ class Scorecard:
         best, fooled, count = ("lowest", "fooled", "in full")
         if self.is_right:
             best, fooled, count = ("highest", "right", "not at all")
+        full = {self._full(column) for column in self.columns}
+        bars = ["A full bar is guessing, 50 %."] if FULL in full else ["A full bar is 100 %."]
+        if len(full) > 1:
+            bars.append("It is 100 % in columns with a share above guessing.")
         return joined(
-            f"Colored: {best}, or tied with the {best} (paired by picture, Holm). "
-            f"{'A full bar is 100 %.' if self.is_right else 'A full bar is guessing, 50 %.'}",
+            f"Colored: {best}, or tied with the {best} (paired by picture, Holm).",
+            *bars,
             "Models that share a letter are tied."
             if any(not each.subtype for each in self.columns)
             else "",
@@ -254,6 +258,11 @@ class Scorecard:
     def _value(self, column: LeaderboardColumn, value: float) -> str:
         return number(self._shown(column, value), column.metric.unit).removesuffix(" %")
 
+    def _full(self, column: LeaderboardColumn) -> float:
+        """Return the share at which the bars of a column are full: guessing, or 1 if a bar would pass it."""
+        values = [row.value for model in self.rows if (row := column.cell(model).estimate)]
+        return 1.0 if self.is_right or max(values, default=0.0) > FULL else FULL
+
     def _shown(self, column: LeaderboardColumn, value: float) -> float:
         """Return the share of cases in which a model is fooled or right, as chosen."""
         return 1 - value if self.is_right and not self._moves(column) else value
@@ -270,7 +279,7 @@ class Scorecard:
         is_mirrored = self.is_right and not self._moves(column)
         value = self._value(column, cell.estimate.value)
         against = compared(self._mirrored(column, cell), column.metric.unit)
-        full = 1 if is_mirrored else FULL
+        full = self._full(column)
         bar = htpy.span(".vp-bar.vp-right" if is_mirrored else ".vp-bar")[
             htpy.span(
                 style=f"width:{min(100, 100 * self._shown(column, cell.estimate.value) / full):.1f}%"
