@@ -153,6 +153,20 @@ def test_a_share_above_guessing_is_not_a_full_bar_and_the_legend_says_so(columns
     assert "A full bar is guessing, 50 %." in card([whole]).reading()
 
 
+def test_all_tests_is_offered_only_where_there_is_more_than_one(monkeypatch, published):
+    store, question_set = published
+    drawn = [row.case_key for row in views.runs.question_set_rows(store) if row.dataset == "demo"]
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+
+    def labels(sets: list[str]) -> list[str]:
+        at = open_page(monkeypatch, store, "compare", sets="|".join(sets), by="kind")
+        assert not at.exception
+        return [option for group in at.button_group for option in group.options]
+
+    assert "All tests" not in labels([question_set.key])
+    assert "All tests" in labels([question_set.key, drawn[0]])
+
+
 def test_the_heading_of_a_lab_page_counts_a_case_fooled_in_one_of_two_orders_half(
     monkeypatch, published, columns
 ):

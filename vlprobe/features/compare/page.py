@@ -50,7 +50,8 @@ def draw_page() -> None:
 def draw_scorecard() -> None:
     """Draw the pickers, the finding, and the table of all models."""
     subject = sentence.subject()
-    by: By = "kind" if st.query_params.get("by") == "kind" else "edit"
+    has_tests = has_many_tests(subject)
+    by: By = "kind" if has_tests and st.query_params.get("by") == "kind" else "edit"
     keys = chosen_sets(subject, by)
     subjects = [page_subject(key) for key in keys]
     models = tuple(ordered({model for each in subjects for model in each.models}))
@@ -61,7 +62,8 @@ def draw_scorecard() -> None:
         sentence.draw_word("compared with")
         sentence.pick_model(subject)
         st.space("stretch")
-        choose("Columns", "by", COLUMNS, "edit", segments=True, bare=True)
+        if has_tests:
+            choose("Columns", "by", COLUMNS, "edit", segments=True, bare=True)
         score = choose("Score", "score", SCORES, "fooled", segments=True, bare=True)
         export.draw_share(subject)
     columns = [
@@ -87,6 +89,13 @@ def draw_scorecard() -> None:
         st.warning(note, icon=":material/info:")
     st.html(scorecard.legend())
     export.draw_menu("scorecard", table=scorecard.table)
+
+
+def has_many_tests(subject: PageSubject) -> bool:
+    """Return whether columns that are tests would be more than one."""
+    keys = chosen_sets(subject, "kind")
+    question_set = page_subject(keys[0]).question_set
+    return len(keys) > 1 or len(view(views.leaderboard.ranked_kinds, question_set)) > 1
 
 
 def chosen_sets(subject: PageSubject, by: str) -> list[str]:
