@@ -11,7 +11,7 @@ stored = papers.begin("series").questions
 st.header("Accuracy of boundaries")
 figures.boundaries(stored)
 
-st.header("Agreement with human order")
+st.header("Agreement with human rankings")
 names = ("order_agreement", "order_moved")
 for column, name in zip(st.columns(2, gap="medium"), names, strict=True):
     with column:

@@ -220,7 +220,7 @@ def leaderboard(
     if by == "metric" and baseline:
         raise click.UsageError("--baseline can only be used with --by kind or --by edit.")
     if by != "metric" and how == "model-index":
-        raise click.UsageError("A model-index holds metrics. Leave out --by.")
+        raise click.UsageError("A model-index contains only metrics. Omit --by.")
     keys = keys or [row.case_key for row in views.runs.question_set_rows(store)]
     if not keys:
         raise InvalidInput("Nothing is stored yet. Run a probe first: vlprobe run --help.")

@@ -45,7 +45,7 @@ ALL = "all"
     "--dataset",
     "datasets",
     multiple=True,
-    help="Name of a dataset; repeatable. Each probe runs on the datasets that it applies to [its demo data].",
+    help="Name of a dataset; repeatable. Each probe runs on the datasets it applies to. [default: its demo data]",
     shell_complete=complete_names("datasets"),
 )
 @click.option(

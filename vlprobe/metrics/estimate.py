@@ -37,13 +37,13 @@ _exchangers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))  # exchange blocks
 
 
 def rate_interval(value: float, variance: float, n_items: int) -> tuple[float, float]:
-    """Compute Wilson's 95% interval for a mean of values from 0 to 1, at the effective sample size.
+    """Compute the 95% Wilson interval for a mean of values in [0, 1], using the effective sample size.
 
     The design effect is the variance of the mean divided by value (1 - value) / n_items, the
-    variance of the same number of single right or wrong answers. It is below 1 if an item has many
-    independent cases. Near 0 and 1 too few items differ to estimate it, so it is shrunk toward 1 by
-    the share exp(-2 n_items value (1 - value) / Z^2), the fastest decline at which one more error
-    never lowers the upper end.
+    variance for the same number of independent right-or-wrong answers. It is below 1 if items have
+    many independent cases. Near 0 and 1, too few items differ to estimate it, so it is shrunk
+    toward 1 with weight exp(-2 n_items value (1 - value) / Z^2), the fastest decay for which one
+    more error never lowers the upper end.
 
     Args:
         value: The mean.

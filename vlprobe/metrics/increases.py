@@ -11,11 +11,11 @@ from vlprobe.types import Estimate, Measure
 
 
 def increases(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Estimate]:
-    """For each pair of measures, compute by what share the first mean exceeds the second: 0.1 means 10% more.
+    """Compute how much the first mean of each pair of measures exceeds the second: 0.1 means 10% more.
 
-    The interval is the 95% percentile interval over the same resamples of items as for every
-    estimate. Each resample draws both means at once, so the part that an item adds to both means
-    does not widen the interval.
+    The interval is the 95% percentile interval over the same item resamples as for all estimates.
+    Each resample draws both means together, so variation that an item adds to both does not widen
+    the interval.
 
     Args:
         pairs: Pairs of measures for one model; items have the same codes in both measures.

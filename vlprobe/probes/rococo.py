@@ -71,8 +71,8 @@ OPTIONS = (
         "None: no caption search; if there are no altered pictures either, only the clean gallery.",
         choices=(*substitution.POLICIES, *(f"delete:{which}" for which in substitution.DELETIONS)),
         pattern=f"({'|'.join(substitution.POLICIES)}):0*[1-5]",
-        expected=f"NAME, NAME:K (2 to 5 words) or delete:WHICH with a NAME of {', '.join(substitution.POLICIES)} "
-        f"and a WHICH of {', '.join(substitution.DELETIONS)}",
+        expected="NAME, NAME:K (2 to 5 words) or delete:WHICH, where NAME is one of "
+        f"{', '.join(substitution.POLICIES)} and WHICH is one of {', '.join(substitution.DELETIONS)}",
     ),
     Option(
         name="pictures",

@@ -31,7 +31,7 @@ SLICED_BY = {
     "slice": "Named slice",
     "rule": "Rule",
     "comparison": "Comparison of two wordings",
-    caption_bins.LENGTH: "Length of the caption",
+    caption_bins.LENGTH: "Caption length",
     caption_bins.FREQUENCY: "Rarest word of the caption",
     caption_bins.TEXT_ALONE: "Guess from the text alone",
 }

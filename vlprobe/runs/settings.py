@@ -31,7 +31,7 @@ SETTINGS = (
         name="item",
         default=Request.item,
         label="Only these items",
-        help="Item ids, as shown on the cards of cases; empty: all items.",
+        help="Item ids, as shown on the cards of cases; leave empty for all items.",
         pattern=".+",
         expected="the id of an item",
     ),
@@ -40,8 +40,8 @@ SETTINGS = (
         default=Request.where,
         label="Only items with a tag",
         help=(
-            "TAG=VALUE, such as subset=color. An item matches any value of the same tag and "
-            "must match every tag; empty: all items."
+            "TAG=VALUE, such as subset=color. Values of the same tag are alternatives; different "
+            "tags must all match; leave empty for all items."
         ),
         pattern="[^=]+=.*",
         expected="TAG=VALUE, such as subset=color",
@@ -50,7 +50,7 @@ SETTINGS = (
         name="without_tag",
         default=Request.without_tag,
         label="Exclude cases with these tags",
-        help="Tags that people gave to cases, such as wrong label; empty: all cases.",
+        help="Tags that people gave to cases, such as wrong label; leave empty to exclude none.",
         pattern=".+",
         expected="the tag of a case",
     ),
@@ -58,7 +58,7 @@ SETTINGS = (
         name="without",
         default=Request.without,
         label="Exclude these cases",
-        help="Case ids, as shown on cards; empty: all cases.",
+        help="Case ids, as shown on cards; leave empty to exclude none.",
         pattern=".+",
         expected="the id of a case",
     ),

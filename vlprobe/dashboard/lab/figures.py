@@ -572,10 +572,10 @@ def edited_orders(subject: PageSubject) -> None:
     of_people = (
         "no one ranked the candidates for the edit"
         if math.isnan(people)
-        else f"people's own order moves by {numbers.number(people, 'rate')}"
+        else f"people's ranking changes by {numbers.number(people, 'rate')}"
     )
     quiet(
-        f"One edit of the query moves the order of the candidates by: {_values_in_words(table, 'moved')}; "
-        f"{of_people}. 0 = unchanged, 100 % = reversed. A model that does not see the edit ranks as before, as "
-        "EqBen's figure 1 shows."
+        f"A single edit to the query changes the ranking of the candidates by: {_values_in_words(table, 'moved')}; "
+        f"{of_people}. 0 = unchanged, 100 % = reversed. A model that misses the edit keeps its ranking, as in "
+        "EqBen's figure 1."
     )

@@ -174,8 +174,8 @@ def changed(models: Three) -> None:
         return
     if differ := training_differences(*models):
         st.warning(
-            "The training runs differ in more than the repair, so not every change is an effect "
-            f"of the repair. {plain('; '.join(differ))}.",
+            "The training runs differ in more than the repair, so some of the changes may have other "
+            f"causes. {plain('; '.join(differ))}.",
             icon=":material/warning:",
         )
     keys = view(views.repair.repair_sets, models)

@@ -178,9 +178,7 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
     if sides:
         metrics = page_subject(linked).metrics
         axes = [metrics[metric].label for metric in (sides.x_metric(sides.ups[0]), sides.ups[0])]
-        lacking = (
-            f"The trade-off of {name} is {listed(axes)}, and these questions lack one of them."
-        )
+        lacking = f"The trade-off for {name} is between {listed(axes)}, and these questions lack one of them."
     quiet(
         f"{lacking} A trade-off needs two: what should stay the same, and what a model should notice. "
         f"{others} have both."

@@ -459,7 +459,7 @@ PAGES.compare = async (page, values) => {
 
 PAGES.tradeoff = async (page, values) => {
   const model = Object.hasOwn(values.examples, page.said.model) ? page.said.model : values.pinned;
-  sentence("Trade-off of all models", ...choices(page));
+  sentence("Trade-offs for all models", ...choices(page));
   place("finding").replaceChildren(make("h1", "", values.heading), make("p", "quiet", values.detail));
   if (!place("sides").firstChild) place("sides").append(make("div"), make("section", "example"));
   const [sides, example] = place("sides").children;
