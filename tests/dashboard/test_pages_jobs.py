@@ -330,7 +330,7 @@ def test_a_run_that_has_ended_is_among_the_earlier_ones_although_its_progress_is
     try:
         at = shown(compared, "run", job=job_id)
         earlier = words(at).partition("See the numbers")[2] or words(at)
-        assert "None yet" not in words(at)
+        assert "None was started here yet" not in words(at)
         assert earlier.count("Done Coin flip") == 1
     finally:
         shutil.rmtree(compared.root / "jobs" / job_id)
