@@ -202,3 +202,19 @@ def test_one_model_is_a_row_without_a_comparison(monkeypatch, tiny, store):
     at = open_page(monkeypatch, store, "compare")
     assert not at.exception and "There is no second model to compare." in bodies(at)
     assert "vp-scorecard" in bodies(at)
+
+
+def test_latex_and_markdown_have_the_table_on_the_page_and_csv_one_row_for_each_cell(columns):
+    shown = (GPT, TROHN)
+    for is_right in (False, True):
+        scorecard = replace(card(columns, is_right=is_right, sort=1), models=shown)
+        head, _, *rows = scorecard.text("markdown").splitlines()
+        assert head.split(" | ")[1:3] == ["All", scorecard.title(columns[1])]
+        assert [row.split(" | ")[0].strip("| ") for row in rows] == ["GPT-4V", "CLIP_TROHN-Text"]
+        value = columns[0].cells[GPT].estimate.value
+        share = 1 - value if is_right else value
+        assert rows[0].split(" | ")[1].startswith(f"{100 * share:.1f} % (")
+        assert scorecard.text("latex").count("\\\\\n") == 1 + len(shown)
+    table = scorecard.table()
+    assert len(table) == len(shown) * len(columns)
+    assert {"model", "model_name", "dataset", "dataset_name"} <= set(table)

@@ -209,10 +209,9 @@ def leaderboard(
     """
     from vlprobe import views
     from vlprobe.errors import InvalidInput, NotFound
-    from vlprobe.render.leaderboard import describe_columns, in_words, tie_letters
+    from vlprobe.render.leaderboard import describe_columns, in_words, paper_text
     from vlprobe.render.model_index import model_index
     from vlprobe.render.model_lookup import find_model
-    from vlprobe.render.text_tables import latex_lines
     from vlprobe.storage import display_names
 
     if how == "model-index" and len(names) != 1:
@@ -247,8 +246,7 @@ def leaderboard(
         renamed = display_names.read(store)
         print_words(describe_columns(columns, renamed), how)
         if how == "latex":
-            table = in_words(columns, renamed, has_letters=False)
-            click.echo("\n".join(latex_lines(table, tie_letters(columns, renamed))))
+            click.echo(paper_text(columns, renamed, how), nl=False)
         else:
             print_table(in_words(columns, renamed), how)
 

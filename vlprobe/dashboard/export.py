@@ -38,6 +38,7 @@ def draw_menu(
     figure: go.Figure | None = None,
     table: pd.DataFrame | Callable[[], pd.DataFrame] | None = None,
     caption: str = "",
+    text: Callable[[str], str] | None = None,
 ) -> None:
     """Draw the *Export* menu of a figure, of a table, or of both. Files are made after a click.
 
@@ -46,6 +47,7 @@ def draw_menu(
         figure: The figure, in the colors of the page.
         table: The table, or a function that makes it after a click.
         caption: The facts for a figure's caption, to copy.
+        text: A function that formats the table as "latex" or "markdown", if it differs from the CSV file's table.
     """
     with st.popover("Export", icon=":material/download:", type="tertiary", key=f"export_{key}"):
         if figure is not None:
@@ -66,6 +68,8 @@ def draw_menu(
             with st.container(horizontal=True):
                 for how, (label, suffix, mime) in TEXTS.items():
                     contents = partial(_text, table, how)
+                    if text and how != "csv":
+                        contents = partial(text, how)
                     file_button(label, contents, f"vlprobe_{key}.{suffix}", mime, f"{key}.{suffix}")
 
 

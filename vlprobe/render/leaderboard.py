@@ -7,12 +7,41 @@ import pandas as pd
 
 from vlprobe.render.numbers import WAYS, signed, unit_of, with_interval
 from vlprobe.render.sentences import sentence_names
+from vlprobe.render.text_tables import latex_lines, markdown_lines
 from vlprobe.render.words import dataset_name, value_label
 from vlprobe.views.leaderboard import LeaderboardCell, LeaderboardColumn, ranked_models
 
 
+def paper_text(
+    columns: Sequence[LeaderboardColumn],
+    renamed: Mapping[str, str],
+    how: str,
+    models: Sequence[str] = (),
+    heads: Sequence[str] = (),
+) -> str:
+    """Format the leaderboard as "latex", with tie letters as superscripts, or as "markdown".
+
+    Args:
+        columns: The columns that `views.leaderboard.leaderboard` returns.
+        renamed: Display names of models and datasets.
+        how: "latex" or "markdown".
+        models: Models of the rows, in order; empty means all, best first.
+        heads: Different headings of the columns; empty means dataset, probe, kind and type of edit.
+    """
+    if how == "latex":
+        table = in_words(columns, renamed, False, models, heads)
+        lines = latex_lines(table, tie_letters(columns, renamed, models, heads))
+    else:
+        lines = markdown_lines(in_words(columns, renamed, True, models, heads))
+    return "".join(f"{line}\n" for line in lines)
+
+
 def in_words(
-    columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str], has_letters: bool = True
+    columns: Sequence[LeaderboardColumn],
+    renamed: Mapping[str, str],
+    has_letters: bool = True,
+    models: Sequence[str] = (),
+    heads: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Format the leaderboard: each cell has a value with its interval and tie letters, or the reason why there is no
     value.
@@ -21,11 +50,13 @@ def in_words(
         columns: The columns that `views.leaderboard.leaderboard` returns.
         renamed: Display names of models and datasets.
         has_letters: Whether the cells contain the tie letters, which `tie_letters` returns.
+        models: As in `paper_text`.
+        heads: As in `paper_text`.
     """
-    models = ranked_models(columns)
+    models = models or ranked_models(columns)
     names = sentence_names(models, renamed)
     table = pd.DataFrame({"model": [names[model] for model in models]})
-    for head, column in zip(_heads(columns, renamed), columns, strict=True):
+    for head, column in zip(heads or _heads(columns, renamed), columns, strict=True):
         unit = unit_of(column.metric, "cosine")
         texts = []
         for model in models:
@@ -41,13 +72,16 @@ def in_words(
 
 
 def tie_letters(
-    columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]
+    columns: Sequence[LeaderboardColumn],
+    renamed: Mapping[str, str],
+    models: Sequence[str] = (),
+    heads: Sequence[str] = (),
 ) -> dict[str, list[str]]:
     """Return the tie letters of each model, in the order of the rows, by heading of the column."""
-    models = ranked_models(columns)
+    models = models or ranked_models(columns)
     return {
         head: [column.cell(model).group for model in models]
-        for head, column in zip(_heads(columns, renamed), columns, strict=True)
+        for head, column in zip(heads or _heads(columns, renamed), columns, strict=True)
     }
 
 
@@ -69,7 +103,6 @@ def describe_columns(columns: Sequence[LeaderboardColumn], renamed: Mapping[str,
 
 def _heads(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> list[str]:
     """Return a heading for each column: dataset and probe. Equal headings are extended by the start of the key."""
-    sets = [column.question_set for column in columns]
     heads = [
         ", ".join(
             [dataset_name(column.question_set.runs[0].dataset, renamed), column.question_set.probe]
@@ -78,8 +111,13 @@ def _heads(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> 
         )
         for column in columns
     ]
+    return distinct_heads(heads, columns)
+
+
+def distinct_heads(heads: Sequence[str], columns: Sequence[LeaderboardColumn]) -> list[str]:
+    """Return headings of columns, with the start of the question set's key added to equal ones."""
     counts = Counter(heads)
     return [
-        head if counts[head] == 1 else f"{head} {each.key[:8]}"
-        for head, each in zip(heads, sets, strict=True)
+        head if counts[head] == 1 else f"{head} {column.question_set.key[:8]}"
+        for head, column in zip(heads, columns, strict=True)
     ]

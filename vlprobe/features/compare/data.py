@@ -13,7 +13,7 @@ import pandas as pd
 
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, embed, mark
-from vlprobe.render.leaderboard import compared
+from vlprobe.render.leaderboard import compared, distinct_heads, paper_text
 from vlprobe.render.numbers import interval, number
 from vlprobe.render.sentences import capitalized, count_word, joined, listed
 from vlprobe.render.words import dataset_name, presentations, value_label, wrong
@@ -68,9 +68,29 @@ class Scorecard:
         return [model for model in models if not self.models or model in self.models]
 
     def table(self) -> pd.DataFrame:
-        """Return one row per model and column, as `vlprobe leaderboard --format csv` prints it."""
+        """Return one row per model and column, as `vlprobe leaderboard --format csv` prints it, with display names."""
         rows = table(self.columns)
-        return rows.loc[rows["model"].isin(self.rows)].reset_index(drop=True)
+        rows = rows.loc[rows["model"].isin(self.rows)].reset_index(drop=True)
+        datasets = [dataset_name(dataset, self.renamed) for dataset in rows["dataset"]]
+        rows.insert(1, "model_name", [self.names[model] for model in rows["model"]])
+        rows.insert(4, "dataset_name", datasets)
+        return rows
+
+    def text(self, how: str) -> str:
+        """Format the table on the page as `vlprobe leaderboard` prints it: `how` is "latex" or "markdown"."""
+        heads = [self.title(column) for column in self.columns]
+        if len({column.question_set.key for column in self.columns}) > 1:
+            heads = [
+                f"{dataset_name(column.question_set.runs[0].dataset, self.renamed)}, "
+                f"{presentations()[column.question_set.probe].name}: {head}"
+                for head, column in zip(heads, self.columns, strict=True)
+            ]
+        columns = [
+            _share_right(column) if self.is_right and not self._moves(column) else column
+            for column in self.columns
+        ]
+        heads = distinct_heads(heads, columns)
+        return paper_text(columns, self.renamed, how, self.rows, heads)
 
     def finding(self) -> tuple[str, str]:
         """Return a heading and a sentence: which model is clearly best where, and where models are tied."""
@@ -335,3 +355,14 @@ class Scorecard:
         base = self.names.get(self.baseline, "")
         parts += [f"{against} against {base}" if against and base else "", cell.note]
         return "; ".join(filter(None, parts))
+
+
+def _share_right(column: LeaderboardColumn) -> LeaderboardColumn:
+    """Return a column with the shares of cases in which the models are not fooled."""
+    cells = {}
+    for model, cell in column.cells.items():
+        row = cell.estimate
+        if row:
+            row = replace(row, value=1 - row.value, low=1 - row.high, high=1 - row.low)
+        cells[model] = replace(cell, estimate=row, difference=-cell.difference)
+    return replace(column, cells=cells)

@@ -88,7 +88,7 @@ def draw_scorecard() -> None:
     if note := scorecard.note():
         st.warning(note, icon=":material/info:")
     st.html(scorecard.legend())
-    export.draw_menu("scorecard", table=scorecard.table)
+    export.draw_menu("scorecard", table=scorecard.table, text=scorecard.text)
 
 
 def has_many_tests(subject: PageSubject) -> bool:
