@@ -314,11 +314,11 @@ def test_the_numbers_have_a_sentence_each():
     phrases = ["a wrong color", "a wrong object", "a wrong number"]
     assert words.number_sentences(phrases, [4 / 2479, 400 / 2337, 359 / 1291], "Tiny CLIP") == [
         "A wrong color hardly ever fools Tiny CLIP",
-        "A wrong object often does",
-        "A wrong number most of all",
+        "A wrong object often fools Tiny CLIP",
+        "A wrong number often fools Tiny CLIP",
     ]
     assert words.number_sentences(["a lie"], [0.7], "A") == ["A lie mostly fools A"]
-    assert words.number_sentences(["b", "a"], [0.2, 0.2], "A")[1] == "A often does"
+    assert words.number_sentences(["swapped roles"], [0.2], "A") == ["Swapped roles often fool A"]
 
 
 @pytest.mark.parametrize("total", [1, 7, 100, 12_345])

@@ -11,6 +11,7 @@ from vlprobe.render.sentences import (
     listed,
     undecided,
 )
+from vlprobe.render.words import is_plural
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.showcase import Showcase
 
@@ -107,15 +108,9 @@ def number_sentences(phrases: Sequence[str], rates: Sequence[float], name: str) 
         rates: Shares of lies that are believed, in ascending order.
 
     >>> number_sentences(["a wrong color", "a wrong number"], [.001, .3], "Tiny CLIP")
-    ['A wrong color hardly ever fools Tiny CLIP', 'A wrong number most of all']
+    ['A wrong color hardly ever fools Tiny CLIP', 'A wrong number often fools Tiny CLIP']
     """
-    sentences = []
-    for index, (phrase, rate) in enumerate(zip(phrases, rates, strict=True)):
-        begin = capitalized(phrase)
-        if index == 0:
-            sentences.append(f"{begin} {how_often(rate)} fools {name}")
-        elif index == len(rates) - 1 and rate > rates[index - 1]:
-            sentences.append(f"{begin} most of all")
-        else:
-            sentences.append(f"{begin} {how_often(rate)} does")
-    return sentences
+    return [
+        f"{capitalized(phrase)} {how_often(rate)} {'fool' if is_plural(phrase) else 'fools'} {name}"
+        for phrase, rate in zip(phrases, rates, strict=True)
+    ]

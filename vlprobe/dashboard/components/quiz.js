@@ -143,7 +143,7 @@ class Quiz {
     const lines = rows.map((row) => {
       const name = make("th", "", shape(row.path || PERSON, row.color || "currentColor"), make("span", "", row.name));
       name.scope = "row";
-      return make("tr", row.path ? "" : "you", name, ...row.pips.map(cell), make("td", "total number", row.total));
+      return make("tr", row.path ? "" : "you", name, ...row.pips.map(cell), make("td", "total number", [row.total, row.unit].filter(Boolean).join(" ")));
     });
     const table = make("table", "", make("thead", "", make("tr", "", make("td"), ...heads, make("td"))), make("tbody", "", ...lines));
     const scroll = make("div", "scroll", table);
@@ -156,7 +156,7 @@ class Quiz {
     save.addEventListener("click", () => this.download(data, table));
     const back = make("button", "save", "Back to the slides");
     back.addEventListener("click", () => this.send("slides", true));
-    return [this.heading, make("p", "detail quiet", detail), scroll, make("div", "foot", this.button, save, back),
+    return [this.heading, make("p", "detail quiet", detail), scroll, make("div", "foot", data.next && this.button, save, back),
       make("p", "note small quiet", data.note)];
   }
 
@@ -196,7 +196,7 @@ class Quiz {
         const [sign, tone] = { right: ["✓", "true"], wrong: ["✕", "lie"] }[state] || ["?", "quiet"];
         write(sign, left + 28 + step * place, y, 22, color(tone), 600);
       });
-      write(row.total, left + 30 + step * row.pips.length, y, 26, color("ink"), 700);
+      write([row.total, row.unit].filter(Boolean).join(" "), left + 30 + step * row.pips.length, y, 26, color("ink"), 700);
     });
     write(data.note, 40, sheet.height - 24, 15, color("quiet"));
     probe.remove();

@@ -137,7 +137,11 @@ def _draw_solo(subject: PageSubject, solo: Solo, clock: int) -> None:
     quiz = solo.quiz
     everybody = participants(subject, quiz, len(solo.votes), [Participant("You", solo.rights)])
     if solo.index == len(quiz.questions):
-        _draw_end(quiz, solo, everybody)
+        heading, _, sentence = render_quiz.summary(solo.rights, everybody[1:]).partition(". ")
+        texts = f"{heading.rstrip('.')}.", sentence
+        following = f"{count_word(len(quiz.questions)).capitalize()} more"
+        rows = render_quiz.scores_data(everybody)
+        _draw_end(quiz, solo.index, texts, rows, following, KEY)
         return
     is_told = len(solo.votes) > solo.index
     is_last = solo.index + 1 == len(quiz.questions)
@@ -151,26 +155,39 @@ def _draw_solo(subject: PageSubject, solo: Solo, clock: int) -> None:
     draw_question(subject, quiz, solo.index, *state, values, key=KEY)
 
 
-def _draw_end(quiz: QuizRound, solo: Solo, everybody: Sequence[Participant]) -> None:
-    """Draw the last screen of a round: each question in a column, with the answers of the user and of each model."""
-    heading, _, sentence = render_quiz.summary(solo.rights, everybody[1:]).partition(". ")
-    heading = f"{heading.rstrip('.')}."
+def _draw_end(
+    quiz: QuizRound,
+    number: int,
+    texts: tuple[str, str],
+    rows: Sequence[Mapping[str, object]],
+    following: str,
+    key: str,
+) -> None:
+    """Draw the last screen of a round: each question in a column, with the answers of people and models.
+
+    Args:
+        number: Number of the question that the component gets.
+        texts: The heading, and the sentence below it.
+        following: Label of the button, "" without one.
+        key: Key of the component.
+    """
+    heading, sentence = texts
     sources = addresses(store().root, [question.picture for question in quiz.questions])
     values = {
-        "question": solo.index,
+        "question": number,
         "open": False,
-        "next": f"{count_word(len(quiz.questions)).capitalize()} more",
+        "next": following,
         "heading": heading,
         "status": heading,
         "end": {
             "detail": sentence,
             "pictures": [sources.get(question.picture, "") for question in quiz.questions],
-            "rows": render_quiz.scores_data(everybody),
+            "rows": rows,
         },
         "note": render_quiz.how_drawn(quiz),
     }
     listeners: dict[str, Any] = {f"on_{event}_change": lambda: None for event in EVENTS}
-    component("quiz")(key=KEY, data=values, **listeners)
+    component("quiz")(key=key, data=values, **listeners)
 
 
 def _take(solo: Solo) -> None:
@@ -467,6 +484,13 @@ def _draw_room_question(code: str) -> None:
     if problem := st.session_state.pop("vote_problem", ""):
         st.warning(problem, icon=":material/info:")
     subject = page_subject(quiz.set_key)
+    if tally.is_over:
+        scores = _room_scores(subject, quiz, tally)
+        total = _room_score(tally)["total"]
+        heading = "Nobody voted." if total == "-" else f"The room: {total} % right."
+        number = 1000 * tally.round_number + tally.question
+        _draw_end(quiz, number, (heading, ""), scores, "", ROOM_KEY)
+        return
     draw_question(
         subject,
         quiz,
@@ -487,33 +511,41 @@ def _draw_room_question(code: str) -> None:
 def _room_values(subject: PageSubject, quiz: QuizRound, tally: Tally) -> dict[str, object]:
     """Build the data about the room that the quiz component receives with a question."""
     is_last = tally.question + 1 == len(quiz.questions)
-    scores: list[dict[str, object]] = []
-    if tally.rights:
-        people = [Participant("You", tally.own_rights)]
-        scores = render_quiz.scores_data(participants(subject, quiz, len(tally.rights), people))
-        scores.insert(1, _room_score(tally))
     values: dict[str, object] = {
         "question": 1000 * tally.round_number + tally.question,
-        "scores": scores,
+        "scores": _room_scores(subject, quiz, tally) if tally.rights else [],
         "voter": person_secret(),
     }
     if tally.own_vote is not None and not tally.is_revealed:
         values["heading"] = "Your vote is in."
     if tally.is_host:
-        label = "Next question" if tally.is_revealed else "Reveal"
-        values["next"] = "" if tally.is_revealed and is_last else label
+        following = "See the result" if is_last else "Next question"
+        values["next"] = following if tally.is_revealed else "Reveal"
     return values
+
+
+def _room_scores(subject: PageSubject, quiz: QuizRound, tally: Tally) -> list[dict[str, object]]:
+    """Build the score list: the user unless they are a host without a vote, the room, and the models."""
+    is_player = not tally.is_host or any(right is not None for right in tally.own_rights)
+    people = [Participant("You", tally.own_rights)] * is_player
+    everybody = participants(subject, quiz, len(tally.rights), people)
+    scores = render_quiz.scores_data(everybody)
+    return [*scores[: len(people)], _room_score(tally), *scores[len(people) :]]
 
 
 def _room_score(tally: Tally) -> dict[str, object]:
     """Build the room's row in the score list: its score in percent, and for each question whether most were right."""
+    voted = [right for right in tally.rights if right is not None]
     return {
         "name": f"The room ({tally.n_people:,})",
         "path": "",
         "color": "",
-        "total": str(round(sum(tally.rights) / len(tally.rights))),
-        "unit": "%",
-        "pips": ["right" if right > 50 else "wrong" for right in tally.rights],
+        "total": str(round(sum(voted) / len(voted))) if voted else "-",
+        "unit": "%" if voted else "",
+        "pips": [
+            "none" if right is None else "right" if right > 50 else "wrong"
+            for right in tally.rights
+        ],
     }
 
 
@@ -522,7 +554,9 @@ def _take_room(rooms: Rooms, code: str) -> None:
 
     Raises InvalidInput if the room no longer exists.
     """
-    vote, next_question, voter = (sent_by(ROOM_KEY, event) for event in EVENTS)
+    vote, next_question, voter = (sent_by(ROOM_KEY, event) for event in ("vote", "next", "voter"))
+    if sent_by(ROOM_KEY, "slides"):
+        open_page("present", {"tab": "slides"})
     if is_secret(voter) and voter != person_secret():
         _become(rooms, code, str(voter))
     if isinstance(vote, dict):

@@ -39,10 +39,12 @@ class Tally:
     round_number: int
     question: int  # index of the question, from 0
     is_revealed: bool
-    n_people: int
+    is_over: bool  # whether the result of the round is shown
+    n_people: int  # without a host who has not voted
     n_votes: int  # on this question
     votes: tuple[int, int]  # for each caption; (0, 0) until the answer is revealed
-    rights: tuple[int, ...]  # share of right votes on each question in this round, in percent
+    # Share of right votes on each question in this round, in percent; None: nobody voted
+    rights: tuple[int | None, ...]
     own_vote: int | None
     own_rights: tuple[bool | None, ...]  # for each question so far; None: no vote
     is_host: bool
@@ -53,6 +55,7 @@ class _Round:
     quiz: QuizRound
     revealed: int = 0  # number of questions revealed so far
     current: int = 0
+    is_over: bool = False
     # For each question: the caption chosen by each person
     votes: list[dict[int, int]] = field(default_factory=list)
 
@@ -187,11 +190,12 @@ class Rooms:
 
     @_locked
     def advance(self, code: str, secret: str) -> None:
-        """Move to the next question in the round. Only the host may do this."""
+        """Move to the next question in the round, or from the last one to the result. Only the host may do this."""
         room = self._hosted(code, secret)
         current = room.rounds[-1]
-        if current.revealed > current.current and current.current + 1 < len(current.votes):
-            current.current += 1
+        if current.revealed > current.current:
+            current.is_over = current.current + 1 == len(current.votes)
+            current.current += not current.is_over
 
     @_locked
     def new_round(self, code: str, secret: str, quiz: QuizRound) -> None:
@@ -228,11 +232,14 @@ class Rooms:
             round_number=len(room.rounds) - 1,
             question=current.current,
             is_revealed=is_revealed,
-            n_people=len(room.people),
+            is_over=current.is_over,
+            n_people=len(room.people) - (not room.has_voted(room.host)),
             n_votes=len(votes),
             votes=(votes.count(0), votes.count(1)) if is_revealed else (0, 0),
             rights=tuple(
                 round(100 * _mean([caption == true for caption in of_question.values()]))
+                if of_question
+                else None
                 for true, of_question in over
             ),
             own_vote=current.votes[current.current].get(person),
@@ -348,4 +355,4 @@ def _started(quiz: QuizRound) -> _Round:
 
 
 def _mean(values: Sequence[bool]) -> float:
-    return sum(values) / len(values) if values else 0.0
+    return sum(values) / len(values)
