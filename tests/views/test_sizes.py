@@ -5,10 +5,13 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from vlprobe import registry, views
 from vlprobe.errors import NotFound
+from vlprobe.render.charts.styles import styles
+from vlprobe.render.html import papers
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
@@ -102,6 +105,34 @@ def test_facts_of_a_runs_model_stand_beside_the_printed_ones_in_their_unit(store
     assert len(relative) and relative.tolist() == pytest.approx(
         [counted["parameters"] / 109.5] * len(relative)
     )
+
+
+def test_table_6_has_the_models_of_the_run_above_the_printed_ones(store, visla):
+    """The printed values are read from the paper by hand, in millions."""
+    cells = views.papers.remade(store, visla, 6)
+    values = {name: rows["value"].tolist() for name, rows in cells.groupby(["source", "model"])}
+    weights = views.papers.passport_facts(store, MODEL, visla.run(MODEL).model_digest)["parameters"]
+    assert values["run", MODEL][:2] == [weights, 128]
+    assert np.isnan(values["run", MODEL][2:]).all()
+    printed = {
+        "RoBERTa-ViT-B-32": [212, 512, 2000, np.nan],
+        "ALIGN": [490, 640, 1800, np.nan],
+        "XVLM-16M-Flickr": [216, 256, 16, 0.03],
+        "CLIP-SVLC": [151, 512, 400, 400],
+        "BLIP2": [1173, 256, 129, np.nan],
+    }
+    for model, row in printed.items():
+        np.testing.assert_allclose(values["published", model], row, equal_nan=True)
+    published = cells[cells["source"] == "published"]
+    # 21 models with three facts, seven of them fine-tuned; 4M of SegCLIP's "400M+4M" is in a note
+    assert published["model"].nunique() == 21 and published["value"].count() == 21 * 3 + 7
+    assert "printed as 400M+4M" in set(published["note"])
+
+    table = next(each for each in views.published.TABLES["visla"] if each.number == 6)
+    drawn = papers.remade(cells, table, visla.metrics, styles(list(visla.models)))
+    assert ">1,173<" in drawn.table and ">0.03<" in drawn.table and ">2,000<" in drawn.table
+    assert "Parameters (million)" in drawn.table and "%" not in drawn.table
+    assert drawn.remark.endswith("- = unknown.")
 
 
 def test_the_data_of_a_printed_model_is_known_by_its_weights():

@@ -22,7 +22,7 @@ from vlprobe.probes.rococo import RELEASED
 from vlprobe.storage.store import Store
 from vlprobe.types import AS_PAPER, POOLED, Estimate, Measure
 from vlprobe.views import estimates, published, runs
-from vlprobe.views.published import ALL_SLICES, TABLES, Column, PaperTable
+from vlprobe.views.published import ALL_SLICES, FACT, TABLES, Column, PaperTable
 from vlprobe.views.records import EstimateRow, PrintedCell, RunRow, records
 from vlprobe.views.rows import AnswerTable, CaseTable, remember
 from vlprobe.views.runs import QuestionSet
@@ -31,7 +31,6 @@ ROW_COLUMNS = ["source", "model", "column", "value", "low", "high", "n_items", "
 SPREAD_COLUMNS = ["model", "metric", "slice", "n_seeds", "mean", "sd", "lowest", "highest"]
 SEEDED_RULE = r"^(?P<drawn>.+):seed(?P<seed>[0-9]+)$"
 HISTOGRAM_QUANTILE = 0.995  # of the deviations; the last bin includes all larger ones
-SCALE = {"percent": 0.01}  # from published units to vlprobe's; rates are shares here
 SAME_INCREASE = 1e-6  # increases that differ by less come from the same answers
 MIXED = (
     "The run has kinds of edits that the paper does not have, so its overall value is "
@@ -52,7 +51,13 @@ MARKS = {  # what a note says about its cell; the first match counts
 }
 DIFFERS = ("print", "the text says")
 BERT_BASE = 109.5  # million parameters, as stated in the caption of VISLA's table 2
-MILLIONS = {"million": 1.0, "billion": 1000.0, "times BERT-base": BERT_BASE}  # by printed unit
+MILLIONS = {  # by printed unit
+    "thousand": 0.001,
+    "million": 1.0,
+    "billion": 1000.0,
+    "times BERT-base": BERT_BASE,
+}
+SCALE = {"percent": 0.01, **MILLIONS}  # from published units to vlprobe's: shares and millions
 FAMILIES = {"rococo-clip": "rococo"}  # preset prefixes that differ from the paper's name
 _Place = tuple[int, str, str, str]  # table, dataset, split and metric of a printed cell
 
@@ -97,11 +102,18 @@ def run_cells(
     if any(column.released for column in table.columns):
         by_file = _by_released_file(store, question_set, by_breakdown["subtype"])
     metrics, mixed = question_set.metrics, estimates.mixed_kinds(store, question_set)
+    has_facts = any(column.breakdown == FACT for column in table.columns)
     for model in sorted(
         question_set.models,
         key=lambda name: (registry.is_control(name), registry.natural_order(name)),
     ):
+        facts = (
+            passport_facts(store, model, question_set.run(model).model_digest) if has_facts else {}
+        )
         for index, column in enumerate(table.columns):
+            if column.breakdown == FACT:
+                yield model, index, (facts.get(column.metric, math.nan), *_UNKNOWN[1:]), ""
+                continue
             if column.breakdown == "all" and mixed.intersection(metrics[column.metric].kinds):
                 yield model, index, _UNKNOWN, MIXED
                 continue
@@ -292,7 +304,9 @@ def spread(
 
 
 def rescaled(cells: pd.DataFrame) -> pd.Series:
-    """Convert published values to vlprobe's units, in which percentages are shares."""
+    """Convert published values to vlprobe's units: percentages to shares, numbers of parameters and samples to
+    millions.
+    """
     scales = np.array([SCALE.get(unit, 1.0) for unit in cells["unit"]], dtype=np.float64)
     return pd.Series(cells["value"].to_numpy() * scales, index=cells.index)
 

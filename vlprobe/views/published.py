@@ -33,8 +33,9 @@ Metrics (in percent unless a unit is given):
 
 `paper_tables.toml` lists the papers, and the tables that a run can fill. `paper_columns.csv` lists
 the columns of these tables: the metric and the slices of a run that belong in each column (slice
-names are separated by spaces; none: the whole question set; *: the mean of all slices), and the
-dataset, split and metric of the column's cells in `published.csv`.
+names are separated by spaces; none: the whole question set; *: the mean of all slices; breakdown `fact`: the
+column has a fact about the models instead of a metric), and the dataset, split and metric of the
+column's cells in `published.csv`.
 """
 
 import csv
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 _CSV = FOLDER / "published.csv"
+FACT = "fact"  # breakdown of columns that have facts about the models instead of a metric
 ALL_SLICES = "*"  # every slice of a breakdown, with equal weight
 PRSM_VERSIONS = {"P1": "o-c1-c2", "P2": "p1-p2-p3-np", "P3": "o-a1-a2-a12"}  # of a query, in print
 
@@ -69,8 +71,8 @@ class Column:
 
     group: str  # heading that the column shares with its neighbors
     title: str
-    metric: str  # name of the probe's metric
-    breakdown: str
+    metric: str  # name of the probe's metric, or of the fact
+    breakdown: str  # or FACT
     slices: tuple[str, ...]  # names of the slice that belongs here; empty: the whole question set
     datasets: tuple[str, ...]  # several: the value is the mean over these datasets' columns
     split: str

@@ -18,7 +18,7 @@ from vlprobe.render.html.elements import breakable, column_heads, mark, table, t
 from vlprobe.render.sentences import joined
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.types import AS_PAPER, Metric
-from vlprobe.views.published import SOURCES, PaperTable
+from vlprobe.views.published import FACT, SOURCES, Column, PaperTable
 from vlprobe.views.records import CellRow, PrintedCell, records
 
 if TYPE_CHECKING:
@@ -46,11 +46,8 @@ def remade(
 ) -> Remade:
     """Render the table from `views.papers.remade` as HTML. `names` maps stored model names to display names."""
     rows = records(CellRow, cells)
-    columns = [metrics[column.metric] for column in paper_table.columns]
-    units = [
-        "rate" if column.relative_to else numbers.unit_of(metric, "cosine")
-        for column, metric in zip(paper_table.columns, columns, strict=True)
-    ]
+    columns = paper_table.columns
+    units = [_unit(column, metrics) for column in columns]
     are_rates = all(
         unit == "rate" for unit in units
     )  # percentages are written without their sign, because there are many
@@ -76,7 +73,13 @@ def remade(
             tip = f' title="{html.escape(model)}"' if is_run else ""
             name = breakable(names.get(model, model) if is_run else model)
             values = "".join(
-                _cell(row, columns[row.column], units[row.column], are_rates, note_numbers)
+                _cell(
+                    row,
+                    metrics.get(columns[row.column].metric),
+                    units[row.column],
+                    are_rates,
+                    note_numbers,
+                )
                 for row in of_band
                 if row.model == model
             )
@@ -87,6 +90,12 @@ def remade(
         if cells["n_seeds"].to_numpy().any()
         else ""
     )
+    measured = (
+        "Compare your numbers with the published ones only where pictures, captions and edits are the same."
+        f"{' In percent.' if are_rates else ''} - = not measured. Below a value: "
+        f"its 95 % interval. {AVERAGED[AS_PAPER]}{draws}"
+    )
+    are_facts = all(unit == FACT for unit in units)
     return Remade(
         table(
             f"Table {paper_table.number} of the paper, made again",
@@ -94,12 +103,16 @@ def remade(
             lines,
             "vp-paper",
         ),
-        f"{paper_table.about} Compare your numbers with the published ones only where pictures, captions and edits are "
-        f"the same.{' In percent.' if are_rates else ''} - = not measured. Below a value: "
-        "its 95 % interval. "
-        f"{AVERAGED[AS_PAPER]}{draws}",
+        f"{paper_table.about} {'- = unknown.' if are_facts else measured}",
         tuple(note_numbers),
     )
+
+
+def _unit(column: Column, metrics: Mapping[str, Metric]) -> str:
+    """Return the unit of a column's values: that of its metric, or FACT."""
+    if column.breakdown == FACT:
+        return FACT
+    return "rate" if column.relative_to else numbers.unit_of(metrics[column.metric], "cosine")
 
 
 def numbered(notes: Sequence[str]) -> str:
@@ -122,7 +135,11 @@ def _head(paper_table: PaperTable) -> str:
 
 
 def _cell(
-    cell: CellRow, metric: Metric, unit: str, are_rates: bool, note_numbers: Mapping[str, int]
+    cell: CellRow,
+    metric: Metric | None,
+    unit: str,
+    are_rates: bool,
+    note_numbers: Mapping[str, int],
 ) -> str:
     """Return the table cell for a value, with the value's note or interval."""
     if math.isnan(cell.value):
@@ -131,13 +148,15 @@ def _cell(
     value = numbers.number(cell.value, unit).removesuffix(suffix)
     if cell.source == "published" and unit == "cosine":
         value = f"{cell.value:.3f}"  # no more digits than were published
+    if unit == FACT:
+        value = f"{cell.value:,.0f}" if cell.value >= 100 else f"{cell.value:.3g}"
     if cell.note:
         tip = html.escape(cell.note)
         return f'<td title="{tip}">{value}<sup>{note_numbers[cell.note]}</sup></td>'
     small = []
     if not math.isnan(cell.low):
         small.append(numbers.interval(cell.low, cell.high, unit).removesuffix(suffix))
-        if cell.ties and not set(metric.kinds) <= movement_kinds():
+        if cell.ties and metric and not set(metric.kinds) <= movement_kinds():
             small.append(f"{cell.ties:,} tied")
     if cell.n_seeds:
         deviation = numbers.number(cell.sd, unit).removesuffix(suffix)
