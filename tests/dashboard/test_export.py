@@ -11,6 +11,7 @@ from tests.dashboard.test_pages import bodies
 from vlprobe import views
 from vlprobe.dashboard import export
 from vlprobe.dashboard.compare import rows_table
+from vlprobe.render.sentences import sentence_names
 from vlprobe.render.text_tables import formatted
 from vlprobe.storage.store import Store
 from vlprobe.surfaces import paper
@@ -73,6 +74,9 @@ def test_the_files_of_a_figure_are_light_and_as_wide_as_the_text(open_probe, key
     marks = [list(trace.x) for trace in printed.data if trace.mode == "markers"]
     assert marks == [trace["x"] for trace in shown["data"] if trace["mode"] == "markers"]
     assert "Holm" in caption or "p < .05" in caption
+    models = {*table()["baseline"], *table()["model"]}
+    assert "Click" not in caption and "Click a row" in bodies(at)
+    assert all(name in caption for name in ("Compared with", *sentence_names(models, {}).values()))
     rows = pd.read_csv(io.StringIO(formatted(table(), "csv")))
     assert {"baseline", "subtype", "difference", "p_holm"} <= set(rows)
 

@@ -6,9 +6,15 @@ import pytest
 
 from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import views
-from vlprobe.features.tradeoff.data import trade_off_data, trade_off_figure, trade_offs_by_type
+from vlprobe.features.tradeoff.data import (
+    figure_table,
+    trade_off_data,
+    trade_off_figure,
+    trade_offs_by_type,
+)
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.sentences import sentence_names
+from vlprobe.render.text_tables import formatted
 from vlprobe.storage.shipped import FOLDER
 from vlprobe.storage.store import Store
 
@@ -66,3 +72,20 @@ def test_panels_by_type_share_the_axes_of_the_test():
     assert {"spatial", "generic"} == set(by_type)
     assert len({each.frame for each in by_type.values()}) == 1
     assert not any(math.isnan(point.x) for each in by_type.values() for point in each.points)
+
+
+def test_the_table_to_export_has_each_mark_of_the_figure_with_the_names_of_its_metrics():
+    questions = question_set("lgip")
+    names = {model: f"Name of {model}" for model in questions.models}
+    table = figure_table(STORE, questions, names)
+    drawn = trade_off_data(STORE, questions)
+    whole = table.loc[table["type"] == "all"].set_index("model")
+    assert drawn.printed and set(whole["source"]) == {"run", "published"}
+    for point in (*drawn.points, *drawn.printed):
+        values = whole.loc[point.model, ["positive_rate", "invariance_error"]].tolist()
+        assert values == pytest.approx([point.y, point.x], nan_ok=True)
+    first = drawn.points[0]
+    assert whole.loc[first.model, "name"] == names[first.model]
+    assert str(int(first.y_n)) in formatted(table, "csv").splitlines()[1].split(",")
+    assert f" {first.y_n:.0f} " in formatted(table, "latex").splitlines()[5]
+    assert set(table["type"]) == {"all", *trade_offs_by_type(STORE, questions)}

@@ -23,6 +23,7 @@ from vlprobe.dashboard.state import (
     PageSubject,
     carry,
     counts,
+    dataset_name,
     model_labels,
     model_name,
     n_passing,
@@ -256,6 +257,7 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
     kind, baseline = contest.kind_presentation, contest.model
     totals = view(views.totals.of_questions, contest.question_set, contest.kind, baseline)
     renamed = {model: model_name(model) for model in contest.compared}
+    dataset = dataset_name(contest.question_set.runs[0].dataset)
     selectable_chart(
         lambda: forest.forest_figure(comparison, kind, contest.looks, renamed, totals),
         "forest",
@@ -266,14 +268,14 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
         _choose,
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
         table=partial(rows_table, comparison),
-        caption=forest.how_to_read(comparison),
+        caption=forest.caption(comparison, kind, renamed, dataset),
     )
     place = comparison.subtypes.index(open_row.subtype)
     st.html(
         f'<style>.st-key-forest .shapelayer path[data-index="{place}"] {{ fill: var(--vp-press-tint) !important; '
         "fill-opacity: 1 !important; }</style>"
     )
-    quiet(forest.how_to_read(comparison))
+    quiet(f"{forest.how_to_read(comparison)} {forest.CLICK}")
     return open_row
 
 

@@ -11,8 +11,9 @@ import plotly.graph_objects as go
 from vlprobe.case.card import wrong_captions
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
+from vlprobe.render.findings import verdict
 from vlprobe.render.numbers import TOO_FEW, power
-from vlprobe.render.sentences import capitalized, sentence_names, shortened
+from vlprobe.render.sentences import capitalized, joined, sentence_names, shortened
 from vlprobe.render.words import value_label, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.named_slices import PREFIX
@@ -360,6 +361,9 @@ def row_in_full(
     return f"{verdict}{between} ({written[0]}, {base} {written[1]}){counts}{detectable}"
 
 
+CLICK = "Click a row for its pictures."  # added to `how_to_read` where rows can be clicked
+
+
 def how_to_read(comparison: PairedTests) -> str:
     """Return the explanation that is shown below the forest plot."""
     n_rows = sum(
@@ -377,8 +381,19 @@ def how_to_read(comparison: PairedTests) -> str:
         hidden += " Named slices are corrected among themselves."
     return (
         f"Filled: clear difference (p < .05{corrected}). Hollow: no clear difference. "
-        f"Lines: 95 % intervals of each comparison.{dashed}{unit}{hidden} Click a row for its pictures."
+        f"Lines: 95 % intervals of each comparison.{dashed}{unit}{hidden}"
     )
+
+
+def caption(
+    comparison: PairedTests, kind: KindPresentation, renamed: Mapping[str, str], dataset: str
+) -> str:
+    """Return the facts for the caption of the forest plot: the finding, the models, the cases and the method."""
+    names = sentence_names([each.model for each in comparison.contestants], renamed)
+    baseline, *rivals = names.values()
+    finding = verdict(comparison, kind, renamed)
+    compared = f"Compared with {baseline} on {dataset}: {', '.join(rivals)}."
+    return joined(finding.heading, finding.detail, compared, how_to_read(comparison))
 
 
 UNIT_WORDS = {"cosine": "cosines", "spread": "the model's own spreads"}

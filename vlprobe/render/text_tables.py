@@ -60,7 +60,9 @@ def cell(value: object, column: str = "") -> str:
     >>> cell(0.0, "p"), cell(0.0009, "p_holm"), cell(0.001, "p"), cell(0.0, "value")
     ('<.001', '<.001', '0.0010', '0.0000')
     """
-    if value is None or value != value:
+    import pandas as pd
+
+    if value is None or value is pd.NA or value != value:
         return UNKNOWN
     if isinstance(value, float):
         if column in P_VALUES and value < LEAST_P:

@@ -21,7 +21,7 @@ from vlprobe.render.charts.styles import PAIRS, SHIPPED, styles
 from vlprobe.render.charts.theme import LETTERS, arms, finished, inked, named_rows, safe
 from vlprobe.render.html.compare import scorecard_reading
 from vlprobe.render.sentences import capitalized, sentence_names
-from vlprobe.render.words import slice_order, value_label
+from vlprobe.render.words import dataset_name, slice_order, value_label
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
@@ -36,7 +36,6 @@ FORMATS = (".svg", ".png", ".pdf")
 PNG_SCALE = 4  # 384 dpi
 HEIGHT = 420  # pixels, for figures whose height does not depend on rows
 ROW, MARGINS = 30, 80  # pixels of the scorecard
-LINK = " Click a row for its pictures."  # removed from the page's explanation
 RESAMPLED = "Lines: 95 % intervals, resampled by picture."
 
 
@@ -116,13 +115,10 @@ def comparison(store: Store, question_set: QuestionSet) -> Drawing:
     tests = views.paired_tests.compare_models(store, question_set, models, kind, "cosine")
     presentation = question_set.presentation.kind(kind)
     renamed = display_names.read(store)
-    finding = findings.verdict(tests, presentation, renamed)
-    method = forest.how_to_read(tests).removesuffix(LINK)
+    dataset = dataset_name(question_set.runs[0].dataset, renamed)
+    facts = forest.caption(tests, presentation, renamed, dataset)
     figure = forest.forest_figure(tests, presentation, styles(views.runs.models(store)), renamed)
-    return (
-        figure,
-        f"{finding.heading} {finding.detail} {method} Test: paired permutation by picture, Holm.",
-    )
+    return figure, f"{facts} Test: paired permutation by picture, Holm."
 
 
 def case_map(store: Store, question_set: QuestionSet) -> Drawing:

@@ -7,7 +7,7 @@ the ranges; if they fall outside, their names are listed below the figure.
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -240,6 +240,39 @@ def trade_offs_by_type(
             frame=frame,
         )
     return by_type
+
+
+def figure_table(
+    store: Store,
+    question_set: QuestionSet,
+    names: Mapping[str, str],
+    up: str = "",
+    averaging: str = POOLED,
+    unit: str = "cosine",
+    shows_published: bool = True,
+) -> pd.DataFrame:
+    """Return the values of the trade-off figure (type "all") and of the figures by type, for export.
+
+    The arguments are the same as for `trade_off_data`, and `names` has the display names of models.
+
+    Returns:
+        type, model, name, source ("run" or "published"), and for each of the two metrics, y axis first, its value in
+        a column with the metric's name, and the columns _low, _high and _n (number of pictures) for it.
+    """
+    choices = store, question_set, up, averaging, unit, shows_published
+    figures = {"all": trade_off_data(*choices)} | trade_offs_by_type(*choices)
+    rows = [
+        {"type": name, "source": source, **asdict(point)}
+        for name, figure in figures.items()
+        for source, points in (("run", figure.points), ("published", figure.printed))
+        for point in points
+    ]
+    ends = ("", "_low", "_high", "_n")
+    axes = {"y": figures["all"].up.name, "x": figures["all"].down.name}
+    columns = {f"{axis}{end}": f"{name}{end}" for axis, name in axes.items() for end in ends}
+    table = pd.DataFrame(rows).astype({"x_n": "Int64", "y_n": "Int64"})
+    table["name"] = [names.get(model, model) for model in table["model"]]
+    return table.loc[:, ["type", "model", "name", "source", *columns]].rename(columns=columns)
 
 
 def failures(metric: Metric, model: str, subtype: str = "") -> Filter:

@@ -113,7 +113,7 @@ def _contest(
         "heading": unbroken(finding.heading),
         "detail": unbroken(finding.detail),
         "figure": _figure(subject, kind, comparison, lambda values: f"row={row_key(*values)}"),
-        "how": forest.how_to_read(comparison),
+        "how": f"{forest.how_to_read(comparison)} {forest.CLICK}",
         "first": row_key(finding.row.subtype, finding.row.model),
         "rows": {
             row_key(row.subtype, row.model): [
