@@ -92,6 +92,7 @@ def test_marks_outside_are_named_at_their_side_with_their_numbers():
     assert [note.replace("\u00a0", " ") for note in notes] == [
         "↓ below the chart: Coin flip 50.0 % (control) · Low and Lower L, as published, 46.0 to 65.0 %",
         "← further to the left: Far, as published, 0.0580",
+        "○ published, from left to right: Near B/16",
     ]
     assert tradeoff.edge_notes(of(REAL), NAMES) == []
 
@@ -215,3 +216,9 @@ def test_of_many_models_only_the_named_ones_have_names_and_colors():
         trace.customdata[0][0]: trace.marker.color for trace in drawn.data if trace.customdata
     }
     assert len(set(colors.values())) == 2 and colors["m3"] != colors["m4"]
+
+
+def test_the_legend_is_below_the_plot_and_a_published_model_far_from_free_room_has_a_name():
+    drawn = figure(of(REAL, [PUBLISHED[0], replace(PUBLISHED[0], model="Second", y=0.921)]))
+    assert (drawn.layout.legend.yref, drawn.layout.legend.y) == ("container", 0)
+    assert {"Near B/16", "Second"} <= {note.text for note in drawn.layout.annotations}

@@ -31,8 +31,13 @@ from vlprobe.views.runs import QuestionSet
 ROOM = 0.16  # margin on each side, as a share of the range of the marks and their intervals
 # Minimum margin, so that a single model also gets a range
 LEAST_ROOM = {"rate": 0.01, "cosine": 0.0005, "spread": 0.01}
-HEIGHT, PANEL_HEIGHT = 460, 250  # pixels of the figure
-MARGINS = {"l": 56, "r": 14, "t": 48, "b": 72}  # pixels
+HEIGHT, PANEL_HEIGHT = 492, 250  # pixels of the figure
+MARGINS = {
+    "l": 56,
+    "r": 14,
+    "t": 48,
+    "b": 104,
+}  # pixels; at the bottom, two lines each for the axis and the legend
 SIDES = {
     "below": "↓ below the chart",
     "above": "↑ above the chart",
@@ -414,7 +419,7 @@ def _draw_names(
     labels: Mapping[PointRow | PrintedRow, str],
     others: Sequence[PointRow],
 ) -> None:
-    """Draw names next to the marks where there is room. Published models are named only if the name fits close by."""
+    """Draw names next to the marks where there is room. Published models come last."""
     (left, right), (bottom, top) = data.ranges()
     is_reversed = data.down.direction == "down"
 
@@ -458,7 +463,7 @@ def _draw_axes(figure: go.Figure, data: TradeOffData) -> None:
     finished(figure, HEIGHT)
     figure.update_layout(
         margin=MARGINS | {"autoexpand": False},
-        legend={"y": 0, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"},
+        legend={"yref": "container", "y": 0, "yanchor": "bottom", "xref": "container"},
         showlegend=True,
         hovermode="closest",
     )
@@ -500,7 +505,8 @@ def short_name(printed: str) -> str:
 
 def edge_notes(data: TradeOffData, names: Mapping[str, str]) -> list[str]:
     """Return a note for each side of the figure beyond which marks fall. It names the models and gives their values;
-    published models share one range.
+    published models share one range. The last note names the published models inside, some of which have no room for
+    a name.
     """
     notes = []
     for side, words in SIDES.items():
@@ -523,6 +529,11 @@ def edge_notes(data: TradeOffData, names: Mapping[str, str]) -> list[str]:
             phrases.append(f"{ring_names}, as published, {between}")
         if phrases:
             notes.append(f"{words}: {' · '.join(phrases)}".replace(" %", "\u00a0%"))
+    sign = -1 if data.down.direction == "down" else 1
+    inside = [ring for ring in data.printed if not data.side(ring)]
+    ring_names = [short_name(ring.model) for ring in sorted(inside, key=lambda ring: sign * ring.x)]
+    if ring_names:
+        notes.append(f"○ published, from left to right: {', '.join(ring_names)}")
     return notes
 
 

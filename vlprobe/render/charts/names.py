@@ -29,7 +29,7 @@ class NamedMark:
     y: float
     across: tuple[float, float]  # ends of the horizontal interval
     along: tuple[float, float]
-    is_minor: bool = False  # placed after the others, and only close to its mark
+    is_minor: bool = False  # placed after the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def place_names(marks: Sequence[NamedMark], height: float) -> list[LabelPlace | 
     sizes = np.array([(width, height) for width in WIDTHS])  # (W, 2)
     centers = np.array([(mark.x, mark.y) for mark in marks]).reshape(-1, 1, 2) * sizes  # (M, W, 2)
     boxes = {
-        index: np.tile(centers[index], 2) + _candidates(mark.text, mark.is_minor)[:, None]
+        index: np.tile(centers[index], 2) + _candidates(mark.text)[:, None]
         for index, mark in enumerate(marks)
         if mark.text
     }
@@ -89,13 +89,11 @@ def place_names(marks: Sequence[NamedMark], height: float) -> list[LabelPlace | 
     return places
 
 
-def _candidates(text: str, is_minor: bool) -> np.ndarray:
+def _candidates(text: str) -> np.ndarray:
     """Return the possible boxes for a name around its mark, shape (places, 4): left, bottom, right, top in pixels."""
     wide, high = LETTER * len(text) / 2, LINE / 2
     boxes = []
     for gap in GAPS:
-        if is_minor and gap > LEADER:
-            break
         for right, up in WAYS:
             reach = MARK - 2 + gap * (0.7 if right and up else 1.0)
             x = right * (reach + wide)
