@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from PIL import Image
 
@@ -79,6 +81,24 @@ def test_val_is_another_split(few, tmp_path):
     val, test = demo_pairs.load("demo-pairs:val", tmp_path), demo_pairs.load("demo-pairs", tmp_path)
     assert val.items[0].id == "demo-pairs-val-object-000"
     assert not {item.image.path for item in val.items} & {item.image.path for item in test.items}
+
+
+def test_printed_captions_have_the_templates_of_figures_14_and_15(few, tmp_path):
+    """The templates are read from the paper, with its words for places of one thing relative to another."""
+    relation = "on the (left|right)( side)? of|in front of|behind|above|below"
+    located = rf"The .+ (is|are)( located| placed)? ({relation}) the .+\."
+    alone = {"number": r"(There (is|are) .+|.+ (is|are) .+)\."}
+    printed = demo_pairs.load("demo-pairs:printed", tmp_path).items
+    test = demo_pairs.load("demo-pairs", tmp_path).items
+    for item, plain in zip(printed, test, strict=True):
+        kind = item.tags["subset"]
+        pattern = alone.get(kind, r"A (photo|painting) of .+\.")
+        if item.tags["relation"] != "none" and kind != "number":
+            pattern = located
+        for caption in (*item.captions, *item.foils):
+            assert re.fullmatch(pattern, caption), caption
+        assert item.captions != item.foils
+        assert (item.image.path, item.foil_image.path) == (plain.image.path, plain.foil_image.path)
 
 
 def test_an_unknown_split_is_named_in_one_line(tmp_path):

@@ -2,6 +2,7 @@
 
     demo-pairs          300 pairs in each subset: object, color, number, location, swap
     demo-pairs:val      the same for the split on which the bundled models were selected
+    demo-pairs:printed  the test split with captions in the templates of EqBen's figures 14 and 15
 
 No scene in either split was used for training. An item is image I1, captions (T1,), foil_image I2, foils
 (T2,).
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from vlprobe.datasets import demo
 from vlprobe.datasets.validation import LoadedDataset, validated
-from vlprobe.datasets.world.contrasts import KINDS, Contrast, contrasts
+from vlprobe.datasets.world.contrasts import KINDS, Contrast, contrasts, in_print
 from vlprobe.datasets.world.renderer import VERSION
 from vlprobe.datasets.world.scene import Scene
 from vlprobe.errors import NotFound
@@ -22,6 +23,7 @@ PREFIX = "demo-pairs"
 NAMES = (PREFIX,)
 SIZE = 300  # pairs of each subset
 SPLITS = ("test", "val")
+PRINTED = "printed"
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
@@ -31,8 +33,10 @@ def load(name: str, cache: Path) -> LoadedDataset:
         NotFound: the split is neither test nor val.
         InvalidInput: the cache folder cannot be written.
     """
-    split = split_in(name)
-    return validated(name, minimal_pairs(PREFIX, split, split, SIZE, cache), cache)
+    check_name(name)
+    part = name.partition(":")[2] or "test"
+    split = "test" if part == PRINTED else part
+    return validated(name, minimal_pairs(PREFIX, part, split, SIZE, cache), cache)
 
 
 def minimal_pairs(prefix: str, part: str, split: str, size: int, cache: Path) -> list[Item]:
@@ -41,6 +45,8 @@ def minimal_pairs(prefix: str, part: str, split: str, size: int, cache: Path) ->
     items = []
     for kind in KINDS:
         for index, contrast in enumerate(contrasts(kind, split, size)):
+            if part == PRINTED:
+                contrast = in_print(contrast)
             images = picture(contrast.scene, folder), picture(contrast.changed, folder)
             caption, foil = contrast.captions
             key = item_id(prefix, part, kind, index)
@@ -56,7 +62,10 @@ def split_in(name: str) -> str:
     return split or "test"
 
 
-check_name = split_in  # the only part of a name after the prefix
+def check_name(name: str) -> None:
+    """Check the part of a name after the prefix: a split, or PRINTED. Raises NotFound."""
+    if name.partition(":")[2] != PRINTED:
+        split_in(name)
 
 
 def item_id(prefix: str, split: str, kind: str, index: int) -> str:

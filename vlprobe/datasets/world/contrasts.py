@@ -153,6 +153,19 @@ def converse(wording: Wording, scene: Scene, rng: random.Random) -> str:
     ).caption_of(other_side)
 
 
+def in_print(contrast: "Contrast") -> "Contrast":
+    """Write both captions with the templates in EqBen's figures 14 (location, counting) and 15 (object change)."""
+    scene, counted = contrast.scene, contrast.kind == "number"
+    phrase = 0
+    if scene.relation:
+        forms = PAIRED[:2] if counted else DEFINITE
+        phrase = 1 + scene.seed % 2 if scene.relation in ("left", "right") else 0
+    else:
+        forms = ALONE[:2] if counted else (ALONE[2], "A painting of {a} {place}.")
+    form = forms[scene.seed % len(forms)]
+    return replace(contrast, wording=Wording(forms, form, phrase))
+
+
 KINDS = ("object", "color", "number", "location", "swap")
 # Properties of the single group that such a contrast changes
 _FIELDS = {"object": "object", "color": "color", "number": "count"}
