@@ -226,7 +226,7 @@ def page(url: str, driver):
         page.first_links = visit(page, url + "/failures?model=x").locator(
             "[data-testid=stTopNavLink]"
         )
-        page.first_links = [text.split()[-1] for text in page.first_links.all_inner_texts()]
+        page.first_links = [text.splitlines()[-1] for text in page.first_links.all_inner_texts()]
         page.first_title = page.title()
         yield page
 

@@ -94,8 +94,9 @@ def test_ties_lie_with_the_fooled():
         {"case": range(4), "margin": [0.0, 0.1, 0.0, 0.1], "other_margin": [0.1, 0.0, 0.0, 0.1]}
         | {"subtype": "color", "source": ["<red>", "", "", ""], "target": ["blue", "", "", ""]}
     )
+    looks = charts.styles.styles({"a": "0" * 32, "b": "1" * 32})
     drawn = charts.compare.margins(
-        points, "a", "b", charts.styles.styles(["a", "b"]), {"color": "Colour"}
+        points, "a", "b", looks, {"color": "Colour"}
     )
     assert {trace.name: len(trace.x) for trace in drawn.data} == {
         **{"neither fooled": 1, "both fooled": 1, "only a fooled": 1, "only b fooled": 1}
