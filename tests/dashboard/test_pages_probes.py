@@ -55,7 +55,7 @@ def test_a_page_has_every_number_of_every_probe_that_is_known_and_names_what_is_
     table = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, key[probe]))
     presentation = registry.load_probe(probe).presentation
     measured = set(table.dropna(subset=["value"])["metric"]) & set(presentation.headlines)
-    assert ("headlines" in charts) == (bool(measured) and presentation.trade_off is None)
+    assert ("headlines" in charts) == bool(measured)
     for row in table.dropna(subset=["value"]).itertuples():
         unit = numbers.unit_of(known[row.metric], "cosine")
         assert (
