@@ -95,9 +95,7 @@ def test_ties_lie_with_the_fooled():
         | {"subtype": "color", "source": ["<red>", "", "", ""], "target": ["blue", "", "", ""]}
     )
     looks = charts.styles.styles({"a": "0" * 32, "b": "1" * 32})
-    drawn = charts.compare.margins(
-        points, "a", "b", looks, {"color": "Colour"}
-    )
+    drawn = charts.compare.margins(points, "a", "b", looks, {"color": "Colour"})
     assert {trace.name: len(trace.x) for trace in drawn.data} == {
         **{"neither fooled": 1, "both fooled": 1, "only a fooled": 1, "only b fooled": 1}
     }

@@ -190,7 +190,9 @@ def test_an_object_that_is_not_what_was_written_is_named_not_kept_and_made_anew(
         {"truncated": data[:99], "altered": data[:99] + b"?" + data[100:], "gone": None}[how],
     )
     two = on("two", bucket)
-    with pytest.raises(InvalidInput, match=f"'{bucket}/{name}' (is|no longer|has changed) .*verify --repair"):
+    with pytest.raises(
+        InvalidInput, match=f"'{bucket}/{name}' (is|no longer|has changed) .*verify --repair"
+    ):
         two.run(key).table("scores")
     assert not list((two.root / "runs" / key).glob("*scores*"))
     assert call(bucket, "verify", code=1).startswith(f"{bucket}/{name}: ")
