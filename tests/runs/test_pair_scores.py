@@ -140,7 +140,7 @@ def test_an_interrupted_command_continues_and_writes_what_a_whole_one_writes(
 
     monkeypatch.setattr(Control, "encode_texts", count)
     answer = call(cache, "score", table, "--model", MODEL, code=130)
-    assert "continues" in answer.stderr and not (photos / "captions-scored.csv").exists()
+    assert "to continue" in answer.stderr and not (photos / "captions-scored.csv").exists()
     (kept,) = (path for path in (cache / "scored").iterdir() if path.suffix != ".lock")
     assert kept.stat().st_size == 4 * 10
     with kept.open("ab") as handle:
