@@ -79,7 +79,13 @@ def test_rows_count_what_a_join_counts_and_each_filters_to_the_same_cases(store,
             if facet.name == "pair" and not any(table["source"]):
                 assert row.n_asked >= LEAST_ASKED
                 continue
-            is_row = values_of(table, facet.name) == row.value
+            if facet.name == "unseen_by":  # tests/views/test_causes.py computes causes another way
+                causes = views.causes.causes(
+                    store, question_set, case_filter.model, case_filter.kind
+                )
+                is_row = causes["cause"].reindex(table["case"]).reset_index(drop=True) == row.value
+            else:
+                is_row = values_of(table, facet.name) == row.value
             assert row.n_asked == (is_row & margins.notna()).sum()
             assert set(numbers) == set(table["case"][is_row & (margins <= 0)])
     assert "subtype" in names and "caption_length" in names

@@ -44,7 +44,7 @@ def test_lists_are_those_that_were_stored_and_the_most_risen_come_first(mixed_st
     assert (
         expected
         and {
-            row.caption: (row.item, row.before, row.after, row.place_before, row.place_after)
+            row.caption: (row.item, row.original, row.tuned, row.place_before, row.place_after)
             for row in lists
         }
         == expected
@@ -62,10 +62,10 @@ def test_the_own_picture_and_new_ones_are_framed(mixed_store: Store):
     for row in views.figures.first_lists(mixed_store, question_set, BEFORE, AFTER, 1000):
         source = {name: f"data:{item}" for item, name in picture_of.items()}
         drawn = str(html.first_lists(row, picture_of, source.__getitem__, ["Before", "After"]))
-        assert drawn.count("<img") == len(row.before) + len(row.after)
-        own = [*row.before, *row.after].count(row.item)
+        assert drawn.count("<img") == len(row.original) + len(row.tuned)
+        own = [*row.original, *row.tuned].count(row.item)
         assert drawn.count('class="vp-right"') == own
-        new = len(set(row.after) - set(row.before) - {row.item})
+        new = len(set(row.tuned) - set(row.original) - {row.item})
         assert drawn.count('class="vp-new"') == new
 
 
@@ -77,7 +77,7 @@ def test_the_command_prints_both_lists_and_refuses_other_runs(mixed_store: Store
     assert answered.exit_code == 0, answered.output
     rows = json.loads(answered.stdout)
     lists = views.figures.first_lists(mixed_store, question_set, BEFORE, AFTER, 3)
-    assert [row["first_after"] for row in rows] == [" ".join(row.after) for row in lists]
+    assert [row["first_after"] for row in rows] == [" ".join(row.tuned) for row in lists]
     lone = CliRunner().invoke(
         main, ["--cache", str(mixed_store.root), "first-lists", keys[0], "nope"]
     )
