@@ -47,6 +47,15 @@ def shown_cases(at: AppTest, part: str) -> list[str]:
     return [card["id"] for card in values_of(at, part).get("cards", [])]
 
 
+def test_the_tabs_lead_there_and_back(monkeypatch, filled: Store):
+    at = open_page(monkeypatch, filled, "compare")
+    for tab in ("differences", "scorecard", "differences", "scorecard"):
+        at.segmented_control(key="tab").set_value(tab).run()
+        assert not at.exception
+        assert at.segmented_control(key="tab").value == tab
+        assert bool(at.get("plotly_chart")) == (tab == "differences")
+
+
 def test_with_one_model_it_says_that_it_takes_two(monkeypatch, tmp_path: Path):
     store = Store(tmp_path / "cache")
     execute(

@@ -446,8 +446,10 @@ def test_dropped_pictures_become_the_choice_until_their_last_run_is_removed(
     at.button(key="start").click().run()
     (job,) = jobs.jobs(store)
     assert job.request.dataset == name
+    assert verify._unfinished(store.root) and name in verify._unfinished(store.root)[0]
     assert jobs.work(store.address, job.id) == 0
     (key,) = jobs.read(store, job.id).keys
+    assert verify._unfinished(store.root) == []
     verify.remove(store, verify.removable(store, [key]))
     assert not folder.exists()
 
@@ -461,6 +463,8 @@ def test_dropped_pictures_become_the_choice_until_their_last_run_is_removed(
             "2 tables",
         ),
         ([("a.txt", b"", "")] * 5001, "5,001 files are too many."),
+        ([("a/1.png", png("red"), ""), ("b/1.png", png("blue"), "")], "Two different files are"),
+        ([("猫" * 90 + ".png", png("red"), "")], "cannot be used. Rename it."),
     ],
 )
 def test_what_cannot_be_dropped_is_one_line_and_the_choice_stays(

@@ -97,6 +97,13 @@ def test_only_the_case_that_it_begins_with_is_looked_up_again(shown, compared: S
     assert whole.standings == told.standings and whole.mixture == told.mixture
 
 
+def test_the_tabs_lead_there_and_back(shown, compared: Store):
+    at = shown(compared, "present")
+    for tab in ("quiz", "slides", "quiz", "slides"):
+        at.segmented_control(key="tab").set_value(tab).run()
+        assert not at.exception and at.segmented_control(key="tab").value == tab
+
+
 def test_another_kind_is_another_talk(shown, compared: Store):
     at = shown(compared, "present", kind="flip")
     believed = talk(at)["slides"]

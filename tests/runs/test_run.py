@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from PIL import Image
 
@@ -19,6 +20,7 @@ from vlprobe.runs import answers, questions
 from vlprobe.runs import run as runs_run
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
+from vlprobe.storage.entry import Entry
 from vlprobe.storage.store import Store
 from vlprobe.types import Run
 
@@ -141,6 +143,33 @@ def test_a_run_stopped_anywhere_or_with_a_damaged_part_resumes_to_the_same_bytes
             part.write_bytes(part.read_bytes()[:-20])
         execute(request(tiny), broken)
         assert stored_bytes(broken) == stored_bytes(whole), step
+
+
+@pytest.mark.parametrize("first_lacks_it", [True, False])
+def test_parts_of_two_versions_of_a_run_are_joined_if_one_has_a_column_more(
+    tiny, tmp_path, monkeypatch, first_lacks_it: bool
+):
+    monkeypatch.setattr(answers, "PART_CASES", 16)
+    monkeypatch.setattr(answers, "JUDGED_CASES", 1)
+    whole, store = Store(tmp_path / "whole"), Store(tmp_path / "store")
+    (one,) = execute(request(tiny, models=("control:random",)), whole)
+    read, seen = Entry.part, []
+
+    def part(self: Entry, name: str) -> pa.Table | None:
+        table = read(self, name)
+        if table is not None:
+            seen.append(name)
+            if (name == seen[0]) != first_lacks_it:
+                table = table.add_column(
+                    1, "later", pa.array(np.ones(len(table), dtype=np.float32))
+                )
+        return table
+
+    monkeypatch.setattr(Entry, "part", part)
+    execute(request(tiny, models=("control:random",)), store)
+    assert len(set(seen)) > 1
+    left, right = (each.run(one["key"]).table("scores").to_pandas() for each in (whole, store))
+    pd.testing.assert_frame_equal(left, right[list(left.columns)])
 
 
 @pytest.fixture(scope="module")

@@ -367,6 +367,7 @@ def _write(case_key: str, card: WallCard, **changes: Any) -> None:
 
 def add_tag(case_key: str, cards: Sequence[WallCard], name: str) -> None:
     """Add a tag to several cases. Raises InvalidInput if the tag is not valid or a case has too many tags."""
+    st.session_state.pop(UNDO, None)  # the state before would also take back this tag
     written = annotations.read(store(), case_key)
     for card in cards:
         previous = _annotation(written, card)

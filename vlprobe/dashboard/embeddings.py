@@ -75,7 +75,14 @@ def ready_encoder(subject: PageSubject) -> str:
     names = encoders(subject)
     linked = st.query_params.get("encoder", "")
     name = linked if linked in names else next(iter(names), "")
-    return name if name and (loads_at_once(name) or is_loaded(name)) else ""
+    return name if name and _is_ready(name) else ""
+
+
+def _is_ready(name: str) -> bool:
+    """Return whether an encoder is loaded or loads at once. Matching heads without embeddings are not encoders."""
+    if is_loaded(name):
+        return load_player(name).model.capabilities.embeds_images
+    return loads_at_once(name)
 
 
 def _all_points(subject: PageSubject, side: Side) -> Points:
@@ -166,8 +173,7 @@ def draw_map(subject: PageSubject, case_filter: Filter, side: Side, encoder: str
         choose("Layout", "layout", options, "pca", segments=True) if len(options) > 1 else "pca"
     )
     color = choose("Color", "color", COLORS, "share", segments=True, bare=True)
-    is_ready = loads_at_once(encoder) or is_loaded(encoder)
-    if not is_ready and ready_player(encoder, "encode_images", "pictures") is None:
+    if not _is_ready(encoder) and ready_player(encoder, "encode_images", "pictures") is None:
         return
     points = view(views.points.points, subject.question_set, replace(case_filter, region=""), side)
     every = _all_points(subject, side).names

@@ -60,7 +60,8 @@ def draw_page() -> None:
     with bar:
         is_quiz = any(name in st.query_params for name in QUIZ_PARAMETERS)
         default = "quiz" if is_quiz else "slides"
-        tab = choose("Show", "tab", TABS, default, segments=True, bare=True)
+        # Always in the URL: the quiz writes parameters that change the default
+        tab = choose("Show", "tab", TABS, default, segments=True, bare=True, always=True)
     (quiz.draw_quiz if tab == "quiz" else _draw_slides)(bar)
 
 
@@ -148,7 +149,7 @@ def _save(name: str, arrangement: Arrangement) -> None:
     """Store an arrangement, in the session only if the dashboard is read-only."""
     text = arrangement.text()
     if access.read_only():
-        st.session_state[DECK] = {name: text}
+        st.session_state.setdefault(DECK, {})[name] = text
     else:
         DECKS.save(store(), name, text)
 

@@ -45,6 +45,7 @@ LINKED = ("set", "model", "kind")  # URL parameters whose values must be stored 
 BETWEEN = ":"  # separates the key of a question set and a kind
 ELSEWHERE = "In other datasets"
 MOST_OTHERS = 30  # maximum number of question sets whose kinds are listed
+OF_CASES = ("region", "unseen")  # filters that hold numbers or causes of one kind's cases
 OF_PICTURES = ("tag", "tagged", "pictured")  # filters that apply to one dataset only
 
 
@@ -274,7 +275,7 @@ def _change_kind() -> None:
     key, between, kind = st.session_state["kind"].partition(BETWEEN)
     if not between and not key:  # the heading above the kinds in other datasets
         return
-    left = dict.fromkeys(("type", "rule", "pair", "bucket", "outcome", "sort", "area"))
+    left = dict.fromkeys(("type", "rule", "pair", "bucket", "outcome", "sort", "area", *OF_CASES))
     if between:
         write_choice(left | dict.fromkeys(OF_PICTURES) | {"set": key, "kind": kind})
     else:
@@ -295,7 +296,7 @@ def _change_dataset(probe: str, suffix: str) -> None:
     dataset = st.session_state[f"dataset{suffix}"]
     candidates = [row for row in view(views.runs.question_set_rows) if row.dataset == dataset]
     nearest = next((row for row in candidates if row.probe == probe), candidates[0])
-    left = dict.fromkeys(("type", "rule", "pair", "area", *OF_PICTURES))
+    left = dict.fromkeys(("type", "rule", "pair", "area", *OF_CASES, *OF_PICTURES))
     write_choice(left | {"set": nearest.case_key})
 
 

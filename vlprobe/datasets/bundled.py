@@ -158,4 +158,4 @@ def is_absent(name: str) -> bool:
 
 def is_bundled(path: Path) -> bool:
     """Return whether a relative path is the name of a bundled photograph."""
-    return path.parent == COCO and (shipped.PUBLISHED_FOLDER / PHOTOGRAPHS / path.name).is_file()
+    return path.parent == COCO and files.is_file(shipped.PUBLISHED_FOLDER / PHOTOGRAPHS / path.name)

@@ -112,8 +112,9 @@ def check_name(name: str) -> None:
 
 def _require_architecture(architecture: str) -> None:
     """Raise NotFound unless OpenCLIP has a config for an architecture. Its package is not imported: 3 s with torch."""
-    if imported := sys.modules.get("open_clip"):
-        known = imported.list_models()
+    # Without the function while another thread imports the package
+    if list_models := getattr(sys.modules.get("open_clip"), "list_models", None):
+        known = list_models()
     else:
         package = importlib.util.find_spec("open_clip")
         folders = package.submodule_search_locations or () if package else ()

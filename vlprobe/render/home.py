@@ -19,7 +19,7 @@ from vlprobe.render.numbers import number
 from vlprobe.render.sentences import capitalized, counted, frequency, listed, share, shortened
 from vlprobe.render.words import WRONG_SUBTYPES, value_label, wrong
 from vlprobe.types.presentation import KindPresentation, Presentation
-from vlprobe.views.showcase import GUESSING, LEAST_ANSWERS, LieCount, Showcase
+from vlprobe.views.showcase import LEAST_ANSWERS, LieCount, Showcase
 
 NUMBERS = 3  # types of lies shown with a number
 MOST_MODELS = 12  # models in the strip
@@ -218,7 +218,7 @@ def strip(
         if kind.is_movement
         else f"{capitalized(kind.lies)} {card_type(kind).believed}",
         "of": f"of {n_lies.pop():,}" if len(n_lies) == 1 else "",
-        "guess": None if kind.is_movement else GUESSING,
+        "guess": None if kind.is_movement or math.isnan(kind.guess_held) else 1 - kind.guess_held,
         "models": models,
         "more": f"and {counted(n_more, 'more model')}" if n_more > 0 else "",
         "more_href": more_href,

@@ -189,6 +189,7 @@ class _ScoredParts:
         self, context: RunContext, executor: Executor, case_ranges: Sequence[CaseRange]
     ) -> None:
         self._context, self._executor, self._case_ranges = context, executor, case_ranges
+        self._schema: pa.Schema | None = None
         items = context.items
         self.tag_names = sorted({name for item in items for name in item.tags})
         self._tags = {
@@ -210,7 +211,13 @@ class _ScoredParts:
         for block, cases in zip(blocks, slices, strict=True):
             scored = pa.concat_tables(
                 [self._read(case_range) for case_range in block],
-                promote_options="default",  # a part of an earlier version may lack a side table
+                promote_options="default",  # a part of an earlier version may lack a column
+            )
+            # All blocks have the columns of the first one, in its order
+            schema = self._schema = self._schema or scored.schema
+            known = [name for name in scored.column_names if name in schema.names]
+            scored = pa.concat_tables(
+                [schema.empty_table(), scored.select(known)], promote_options="default"
             )
             side_tables = {
                 name: _side_table(self._context.run.key, cases["case"], scored, schema)

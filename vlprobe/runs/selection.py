@@ -65,14 +65,14 @@ def left_out(store: Store, case_key: str, request: Request) -> list[str]:
         InvalidInput: no case in the question set has one of the tags.
     """
     tagged = annotations.read(store, case_key)
-    for tag in request.without_tag:
+    tags = {annotations.FORMER.get(tag, tag) for tag in request.without_tag}
+    for tag in sorted(tags):
         if tag not in tagged.tags:
             raise InvalidInput(
                 f"No case in this question set has the tag '{tag}'. Available tags: "
                 f"{_some(tagged.tags)}. To tag cases, open Explore for a run with the same items "
                 "and options."
             )
-    tags = set(request.without_tag)
     return sorted(
         {*request.without, *(case.id for case in tagged.current if tags.intersection(case.tags))}
     )

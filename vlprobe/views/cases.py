@@ -90,9 +90,10 @@ def passing(
     models = filter(None, (case_filter.model, case_filter.other))
     runs = [question_set.run(model) for model in models]
     answered = AnswerTable(store, runs[0].key)
-    annotated = annotations.read(store, question_set.key).current if case_filter.tagged else ()
+    tagged = annotations.FORMER.get(case_filter.tagged, case_filter.tagged)
+    annotated = annotations.read(store, question_set.key).current if tagged else ()
     where = case_filter.where(
-        [annotation.case for annotation in annotated if case_filter.tagged in annotation.tags],
+        [annotation.case for annotation in annotated if tagged in annotation.tags],
         causes.answer_columns(runs[0], answered)
         if case_filter.bin or case_filter.unseen_by
         else (),

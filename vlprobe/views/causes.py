@@ -140,7 +140,8 @@ def sentence(table: pd.DataFrame, case: int, name: str) -> str:
         name: Display name of the model.
     """
     for row in table.loc[table.index == case].to_dict("records"):
-        if row["fooled"] and not math.isnan(row["text"]):
+        is_judged = len(table["text"].dropna()) >= FEWEST
+        if row["fooled"] and is_judged and not math.isnan(row["text"]):
             return SENTENCES[row["cause"]].format(
                 model=name, text=row["text"], picture=row["picture"]
             )

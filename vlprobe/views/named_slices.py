@@ -5,6 +5,7 @@ that has all of these cases, whatever the probe's version, the limit or the othe
 or their texts differ, the slice is rejected.
 """
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Collection, Mapping
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.errors import InvalidInput, NotFound, StoredDamage
 from vlprobe.storage.bookmarks import SLICES
 from vlprobe.storage.store import Store
 from vlprobe.types import Measure
@@ -111,8 +112,12 @@ def locate(store: Store, name: str) -> dict[str, str]:
     if not name:
         return {}
     named = find(store, name)
-    keys = {row.case_key for row in runs.run_rows(store)}
-    return {key: named.kind for key in keys if not _apply(store, key, named)[1]}
+    kinds = {}
+    for key in {row.case_key for row in runs.run_rows(store)}:
+        with contextlib.suppress(StoredDamage):  # a damaged question set does not have the slice
+            if not _apply(store, key, named)[1]:
+                kinds[key] = named.kind
+    return kinds
 
 
 def members(store: Store, case_key: str, name: str) -> np.ndarray:

@@ -63,6 +63,7 @@ def points(store: Store, question_set: QuestionSet, case_filter: Filter, side: S
         names = labels = tuple(texts[code] for code in point_codes.tolist())
     rated = rows.margins(store, question_set, question_set.rated_models, numbers)
     n_fooled, n_held = (rated <= 0).sum(axis=0), (rated > 0).sum(axis=0)
+    unknown = np.isnan(rated).all(axis=0)
 
     def mean(values: np.ndarray) -> np.ndarray:
         known = ~np.isnan(values)
@@ -72,7 +73,8 @@ def points(store: Store, question_set: QuestionSet, case_filter: Filter, side: S
 
     of_model = np.where(np.isnan(margins), math.nan, margins <= 0)
     is_split = (n_fooled > 0) & (n_held > 0)
-    shares = mean(of_model), mean(n_fooled.astype(float)), mean(is_split.astype(float))
+    counted = (np.where(unknown, math.nan, values) for values in (n_fooled, is_split))
+    shares = mean(of_model), *map(mean, counted)
     return Points(names, labels, numbers, point_of, *shares)
 
 

@@ -22,7 +22,6 @@ from vlprobe.views.runs import QuestionSet
 from vlprobe.views.wall import WallCard
 
 COUNT = 60  # maximum number of failures
-GUESSING = 0.5  # share of wrong captions that fool a model that guesses
 LEAST_ANSWERS = 30  # minimum number of answers to a type of edit for showing its share
 _WITH_PICTURES = "kind = ? AND len(images) > 0"
 

@@ -57,7 +57,7 @@ function strip(data) {
   const label = make("p", "about small quiet");
   label.append(make("b", "", data.label));
   if (data.of) label.append(make("span", "of", data.of));
-  if (typeof data.guess === "number") label.append(make("span", "guess", `guessing, ${100 * data.guess} %`));
+  if (typeof data.guess === "number") label.append(make("span", "guess", `guessing, ${Math.round(100 * data.guess)} %`));
   const models = make("div", "models");
   models.append(...data.models.map((entry) => model(entry, data.guess)));
   if (data.more) {

@@ -282,14 +282,14 @@ class Show {
         return clientX >= box.left && clientX <= box.right && clientY >= box.top && clientY <= box.bottom;
       });
     const show = (event) => [...this.strip.children].forEach((item, place) => item.classList.toggle("over", place === under(event)));
-    const end = (event) => {
-      document.removeEventListener("pointermove", show);
+    const dragging = new AbortController(), { signal } = dragging;
+    document.addEventListener("pointermove", show, { signal });
+    document.addEventListener("pointercancel", () => dragging.abort(), { signal });  // a touch that scrolls
+    document.addEventListener("pointerup", (event) => {
+      dragging.abort();
       const place = under(event);
       if (place >= 0) this.move(id, place);
-    };
-    document.addEventListener("pointermove", show);
-    document.addEventListener("pointerup", end, { once: true });
-    document.addEventListener("pointercancel", () => document.removeEventListener("pointermove", show), { once: true });
+    }, { signal });
   }
 
   field(name, label, value, act) {

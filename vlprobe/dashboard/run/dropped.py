@@ -10,13 +10,14 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from vlprobe.datasets.folder import SUFFIXES
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, printable
 from vlprobe.runs.verify import DROPPED
 from vlprobe.scoring import pictures
 from vlprobe.storage.files import write_bytes
 
 MOST_FILES = 5_000
 MOST_BYTES = 1 << 30
+LONGEST_NAME = 200  # bytes; file systems allow 255, and a temporary name is longer
 TEXTS = (".csv", ".json", ".txt")
 CHECKED_SIDE = 32  # pixels; a JPEG is decoded at a reduced scale of at least this side
 
@@ -39,7 +40,8 @@ def keep(files: Sequence[DroppedFile], cache: Path) -> tuple[str, list[str]]:
         The name of a dataset, and the names of the files that were left out because they are no images.
 
     Raises:
-        InvalidInput: There are too many files or bytes, several tables, or no picture; or the cache cannot be written.
+        InvalidInput: There are too many files or bytes, several tables, no picture, or a name that is too long,
+            not printable or used twice; or the cache cannot be written.
     """
     if len(files) > MOST_FILES or sum(file.size for file in files) > MOST_BYTES:
         raise InvalidInput(
@@ -50,8 +52,11 @@ def keep(files: Sequence[DroppedFile], cache: Path) -> tuple[str, list[str]]:
     left_out = []
     for file in files:
         name = PurePosixPath(file.name.replace("\\", "/")).name
+        if len(name.encode(errors="replace")) > LONGEST_NAME or not name.isprintable():
+            raise InvalidInput(f"The file name '{printable(name[:40])}' cannot be used. Rename it.")
         if _is_usable(name, content := file.getvalue()):
-            contents[name] = content
+            if contents.setdefault(name, content) != content:
+                raise InvalidInput(f"Two different files are called '{name}'. Rename one of them.")
         else:
             left_out.append(name)
     if not any(_suffix(name) in SUFFIXES for name in contents):

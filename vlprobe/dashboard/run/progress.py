@@ -430,7 +430,12 @@ OPENED = "opened_job"  # session key: the earlier job that the user opened
 def past() -> None:
     """Draw a list of the newest jobs that the page does not show yet, each with a button that opens it."""
     watched = st.query_params.get_all("job")
-    earlier = [job for job in jobs.jobs(store()) if job.ended or job.id not in watched][:PAST]
+    opened = st.session_state.get(OPENED)
+    earlier = [
+        job
+        for job in jobs.jobs(store())
+        if job.ended or job.id not in watched or job.id == opened  # a resumed one stays in its row
+    ][:PAST]
     for error in jobs.damaged(store()):
         st.warning(link_docs(error_text(error)), icon=":material/warning:")
     if not earlier:

@@ -267,7 +267,9 @@ class Scorecard:
         return htpy.th(scope="colgroup", colspan=str(width))[name, " ", htpy.small[test]]
 
     def _head(self, place: int, column: LeaderboardColumn, address: str) -> htpy.Node:
-        order = ("descending" if self.is_reversed else "ascending") if place == self.sort else None
+        is_mirrored = self.is_right and not self._moves(column)
+        order = "descending" if self.is_reversed != is_mirrored else "ascending"
+        order = order if place == self.sort else None
         arrow = {"ascending": " ▲", "descending": " ▼", None: ""}[order]
         title = htpy.a(".vp-go", href=address, target="_self", title="Sort by this column")[
             self.title(column)

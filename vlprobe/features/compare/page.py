@@ -40,7 +40,8 @@ def draw_page() -> None:
     draw_styles("cases", "compare")
     is_linked = any(name in st.query_params for name in OF_DIFFERENCES)
     default = "differences" if is_linked else "scorecard"
-    tab = choose("View", "tab", TABS, default, segments=True, bare=True)
+    # Always in the URL: the differences write parameters that change the default
+    tab = choose("View", "tab", TABS, default, segments=True, bare=True, always=True)
     if tab == "differences":
         compare.draw_page()
     else:

@@ -35,14 +35,20 @@ class Arrangement:
 
         Raises InvalidInput if the deck is full.
         """
-        order = list(self.order)
-        place = order.index("closing") if "closing" in order else len(order)
-        order[place:place] = [name for each in case_ids if (name := f"{CASE}{each}") not in order]
-        return parse(asdict(replace(self, order=tuple(order))))
+        order = _insert_cases(self.order, case_ids)
+        return parse(asdict(replace(self, order=order)))
 
     def text(self) -> str:
         """Return the arrangement as JSON."""
         return json.dumps(asdict(self), ensure_ascii=False)
+
+
+def _insert_cases(order: Sequence[str], case_ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the ids of slides with those of more cases before the closing slide."""
+    names = list(order)
+    place = names.index("closing") if "closing" in names else len(names)
+    names[place:place] = [name for each in case_ids if (name := f"{CASE}{each}") not in names]
+    return tuple(names)
 
 
 def parse(value: object) -> Arrangement:
@@ -80,7 +86,9 @@ def arrange(slides: Sequence[Slide], arrangement: Arrangement) -> tuple[Slide, .
     order = arrangement.order
     if len(arrangement.cases) == len(order):  # nobody has moved a slide yet
         default = [slide.id for slide in slides if not slide.id.startswith(CASE)]
-        order = Arrangement(tuple(default)).with_cases(arrangement.cases).order
+        order = _insert_cases(
+            default, arrangement.cases
+        )  # a full deck may exceed the maximum by these
     place = {name: index for index, name in enumerate(order)}
     ordered = sorted(slides, key=lambda slide: place.get(slide.id, len(place)))
     arranged = []

@@ -52,7 +52,8 @@ def case_slides(
     card = case_card(opener.card, kind)
     verdicts = [answer for answer in opener.card.verdicts if answer.model in story.models]
     first, second = _sides(card)
-    if body_of(kind).is_for_people and not kind.is_movement and len(card.sides) == 2:
+    is_choice = len(card.sides) == 2 and not card.has_picture_per_side
+    if body_of(kind).is_for_people and not kind.is_movement and is_choice:
         first, second = vote_slides(card, (first, second), verdicts, names)
     elif not kind.is_movement:
         second = _with_verdict(second, kind, verdicts)

@@ -23,7 +23,7 @@ from vlprobe.render.slides.values import NO_PICTURE, Figure, Slide, SlideBar, Sl
 from vlprobe.render.words import NOT_RENAMED, dataset_name, is_plural, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import ModelShare, PairedTests, SubtypeShare
-from vlprobe.views.showcase import GUESSING, LEAST_ANSWERS
+from vlprobe.views.showcase import LEAST_ANSWERS
 from vlprobe.views.story import MixedStory, Story
 
 MOST_FIGURES = 4
@@ -168,12 +168,13 @@ def _who_is_better(
     ]
     if left_out:
         note += f" {counted(left_out, 'model')} between the last two not shown."
+    drawn = bars or unfit[:MOST_BARS]
     return [
         Slide(
             id="better",
             heading=((heading, ""),),
-            bars=_bars(bars or unfit[:MOST_BARS], standings, story.guess),
-            limit=0.0 if standings.is_movement else GUESSING * _scale(bars or unfit, standings),
+            bars=_bars(drawn, standings, story.guess),
+            limit=_guess(standings) * _scale(drawn, standings),
             note=" ".join(filter(None, [note, *apart, published_text(story.runs, renamed)])),
             notes=_ranking_notes([*fit, *unfit], standings, names),
         )
@@ -202,7 +203,12 @@ def _scale(contestants: Sequence[ModelShare], standings: PairedTests) -> float:
     ends = [
         max(filter(math.isfinite, (each.share, each.high)), default=0.0) for each in contestants
     ]
-    return ROOM / (max([*ends, 0.0 if standings.is_movement else GUESSING]) or 1.0)
+    return ROOM / (max([*ends, _guess(standings)]) or 1.0)
+
+
+def _guess(standings: PairedTests) -> float:
+    """Return the share of wrong captions that guessing prefers, or 0 if the kind has no guessing."""
+    return 0.0 if standings.is_movement or math.isnan(standings.guess) else standings.guess
 
 
 def _bars(
@@ -239,7 +245,9 @@ def _measured(standings: PairedTests, kind: KindPresentation, dataset: str) -> s
     if standings.is_movement:
         return f"How far each model moves: {counts} Lines: 95 % intervals."
     happened = card_type(kind).believed
-    return f"Share of the {kind.lies} that are {happened}: {counts} Lines: 95 % intervals; right: guessing, 50 %."
+    guess = _guess(standings)
+    line = f"; right: guessing, {number(guess, 'rate').replace('.0 %', ' %')}" if guess else ""
+    return f"Share of the {kind.lies} that are {happened}: {counts} Lines: 95 % intervals{line}."
 
 
 def _ranking_notes(
