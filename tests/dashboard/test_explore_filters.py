@@ -8,6 +8,7 @@ import pytest
 from tests.conftest import make_tiny
 from tests.dashboard.walls import values_of, wall
 from vlprobe import views
+from vlprobe.dashboard import state
 from vlprobe.metrics import blind
 from vlprobe.render.slides.deck import slides
 from vlprobe.runs.request import Request
@@ -92,6 +93,7 @@ def guessed(monkeypatch: pytest.MonkeyPatch, bundled: StoreAboveShipped) -> Stor
     guess = lambda true, wrong, unit: {blind.LENGTH: letters(wrong) - letters(true)}  # noqa: E731
     monkeypatch.setattr(blind, "margins", guess)
     monkeypatch.setattr(rows._cache, "get", lambda key, compute: compute())
+    monkeypatch.setattr(state._answers, "get", lambda key, compute, is_fresh: compute())
     return bundled
 
 
