@@ -297,13 +297,9 @@ def test_what_the_order_of_captions_does_is_told_with_its_interval():
 
 
 def test_a_talk_begins_with_a_photograph_that_is_here():
-    numbers, n_fooling_all = views.story.order(STORE, question_set(), "foil")
+    numbers = views.story.order(STORE, question_set(), "foil")
     rows = views.rows.questions(STORE, question_set(), numbers.tolist())
     assert all(views.rows.are_here(list(images)) for images in rows["images"])
-    margins = [views.rows.AnswerTable(STORE, run.key).margins for run in question_set().runs]
-    assert n_fooling_all == sum(
-        all(margin <= 0 for margin in row) for row in zip(*margins, strict=True)
-    )
     assert question_set().label.endswith("bundled:SugarCrepe · eqben · 7,512 questions")
 
 

@@ -63,8 +63,8 @@ def card(
 
 def told(everyone: PairedTests, opener: WallCard | None = None) -> Story:
     models = tuple(one.model for one in everyone.contestants if not one.is_control)
-    begins = Opener(opener, 1, 1, "a/b", 7) if opener else None
-    return Story("lgip", "demo", 500, models or (COIN,), begins, everyone, None)
+    begins = Opener(opener, 1, 1, "a/b") if opener else None
+    return Story("lgip", "demo", models or (COIN,), begins, everyone, None)
 
 
 ANSWERS = {A: 0.1, B: -0.2, C: 0.0, COIN: 0.3}
@@ -75,7 +75,7 @@ def test_a_vote_comes_before_its_answer_and_controls_have_no_voice():
     begins = told(held_against(FOUR), card(ANSWERS, "Three yellow trains.", "Three yellow dogs."))
     begins = replace(begins, models=(A, B, C))
     assert begins.opener is not None
-    vote, reveal, said = case_slides(begins, begins.opener, kind, NAMES)
+    vote, reveal, said = case_slides(begins.models, begins.opener.card, kind, NAMES)
     assert vote.title == "Which caption is true?" and not any(one.style for one in vote.options)
     assert {"".join(text for text, _ in one.caption) for one in vote.options} == {
         "Three yellow trains.",
@@ -106,7 +106,7 @@ def test_a_slide_divides_margins_by_each_models_own_spread():
     begins = told(held_against(FOUR), card({A: -0.2, B: -0.8, C: 0.1}, "a", "b", spreads))
     begins = replace(begins, models=(A, B, C))
     assert begins.opener is not None
-    *_, said = case_slides(begins, begins.opener, kind, NAMES)
+    *_, said = case_slides(begins.models, begins.opener.card, kind, NAMES)
     assert [bar.end - bar.start for bar in said.bars] == pytest.approx([0.5, 0.25, 0.25])
     assert "in units of each model's spread" in said.note
 

@@ -249,8 +249,7 @@ def test_no_text_about_an_answer_without_a_score_has_a_margin(store, question_se
     assert model_bars(case_card(only_choices, kind)).title == ""
     told = views.story.story(store, question_set, "foil")
     told = replace(told, models=(names["twice"], names["once"]))
-    opener = replace(told.opener, card=only_choices)
-    slides = case_slides(told, opener, kind, {name: name for name in told.models})
+    slides = case_slides(told.models, only_choices, kind, {name: name for name in told.models})
     said = slides[-1]
     assert "Each model has a scale" not in said.note and said.notes == ()
     words = {bar.text for bar in said.bars}

@@ -41,7 +41,7 @@ from vlprobe.storage import access
 from vlprobe.storage.bookmarks import DECKS
 from vlprobe.surfaces.page import slides_file
 from vlprobe.views.runs import QuestionSet
-from vlprobe.views.story import Opener, Story, added_cards, opener, story, suggestions
+from vlprobe.views.story import Story, added_cards, opener, story, suggestions
 
 SIDE = 1000  # maximum pixels of a picture
 SMALL_SIDE = 480  # in the file of a deck with many pictures, so that it stays below 10 MB
@@ -161,10 +161,7 @@ def _added(subject: PageSubject, talk_story: Story, arrangement: Arrangement) ->
     # Read at once: one `opener` a case, which orders all candidates, took minutes for 200 cases
     cards = view(added_cards, subject.question_set, talk_story.standings.kind, arrangement.cases)
     return [
-        replace(
-            case_slides(talk_story, Opener(card, 0, 0, "", 0), kind, names)[1],
-            id=f"{CASE}{card.id}",
-        )
+        replace(case_slides(talk_story.models, card, kind, names)[1], id=f"{CASE}{card.id}")
         for card in cards
     ]
 

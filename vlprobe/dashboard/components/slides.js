@@ -5,7 +5,7 @@
 // slide: id, layout, tag [text, style], heading [run, ...], detail, verdict, pictures [{key, alt, label, style, name, credit}],
 // on (whether it is shown), titled and noted (texts of the user, or null), options [{caption, style, marks}], poll (a vote and its reveal have the same),
 // marks [{path, color, name, state, word}], figures [{figure, label, detail}], bars [{path, color, name, start, end, low, high,
-// text, style, remark}], limit (share of a track that guessing reaches, 0: none), points, note, notes, spoken. A run is [text, style].
+// text, style, remark}], limit (share of a track that guessing reaches, 0: none), note, notes, spoken. A run is [text, style].
 // near [id]: slides with large pictures, if the others have thumbnails.
 // State: near, the id of the open slide if it has a thumbnail. Trigger: deck {order [id], included {id: bool}, titles {id: text}, notes {id: text}}, after each change.
 
@@ -125,7 +125,6 @@ function draw(slide, pictures, level, votes) {
   if (slide.options.length && !slide.options[0].style) words.append(make("p", "detail press", "Press 1 or 2 for each vote."));
   const frames = slide.pictures.length ? make("div", "frames", ...slide.pictures.map((one) => picture(one, pictures))) : "";
   const parts = [list("figures", slide.figures, drawFigure), list("bars", slide.bars, (bar) => drawBar(bar, slide.limit))];
-  parts.push(list("points", slide.points.map((point) => ({ point })), ({ point }) => [text("span", "", point)]));
   parts.push(text("p", "note quiet", slide.note));
   const body = make("div", `slide ${slide.layout} is-${slide.id}`);
   if (slide.layout === "beside" && frames) body.append(frames, words, ...parts);

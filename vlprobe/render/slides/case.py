@@ -28,8 +28,7 @@ from vlprobe.render.sentences import (
 from vlprobe.render.slides.values import ModelMark, Slide, SlideBar, SlideOption, SlidePicture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.bodies import body_of
-from vlprobe.views.story import Opener, Story
-from vlprobe.views.wall import ModelVerdict
+from vlprobe.views.wall import ModelVerdict, WallCard
 
 LONGEST = 600  # maximum length of a caption on a slide
 MOST_MARKS = 14  # models below a caption: two rows
@@ -44,13 +43,16 @@ SIDES = {"fooled": (0.5, 1.0), "held": (0.0, 0.5), "tied": (0.25, 0.75)}
 
 
 def case_slides(
-    story: Story, opener: Opener, kind: KindPresentation, names: Mapping[str, str]
+    models: Sequence[str], shown: WallCard, kind: KindPresentation, names: Mapping[str, str]
 ) -> list[Slide]:
     """Return the slides about a case: a vote and its answer if people can answer the case, else its two sides. The
     last slide shows how clearly each model answered, and is left out until someone includes it.
+
+    Args:
+        models: Models whose answers are shown.
     """
-    card = case_card(opener.card, kind)
-    verdicts = [answer for answer in opener.card.verdicts if answer.model in story.models]
+    card = case_card(shown, kind)
+    verdicts = [answer for answer in shown.verdicts if answer.model in models]
     first, second = _sides(card)
     is_choice = len(card.sides) == 2 and not card.has_picture_per_side
     if body_of(kind).is_for_people and not kind.is_movement and is_choice:
@@ -187,12 +189,13 @@ def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVe
     if n_changes := len(tied) - n_ties:
         ties += f" {counted(n_changes, 'model')} chose the wrong caption in one of two orders."
     n_models = len(verdicts)
+    verdict = believing(kind, verdicts)
     return replace(
         lie,
-        verdict=believing(kind, verdicts),
+        verdict=verdict,
         marks=tuple(ModelMark(answer.model, answer.verdict) for answer in verdicts[:MOST_MARKS]),
         note=f"Marks: the first {MOST_MARKS} of {n_models:,} models." * (n_models > MOST_MARKS),
-        notes=(*lie.notes, believing(kind, verdicts), capitalized(ties.strip())),
+        notes=(*lie.notes, verdict, capitalized(ties.strip())),
     )
 
 

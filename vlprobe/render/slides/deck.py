@@ -39,12 +39,13 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     kind = presentations()[story.probe].kind(story.standings.kind)
     models = [contestant.model for contestant in story.standings.contestants]
     names = sentence_names(models, renamed)
-    deck = case_slides(story, story.opener, kind, names) if story.opener else []
+    deck = case_slides(story.models, story.opener.card, kind, names) if story.opener else []
     extras = [slide for slide in deck if slide.is_extra]
     deck = [slide for slide in deck if not slide.is_extra]
     deck += [*_who_is_better(story, kind, names, renamed), *_how_often(story.standings, kind)]
     if story.more:
-        deck.append(replace(case_slides(story, story.more, kind, names)[1], id="more"))
+        more = case_slides(story.models, story.more.card, kind, names)[1]
+        deck.append(replace(more, id="more"))
     return (*deck, *extras, *_mixed(story.mixture, renamed), _closing(story, names))
 
 
@@ -169,12 +170,13 @@ def _who_is_better(
     if left_out:
         note += f" {counted(left_out, 'model')} between the last two not shown."
     drawn = bars or unfit[:MOST_BARS]
+    scale = _scale(drawn, standings)
     return [
         Slide(
             id="better",
             heading=((heading, ""),),
-            bars=_bars(drawn, standings, story.guess),
-            limit=_guess(standings) * _scale(drawn, standings),
+            bars=_bars(drawn, standings, story.guess, scale),
+            limit=_guess(standings) * scale,
             note=" ".join(filter(None, [note, *apart, published_text(story.runs, renamed)])),
             notes=_ranking_notes([*fit, *unfit], standings, names),
         )
@@ -212,9 +214,11 @@ def _guess(standings: PairedTests) -> float:
 
 
 def _bars(
-    contestants: Sequence[ModelShare], standings: PairedTests, guess: BlindAccuracy | None
+    contestants: Sequence[ModelShare],
+    standings: PairedTests,
+    guess: BlindAccuracy | None,
+    scale: float,
 ) -> tuple[SlideBar, ...]:
-    scale = _scale(contestants, standings)
     bars = tuple(
         SlideBar(
             model=contestant.model,

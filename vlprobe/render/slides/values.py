@@ -88,7 +88,6 @@ class Slide:
     figures: tuple[Figure, ...] = ()
     bars: tuple[SlideBar, ...] = ()
     limit: float = 0.0  # share of the width of a bar that guessing reaches; 0: none is drawn
-    points: tuple[str, ...] = ()
     note: str = ""  # small, below everything
     notes: tuple[str, ...] = field(default=())  # speaker notes
 
@@ -161,7 +160,6 @@ def _slide_values(
         "figures": [asdict(figure) for figure in slide.figures],
         "bars": [_bar_values(bar, model_looks, names) for bar in slide.bars],
         "limit": slide.limit,
-        "points": list(slide.points),
         "note": slide.note,
         "notes": list(named_notes(slide, names)),
         "spoken": slide.spoken,
