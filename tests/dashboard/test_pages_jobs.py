@@ -127,7 +127,7 @@ def test_models_of_a_job_are_done_asked_or_next(shown, compared: Store, alive: N
     try:
         states = [
             (entry.name, entry.state, entry.fraction)
-            for entry in progress.model_progress(jobs.read(compared, job_id), [])
+            for entry in progress.model_progress(jobs.read(compared, job_id), [], None)
         ]
         assert states == [
             ("demo:softmax", "done", 1.0),

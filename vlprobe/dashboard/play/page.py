@@ -13,7 +13,7 @@ from vlprobe import views
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.pictures import large_picture
-from vlprobe.dashboard.play.rooms import Rooms, Tally, is_secret, new_secret
+from vlprobe.dashboard.play.rooms import NUMBERS, Rooms, Tally, is_secret, new_secret
 from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
@@ -186,8 +186,7 @@ def _draw_end(
         },
         "note": render_quiz.how_drawn(quiz),
     }
-    listeners: dict[str, Any] = {f"on_{event}_change": lambda: None for event in EVENTS}
-    component("quiz")(key=key, data=values, **listeners)
+    _draw_component(key, values)
 
 
 def _take(solo: Solo) -> None:
@@ -349,12 +348,17 @@ def draw_question(
         **render_quiz.question_data(question, names, subject.looks, is_told, own_vote, votes),
         **extra_values,
     }
-    # Streamlit delivers a message only if a callback is set; the code that draws the component reads it
-    listeners: dict[str, Any] = {f"on_{event}_change": lambda: None for event in EVENTS}
-    component("quiz")(key=key, data=values, **listeners)
+    _draw_component(key, values)
 
 
 EVENTS = ("vote", "next", "voter", "slides")
+
+
+def _draw_component(key: str, values: Mapping[str, object]) -> None:
+    """Draw the quiz component. The code that draws it also reads its messages (see `sent_by`)."""
+    # Streamlit delivers a message only if a callback is set
+    listeners: dict[str, Any] = {f"on_{event}_change": lambda: None for event in EVENTS}
+    component("quiz")(key=key, data=values, **listeners)
 
 
 def sent_by(key: str, event: str) -> object:
@@ -488,8 +492,7 @@ def _draw_room_question(code: str) -> None:
         scores = _room_scores(subject, quiz, tally)
         total = _room_score(tally)["total"]
         heading = "Nobody voted." if total == "-" else f"The room: {total} % right."
-        number = 1000 * tally.round_number + tally.question
-        _draw_end(quiz, number, (heading, ""), scores, "", ROOM_KEY)
+        _draw_end(quiz, tally.number, (heading, ""), scores, "", ROOM_KEY)
         return
     draw_question(
         subject,
@@ -512,7 +515,7 @@ def _room_values(subject: PageSubject, quiz: QuizRound, tally: Tally) -> dict[st
     """Build the data about the room that the quiz component receives with a question."""
     is_last = tally.question + 1 == len(quiz.questions)
     values: dict[str, object] = {
-        "question": 1000 * tally.round_number + tally.question,
+        "question": tally.number,
         "scores": _room_scores(subject, quiz, tally) if tally.rights else [],
         "voter": person_secret(),
     }
@@ -561,7 +564,7 @@ def _take_room(rooms: Rooms, code: str) -> None:
         _become(rooms, code, str(voter))
     if isinstance(vote, dict):
         position = vote.get("question")
-        round_number, index = divmod(position, 1000) if type(position) is int else (-1, -1)
+        round_number, index = divmod(position, NUMBERS) if type(position) is int else (-1, -1)
         try:
             rooms.vote(code, person_secret(), round_number, index, vote.get("caption"))
         except VlprobeError as error:
@@ -569,7 +572,7 @@ def _take_room(rooms: Rooms, code: str) -> None:
             st.session_state["vote_problem"] = str(error)
     elif type(next_question) is int:
         tally = rooms.tally(code, person_secret())
-        if tally.is_host and next_question == 1000 * tally.round_number + tally.question:
+        if tally.is_host and next_question == tally.number:
             (rooms.advance if tally.is_revealed else rooms.reveal)(code, person_secret())
 
 

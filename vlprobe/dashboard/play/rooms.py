@@ -20,6 +20,7 @@ from vlprobe.views.quiz import Ballot, QuizRound
 MAX_ROOMS = 20
 MAX_PEOPLE = 200  # in all rooms
 MAX_ROUNDS = 50  # in one room
+NUMBERS = 1000  # numbers of questions reserved for one round
 LIFETIME = 24 * 3600.0  # seconds
 IDLE = 3600.0  # seconds without a vote after which a room may make way for a new one
 # Seconds after which a page counts as closed; one in the background asks once a minute
@@ -48,6 +49,11 @@ class Tally:
     own_vote: int | None
     own_rights: tuple[bool | None, ...]  # for each question so far; None: no vote
     is_host: bool
+
+    @property
+    def number(self) -> int:
+        """Number of the question, unique in the room."""
+        return NUMBERS * self.round_number + self.question
 
 
 @dataclass(slots=True)

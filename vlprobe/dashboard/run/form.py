@@ -124,7 +124,7 @@ def _step(title: str, key: str) -> Iterator[DeltaGenerator]:
         yield st.empty()
 
 
-def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool = False) -> bool:
+def _card(column: DeltaGenerator, key: str, title: str, text: str) -> bool:
     """Draw a card with a check box, and return whether it is checked. `text` is HTML.
 
     The card draws the title itself, and the check box has a hidden label without Markdown characters, which screen
@@ -133,7 +133,7 @@ def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool
     with column.container(border=True, key=f"card_{key}", height="stretch"):
         name = UNSPOKEN.sub(" ", title)
         is_chosen = st.checkbox(
-            name, default, key=key, label_visibility="collapsed", persist_state="session"
+            name, key=key, label_visibility="collapsed", persist_state="session"
         )
         st.html(tag("strong", title, class_="vp-card-title") + text)
     return is_chosen

@@ -29,6 +29,7 @@ from vlprobe.views.changes import changed_words
 from vlprobe.views.filter import Filter
 from vlprobe.views.progress import SoFar
 from vlprobe.views.records import RunRow
+from vlprobe.views.runs import QuestionSet
 
 # Default values, which a run's selection leaves out
 EVERY_ITEM = {"item": [], "where": [], "sample": 0}
@@ -37,6 +38,7 @@ EVERY_SECONDS = 2
 FOOLED_SIDE = 112  # pixels of the last picture that fooled a model
 PAST = 12  # maximum number of earlier jobs in the list
 State = Literal["done", "running", "waiting", "stopped"]
+Standing = tuple[SoFar, KindPresentation]  # partial results, and what the cases ask
 STAGES = {  # descriptions of the stages in `profile`
     "read the dataset": "Reading the data",
     "check the data": "Checking the data",
@@ -200,8 +202,9 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
 def _cards(job: Job, finished: list[RunRow]) -> None:
     """Draw a card for each model in a job with its progress and the number of cases that fooled it."""
     styles = charts.styles.styles([*view(views.runs.models), *job.models])
+    standing = None if job.ended else _standing(job)
     grid = st.grid(min_column_width=240, border=True, gap="small", key=f"models_{job.id}")
-    for progress in model_progress(job, finished):
+    for progress in model_progress(job, finished, standing):
         with grid.cell():
             look = styles[progress.name]
             st.html(
@@ -212,33 +215,32 @@ def _cards(job: Job, finished: list[RunRow]) -> None:
             for line in progress.lines:
                 quiet(line)
             runs = [row for row in finished if row.model == progress.name]
-            _draw_last_fooled(*_last_fooled(job, progress.state, runs))
+            so_far = standing[0] if standing and progress.state == "running" else None
+            if last := _last_fooled(job, so_far, runs):
+                _draw_last_fooled(*last)
 
 
-def _last_fooled(job: Job, state: State, runs: Sequence[RunRow]) -> tuple[str, int]:
-    """Return the question set and the number of the last case that fooled a model; -1 if none is known.
+def _last_fooled(job: Job, so_far: SoFar | None, runs: Sequence[RunRow]) -> tuple[str, int] | None:
+    """Return the question set and the number of the last case that fooled a model; None if none is known.
 
     Args:
         job: The job.
-        state: The state of the model in the job.
+        so_far: Partial results of the model if it is running now.
         runs: The model's completed runs in the job.
     """
-    if state == "running" and (found := _standing(job)) and found[0].last_fooled >= 0:
-        return job.case_key, found[0].last_fooled
+    if so_far and so_far.last_fooled >= 0:
+        return job.case_key, so_far.last_fooled
     for row in reversed(runs):
-        question_set = view(views.runs.question_set, row.case_key)
-        kind = view(views.runs.default_kind, question_set, (row.model,))
-        if not presentations()[row.probe].kind(kind).is_movement:
+        question_set, kind, presentation = _asked(row)
+        if not presentation.is_movement:
             numbers, _, _ = view(views.cases.passing, question_set, Filter(row.model, kind))
             if len(numbers):
                 return row.case_key, int(numbers[-1])
-    return "", -1
+    return None
 
 
 def _draw_last_fooled(case_key: str, number: int) -> None:
-    """Draw the picture of a case that fooled a model, and the words that differ. Draws nothing for -1."""
-    if number < 0:
-        return
+    """Draw the picture of a case that fooled a model, and the words that differ."""
     case = view(views.rows.question_rows, case_key, (number,)).iloc[0]
     words = " → ".join(changed_words(*case["texts"][:2])) if len(case["texts"]) > 1 else ""
     try:
@@ -250,8 +252,16 @@ def _draw_last_fooled(case_key: str, number: int) -> None:
     st.image(image, plain(f"Last fooled: {words}"), width=FOOLED_SIDE)
 
 
-def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
-    """Return the progress of each model in a job. `finished` lists the job's completed runs."""
+def model_progress(
+    job: Job, finished: list[RunRow], standing: Standing | None
+) -> list[ModelProgress]:
+    """Return the progress of each model in a job.
+
+    Args:
+        job: The job.
+        finished: The job's completed runs.
+        standing: Partial results of the current model, as `_standing` returns them.
+    """
     current = _place(job)
     every = []
     for position, name in enumerate(job.models):
@@ -260,15 +270,19 @@ def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
             state = "stopped" if job.ended else "running"
         rows = {row.probe: row for row in finished if row.model == name}
         fraction = {"done": 1.0, "waiting": 0.0}.get(state, _fraction(job))
-        every.append(ModelProgress(name, state, fraction, tuple(_lines(job, state, rows))))
+        every.append(
+            ModelProgress(name, state, fraction, tuple(_lines(job, state, rows, standing)))
+        )
     return every
 
 
-def _lines(job: Job, state: State, rows: Mapping[str, RunRow]) -> Iterator[str]:
+def _lines(
+    job: Job, state: State, rows: Mapping[str, RunRow], standing: Standing | None
+) -> Iterator[str]:
     """Yield one line of progress per probe for a model. If a job has several probes, each line names its probe."""
     for probe_position, probe in enumerate(job.probes or ("",)):
         if probe in rows:
-            line = _fooled(rows[probe])
+            line = f"{_result(rows[probe])}, in {span(rows[probe].seconds)}"
         elif state == "done":
             line = "done"
         elif state == "waiting" or probe_position > job.probes_begun:
@@ -277,14 +291,14 @@ def _lines(job: Job, state: State, rows: Mapping[str, RunRow]) -> Iterator[str]:
             line = (
                 "finished work is kept"
                 if state == "stopped"
-                else " · ".join(filter(None, [_fooled_so_far(job), stage(job), _pace(job)]))
+                else " · ".join(filter(None, [_fooled_so_far(standing), stage(job), _pace(job)]))
             )
         if any(reason.startswith(f"{probe}: ") for reason in job.left_out):
             line = "left out"
         yield f"{_probe_name(probe)} · {line}" if len(job.probes) > 1 else line
 
 
-def _standing(job: Job) -> tuple[SoFar, KindPresentation] | None:
+def _standing(job: Job) -> Standing | None:
     """Return partial results of the current model, and what its cases ask. Returns None for kinds that cannot fool it
     and while they are unknown.
     """
@@ -301,33 +315,34 @@ def _standing(job: Job) -> tuple[SoFar, KindPresentation] | None:
         return None
 
 
-def _fooled_so_far(job: Job) -> str:
+def _fooled_so_far(standing: Standing | None) -> str:
     """Describe how many wrong captions have fooled the current model in the finished parts of its run.
 
     Returns "" before the first part is finished, and for kinds that cannot fool a model.
     """
-    found = _standing(job)
-    if found is None or not found[0].n_answered:
+    if standing is None or not standing[0].n_answered:
         return ""
-    standing, presentation = found
+    so_far, presentation = standing
     return (
-        f"so far fooled by {standing.n_fooled:,} of {standing.n_answered:,} {wrong_captions(presentation)} "
-        f"({100 * standing.n_fooled / standing.n_answered:.0f} %)"
+        f"so far fooled by {so_far.n_fooled:,} of {so_far.n_answered:,} {wrong_captions(presentation)} "
+        f"({100 * so_far.n_fooled / so_far.n_answered:.0f} %)"
     )
 
 
-def _fooled(row: RunRow) -> str:
-    """Describe how many wrong captions fooled the model in a finished run, and how long the run took."""
+def _asked(row: RunRow) -> tuple[QuestionSet, str, KindPresentation]:
+    """Return the question set of a finished run, the kind of cases that describes it, and what they ask."""
     question_set = view(views.runs.question_set, row.case_key)
     kind = view(views.runs.default_kind, question_set, (row.model,))
-    presentation = presentations()[row.probe].kind(kind)
+    return question_set, kind, presentations()[row.probe].kind(kind)
+
+
+def _result(row: RunRow) -> str:
+    """Describe how many wrong captions fooled the model in a finished run, or count its cases if none can."""
+    question_set, kind, presentation = _asked(row)
     if presentation.is_movement:
-        return f"{row.n_cases:,} cases, in {span(row.seconds)}"
+        return f"{row.n_cases:,} cases"
     counted = view(views.cases.outcomes, question_set, Filter(row.model, kind))
-    return (
-        f"fooled by {counted['fooled']:,} of {counted['all']:,} {wrong_captions(presentation)}, in "
-        f"{span(row.seconds)}"
-    )
+    return f"fooled by {counted['fooled']:,} of {counted['all']:,} {wrong_captions(presentation)}"
 
 
 def _pace(job: Job) -> str:
@@ -392,7 +407,7 @@ def what_was_found(job: Job) -> str:
     """Describe in one line the result of an ended job, or its models, tests and the reason why it stopped."""
     finished = stored_runs(job) if job.state == "done" else []
     if finished:
-        name, result = model_name(finished[-1].model), _fooled(finished[-1]).rpartition(", in ")[0]
+        name, result = model_name(finished[-1].model), _result(finished[-1])
         return f"{name}{' is' if result.startswith('fooled') else ':'} {result}."
     models = ", ".join(map(model_name, job.models))
     return f"{models} · {_what(job)}" + (f". {error_text(job.failure)}" if job.error else "")
@@ -454,7 +469,7 @@ def past() -> None:
             )
             if job.id not in watched:
                 press("Open", _open, job.id, key=f"open_{job.id}")
-        if job.id in watched and job.id == st.session_state.get(OPENED):
+        if job.id in watched and job.id == opened:
             panel(job)
 
 
