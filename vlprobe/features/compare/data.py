@@ -6,6 +6,7 @@ To add a column, append a `LeaderboardColumn` to the result of `scorecard_column
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby
 
 import htpy
@@ -58,7 +59,7 @@ class Scorecard:
     is_reversed: bool = False
     renamed: Mapping[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def rows(self) -> list[str]:
         """The models to show, in the order of the rows. Models without a value come last."""
         models = ranked_models(self.columns, self.sort)
@@ -176,6 +177,7 @@ class Scorecard:
 
     def reading(self) -> str:
         """Explain colors, bars, letters and counts."""
+        both_orders = self._both_orders
         best, fooled, count = ("lowest", "fooled", "in full")
         if self.is_right:
             best, fooled, count = ("highest", "right", "not at all")
@@ -190,9 +192,9 @@ class Scorecard:
             if any(not each.subtype for each in self.columns)
             else "",
             "The rule counts captions of equal length as wrong." if self._has_rule else "",
-            f"Asked in both orders of the captions: {listed(self._both_orders)}. A case {fooled} in only "
+            f"Asked in both orders of the captions: {listed(both_orders)}. A case {fooled} in only "
             f"one order counts half in the share, and {count} in the number below it."
-            if self._both_orders
+            if both_orders
             else "",
         )
 
@@ -282,8 +284,10 @@ class Scorecard:
 
     def _full(self, column: LeaderboardColumn) -> float:
         """Return the share at which the bars of a column are full: guessing, or 1 if a bar would pass it."""
+        if self.is_right:
+            return 1.0
         values = [row.value for model in self.rows if (row := column.cell(model).estimate)]
-        return 1.0 if self.is_right or max(values, default=0.0) > FULL else FULL
+        return 1.0 if max(values, default=0.0) > FULL else FULL
 
     def _shown(self, column: LeaderboardColumn, value: float) -> float:
         """Return the share of cases in which a model is fooled or right, as chosen."""
