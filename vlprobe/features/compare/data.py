@@ -87,7 +87,10 @@ class Scorecard:
                 for head, column in zip(heads, self.columns, strict=True)
             ]
         columns = [
-            _share_right(column) if self.is_right and not self._moves(column) else column
+            replace(
+                column,
+                cells={name: self._mirrored(column, cell) for name, cell in column.cells.items()},
+            )
             for column in self.columns
         ]
         heads = distinct_heads(heads, columns)
@@ -269,7 +272,7 @@ class Scorecard:
         return htpy.th(scope="colgroup", colspan=str(width))[name, " ", htpy.small[test]]
 
     def _head(self, place: int, column: LeaderboardColumn, address: str) -> htpy.Node:
-        is_mirrored = self.is_right and not self._moves(column)
+        is_mirrored = self._is_mirrored(column)
         order = "descending" if self.is_reversed != is_mirrored else "ascending"
         order = order if place == self.sort else None
         arrow = {"ascending": " ▲", "descending": " ▼", None: ""}[order]
@@ -291,7 +294,11 @@ class Scorecard:
 
     def _shown(self, column: LeaderboardColumn, value: float) -> float:
         """Return the share of cases in which a model is fooled or right, as chosen."""
-        return 1 - value if self.is_right and not self._moves(column) else value
+        return 1 - value if self._is_mirrored(column) else value
+
+    def _is_mirrored(self, column: LeaderboardColumn) -> bool:
+        """Return whether a column shows the share of cases in which a model is right. Movements have no such share."""
+        return self.is_right and not self._moves(column)
 
     def _moves(self, column: LeaderboardColumn) -> bool:
         return column.question_set.presentation.kind(column.kind).is_movement
@@ -302,7 +309,7 @@ class Scorecard:
         cell = column.cell(model)
         if cell.estimate is None:
             return htpy.td(title=cell.note)["n/a"]
-        is_mirrored = self.is_right and not self._moves(column)
+        is_mirrored = self._is_mirrored(column)
         value = self._value(column, cell.estimate.value)
         against = compared(self._mirrored(column, cell), column.metric.unit)
         full = self._full(column)
@@ -332,43 +339,36 @@ class Scorecard:
         return htpy.td(".vp-best" if cell.is_best else "")[numbers, below]
 
     def _mirrored(self, column: LeaderboardColumn, cell: LeaderboardCell) -> LeaderboardCell:
-        """Return a cell with its difference in the chosen direction."""
-        is_mirrored = self.is_right and not self._moves(column)
-        return replace(cell, difference=-cell.difference) if is_mirrored else cell
+        """Return a cell with its share, interval and difference in the chosen direction."""
+        if not self._is_mirrored(column):
+            return cell
+        row = cell.estimate
+        if row:
+            row = replace(row, value=1 - row.value, low=1 - row.high, high=1 - row.low)
+        return replace(cell, estimate=row, difference=-cell.difference)
 
     def _n_counted(self, column: LeaderboardColumn, cell: LeaderboardCell) -> int:
         """Return the number of cases that fool the model, or of those that do not, as chosen."""
-        if not self.is_right or self._moves(column) or cell.estimate is None:
+        if not self._is_mirrored(column) or cell.estimate is None:
             return cell.n_fooled
         return min(cell.estimate.n_cases, column.n_cases) - cell.n_fooled
 
     def tooltip(self, column: LeaderboardColumn, cell: LeaderboardCell) -> str:
         """Return a cell's value with interval and counts, such as "6.6 %, 6.0 to 7.2 %; 496 of 7,512"."""
-        row = cell.estimate
+        mirrored = self._mirrored(column, cell)
+        row = mirrored.estimate
         if row is None:
             return cell.note
         unit = column.metric.unit
-        value, *limits = (self._shown(column, value) for value in (row.value, row.low, row.high))
-        ends = interval(min(limits), max(limits), unit)
-        parts = [number(value, unit), f"95 % interval {ends}" if ends else ""]
+        ends = interval(row.low, row.high, unit)
+        parts = [number(row.value, unit), f"95 % interval {ends}" if ends else ""]
         if not self._moves(column):
             n_cases = min(row.n_cases, column.n_cases)
             orders = "in both orders" if self.is_right else "at least in one order"
             orders = f", {orders} of the captions" if row.n_cases > n_cases else ""
             happened = "right on" if self.is_right else "fooled by"
             parts.append(f"{happened} {self._n_counted(column, cell):,} of {n_cases:,}{orders}")
-        against = compared(self._mirrored(column, cell), unit)
+        against = compared(mirrored, unit)
         base = self.names.get(self.baseline, "")
         parts += [f"{against} against {base}" if against and base else "", cell.note]
         return "; ".join(filter(None, parts))
-
-
-def _share_right(column: LeaderboardColumn) -> LeaderboardColumn:
-    """Return a column with the shares of cases in which the models are not fooled."""
-    cells = {}
-    for model, cell in column.cells.items():
-        row = cell.estimate
-        if row:
-            row = replace(row, value=1 - row.value, low=1 - row.high, high=1 - row.low)
-        cells[model] = replace(cell, estimate=row, difference=-cell.difference)
-    return replace(column, cells=cells)
