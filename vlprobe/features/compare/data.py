@@ -146,12 +146,11 @@ class Scorecard:
 
     def title(self, column: LeaderboardColumn) -> str:
         """Return a column's title, such as "Swapped objects", or "All" for all types of edit of the only kind."""
-        if column.subtype:
-            return capitalized(wrong(column.subtype).removeprefix("a ").removeprefix("an "))
         kinds = {each.kind for each in self.columns if each.question_set == column.question_set}
-        if len(kinds) == 1:
+        if len(kinds) == 1 and not column.subtype:
             return "All"
-        lie = column.question_set.presentation.kind(column.kind).lie or value_label(column.kind)
+        presented = column.question_set.presentation.kind(column.kind)
+        lie = wrong(column.subtype) if column.subtype else presented.lie or value_label(column.kind)
         return capitalized(lie.removeprefix("a ").removeprefix("an "))
 
     def note(self) -> str:

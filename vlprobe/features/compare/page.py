@@ -4,7 +4,7 @@ The URL names the tab (`tab`) and, for the scorecard, the question sets (`sets`)
 baseline (`model`), the columns (`by`), the direction (`score`) and the column that sorts the rows (`order`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import htpy
@@ -53,13 +53,12 @@ def draw_scorecard() -> None:
     subject = sentence.subject()
     has_tests = has_many_tests(subject)
     by: By = "kind" if has_tests and st.query_params.get("by") == "kind" else "edit"
-    keys = chosen_sets(subject, by)
-    subjects = [page_subject(key) for key in keys]
+    subjects = [page_subject(key) for key in chosen_sets(subject, by)]
     models = tuple(ordered({model for each in subjects for model in each.models}))
     with draw_row("scorecard_bar"):
         shown = sentence.pick_shown(models)
         sentence.draw_word("on")
-        _pick_sets(subject, keys)
+        _pick_sets(subjects)
         sentence.draw_word("compared with")
         sentence.pick_model(subject)
         st.space("stretch")
@@ -83,7 +82,8 @@ def draw_scorecard() -> None:
     st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], detail and htpy.p[detail]]))
     frame.say_strangers(subject)
     differences = partial(_differences, baseline=subject.model)
-    cases = partial(_cases, outcome="held" if scorecard.is_right else "fooled")
+    outcome = "held" if scorecard.is_right else "fooled"
+    cases = partial(_cases, subjects={each.key: each for each in subjects}, outcome=outcome)
     st.html(scorecard.html(differences, cases, _sort(columns, place, is_reversed)))
     follow_links()
     if note := scorecard.note():
@@ -94,9 +94,10 @@ def draw_scorecard() -> None:
 
 def has_many_tests(subject: PageSubject) -> bool:
     """Return whether columns that are tests would be more than one."""
-    keys = chosen_sets(subject, "kind")
-    question_set = page_subject(keys[0]).question_set
-    return len(keys) > 1 or len(view(views.leaderboard.ranked_kinds, question_set)) > 1
+    first, *others = chosen_sets(subject, "kind")
+    if others:
+        return True
+    return len(view(views.leaderboard.ranked_kinds, page_subject(first).question_set)) > 1
 
 
 def chosen_sets(subject: PageSubject, by: str) -> list[str]:
@@ -112,13 +113,13 @@ def chosen_sets(subject: PageSubject, by: str) -> list[str]:
     return [subject.key, *(key for key in alike if key != subject.key)]
 
 
-def _pick_sets(subject: PageSubject, keys: Sequence[str]) -> None:
+def _pick_sets(subjects: Sequence[PageSubject]) -> None:
     labels = set_labels(view(views.runs.question_sets))
-    label = dataset_name(page_subject(keys[0]).question_set.runs[0].dataset)
-    if len(keys) > 1:
-        label = counted(len(keys), "question set")
+    label = dataset_name(subjects[0].question_set.runs[0].dataset)
+    if len(subjects) > 1:
+        label = counted(len(subjects), "question set")
     with st.popover(label, key="shown_sets"):
-        st.session_state["sets"] = list(keys)
+        st.session_state["sets"] = [each.key for each in subjects]
         st.multiselect(
             "Question sets, one group of columns each",
             list(labels),
@@ -168,7 +169,9 @@ def _differences(column: LeaderboardColumn, model: str, baseline: str) -> str:
     return link_address("compare", query | pair | {"type": column.subtype})
 
 
-def _cases(column: LeaderboardColumn, model: str, outcome: str) -> str:
+def _cases(
+    column: LeaderboardColumn, model: str, subjects: Mapping[str, PageSubject], outcome: str
+) -> str:
     """Return the URL of the cases that fool a model in a column, or of those that do not."""
     case_filter = Filter.parse(model, column.kind, subtype=column.subtype, outcome=outcome)
-    return case_links.address(page_subject(column.question_set.key), case_filter)
+    return case_links.address(subjects[column.question_set.key], case_filter)
