@@ -26,7 +26,7 @@ from vlprobe.render import findings, numbers
 from vlprobe.render.findings import verdict
 from vlprobe.render.sentences import END_ISOLATE, ISOLATE, sentence_names
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.paired_tests import Leader, PairedTests, from_counts
+from vlprobe.views.paired_tests import Leader, PairedCells, PairedTests, from_cells
 from vlprobe.views.records import PointRow
 
 NAN = math.nan
@@ -149,14 +149,15 @@ def test_where_nobody_is_fooled_models_move():
     moving = KindPresentation(label="Reworded", is_movement=True)
     table = cases({("simple", "xx"): 40, ("advanced", "xx"): 40})
     runs = [run_row(A), run_row(B)]
-    ahead = from_counts(counts_of(table.assign(margin_1=-0.05)), runs, "", moving, "cosine", ())
+    counts = counts_of(table.assign(margin_1=-0.05))
+    ahead = from_cells(PairedCells(counts, runs, moving, "cosine"), "", ())
     told = verdict(ahead, moving)
     assert (
         told.heading
         == "Pair-tuned moves less than Tiny CLIP. It moves less on “Advanced” and “Simple”."
     )
     assert told.detail == "It moves by 0.0500 (cosine), Tiny CLIP by 0.1000."
-    same = from_counts(counts_of(table), runs, "", moving, "cosine", ())
+    same = from_cells(PairedCells(counts_of(table), runs, moving, "cosine"), "", ())
     assert verdict(same, moving).heading == "Tiny CLIP and Pair-tuned are tied."
 
 

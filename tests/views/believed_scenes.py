@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.paired_tests import PairedTests, from_counts
+from vlprobe.views.paired_tests import PairedCells, PairedTests, from_cells
 from vlprobe.views.records import RunRow
 
 LIES = KindPresentation(label="A wrong word", lie="a wrong word", guess_held=0.5)
@@ -89,4 +89,4 @@ def scene(
     table = cases(pattern, pictures)
     runs = [run_row(model) for model in models]
     digests = {(model, "d") for model in unfit}
-    return from_counts(counts_of(table), runs, "flip", kind, "cosine", digests)
+    return from_cells(PairedCells(counts_of(table), runs, kind, "cosine"), "flip", digests)

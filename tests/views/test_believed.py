@@ -15,7 +15,13 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.metrics import estimate
 from vlprobe.storage.store import Store
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.paired_tests import MOST_SUBTYPES, PairedTests, compare_models, from_counts
+from vlprobe.views.paired_tests import (
+    MOST_SUBTYPES,
+    PairedCells,
+    PairedTests,
+    compare_models,
+    from_cells,
+)
 
 PARTED = {
     **{("number", "xoo"): 60, ("number", "oxo"): 20, ("number", "xxx"): 90, ("number", "ooo"): 130},
@@ -152,19 +158,20 @@ def test_movements_are_compared_in_their_own_unit():
     table = cases({("a", "xx"): 30}).assign(margin_0=-0.02, margin_1=-0.01)
     moving = KindPresentation(label="Reworded", is_movement=True)
     runs = [run_row("one", 0.1), run_row("two", 0.01)]
-    by_cosine = from_counts(counts_of(table), runs, "paraphrase", moving, "cosine", ())
-    by_spread = from_counts(counts_of(table), runs, "paraphrase", moving, "spread", ())
+    counts = counts_of(table)
+    by_cosine = from_cells(PairedCells(counts, runs, moving, "cosine"), "paraphrase", ())
+    by_spread = from_cells(PairedCells(counts, runs, moving, "spread"), "paraphrase", ())
     assert by_cosine.rows[0].difference == pytest.approx(-0.01)
     assert by_spread.rows[0].difference == pytest.approx(1.0 - 0.2)
     assert (by_cosine.rows[0].verdict, by_spread.rows[0].verdict) == ("fewer", "more")
     assert by_cosine.baseline.standing == "unknown"
     assert by_cosine.rows[0].only_base == by_cosine.rows[0].both == 0
-    unknown = from_counts(
-        counts_of(table), [runs[0], run_row("two", 0.0)], "paraphrase", moving, "spread", ()
-    )
+    without_spread = PairedCells(counts, [runs[0], run_row("two", 0.0)], moving, "spread")
+    unknown = from_cells(without_spread, "paraphrase", ())
     assert unknown.rows[0].verdict == "unknown"
     shares = KindPresentation(label="Ranking", is_movement=True, is_share=True)
-    assert from_counts(counts_of(table), runs, "ranking", shares, "spread", ()).unit == "rate"
+    of_shares = from_cells(PairedCells(counts, runs, shares, "spread"), "ranking", ())
+    assert of_shares.unit == "rate"
 
 
 def test_the_store_is_counted_as_loops_count_it(filled: Store, key: str, rows: pd.DataFrame):

@@ -167,8 +167,6 @@ def _share_columns(
     presented = question_set.presentation.kind(kind)
     ranking = rank_models(store, question_set, kind)
     letters = group_letters(ranking.tie_groups)
-    against = {}
-    shares = shares_by_subtype(store, question_set, kind)
 
     def verdicts(model: str) -> dict[tuple[str, str], tuple[float, RowVerdict]]:
         """Return the differences from a model and the verdicts, by subtype and rival."""
@@ -178,13 +176,12 @@ def _share_columns(
         tests = compare_models(store, question_set, (model, *rivals), kind)
         return {(row.subtype, row.model): (row.difference, row.verdict) for row in tests.rows}
 
-    baselines = verdicts(baseline)
+    against = {baseline: verdicts(baseline)}
+    shares = shares_by_subtype(store, question_set, kind) if by_edit else {"": ranking.contestants}
     blind = estimates.fewer_words(store, question_set, kind)
     counts = estimates.count_values(store, question_set, kind, "subtype")
     columns = []
     for subtype, of_models in shares.items():
-        if subtype and not by_edit:
-            continue
         share_of = {each.model: each for each in of_models}
         known = [each for each in of_models if each.is_fit and not math.isnan(each.share)]
         best = min(known, key=lambda each: each.share).model if known else ""
@@ -201,7 +198,9 @@ def _share_columns(
                 else ranking.verdict(model, best)
             )
             is_best = not note and (model == best or verdict == "tied")
-            difference, against_base = baselines.get((subtype, model), (math.nan, "unknown"))
+            difference, against_base = against[baseline].get(
+                (subtype, model), (math.nan, "unknown")
+            )
             cells[model] = LeaderboardCell(
                 row,
                 letters.get(model, "") if not subtype else "",

@@ -304,24 +304,18 @@ def compare_models(
     """
     _check_unit(unit)
     runs = select_runs(question_set, models)
-    presented = question_set.presentation.kind(kind)
     at_chance = examine.models_at_chance(store)
-    table = CaseTable(store, question_set.key)
-
-    def count(numbers: np.ndarray | None = None) -> Counts:
-        moves = presented.is_movement
-        return unit_counts(store, table.key, runs, kind, with_movements=moves, numbers=numbers)
-
     if named_slice:
-        numbers = named_slices.members(store, table.key, named_slice)
-        numbers = np.intersect1d(numbers, table.numbers("kind = ?", [kind]))
+        numbers = named_slices.members(store, question_set.key, named_slice)
+        of_kind = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
+        numbers = np.intersect1d(numbers, of_kind)
         if not len(numbers):
             raise InvalidInput(f"The slice '{named_slice}' has no cases of the kind '{kind}'.")
-        return from_counts(count(numbers), runs, kind, presented, unit, at_chance)
-    tests = from_counts(count(), runs, kind, presented, unit, at_chance)
+        return from_cells(_cells(store, question_set, runs, kind, unit, numbers), kind, at_chance)
+    tests = from_cells(_cells(store, question_set, runs, kind, unit), kind, at_chance)
     chunks, names = [], []
-    for name, members in named_slices.of_kind(store, table.key, kind).items():
-        cells = PairedCells(count(members), runs, presented, unit)
+    for name, members in named_slices.of_kind(store, question_set.key, kind).items():
+        cells = _cells(store, question_set, runs, kind, unit, members)
         chunks.append([(cells, "", side) for side in range(1, len(runs))])
         names += [named_slices.PREFIX + name] * (len(runs) - 1)
     if not chunks:
@@ -332,38 +326,22 @@ def compare_models(
     return replace(tests, rows=(*tests.rows, *rows))
 
 
-def from_counts(
-    counts: Counts,
-    runs: Sequence[RunRow],
-    kind: str,
-    presented: KindPresentation,
-    unit: str,
-    at_chance: AtChance,
-) -> PairedTests:
-    """Compute the result of `compare_models` from counts per subtype and resampling unit.
+def from_cells(cells: "PairedCells", kind: str, at_chance: AtChance) -> PairedTests:
+    """Compute the result of `compare_models`, except for named slices, from counts per subtype and resampling unit.
 
     Args:
-        presented: Presentation of the kind. It defines whether the kind measures movements, and the result of guessing.
         at_chance: Pairs of a model digest and the digest of a dataset on which the model failed a chance check.
     """
-    cells = PairedCells(counts, runs, presented, unit)
     subtypes, n_more_subtypes = cells.subtypes()
-    keys = [(cells, subtype, side) for subtype in subtypes for side in range(1, len(runs))]
+    keys = [(cells, subtype, side) for subtype in subtypes for side in range(1, len(cells.runs))]
     return replace(_tested(cells, kind, [keys], at_chance), n_more_subtypes=n_more_subtypes)
 
 
 def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTests:
     """Test every pair of models that passed their checks. The result lists all models by name, controls last."""
     runs = [question_set.run(model) for model in question_set.ordered_models]
-    presented = question_set.presentation.kind(kind)
     at_chance = examine.models_at_chance(store)
-
-    def count(of_runs: Sequence[RunRow]) -> PairedCells:
-        moves = presented.is_movement
-        counts = unit_counts(store, question_set.key, of_runs, kind, with_movements=moves)
-        return PairedCells(counts, of_runs, presented, "cosine")
-
-    cells = count(runs)
+    cells = _cells(store, question_set, runs, kind)
     fit = [run for run in runs if _is_fit(run, at_chance)]
 
     def keys() -> Iterable[Sequence[TestKey]]:
@@ -371,7 +349,8 @@ def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTes
         memory at a time.
         """
         for start in range(len(fit) - 1):
-            against = cells if fit[start:] == runs else count(fit[start:])
+            later = fit[start:]
+            against = cells if later == runs else _cells(store, question_set, later, kind)
             yield [(against, "", side) for side in range(1, len(fit) - start)]
 
     shares = () if cells.is_movement else cells.subtype_shares([runs.index(run) for run in fit])
@@ -384,9 +363,7 @@ def shares_by_subtype(
 ) -> dict[str, tuple[ModelShare, ...]]:
     """Compute each model's share on all cases of a kind ("") and on each subtype that `compare_models` tests."""
     runs = [question_set.run(model) for model in question_set.ordered_models]
-    presented = question_set.presentation.kind(kind)
-    counts = unit_counts(store, question_set.key, runs, kind, with_movements=presented.is_movement)
-    cells = PairedCells(counts, runs, presented, "cosine")
+    cells = _cells(store, question_set, runs, kind)
     at_chance = examine.models_at_chance(store)
     return {subtype: _shares(cells, subtype, at_chance) for subtype in cells.subtypes()[0]}
 
@@ -489,6 +466,21 @@ class PairedCells:
             for name, share in zip(measures, shares, strict=True)
         ]
         return tuple(sorted(rows, key=lambda row: (-row.n_answers, row.subtype)))
+
+
+def _cells(
+    store: Store,
+    question_set: QuestionSet,
+    runs: Sequence[RunRow],
+    kind: str,
+    unit: str = "cosine",
+    numbers: np.ndarray | None = None,
+) -> PairedCells:
+    """Count the answers of runs to all cases of a kind, or to the cases with the given numbers."""
+    presented = question_set.presentation.kind(kind)
+    moves = presented.is_movement
+    counts = unit_counts(store, question_set.key, runs, kind, with_movements=moves, numbers=numbers)
+    return PairedCells(counts, runs, presented, unit)
 
 
 TestKey = tuple[PairedCells, str, int]  # counts, subtype, and the index of the model in the counts
