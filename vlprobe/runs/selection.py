@@ -65,7 +65,7 @@ def left_out(store: Store, case_key: str, request: Request) -> list[str]:
         InvalidInput: no case in the question set has one of the tags.
     """
     tagged = annotations.read(store, case_key)
-    tags = {annotations.FORMER.get(tag, tag) for tag in request.without_tag}
+    tags = {annotations.current_name(tag) for tag in request.without_tag}
     for tag in sorted(tags):
         if tag not in tagged.tags:
             raise InvalidInput(

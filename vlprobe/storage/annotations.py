@@ -96,6 +96,11 @@ def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
     return cleaned
 
 
+def current_name(tag: str) -> str:
+    """Return the name that a tag has today; tags of older versions may have another."""
+    return FORMER.get(tag, tag)
+
+
 def version(store: Store, case_key: str) -> str:
     """Return a string that changes whenever an annotation is written for a question set, or "" if there are none."""
     path = _path(store, case_key)
@@ -110,8 +115,7 @@ def _path(store: Store, case_key: str) -> Path:
 def _parse(line: bytes) -> Annotation | None:
     try:
         fields = files.parse_json_object(line.decode())
-        names = (FORMER.get(name, name) for name in map(str, fields["tags"]))
-        tags = tuple(dict.fromkeys(names))
+        tags = tuple(dict.fromkeys(current_name(str(name)) for name in fields["tags"]))
         annotation = Annotation(int(fields["case"]), str(fields["id"]), tags, str(fields["note"]))
     except (ValueError, KeyError, TypeError):
         return None

@@ -90,7 +90,7 @@ def passing(
     models = filter(None, (case_filter.model, case_filter.other))
     runs = [question_set.run(model) for model in models]
     answered = AnswerTable(store, runs[0].key)
-    tagged = annotations.FORMER.get(case_filter.tagged, case_filter.tagged)
+    tagged = annotations.current_name(case_filter.tagged)
     annotated = annotations.read(store, question_set.key).current if tagged else ()
     where = case_filter.where(
         [annotation.case for annotation in annotated if tagged in annotation.tags],
