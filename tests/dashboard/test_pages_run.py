@@ -446,10 +446,10 @@ def test_dropped_pictures_become_the_choice_until_their_last_run_is_removed(
     at.button(key="start").click().run()
     (job,) = jobs.jobs(store)
     assert job.request.dataset == name
-    assert verify._unfinished(store.root) and name in verify._unfinished(store.root)[0]
+    assert verify._unfinished(store) and name in verify._unfinished(store)[0]
     assert jobs.work(store.address, job.id) == 0
     (key,) = jobs.read(store, job.id).keys
-    assert verify._unfinished(store.root) == []
+    assert verify._unfinished(store) == []
     verify.remove(store, verify.removable(store, [key]))
     assert not folder.exists()
 

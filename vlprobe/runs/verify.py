@@ -336,17 +336,11 @@ def removable(store: Store, keys: Sequence[str]) -> list[dict]:
     return list(manifests.values())
 
 
-def _unfinished(root: Path) -> list[str]:
+def _unfinished(store: Store) -> list[str]:
     """Return the requests of jobs that are not done, as text: they may be resumed and need their pictures."""
-    requests = []
-    for folder in job_files.folders(root):
-        state = "queued"
-        with contextlib.suppress(InvalidInput, FileNotFoundError):  # damaged, or not written yet
-            state = job_files.read_status(folder).state
-        with contextlib.suppress(InvalidInput, FileNotFoundError):  # damaged, or removed meanwhile
-            if state != "done":
-                requests.append(repr(job_files.read_request(folder)[0]))
-    return requests
+    from vlprobe.runs import jobs  # imports all that a run needs; the checks need none of it
+
+    return [repr(job.request) for job in jobs.jobs(store) if job.state != "done"]
 
 
 def remove(store: Store, manifests: Sequence[dict]) -> int:
@@ -369,7 +363,7 @@ def remove(store: Store, manifests: Sequence[dict]) -> int:
     folders += [store.root / "cases" / key for key in sorted(unanswered)]
     if not unread:
         kept = [run["run"]["dataset"] for run in current if run["key"] not in keys]
-        kept += _unfinished(store.root)
+        kept += _unfinished(store)
         of_removed = [manifest["run"]["dataset"] for manifest in manifests]
         for folder in (store.root / DROPPED).glob("*"):
             in_kept, in_removed = (
