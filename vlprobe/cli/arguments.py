@@ -160,12 +160,12 @@ def results_store(ctx: click.Context) -> "Store":
 
 
 def pass_results(command: Command) -> Command:
-    """Decorate a command so that it receives the `results_store` as its first argument."""
+    """Decorate a command so that it receives a snapshot of the `results_store` as its first argument."""
 
     @click.pass_context
     @functools.wraps(command)
     def with_store(ctx: click.Context, *arguments: Any, **options: Any) -> Any:
-        return command(results_store(ctx), *arguments, **options)
+        return command(results_store(ctx).snapshot(), *arguments, **options)
 
     return cast(Command, with_store)
 
@@ -185,9 +185,8 @@ def question_set_of(store: "Store", key: str) -> "QuestionSet":
 
 
 def question_sets_of(store: "Store", keys: Sequence[str]) -> "list[QuestionSet]":
-    """Find several question sets as `question_set_of` does, each only once. The stored runs are read only once."""
-    snapshot = store.snapshot()
-    question_sets = (question_set_of(snapshot, key) for key in keys)
+    """Find several question sets as `question_set_of` does, each only once."""
+    question_sets = (question_set_of(store, key) for key in keys)
     return list({question_set.key: question_set for question_set in question_sets}.values())
 
 

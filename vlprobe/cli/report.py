@@ -225,10 +225,9 @@ def figure(
     for model in chosen:
         if model not in known:
             raise NotFound("model with results", model, known)
-    snapshot = store.snapshot()
     candidates = (
-        question_set_of(snapshot, key or row.case_key)
-        for row in views.runs.question_set_rows(snapshot)
+        question_set_of(store, key or row.case_key)
+        for row in views.runs.question_set_rows(store)
         if key or set(chosen) <= set(row.models)
     )
     question_set = next((each for each in candidates if key or name in paper.available(each)), None)

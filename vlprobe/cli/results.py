@@ -226,10 +226,10 @@ def leaderboard(
     question_sets = question_sets_of(store, keys)
     models = [find_model(store, name) for name in names]
     pinned = find_model(store, baseline) if baseline else ""
-    columns = views.leaderboard.leaderboard(store, question_sets, models, averaging, by, pinned)
     known = {model for question_set in question_sets for model in question_set.models}
     if pinned and pinned not in known:
         raise NotFound("model on these question sets", baseline, sorted(known))
+    columns = views.leaderboard.leaderboard(store, question_sets, models, averaging, by, pinned)
     if how == "model-index":
         cells = [(column, column.cell(models[0]).estimate) for column in columns]
         runs = [
@@ -293,9 +293,10 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
     table, total = views.cases.failure_table(store, question_set, case_filter, page, size)
     n_pages = max(1, -(-total // size))
     inform(f"{total} cases; page {page} of {n_pages}")
-    by_cause = views.causes.describe(views.causes.causes(store, question_set, model, kind))
-    if total and by_cause:
-        inform(by_cause)
+    if total:
+        by_cause = views.causes.describe(views.causes.causes(store, question_set, model, kind))
+        if by_cause:
+            inform(by_cause)
     if how == "table":
         table = views.cases.shortened_pictures(table)
         if not question_set.run(model).is_scored:

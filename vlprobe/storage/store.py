@@ -136,8 +136,10 @@ class Store:
 
     def snapshot(self) -> "Store":
         """Return a copy of the store with `read_runs` and `version` frozen, so that many queries see one version of a
-        large store.
+        large store. A snapshot returns itself.
         """
+        if self._listing is not None:
+            return self
         snapshot = copy.copy(self)
         snapshot._listing = Listing(self.version(), *self.read_runs())
         return snapshot

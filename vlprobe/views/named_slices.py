@@ -82,7 +82,11 @@ def save(
 
 
 def read(store: Store) -> dict[str, NamedSlice]:
-    """Return all saved slices, by name. Raises InvalidInput if a slice is damaged."""
+    """Return all saved slices, by name, read once per snapshot. Raises InvalidInput if a slice is damaged."""
+    return store.listing_fact(("slices", SLICES.version(store)), lambda: _parse(store))
+
+
+def _parse(store: Store) -> dict[str, NamedSlice]:
     slices = {}
     for name, text in SLICES.read(store).items():
         try:
