@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
@@ -39,6 +38,10 @@ def columns(published):
     """The columns of the scorecard with GPT-4V as the baseline."""
     store, question_set = published
     return leaderboard(store, [question_set], by="edit", baseline=GPT)
+
+
+def address(*_) -> str:
+    return "x"
 
 
 def card(columns, **choices) -> Scorecard:
@@ -86,7 +89,6 @@ def test_a_column_sorts_the_rows_and_right_is_the_rest(columns):
     ]
     assert values == sorted(values)
     assert card(columns, sort=place, is_reversed=True).rows == card(columns, sort=place).rows[::-1]
-    address = partial(lambda *_: "x")
     html = card(columns, is_right=True).html(address, address, address)
     (cell,) = re.findall(r'title="90\.1 %[^"]*"[^>]*><b>([^<]*)', html)
     assert cell == "90.1"
@@ -119,7 +121,6 @@ def test_right_is_the_direction_of_heading_legend_bars_counts_and_tooltips(publi
     right = replace(card(columns), is_right=True)
     assert right.finding()[0].startswith(f"{TROHN} is right most often.")
     assert "Colored: highest" in right.reading() and "A full bar is 100 %." in right.reading()
-    address = partial(lambda *_: "x")
     html = right.html(address, address, address)
     counted = views.cases.outcomes(store, question_set, Filter.parse(GPT, "foil"))
     share = 100 * (1 - columns[0].cells[GPT].estimate.value)
@@ -131,7 +132,6 @@ def test_right_is_the_direction_of_heading_legend_bars_counts_and_tooltips(publi
 def test_only_many_columns_hide_differences_on_a_narrow_screen_and_the_legend_goes_with_them(
     columns,
 ):
-    address = partial(lambda *_: "x")
     assert len(columns) > 5
     for shown, is_crowded in ((columns, True), (columns[:1], False)):
         drawn = card(shown)
@@ -141,7 +141,6 @@ def test_only_many_columns_hide_differences_on_a_narrow_screen_and_the_legend_go
 
 
 def test_a_share_above_guessing_is_not_a_full_bar_and_the_legend_says_so(columns):
-    address = partial(lambda *_: "x")
     whole = columns[0]
     cell = whole.cells[GPT]
     worse = replace(cell, estimate=replace(cell.estimate, value=0.707))

@@ -169,9 +169,8 @@ def check(items: Sequence[Item], cache: Path, sees_pictures: bool = True) -> lis
             dtype=np.int64,
         ),
     )
-    if not sees_pictures:
-        return check_columns(rows, cache)
-    return check_columns(rows, cache, judges_all=True, others=_picture_findings(items, digests))
+    of_pictures = _picture_findings(items, digests) if sees_pictures else None
+    return check_columns(rows, cache, of_pictures)
 
 
 def _column(texts: Iterable[str]) -> pa.ChunkedArray:
@@ -181,8 +180,7 @@ def _column(texts: Iterable[str]) -> pa.ChunkedArray:
 def check_columns(
     rows: TextColumns,
     cache: Path | None = None,
-    judges_all: bool = False,
-    others: Sequence[AuditFinding] = (),
+    of_pictures: Sequence[AuditFinding] | None = None,
 ) -> list[AuditFinding]:
     """Search text columns for defects, as `check` does for items. This needs memory for the columns, for the vocabulary
     of the foils, and for a few bytes per row.
@@ -190,8 +188,8 @@ def check_columns(
     Args:
         rows: The captions and foils.
         cache: Folder in which the results for many captions are cached.
-        judges_all: Whether to check the language of all captions instead of a sample.
-        others: Findings to list before those of the foils.
+        of_pictures: Findings about the pictures, to list before those of the foils. If None, no pictures were read, and
+            if there are many captions, only a sample of them is checked for its language.
     """
     n_items, n_captions = len(rows.ids), len(rows.captions)
     texts = codes(pa.chunked_array(plain_blocks(rows.captions), rows.captions.type))
@@ -202,12 +200,12 @@ def check_columns(
     texts_of_pictures = distinct(texts * n_items + rows.images[rows.items]) // n_items
     is_shared = np.bincount(texts_of_pictures)[texts] > 1
     del texts, texts_of_items, texts_of_pictures
-    judged = np.arange(n_captions) if judges_all else drawn_rows(n_captions)
+    judged = drawn_rows(n_captions) if of_pictures is None else np.arange(n_captions)
     return [
         _finding(REPEATED, rows, np.arange(n_items), repeats),
         _finding(SHARED, rows, rows.items, is_shared),
         _language_finding(rows, judged, cache),
-        *others,
+        *(of_pictures or ()),
         *(_foil_findings(rows, captions_per_item) if len(rows.foils) else ()),
     ]
 

@@ -12,6 +12,7 @@ counted. Cases other than a picture with two captions are then unknown.
 import functools
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -44,6 +45,8 @@ YES_NO = (("Yes", "yes", "YES", " Yes", " yes"), ("No", "no", "NO", " No", " no"
 ONE_TWO = (("1", " 1"), ("2", " 2"))
 QUESTION_COLUMNS = ("images", "texts", "roles")
 A_B = (("A", " A"), ("B", " B"))
+# Of a model with +choice, before it is loaded
+CHOOSES = Capabilities(answers_cases=True, chooses=True, n_orders=2, score_type="verdict")
 PREFIX = "hf-gen"
 NAMES = (  # examples: any repository or folder with a generative model can be typed
     "hf-gen:llava-hf/llava-1.5-7b-hf",
@@ -256,14 +259,7 @@ class Chooser(CaseAnswerer):
     @property
     def capabilities(self) -> Capabilities:
         """The capabilities of the model, which gives a right or wrong answer for each order of the captions."""
-        return Capabilities(
-            answers_cases=True,
-            chooses=True,
-            n_orders=2,
-            score_type="verdict",
-            device=self._generator.device,
-            precision=self._generator.precision,
-        )
+        return replace(CHOOSES, device=self._generator.device, precision=self._generator.precision)
 
     def facts(self) -> dict[str, str]:
         """Describe the loaded model, as a dictionary from subject to text."""
@@ -354,9 +350,7 @@ def check_name(name: str) -> None:
 
 def named_capabilities(name: str) -> Capabilities | None:
     """Return the capabilities of a model with `+choice`, or None if only loading the model determines them."""
-    if not parse(name).chooses:
-        return None
-    return Capabilities(answers_cases=True, chooses=True, n_orders=2, score_type="verdict")
+    return CHOOSES if parse(name).chooses else None
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> Generator | Chooser:

@@ -209,16 +209,13 @@ class _ScoredParts:
         ranges = [(block[0][0], block[-1][1]) for block in blocks]
         slices = self._context.case_entry.slices("cases", ranges, JUDGED_COLUMNS)
         for block, cases in zip(blocks, slices, strict=True):
-            scored = pa.concat_tables(
-                [self._read(case_range) for case_range in block],
-                promote_options="default",  # a part of an earlier version may lack a column
+            parts = [self._read(case_range) for case_range in block]
+            # A part of an earlier version may lack a column; all blocks have those of the first one
+            schema = self._schema = self._schema or pa.unify_schemas(
+                [part.schema for part in parts]
             )
-            # All blocks have the columns of the first one, in its order
-            schema = self._schema = self._schema or scored.schema
-            known = [name for name in scored.column_names if name in schema.names]
-            scored = pa.concat_tables(
-                [schema.empty_table(), scored.select(known)], promote_options="default"
-            )
+            scored = pa.concat_tables([schema.empty_table(), *parts], promote_options="default")
+            scored = scored.select(schema.names)
             side_tables = {
                 name: _side_table(self._context.run.key, cases["case"], scored, schema)
                 for name, schema in self._context.probe.side_tables.items()

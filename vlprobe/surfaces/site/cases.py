@@ -93,15 +93,15 @@ def _answers(subject: Subject, cards: Sequence[WallCard]) -> list[dict[str, Case
     kind = subject.presentation.kind(cards[0].kind)
     if body_of(kind).uses_answer:
         numbers = [card.case for card in cards]
-        of_models = [
+        of_others = (
             views.wall.cards(
                 subject.store, subject.question_set, Filter(model, cards[0].kind), numbers
             )
-            for model in subject.models
-        ]
+            for model in subject.models[1:]
+        )
         return [
             {model: case_card(card, kind) for model, card in zip(subject.models, row, strict=True)}
-            for row in zip(*of_models, strict=True)
+            for row in zip(cards, *of_others, strict=True)
         ]
     rows = []
     for card in cards:
