@@ -94,12 +94,10 @@ def passing(
     annotated = annotations.read(store, question_set.key).current if tagged else ()
     where = case_filter.where(
         [annotation.case for annotation in annotated if tagged in annotation.tags],
-        causes.answer_columns(runs[0], answered)
-        if case_filter.bin or case_filter.unseen_by
-        else (),
+        answered.columns if case_filter.bin else (),
     )
     numbers = cases.numbers(where.condition, where.values, answered if where.needs_scores else None)
-    # Conditions that depend on texts and files
+    # Conditions that are computed in memory
     chosen: list[np.ndarray] = []
     if case_filter.pair:
         groups = pattern_groups.pattern_groups(cases, question_set.probe, case_filter.kind)
@@ -112,6 +110,10 @@ def passing(
             chosen.append(caption_bins.members(cases, binned_by, values))
     if case_filter.named_slice:
         chosen.append(named_slices.members(store, question_set.key, case_filter.named_slice))
+    if case_filter.unseen_by:
+        table = causes.causes(store, question_set, runs[0].model, case_filter.kind)
+        is_chosen = table["cause"].isin(case_filter.unseen_by).to_numpy()
+        chosen.append(table.index[is_chosen].to_numpy(np.int32))
     if case_filter.region:
         chosen.append(region_cases(case_filter.region))
     if case_filter.pictured:

@@ -245,16 +245,15 @@ class Filter:
         )
 
     def where(self, tagged_cases: Sequence[int], answer_columns: Collection[str]) -> "Where":
-        """Build the filter's SQL condition on the table `cases` and, for `bin`, `crossed` and `unseen_by`,
-        the table `scores`.
+        """Build the filter's SQL condition on the table `cases` and, for `bin` and `crossed`, the
+        table `scores`.
 
-        It covers all fields except those computed from texts and files: `pair`, `lost_to`,
-        `caption`, `pictured`, `named_slice` and `region`.
+        It covers all fields except those computed in memory: `pair`, `lost_to`, `caption`, `pictured`,
+        `named_slice`, `unseen_by` and `region`.
 
         Args:
             tagged_cases: Numbers of the cases to which people gave the tag `tagged`.
-            answer_columns: Names of the columns that the model's run stores for each answer; for `unseen_by`,
-                without cosines that are not of its two towers.
+            answer_columns: Names of the columns that the model's run stores for each answer.
         """
         terms: list[tuple[str, list[object]]] = []
         if self.kind:
@@ -277,12 +276,6 @@ class Filter:
             else:
                 conditions, edges = zip(*map(_in_lure_bin, values), strict=True)
                 terms.append((f"(({') OR ('.join(conditions)}))", [*itertools.chain(*edges)]))
-        if self.unseen_by:
-            select = causes.statement(answer_columns)
-            cause = (
-                f'cases."case" IN (SELECT "case" FROM ({select}) WHERE cause IN (SELECT unnest(?)))'
-            )
-            terms.append((cause, [self.kind, self.unseen_by]))
         if self.crossed:
             terms.append(_answered_on_other_side(self.crossed))
         condition = " AND ".join(["true", *(term for term, _ in terms)])
