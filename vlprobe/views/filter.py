@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import functools
 import itertools
 import math
 import zlib
@@ -363,8 +364,10 @@ def region_label(text: str) -> str:
     return text.rpartition("~")[0]
 
 
+# A page makes up to 30 filters: 24 ms each for 100,000 of 1.5 million cases. With and without a region.
+@functools.lru_cache(maxsize=2)
 def region_cases(text: str) -> np.ndarray:
-    """Return the case numbers of a `region_text`, ascending. Raises InvalidInput.
+    """Return the case numbers of a `region_text`, ascending, as a read-only array. Raises InvalidInput.
 
     >>> region_cases(region_text("x", np.array([5, 3]))).tolist()
     [3, 5]
@@ -379,7 +382,9 @@ def region_cases(text: str) -> np.ndarray:
         content = None
     if content is None or not inflater.eof or len(label) > REGION_LABEL:
         raise InvalidInput("The selection in this link is not valid. Select the cases again.")
-    return np.flatnonzero(np.unpackbits(np.frombuffer(content, dtype=np.uint8)))
+    numbers = np.flatnonzero(np.unpackbits(np.frombuffer(content, dtype=np.uint8)))
+    numbers.setflags(write=False)
+    return numbers
 
 
 def parse_corners(text: str) -> tuple[tuple[float, float], ...]:
