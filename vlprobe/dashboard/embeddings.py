@@ -216,17 +216,13 @@ def _figure(
 ) -> go.Figure:
     """Draw the map. `mark_of` is the mark of each point: itself or a hexagon, whose value is the mean of its points."""
     values = getattr(points, color)
-    known = ~np.isnan(values)
-    n_known = np.bincount(mark_of[known], minlength=len(centers))
-    sums = np.bincount(mark_of[known], values[known], len(centers))
-    means = np.divide(sums, n_known, out=np.full(len(centers), math.nan), where=n_known > 0)
+    means = views.points.means(values, mark_of, len(centers))
     sizes = np.bincount(mark_of, minlength=len(centers))
     is_grouped = len(centers) < len(mark_of)
-    first = {mark: point for point, mark in reversed(list(enumerate(mark_of.tolist())))}
     texts = []
     for mark, (mean, size) in enumerate(zip(means.tolist(), sizes.tolist(), strict=True)):
         value = f"{mean:.1f}" if color == "n_models" else f"{100 * mean:.0f} %"
-        name = f"{size:,} points" if is_grouped else points.labels[first[mark]]
+        name = f"{size:,} points" if is_grouped else points.labels[mark]
         texts.append(f"{name}: {'unknown' if math.isnan(mean) else value}")
     inside = None
     if region:

@@ -64,18 +64,19 @@ def points(store: Store, question_set: QuestionSet, case_filter: Filter, side: S
     rated = rows.margins(store, question_set, question_set.rated_models, numbers)
     n_fooled, n_held = (rated <= 0).sum(axis=0), (rated > 0).sum(axis=0)
     unknown = np.isnan(rated).all(axis=0)
-
-    def mean(values: np.ndarray) -> np.ndarray:
-        known = ~np.isnan(values)
-        sums = np.bincount(point_of[known], values[known], len(point_codes))
-        counts = np.bincount(point_of[known], minlength=len(point_codes))
-        return np.divide(sums, counts, out=np.full(len(point_codes), math.nan), where=counts > 0)
-
     of_model = np.where(np.isnan(margins), math.nan, margins <= 0)
     is_split = (n_fooled > 0) & (n_held > 0)
     counted = (np.where(unknown, math.nan, values) for values in (n_fooled, is_split))
-    shares = mean(of_model), *map(mean, counted)
+    shares = (means(values, point_of, len(point_codes)) for values in (of_model, *counted))
     return Points(names, labels, numbers, point_of, *shares)
+
+
+def means(values: np.ndarray, group_of: np.ndarray, n_groups: int) -> np.ndarray:
+    """Return the mean of the known values of each group, shape (n_groups,); NaN if none is known."""
+    known = ~np.isnan(values)
+    sums = np.bincount(group_of[known], values[known], n_groups)
+    counts = np.bincount(group_of[known], minlength=n_groups)
+    return np.divide(sums, counts, out=np.full(n_groups, math.nan), where=counts > 0)
 
 
 def project(vectors: np.ndarray) -> np.ndarray:
