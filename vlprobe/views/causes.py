@@ -139,13 +139,12 @@ def sentence(table: pd.DataFrame, case: int, name: str) -> str:
         case: Number of the case.
         name: Display name of the model.
     """
-    for row in table.loc[table.index == case].to_dict("records"):
-        is_judged = len(table["text"].dropna()) >= FEWEST
-        if row["fooled"] and is_judged and not math.isnan(row["text"]):
-            return SENTENCES[row["cause"]].format(
-                model=name, text=row["text"], picture=row["picture"]
-            )
-    return ""
+    if case not in table.index:
+        return ""
+    (row,) = table.loc[[case]].to_dict("records")
+    if not row["fooled"] or math.isnan(row["text"]) or len(table["text"].dropna()) < FEWEST:
+        return ""
+    return SENTENCES[row["cause"]].format(model=name, text=row["text"], picture=row["picture"])
 
 
 def describe(cases: pd.DataFrame) -> str:
