@@ -98,8 +98,8 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
     has_pictures = draw_pictures(described)
     if card.images and not views.rows.are_here(card.images):
         draw_download(subject, "case_download")
-    annotation = _annotation(annotations.read(store(), subject.key), card)
-    _draw_key_tags(subject, card, annotation)
+    written = annotations.read(store(), subject.key)
+    _draw_key_tags(subject, card, _annotation(written, card))
     st.html(str(html.captions(described.texts)))
     for strip in described.strips():
         st.html(str(htpy.fragment[html.strips([strip], _thumbnail)]))
@@ -108,7 +108,7 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
     _draw_ways_on(subject, case_filter, described, near)
     _draw_pattern(subject, case_filter, described)
     with st.expander("Details", key="case_details", icon=":material/data_object:"):
-        _draw_details(subject, case_filter, card)
+        _draw_details(subject, case_filter, card, written)
     ways = ["deck", *["zoom"] * has_pictures, *["play"] * _has_words(card)]
     with st.container(key="case_foot"):  # stays in view, like the head
         component("keys")(key="case_keys", data={"ways": ways})
@@ -188,7 +188,7 @@ def _draw_ways_on(
                 *(st.session_state.__setitem__, WHY, "" if is_open else card.id),
                 icon="psychology_alt",
                 key="case_why",
-                disabled=case_filter.model not in embeddings.encoders(subject),
+                disabled=not embeddings.may_embed(case_filter.model),
                 help=f"Which words and parts matter. {NEEDS_MODEL}",
             )
     if st.session_state.get(WHY) == card.id:
@@ -260,9 +260,11 @@ def _show_case(case_id: str) -> None:
     st.query_params["case"] = case_id
 
 
-def _draw_details(subject: PageSubject, case_filter: Filter, card: WallCard) -> None:
+def _draw_details(
+    subject: PageSubject, case_filter: Filter, card: WallCard, written: Annotations
+) -> None:
     """Draw a case's tags, scores and rule, a button that saves it as a web page, and the equivalent command."""
-    _draw_annotation(subject, card)
+    _draw_annotation(subject, card, written)
     answers = view(views.rows.answer_rows, subject.question_set, (card.case,))
     kind = subject.presentation.kind(card.kind)
     described = case_card(card, kind, answers[card.case])
@@ -297,9 +299,8 @@ def _draw_details(subject: PageSubject, case_filter: Filter, card: WallCard) -> 
     )
 
 
-def _draw_annotation(subject: PageSubject, card: WallCard) -> None:
+def _draw_annotation(subject: PageSubject, card: WallCard, written: Annotations) -> None:
     """Draw a case's tags and note, in editable fields if changes are allowed."""
-    written = annotations.read(store(), subject.key)
     current = _annotation(written, card)
     if not changes("Tags and notes cannot be changed here."):
         if current.tags or current.note:

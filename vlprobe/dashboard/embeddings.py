@@ -58,11 +58,12 @@ _embeddings = SingleFlightCache(256 << 20, lambda array: array.nbytes)
 
 def encoders(subject: PageSubject) -> list[str]:
     """Return the models of a question set that may embed its pictures, the selected model first."""
-    names = [name for name in subject.models if _may_embed(name)]
+    names = [name for name in subject.models if may_embed(name)]
     return sorted(names, key=lambda name: name != subject.model)
 
 
-def _may_embed(name: str) -> bool:
+def may_embed(name: str) -> bool:
+    """Return whether a model may have embeddings, judging by its name."""
     if registry.is_control(name) or name.startswith(f"{published.PREFIX}:"):
         return False
     with contextlib.suppress(VlprobeError):
