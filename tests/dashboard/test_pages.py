@@ -222,6 +222,15 @@ def test_a_link_to_results_that_are_not_here_says_so_and_shows_nothing_else(show
     assert len(shown(filled, "failures", model="x" * 5000).warning[0].value) < 300
 
 
+def test_after_a_choice_unknown_results_in_the_address_are_dropped(shown, filled: Store):
+    at = shown(filled, "failures")
+    at.session_state["picked"] = True
+    at.query_params["set"] = "gone"
+    at.run()
+    assert not at.exception and card_ids(at)
+    assert at.query_params["set"] != "gone"
+
+
 def test_a_link_to_what_is_here_and_a_changed_picker_warn_of_nothing(shown, filled: Store):
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
     at = shown(filled, "failures", set=key, model=RANDOM, kind="flip", type="color", other=CONSTANT)

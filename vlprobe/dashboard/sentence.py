@@ -41,7 +41,8 @@ from vlprobe.views.records import QuestionSetRow
 NARROWEST, WIDEST = 96, 280  # width of a picker in pixels
 LETTER, FRAME = 8.1, 58  # width in pixels of a letter, and of a picker without its text
 MARK = 18  # width in pixels of a mark in a picker
-LINKED = ("set", "model", "kind")  # URL parameters whose values must be stored here
+# URL parameters whose values must be stored here, and their names in messages
+LINKED = {"set": "question set", "model": "model", "kind": "kind"}
 BETWEEN = ":"  # separates the key of a question set and a kind
 ELSEWHERE = "In other datasets"
 MOST_OTHERS = 30  # maximum number of question sets whose kinds are listed
@@ -113,7 +114,9 @@ def _stop_at_strangers(sets: Sequence[QuestionSetRow]) -> None:
         for name, _ in strangers:
             del st.query_params[name]
         return
-    unknown = ", ".join(f"{name} “{plain(value)}”" for name, value in strangers)
+    unknown = ", ".join(
+        f"{LINKED[name]} “{plain(shorten(value, NAMED))}”" for name, value in strangers
+    )
     st.html(tag("h1", "These results were not found.", class_="vp-nothing"))
     st.warning(
         f"This link refers to results that are not on this computer: {unknown}.",
@@ -124,20 +127,20 @@ def _stop_at_strangers(sets: Sequence[QuestionSetRow]) -> None:
 
 
 def _strangers(sets: Sequence[QuestionSetRow]) -> Iterator[tuple[str, str]]:
-    """Yield a label and a name for each question set, model or kind in the URL that is not stored here."""
+    """Yield the URL parameter and its value for each question set, model or kind that is not stored here."""
     linked = {name: st.query_params.get(name, "") for name in LINKED}
     by_key = {row.case_key: row for row in sets}
     linked_set = by_key.get(linked["set"])
     if linked["set"] and linked_set is None:
-        yield "question set", shorten(linked["set"], NAMED)
+        yield "set", linked["set"]
     candidates = [linked_set] if linked_set else sets
     if linked["model"] and not any(linked["model"] in row.models for row in candidates):
-        yield "model", shorten(linked["model"], NAMED)
+        yield "model", linked["model"]
     probes = {row.probe for row in candidates}
     if linked["kind"] and not any(
         linked["kind"] in presentations()[probe].kinds for probe in probes
     ):
-        yield "kind", shorten(linked["kind"], NAMED)
+        yield "kind", linked["kind"]
 
 
 def _forget_link() -> None:
