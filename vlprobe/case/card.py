@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from vlprobe.registry import is_control
 from vlprobe.render import exchanged
-from vlprobe.render.sentences import count_word, shorten
+from vlprobe.render.sentences import capitalized, count_word, shorten
 from vlprobe.render.words import NOT_RENAMED, model_name, value_label
 from vlprobe.types import Picture
 from vlprobe.types.presentation import CardBody, KindPresentation
@@ -351,7 +351,7 @@ class CaseCard:
             begin = self.kind.lie
         elif case.source and case.target:
             begin = f"{case.source} became {case.target}"
-        begin = shorten(begin[:1].upper() + begin[1:], 160).removesuffix(".")
+        begin = shorten(capitalized(begin), 160).removesuffix(".")
         return f"{begin}, {self.verdict_text}: {shorten(case.true_text)}"
 
     def heading(self, subject: str, is_plural: bool, name: str) -> tuple[str, str]:

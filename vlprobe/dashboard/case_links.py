@@ -4,7 +4,6 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import urlencode
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -13,6 +12,7 @@ from vlprobe import views
 from vlprobe.case import json
 from vlprobe.case.card import CaseCard
 from vlprobe.dashboard.components import component
+from vlprobe.dashboard.navigation import address as page_address
 from vlprobe.dashboard.state import PageSubject, counts, model_name, plain, renamed, store, view
 from vlprobe.dashboard.widgets import link_page, open_page
 from vlprobe.registry import is_control
@@ -104,7 +104,7 @@ def query(subject: PageSubject, case_filter: Filter, case_id: str = "") -> Query
 
 def address(subject: PageSubject, case_filter: Filter | None) -> str:
     """Return a relative URL to the filtered cases, for use in tables, or "" if the filter is None."""
-    return f"explore?{urlencode(query(subject, case_filter), doseq=True)}" if case_filter else ""
+    return page_address("explore", query(subject, case_filter)) if case_filter else ""
 
 
 def open_clicked(points: Sequence[Mapping], subject: PageSubject, target: Target) -> None:

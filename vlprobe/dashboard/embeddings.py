@@ -33,7 +33,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.errors import VlprobeError
 from vlprobe.models import published
 from vlprobe.render import charts
-from vlprobe.render.wall import pattern_words
+from vlprobe.render.wall import pattern_text
 from vlprobe.render.words import value_label
 from vlprobe.storage import access
 from vlprobe.storage.memory import SingleFlightCache
@@ -278,5 +278,5 @@ def _draw_frequent(subject: PageSubject, case_filter: Filter) -> None:
 def _value_text(name: str, value: str) -> str:
     """Describe a value of a facet, such as "four → five" or "background: sea"."""
     if name == "pair":
-        return " → ".join(filter(None, pattern_words(value)))
+        return pattern_text(value)
     return f"{name[4:]}: {value}" if name.startswith("tag:") else value_label(value)

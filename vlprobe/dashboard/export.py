@@ -1,6 +1,5 @@
 """The *Export* menu of figures and tables, and the link to the current view with the page that works without it."""
 
-import functools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ from vlprobe.dashboard.state import PageSubject, address, quiet, store
 from vlprobe.render.html.elements import tag
 from vlprobe.render.text_tables import formatted
 from vlprobe.surfaces import paper
+from vlprobe.surfaces.paper import can_render
 from vlprobe.surfaces.report import report
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -28,9 +28,6 @@ TEXTS |= {"markdown": ("Markdown", "md", "text/markdown")}
 NOT_RENDERED = (
     "Figure files need Chrome or Chromium and the package kaleido: pip install 'vlprobe[figures]'."
 )
-can_render = functools.cache(
-    paper.can_render
-)  # looks for a browser: 1 ms of file access for each figure
 
 
 def draw_menu(

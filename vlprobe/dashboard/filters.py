@@ -40,8 +40,8 @@ from vlprobe.dashboard.widgets import BETWEEN, draw_row, press
 from vlprobe.errors import InvalidInput
 from vlprobe.registry import is_control
 from vlprobe.render.html.elements import SHAPES, tag
-from vlprobe.render.sentences import shorten
-from vlprobe.render.wall import pattern_words
+from vlprobe.render.sentences import capitalized, shorten
+from vlprobe.render.wall import pattern_text
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
 from vlprobe.views import caption_bins, causes
@@ -323,7 +323,7 @@ SEVERAL: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("type", "subtype", value_label),
     ("rule", "rule", value_label),
     ("tag", "tag", ": ".join),
-    ("pair", "pair", lambda key: shorten(" → ".join(filter(None, pattern_words(key))), NAMED)),
+    ("pair", "pair", lambda key: shorten(pattern_text(key), NAMED)),
     (
         *("bin", "bin"),
         lambda bin_: value_label(bin_.value) if bin_.name == STRENGTH else f"lure {bin_.value}",
@@ -522,8 +522,7 @@ def _draw_facet(case_filter: Filter, facet: Facet) -> None:
     chosen, _ = views.facets.without(case_filter, facet.name)
     rows = {row.value: row for row in facet.rows}
     values = _listed(facet.name, list(rows), chosen)
-    title = TITLES.get(facet.name) or value_label(facet.name.removeprefix("tag:"))
-    title = title[:1].upper() + title[1:]
+    title = capitalized(TITLES.get(facet.name) or value_label(facet.name.removeprefix("tag:")))
     is_movement = case_filter.kind in movement_kinds()
     _draw_heading(title, "cases" if is_movement else "of asked")
     key = f"facet_{facet.name.replace(':', '_')}"
@@ -548,7 +547,7 @@ def _draw_facet(case_filter: Filter, facet: Facet) -> None:
 def _row_text(name: str, row: FacetRow, is_movement: bool) -> str:
     label = causes.LABELS[row.value] if name == "unseen_by" else value_label(row.value)
     if name == "pair":
-        label = " → ".join(filter(None, pattern_words(row.value)))
+        label = pattern_text(row.value)
     count = f"{row.n_asked:,}" if is_movement else f"{row.n_fooled:,} / {row.n_asked:,}"
     return f"{plain(label)} :gray[{count}]"
 

@@ -4,7 +4,6 @@ import datetime
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -132,7 +131,7 @@ class Link:
     @property
     def href(self) -> str:
         """The link's address, relative to the dashboard's address."""
-        return f"{address(self.page)}?{urlencode(self.query)}" if self.query else address(self.page)
+        return address(self.page, self.query)
 
 
 def page_link(subject: PageSubject, page: str, **query: str) -> Link:

@@ -75,9 +75,7 @@ def _choose() -> None:
 def targets() -> dict[str, Target]:
     """Map the text of each search entry to the page that it opens."""
     sets = view(views.runs.question_sets)
-    first = dict(
-        zip(reversed(sets["probe"].tolist()), reversed(sets["case_key"].tolist()), strict=True)
-    )
+    first = dict(sets.drop_duplicates("probe")[["probe", "case_key"]].to_numpy().tolist())
     shown, entries = presentations(), {}
     for probe, presentation in shown.items():
         page, query = _probe_page(probe, first)

@@ -4,7 +4,9 @@ To add a page, create a file in `pages/` and an entry in ROW or, if another page
 """
 
 import functools
-from urllib.parse import unquote, urlsplit
+from collections.abc import Mapping
+from types import MappingProxyType
+from urllib.parse import unquote, urlencode, urlsplit
 
 import streamlit as st
 
@@ -47,19 +49,9 @@ MOVED = {  # former addresses
     "verdicts": "lab",
 }
 # URL parameters of Try it; a link to the former Play page with one of these leads there
-TRY_PARAMETERS = (
-    "caption",
-    "item",
-    "models",
-    "from",
-    "draw",
-    "for",
-    "lam",
-    "edit",
-    "word",
-    "show",
-    "k",
-)
+TRY_PARAMETERS = {
+    *("caption", "item", "models", "from", "draw", "for", "lam", "edit", "word", "show", "k")
+}
 HOME = "home"
 # The name that Streamlit reserves for the default page, so that /home leads to it too
 ROOT = "start"
@@ -81,10 +73,11 @@ def page_file(name: str) -> str:
     return f"pages/{MOVED.get(name, name)}.py"
 
 
-def address(name: str) -> str:
-    """Return the path of a page in its URL, which is empty for the first page."""
+def address(name: str, query: Mapping[str, object] = MappingProxyType({})) -> str:
+    """Return the relative URL of a page with URL parameters. The path of the first page is empty."""
     name = MOVED.get(name, name)
-    return "" if name == HOME else name
+    path = "" if name == HOME else name
+    return f"{path}?{urlencode(query, doseq=True)}" if query else path
 
 
 def current_page() -> st.Page:
@@ -139,16 +132,13 @@ def lead_on(old: str) -> None:
     query = {parameter: st.query_params.get_all(parameter) for parameter in st.query_params}
     if old == "failures" and query:
         query |= _every_case(st.query_params.get("page", "1"))
-    if old == "play":
-        game = query.pop("game", [""])[0]
-        old = (
-            "playground"
-            if game == "playground" or not query.keys().isdisjoint(TRY_PARAMETERS)
-            else old
-        )
-        query |= {"tab": ["quiz"]} if old == "play" else {}
-    if old == "overview":
+    elif old == "overview":
         query |= {"open": ["numbers"]}
+    elif old == "play":
+        if query.pop("game", None) == ["playground"] or query.keys() & TRY_PARAMETERS:
+            old = "playground"
+        else:
+            query |= {"tab": ["quiz"]}
     st.switch_page(page_file(old), query_params=query)
 
 

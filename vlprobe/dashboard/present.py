@@ -12,6 +12,7 @@ from vlprobe import views
 from vlprobe.dashboard import components, frame
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.export import file_button
+from vlprobe.dashboard.navigation import address
 from vlprobe.dashboard.pictures import ahead, large_picture
 from vlprobe.dashboard.play import page as quiz
 from vlprobe.dashboard.sentence import list_kinds
@@ -26,7 +27,7 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.dashboard.widgets import draw_row, link_address, link_page, press
+from vlprobe.dashboard.widgets import draw_row, link_page, press
 from vlprobe.errors import VlprobeError
 from vlprobe.render import findings
 from vlprobe.render.html.elements import tag
@@ -133,9 +134,9 @@ def add_cases(question_set: str, kind: str, case_ids: Sequence[str]) -> None:
     added = "Added to the slides" if n_added else "The slides have it already"
     if len(case_ids) > 1:
         added = f"Added {n_added:,} of {len(case_ids):,} cases to the slides"
-    address = link_address("present", {"set": question_set, "kind": kind})
+    deck = address("present", {"set": question_set, "kind": kind})
     # The link opens a tab of its own, which lacks the deck of a read-only session
-    link = "" if access.read_only() else f" [Open the slides]({address})"
+    link = "" if access.read_only() else f" [Open the slides]({deck})"
     st.session_state["toast"] = f"{added}.{link}"
 
 

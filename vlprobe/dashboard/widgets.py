@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -50,11 +50,6 @@ def link_page(
 def open_page(page: str, query: Mapping[str, Any]) -> None:
     """Switch to a page, with `query` as its URL parameters."""
     st.switch_page(page_file(page), query_params=query)
-
-
-def link_address(page: str, query: Mapping[str, str]) -> str:
-    """Return the relative URL of a page, for links in HTML."""
-    return f"{page}?{urlencode(query)}"
 
 
 def follow_links() -> None:

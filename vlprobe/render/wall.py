@@ -60,6 +60,15 @@ def pattern_words(key: str) -> tuple[str, str]:
     return source or "…", target or "(nothing)"
 
 
+def pattern_text(key: str) -> str:
+    """Return a pattern's name as one text.
+
+    >>> pattern_text("four>five"), pattern_text("type:color")
+    ('four → five', 'Color')
+    """
+    return " → ".join(filter(None, pattern_words(key)))
+
+
 def lift_words(pattern: Pattern) -> str:
     """Say how much more often a pattern fools the model than other edits do."""
     others = "the average" if pattern.key.startswith(TYPE) else "edits of the same type"

@@ -3,6 +3,7 @@
 Plotly draws the same figures as on the pages. The optional package kaleido renders them with Chrome or Chromium.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -272,6 +273,7 @@ def _compared(store: Store, question_set: QuestionSet, most: int) -> tuple[str, 
     return views.runs.choose_kind(store, question_set, ""), models
 
 
+@functools.cache  # looks for a browser: 1 ms of file access for each figure of a page
 def can_render() -> bool:
     """Return whether `rendered` works: kaleido and a browser that it can use are installed."""
     if find_spec("kaleido") is None:

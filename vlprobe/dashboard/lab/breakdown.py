@@ -9,10 +9,11 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard import case_links, export, frame, tables
 from vlprobe.dashboard.lab import figures, papers
-from vlprobe.dashboard.lab.papers import OPENS, capital, how_it_is_measured
+from vlprobe.dashboard.lab.papers import OPENS, how_it_is_measured
 from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import PageSubject, choose, counts, model_name, plain, quiet, view
 from vlprobe.render import charts, words
+from vlprobe.render.sentences import capitalized
 from vlprobe.types import Metric
 from vlprobe.views.filter import Filter
 
@@ -105,7 +106,7 @@ def _any(subject: PageSubject, model: str, metric: Metric) -> Filter | None:
 
 def _called(slicing: str, name: str) -> str:
     """Return the display name of a slice for the row of links to its cases."""
-    return capital(words.wrong(name)) if slicing == "subtype" else words.value_label(name)
+    return capitalized(words.wrong(name)) if slicing == "subtype" else words.value_label(name)
 
 
 def _most_often(subject: PageSubject, filters: Mapping[str, Filter | None]) -> str:

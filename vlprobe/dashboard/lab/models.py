@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -71,10 +72,8 @@ def _first(by_key: Mapping[str, Examination]) -> str:
 
 
 def _checks_table(rows: Sequence[ModelFitness]) -> pd.DataFrame:
-    outcomes = [{name: check.outcome for name, check in row.checks.items()} for row in rows]
-    return pd.DataFrame(
-        [{"model": row.model} | each for row, each in zip(rows, outcomes, strict=True)]
-    )
+    outcomes = ({name: check.outcome for name, check in row.checks.items()} for row in rows)
+    return pd.DataFrame({"model": [row.model for row in rows]}).join(pd.DataFrame(outcomes))
 
 
 def matrix() -> None:
@@ -83,7 +82,7 @@ def matrix() -> None:
     if rows:
         styles = charts.styles.styles(view(views.runs.models))
         st.html(fitness.matrix(rows, styles, model_labels(row.model for row in rows)))
-        draw_menu("checks", table=_checks_table(rows))
+        draw_menu("checks", table=partial(_checks_table, rows))
         quiet(
             "✓ passed, ! failed, - not judged: it does not apply, or no published value exists. "
             "Controls should fail; they show that the checks can detect a failure."

@@ -17,6 +17,7 @@ from vlprobe.dashboard.tables import show
 from vlprobe.dashboard.widgets import link_page
 from vlprobe.errors import VlprobeError
 from vlprobe.render.html.elements import breakable, column_heads, tag
+from vlprobe.render.sentences import capitalized
 from vlprobe.runs import jobs, verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.verify import Damage
@@ -163,7 +164,7 @@ def _list(check: DamageCheck) -> None:
         n_more = f"<br>{tag('small', f'and {len(files) - 1:,} more')}" if len(files) > 1 else ""
         cells = [
             breakable(files[0]) + n_more,
-            *(html.escape(text[:1].upper() + text[1:]) for text in (why, fate)),
+            *(html.escape(capitalized(text)) for text in (why, fate)),
         ]
         columns = zip(HEAD[1:], cells, strict=True)
         body = "".join(f'<td data-title="{title}">{cell}</td>' for title, cell in columns)

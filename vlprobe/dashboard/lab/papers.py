@@ -31,6 +31,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.dashboard.widgets import link_page, open_page
 from vlprobe.probes import released_layout
 from vlprobe.render.html import papers
+from vlprobe.render.sentences import capitalized
 from vlprobe.render.wall import rate_text
 from vlprobe.render.words import (
     AVERAGED,
@@ -151,7 +152,7 @@ def begin(probe: str) -> Opening:
     choices = view(views.estimates.choices, begun.questions.question_set)
     subtypes = choices.loc[choices["kind"] == begun.kind, "subtype"].unique()
     filters = {
-        capital(wrong(name)): case_links.slice_filter(
+        capitalized(wrong(name)): case_links.slice_filter(
             begun.questions, begun.model, (begun.kind,), "subtype", name
         )
         for name in sorted(subtypes, key=slice_order)
@@ -160,11 +161,6 @@ def begin(probe: str) -> Opening:
     if len(filters) > 1:
         case_links.draw_links(begun.questions, filters)
     return begun
-
-
-def capital(text: str) -> str:
-    """Return the text with its first letter capitalized."""
-    return text[:1].upper() + text[1:]
 
 
 @contextmanager

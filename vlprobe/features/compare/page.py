@@ -12,6 +12,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import case_links, compare, export, frame, sentence
+from vlprobe.dashboard.navigation import address
 from vlprobe.dashboard.state import (
     PageSubject,
     choose,
@@ -22,7 +23,7 @@ from vlprobe.dashboard.state import (
     view,
     write_choice,
 )
-from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, follow_links, link_address
+from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, follow_links
 from vlprobe.features.compare.data import Scorecard
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.sentences import counted, sentence_names, unbroken
@@ -153,11 +154,11 @@ def _sort(
     """Return a function that returns the URL that sorts by a column, or reverses the order of the sorted column."""
     others = {name: st.query_params[name] for name in st.query_params if name != "order"}
 
-    def address(number: int) -> str:
+    def sorted_by(number: int) -> str:
         sign = "-" if number == place and not is_reversed else ""
-        return link_address("compare", others | {"order": sign + _name(columns[number])})
+        return address("compare", others | {"order": sign + _name(columns[number])})
 
-    return address
+    return sorted_by
 
 
 def _differences(column: LeaderboardColumn, model: str, baseline: str) -> str:
@@ -166,7 +167,7 @@ def _differences(column: LeaderboardColumn, model: str, baseline: str) -> str:
     query = {"tab": "differences", "set": question_set.key, "kind": column.kind}
     is_pair = baseline in question_set.models and model != baseline
     pair = {"model": baseline, "with": model, "other": model} if is_pair else {"model": model}
-    return link_address("compare", query | pair | {"type": column.subtype})
+    return address("compare", query | pair | {"type": column.subtype})
 
 
 def _cases(

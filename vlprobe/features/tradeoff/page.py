@@ -195,9 +195,7 @@ def _pick_set(subject: PageSubject) -> None:
     """Draw a picker for question sets. The labels are dataset names, or more precise if a dataset name repeats."""
     table = view(views.runs.question_sets)
     rows = table.loc[table["case_key"].isin(view(views.tradeoff.sets_with_trade_off))]
-    first = dict(
-        zip(reversed(rows["probe"].tolist()), reversed(rows["case_key"].tolist()), strict=True)
-    )
+    first = dict(rows.drop_duplicates("probe")[["probe", "case_key"]].to_numpy().tolist())
     tests = {probe: presentations()[probe].name for probe in presentations() if probe in first}
     if len(tests) > 1:
         width = picker_width(tests[subject.probe])
