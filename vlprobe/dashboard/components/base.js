@@ -2,6 +2,8 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const ADDRESS = /^data:image\/(webp|jpeg|png);base64,[A-Za-z0-9+/=]*$/;
+const TICK = "M2.5 7.5 L5.7 10.7 L11.8 3.6";
+const CROSS = "M3 3 L11 11 M11 3 L3 11";
 const TYPING = "input, textarea, select, [contenteditable=true], [role=combobox], [role=slider]";
 
 // An element; children are elements and texts, an empty one is none.
@@ -10,6 +12,29 @@ function make(name, style = "", ...children) {
   if (style) element.className = style;
   element.append(...children.filter(Boolean));
   return element;
+}
+
+// A button. A screen reader reads the label, or else what is in it.
+function press(style, label, act, ...children) {
+  const button = Object.assign(make("button", style, ...children), { type: "button" });
+  if (label) button.ariaLabel = label;
+  button.addEventListener("click", act);
+  return button;
+}
+
+// A part with a name that scrolls by the keyboard, too.
+function region(style, label, child) {
+  return Object.assign(make("div", style, child), { tabIndex: 0, role: "region", ariaLabel: label });
+}
+
+// Pieces of a line [[text, style], ...]; those without a style are plain text.
+function spans(line) {
+  return line.map(([text, style]) => (style ? make("span", style, text) : text));
+}
+
+// An element with a text or a line that somebody wrote, which may run from right to left.
+function written(name, style, text) {
+  return Object.assign(make(name, style, ...(typeof text === "string" ? [text] : spans(text))), { dir: "auto" });
 }
 
 // An element of a drawing.
@@ -46,6 +71,16 @@ function creditOf(credit) {
   if (!credit) return "";
   const license = credit.license && outside(credit.licenseUrl, credit.license);
   return make("p", "credit tiny quiet", outside(credit.page, credit.label), license && " · ", license);
+}
+
+// Whether a press on a link opens a tab or a window of its own.
+function opensTab(event) {
+  return event.ctrlKey || event.metaKey || event.shiftKey || event.button > 0;
+}
+
+// Whether a key belongs to the browser, because another one is held.
+function isChord(event) {
+  return event.ctrlKey || event.metaKey || event.altKey;
 }
 
 // Whether somebody types where the keyboard is.

@@ -5,7 +5,6 @@
 // of a door are one, what is mixed into it, and the mixture.
 // Triggers: go (the key of what was pressed; "more" for the models that have no place).
 
-
 function link(style, key, href) {
   const element = make("a", style);
   element.href = href;
@@ -33,14 +32,10 @@ function model(entry, guess) {
   const cell = link("model", entry.key, entry.href);
   cell.title = entry.stored === entry.name ? entry.name : `${entry.name} (${entry.stored})`;
   const mark = drawing(entry.mark.path, "mark", "0 0 14 14", entry.mark.color);
-  const name = make("span", "name", entry.name);
-  name.dir = "auto";
-  const head = make("span", "head");
-  head.append(mark, name, make("span", "value", entry.value));
-  const bar = make("span", "bar");
+  const head = make("span", "head", mark, written("span", "name", entry.name), make("span", "value", entry.value));
   const full = make("span", "full");
+  const bar = make("span", "bar", full);
   full.style.width = `${100 * entry.width}%`;
-  bar.append(full);
   if (typeof guess === "number") {
     const tick = make("span", "tick");
     tick.style.left = `${100 * guess}%`;
@@ -54,12 +49,9 @@ function model(entry, guess) {
 function strip(data) {
   const row = make("section", "strip");
   row.setAttribute("aria-label", "Models");
-  const label = make("p", "about small quiet");
-  label.append(make("b", "", data.label));
-  if (data.of) label.append(make("span", "of", data.of));
+  const label = make("p", "about small quiet", make("b", "", data.label), data.of && make("span", "of", data.of));
   if (typeof data.guess === "number") label.append(make("span", "guess", `guessing, ${Math.round(100 * data.guess)} %`));
-  const models = make("div", "models");
-  models.append(...data.models.map((entry) => model(entry, data.guess)));
+  const models = make("div", "models", ...data.models.map((entry) => model(entry, data.guess)));
   if (data.more) {
     const more = link("model more small", "more", data.more_href);
     more.textContent = data.more;
@@ -93,9 +85,7 @@ function door(entry) {
 }
 
 function section(style, entries, draw) {
-  const parts = make("section", style);
-  parts.append(...entries.map(draw));
-  return parts;
+  return make("section", style, ...entries.map(draw));
 }
 
 class Figures {
@@ -113,7 +103,7 @@ class Figures {
 
   press(event) {
     const pressed = event.target instanceof Element && event.target.closest("a[data-go]");
-    if (!pressed || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    if (!pressed || opensTab(event)) return;
     event.preventDefault();
     this.send(pressed.dataset.go);
   }

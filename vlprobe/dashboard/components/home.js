@@ -47,15 +47,8 @@ function picture(shot) {
 }
 
 function box(entry) {
-  const frame = make("div", `box is-${entry.style}`);
-  const line = make("p", "line");
-  line.dir = "auto";
-  for (const [text, style] of entry.line) line.append(make("span", style, text));
-  const label = make("span", "label");
-  if (entry.style in ICONS) label.append(icon(entry.style));
-  label.append(make("span", "", entry.label));
-  frame.append(line, label);
-  return frame;
+  const label = make("span", "label", entry.style in ICONS && icon(entry.style), make("span", "", entry.label));
+  return make("div", `box is-${entry.style}`, written("p", "line", entry.line), label);
 }
 
 function votes(shown, style = "") {
@@ -88,44 +81,31 @@ class Hero {
   show(shown) {
     this.shown = shown;
     const heading = make("h1");
-    for (const line of shown.heading) {
-      const part = make("span", "sentence", line);
-      part.dir = "auto";
-      heading.append(part, " ");
-    }
-    const pictures = make("div", shown.pictures.length > 1 ? "pictures two" : "pictures");
-    for (const shot of shown.pictures) pictures.append(picture(shot));
-    const boxes = make("div", "boxes");
+    for (const line of shown.heading) heading.append(written("span", "sentence", line), " ");
+    const pictures = make("div", shown.pictures.length > 1 ? "pictures two" : "pictures", ...shown.pictures.map(picture));
     const frames = shown.boxes.map(box);
-    boxes.append(...frames);
+    const boxes = make("div", "boxes", ...frames);
     const first = frames.find((frame) => frame.classList.contains("is-true"));
     if (first && shown.right?.marks.length) first.append(votes(shown.right, "right"));
     const last = frames[frames.length - 1];
     if (last && last.classList.contains("is-lie")) last.append(votes(shown));
     else boxes.append(votes(shown));
-    const words = make("div", "words");
-    words.append(boxes, this.buttons(shown));
-    const top = make("div", "top");
-    if (this.data.kicker) top.append(make("p", "kicker quiet", this.data.kicker));
-    top.append(heading);
-    const hero = make("section", shown.pictures.length ? "hero" : "hero bare");
-    hero.append(top, ...(shown.pictures.length ? [pictures] : []), words);
+    const words = make("div", "words", boxes, this.buttons(shown));
+    const top = make("div", "top", this.data.kicker && make("p", "kicker quiet", this.data.kicker), heading);
+    const isPictured = shown.pictures.length > 0;
+    const hero = make("section", isPictured ? "hero" : "hero bare", top, isPictured && pictures, words);
     this.root.replaceChildren(hero, this.told);
     this.ready();
   }
 
   buttons(shown) {
-    const row = make("div", "buttons");
-    const open = make("a", "button primary");
+    const open = make("a", "button primary", make("span", "wide", "Why? "), make("span", "", "Open this case"), icon("arrow"));
     open.href = shown.href;
     open.dataset.go = shown.id;
-    open.append(make("span", "wide", "Why? "), make("span", "", "Open this case"), icon("arrow"));
-    row.append(open);
+    const row = make("div", "buttons", open);
     if (!this.data.only) {
-      const another = make("button", "button another");
-      another.type = "button";
-      another.append(icon("dice"), make("span", "", "Another"), make("span", "wide", " one"));
-      row.append(another);
+      const label = [make("span", "", "Another"), make("span", "wide", " one")];
+      row.append(press("button another", "", () => this.another(), icon("dice"), ...label));
     }
     if (shown.present) {
       const present = make("a", "button", "Show it to an audience");
@@ -153,19 +133,21 @@ class Hero {
     const target = event.target instanceof Element ? event.target : null;
     const link = target && target.closest("a[data-go]");
     if (link) {
-      if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return; // a tab of its own
+      if (opensTab(event)) return; // a tab of its own
       event.preventDefault();
       this.component.setTriggerValue("go", link.dataset.go);
-    } else if (target && target.closest(".another")) {
-      const at = this.cases.findIndex((one) => one.place === this.shown.place);
-      const next = this.cases[at + 1];
-      if (next) {
-        this.show(next);
-        this.told.textContent = next.heading.join(" ");
-        this.root.querySelector(".another").focus();
-      }
-      this.component.setStateValue("place", this.shown.place + (next ? 0 : 1));
     }
+  }
+
+  another() {
+    const at = this.cases.findIndex((one) => one.place === this.shown.place);
+    const next = this.cases[at + 1];
+    if (next) {
+      this.show(next);
+      this.told.textContent = next.heading.join(" ");
+      this.root.querySelector(".another").focus();
+    }
+    this.component.setStateValue("place", this.shown.place + (next ? 0 : 1));
   }
 }
 

@@ -26,10 +26,7 @@ class Line {
       row.append(make("span", "pair", ...signs.map((sign) => make(sign === "–" ? "span" : "kbd", "", sign)), make("span", "", label)));
     }
     for (const [key, label, act] of this.shown) {
-      const button = make("button", "pair", make("kbd", "", key), make("span", "", label));
-      button.type = "button";
-      button.addEventListener("click", () => this[act]());
-      row.append(button);
+      row.append(press("pair", "", () => this[act](), make("kbd", "", key), make("span", "", label)));
     }
     row.append(make("span", "pair", make("kbd", "", "Esc"), make("span", "", "close")), this.notice);
     this.root.replaceChildren(row);
@@ -38,7 +35,7 @@ class Line {
   key(event) {
     // The drawer closes on Escape before a field loses the focus; what is typed in a note is stored when it does.
     if (event.key === "Escape") document.activeElement?.closest(".st-key-case_tags textarea")?.blur();
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isChord(event)) return;
     if (this.typed !== null) return this.wait(event);
     if (isTyping()) return;
     const found = this.shown.find(([key]) => key === event.key.toUpperCase());

@@ -6,7 +6,7 @@ export default function ({ parentElement, setTriggerValue }) {
   parentElement.getRootNode().host?.setAttribute("data-drawn", "");
   const follow = (event) => {
     const link = event.target instanceof Element && event.target.closest("a.vp-go");
-    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    if (!link || opensTab(event)) return;
     event.preventDefault();
     event.stopPropagation();
     setTriggerValue("go", link.getAttribute("href"));

@@ -6,7 +6,7 @@ const FRAMES = 60; // a second
 let nOpened = 0;
 
 function listen(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || !["/", "?"].includes(event.key)) return;
+  if (isChord(event) || !["/", "?"].includes(event.key)) return;
   if (isTyping() || document.querySelector("[role=dialog][aria-modal=true], dialog[open]")) return;
   event.preventDefault();
   show(true);

@@ -19,10 +19,6 @@ function icon(name) {
   return drawing(ICONS[name], `icon ${name}`, "0 0 16 16");
 }
 
-function runs(element, line) {
-  element.replaceChildren(...line.map(([text, style]) => make("span", style, text)));
-}
-
 class Mixed {
   constructor(root) {
     this.root = root;
@@ -40,8 +36,7 @@ class Mixed {
     const kept = data.steps.findIndex((step) => step.share === share);
     this.step = kept < 0 ? data.start : kept;
     this.overlays = [];
-    const top = make("div", "top");
-    top.append(this.sum(), this.chart(data.chart));
+    const top = make("div", "top", this.sum(), this.chart(data.chart));
     this.root.replaceChildren(this.query(), top, this.strips());
     this.show();
     if (focused) this.slider.focus();
@@ -63,11 +58,7 @@ class Mixed {
   }
 
   query() {
-    const line = make("p", "query");
-    const text = make("span", "", this.data.query);
-    text.dir = "auto";
-    line.append(icon("lens"), text);
-    return line;
+    return make("p", "query", icon("lens"), written("span", "", this.data.query));
   }
 
   // A picture in a square, whole; `over` shines through it, or is pasted where the patch lies.
@@ -120,26 +111,17 @@ class Mixed {
   }
 
   figure(square, style, name) {
-    const figure = make("figure");
-    const text = make("figcaption");
-    const line = make("p", "line");
     const label = make("span", "label");
-    const mark = make("span", `mark ${style}`);
-    mark.append(icon(name), label);
-    line.append(mark);
-    text.append(line);
-    figure.append(square, text);
-    return { figure, text, line, label, mark };
+    const mark = make("span", `mark ${style}`, icon(name), label);
+    const line = make("p", "line", mark);
+    const text = make("figcaption", "", line);
+    return { figure: make("figure", "", square, text), text, line, label, mark };
   }
 
   range() {
-    const slider = make("input", "slider");
-    slider.type = "range";
-    slider.min = "0";
-    slider.max = String(this.data.steps.length - 1);
-    slider.step = "1";
-    slider.disabled = this.data.steps.length < 2;
-    slider.setAttribute("aria-label", "Share of the right picture that remains");
+    const max = this.data.steps.length - 1;
+    const slider = Object.assign(make("input", "slider"), { type: "range", min: 0, max, step: 1, disabled: max < 1,
+      ariaLabel: "Share of the right picture that remains" });
     slider.addEventListener("input", () => {
       this.step = Number(slider.value);
       this.show();
@@ -148,9 +130,7 @@ class Mixed {
     this.slider = slider;
     this.live = make("p", "hidden");
     this.live.setAttribute("aria-live", "polite");
-    const box = make("div");
-    box.append(slider, this.live);
-    return box;
+    return make("div", "", slider, this.live);
   }
 
   strips() {
@@ -167,42 +147,32 @@ class Mixed {
   }
 
   strip(strip, frames) {
-    const part = make("section");
-    const list = make("ol");
-    for (const frame of frames) list.append(this.candidate(frame));
-    list.setAttribute("aria-label", strip.label);
-    part.append(make("h2", "", strip.label), list);
-    return part;
+    const list = make("ol", "", ...frames.map((frame) => this.candidate(frame)));
+    list.ariaLabel = strip.label;
+    return make("section", "", make("h2", "", strip.label), list);
   }
 
   candidate(frame, isOwn = false) {
-    const item = make("li");
     const style = { true: "right", lie: "mixture" }[frame.style] || "";
     const { square, layer } = this.picture(frame.source, frame.name, style, frame.over);
     if (layer && isOwn) this.overlays.push(layer);
     else if (layer) layer.style.opacity = String(1 - frame.stays / 100);
     square.title = frame.name;
-    item.append(square);
-    return item;
+    return make("li", "", square);
   }
 
   chart(chart) {
-    const part = make("section", "chart");
-    part.append(make("h2", "", chart.title), make("p", "small quiet", chart.note));
     const plot = make("div", "plot");
     plot.style.setProperty("--rows", String(chart.rows.length));
     for (const [share] of chart.ticks) plot.append(this.at(make("span", "grid"), share));
     this.line = make("span", "now");
-    const list = make("ul");
-    for (const row of chart.rows) list.append(this.row(row));
-    plot.append(this.line, list);
+    plot.append(this.line, make("ul", "", ...chart.rows.map((row) => this.row(row))));
     const axis = make("div", "axis");
     axis.setAttribute("aria-hidden", "true");
     for (const [share, text] of chart.ticks) axis.append(this.at(make("span", "share", text), share));
-    part.append(plot, axis);
-    if (chart.more) part.append(make("p", "small quiet", chart.more));
-    if (this.data.pending) part.append(make("p", "small quiet", "Testing all mixtures …"));
-    return part;
+    const remarks = [chart.more, this.data.pending && "Testing all mixtures …"].filter(Boolean);
+    return make("section", "chart", make("h2", "", chart.title), make("p", "small quiet", chart.note), plot, axis,
+      ...remarks.map((remark) => make("p", "small quiet", remark)));
   }
 
   at(element, share) {
@@ -211,9 +181,7 @@ class Mixed {
   }
 
   row(row) {
-    const item = make("li", "row");
-    const name = make("span", "name", row.name);
-    if (row.remark) name.append(make("span", "remark quiet", row.remark));
+    const name = make("span", "name", row.name, row.remark && make("span", "remark quiet", row.remark));
     const track = make("span", "track");
     for (const [from, to] of row.segments) {
       const bar = this.at(make("span", "bar"), from);
@@ -222,14 +190,11 @@ class Mixed {
     }
     for (const [share, won] of row.dots) track.append(this.at(make("span", won ? "dot won" : "dot"), share));
     if (row.at >= 0) {
-      const value = this.at(make("span", "value"), row.at);
       const mark = drawing(row.path, "model");
       mark.style.fill = row.color;
-      value.append(mark, make("span", "number", row.text));
-      track.append(value);
+      track.append(this.at(make("span", "value", mark, make("span", "number", row.text)), row.at));
     }
-    item.append(name, track);
-    return item;
+    return make("li", "row", name, track);
   }
 
   // All that follows the slider.
@@ -243,8 +208,8 @@ class Mixed {
     this.own.label.textContent = now.own;
     this.own.mark.className = `mark ${now.style}`;
     this.own.mark.firstChild.replaceWith(icon({ lie: "cross", true: "tick" }[now.style] || "drop"));
-    runs(this.stays, [[now.stays, "strong"], [" stays", ""]]);
-    runs(this.found, now.right);
+    this.stays.replaceChildren(...spans([[now.stays, "strong"], [" stays", ""]]));
+    this.found.replaceChildren(...spans(now.right));
     this.live.textContent = `${now.stays} stays. ${now.own}`;
     this.at(this.line, now.share);
     for (const layer of [this.layer, ...this.overlays]) if (layer) this.mix(layer, now.share, data.boxes[step]);

@@ -9,8 +9,6 @@
 
 const KEPT = "vlprobe-voter";
 const PERSON = "M7 7.2 a2.9 2.9 0 1 0 0 -5.8 a2.9 2.9 0 0 0 0 5.8 Z M1.8 13 c0 -3 2.3 -4.6 5.2 -4.6 s5.2 1.6 5.2 4.6 Z";
-const TICK = "M2.5 7.5 L5.7 10.7 L11.8 3.6";
-const CROSS = "M3 3 L11 11 M11 3 L3 11";
 const ARROW = "M2 7 H11.5 M7.5 3 L11.5 7 L7.5 11";
 
 function shape(path, color, line = false) {
@@ -21,51 +19,36 @@ function shape(path, color, line = false) {
 
 function picture(data) {
   if (!isPicture(data.picture)) return make("span", "photo missing", data.alt);
-  const image = make("img", "photo");
-  image.src = data.picture;
-  image.alt = data.alt;
-  return image;
+  return Object.assign(make("img", "photo"), { src: data.picture, alt: data.alt });
 }
 
 function chip(entry, own = false) {
-  const element = make("span", own ? "chip own" : "chip");
-  element.append(shape(entry.path, entry.color), make("span", "", entry.name));
-  return element;
+  return make("span", own ? "chip own" : "chip", shape(entry.path, entry.color), make("span", "", entry.name));
 }
 
 function option(caption, index, data, act) {
-  const button = make("button", `option ${caption.state}`);
-  button.type = "button";
+  const sign = shape(caption.state === "was-true" ? TICK : CROSS, "currentColor", true);
+  const button = press(`option ${caption.state}`, "", () => act.vote(index), make("span", "key", String(index + 1)),
+    written("span", "words", caption.runs), caption.label && make("span", "label", sign, make("span", "", caption.label)));
   button.disabled = !data.open;
-  const words = make("span", "words");
-  words.dir = "auto";
-  for (const [text, style] of caption.runs) words.append(make("span", style, text));
-  button.append(make("span", "key", String(index + 1)), words);
-  if (caption.label) {
-    const label = make("span", "label");
-    label.append(shape(caption.state === "was-true" ? TICK : CROSS, "currentColor", true), make("span", "", caption.label));
-    button.append(label);
-  }
   const who = make("span", "who");
   if (caption.own) who.append(chip({ name: caption.own, path: PERSON, color: "currentColor" }, true));
   for (const model of caption.models) who.append(chip(model));
   if (caption.more) who.append(make("span", "chip", caption.more));
   if (who.childNodes.length) button.append(who);
-  button.addEventListener("click", () => act.vote(index));
   return button;
 }
 
+// A person or a model.
+function named({ path, color, name }) {
+  return [shape(path || PERSON, color || "currentColor"), make("span", "", name)];
+}
+
 function score(entry) {
-  const cell = make("li", `score ${entry.path ? "" : "you"}`);
-  const name = make("span", "name");
-  name.append(shape(entry.path || PERSON, entry.color || "currentColor"), make("span", "", entry.name));
-  const pips = make("span", "pips");
-  pips.setAttribute("aria-hidden", "true");
-  for (const state of entry.pips) pips.append(make("i", state));
-  const total = make("b", "number", entry.total);
-  if (entry.unit) total.append(make("small", "", entry.unit));
-  cell.append(name, total, pips);
-  return cell;
+  const pips = make("span", "pips", ...entry.pips.map((state) => make("i", state)));
+  pips.ariaHidden = "true";
+  const total = make("b", "number", entry.total, entry.unit && make("small", "", entry.unit));
+  return make("li", `score ${entry.path ? "" : "you"}`, make("span", "name", ...named(entry)), total, pips);
 }
 
 function kept(voter) {
@@ -127,37 +110,25 @@ class Quiz {
   // The last screen: a column for each question, a row for each person and model.
   end(data) {
     const { rows, pictures, detail } = data.end;
-    this.heading = make("h1", "heading", data.heading);
-    this.heading.tabIndex = -1;
+    this.heading = Object.assign(make("h1", "heading", data.heading), { tabIndex: -1 });
     const cell = (state) => {
       const mark = { right: TICK, wrong: CROSS }[state];
-      const box = make("td", state, mark ? shape(mark, "currentColor", true) : "?", make("span", "hidden", state));
-      return box;
+      return make("td", state, mark ? shape(mark, "currentColor", true) : "?", make("span", "hidden", state));
     };
     const heads = pictures.map((source, place) => {
-      const head = make("th", "", isPicture(source) ? Object.assign(make("img"), { src: source, alt: "" }) : "",
-        make("span", "hidden", `Question ${place + 1}`));
-      head.scope = "col";
-      return head;
+      const image = isPicture(source) && Object.assign(make("img"), { src: source, alt: "" });
+      return Object.assign(make("th", "", image, make("span", "hidden", `Question ${place + 1}`)), { scope: "col" });
     });
     const lines = rows.map((row) => {
-      const name = make("th", "", shape(row.path || PERSON, row.color || "currentColor"), make("span", "", row.name));
-      name.scope = "row";
+      const name = Object.assign(make("th", "", ...named(row)), { scope: "row" });
       return make("tr", row.path ? "" : "you", name, ...row.pips.map(cell), make("td", "total number", [row.total, row.unit].filter(Boolean).join(" ")));
     });
     const table = make("table", "", make("thead", "", make("tr", "", make("td"), ...heads, make("td"))), make("tbody", "", ...lines));
-    const scroll = make("div", "scroll", table);
-    scroll.tabIndex = 0;
-    scroll.setAttribute("role", "region");
-    scroll.setAttribute("aria-label", "Answers by question");
-    this.button = make("button", "next", data.next);
-    this.button.addEventListener("click", () => this.next());
-    const save = make("button", "save", "Save as a picture");
-    save.addEventListener("click", () => this.download(data, table));
-    const back = make("button", "save", "Back to the slides");
-    back.addEventListener("click", () => this.send("slides", true));
-    return [this.heading, make("p", "detail quiet", detail), scroll, make("div", "foot", data.next && this.button, save, back),
-      make("p", "note small quiet", data.note)];
+    const buttons = [data.next && press("next", "", () => this.next(), data.next),
+      press("save", "", () => this.download(data, table), "Save as a picture"),
+      press("save", "", () => this.send("slides", true), "Back to the slides")];
+    return [this.heading, make("p", "detail quiet", detail), region("scroll", "Answers by question", table),
+      make("div", "foot", ...buttons), make("p", "note small quiet", data.note)];
   }
 
   // The last screen as a PNG file, drawn in the colors of the page.
@@ -205,26 +176,14 @@ class Quiz {
   }
 
   question(data) {
-    const grid = make("div", "grid");
-    const side = make("div", "side");
-    this.heading = make("h1", "heading", data.heading);
-    this.heading.tabIndex = -1;
-    side.append(make("p", "place small quiet", data.place), this.heading);
-    data.captions.forEach((caption, index) => side.append(option(caption, index, data, this)));
-    const foot = make("div", "foot");
-    if (data.next) {
-      this.button = make("button", "next");
-      this.button.type = "button";
-      this.button.append(make("span", "", data.next), shape(ARROW, "currentColor", true));
-      this.button.addEventListener("click", () => this.next());
-      foot.append(this.button);
-    }
+    this.heading = Object.assign(make("h1", "heading", data.heading), { tabIndex: -1 });
     this.clock = make("span", "clock number");
-    foot.append(this.clock);
-    if (data.keys) foot.append(this.keys(data));
-    side.append(foot);
-    grid.append(make("figure", "", this.photo(data), creditOf(data.credit)), side);
-    return grid;
+    const arrow = shape(ARROW, "currentColor", true);
+    const next = data.next && press("next", "", () => this.next(), make("span", "", data.next), arrow);
+    const side = make("div", "side", make("p", "place small quiet", data.place), this.heading,
+      ...data.captions.map((caption, index) => option(caption, index, data, this)),
+      make("div", "foot", next, this.clock, data.keys && this.keys(data)));
+    return make("div", "grid", make("figure", "", this.photo(data), creditOf(data.credit)), side);
   }
 
   // The same element as long as it is the same picture, so that it does not flicker.
@@ -243,14 +202,8 @@ class Quiz {
   }
 
   scores(data) {
-    const parts = [];
-    if (data.scores.length) {
-      const list = make("ul", "scores");
-      list.append(...data.scores.map(score));
-      parts.push(list);
-    }
-    if (data.note) parts.push(make("p", "note small quiet", data.note));
-    return parts;
+    return [data.scores.length && make("ul", "scores", ...data.scores.map(score)),
+      data.note && make("p", "note small quiet", data.note)].filter(Boolean);
   }
 
   vote(caption) {
@@ -265,7 +218,7 @@ class Quiz {
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping()) return;
+    if (isChord(event) || isTyping()) return;
     if (document.querySelector("[role=dialog]")) return;
     if (event.key === "1" || event.key === "2") this.vote(Number(event.key) - 1);
     else if (event.key === "ArrowRight") this.next();

@@ -12,28 +12,6 @@
 const KEYS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, Enter: 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1 };
 const MOST_NAMED = 6;
 
-function button(style, label, act, ...children) {
-  const element = make("button", style, ...children);
-  element.type = "button";
-  if (label) element.setAttribute("aria-label", label);
-  element.addEventListener("click", act);
-  return element;
-}
-
-function text(name, style, words) {
-  if (!words) return "";
-  const element = make(name, style, words);
-  element.dir = "auto";
-  return element;
-}
-
-function runs(name, style, line) {
-  const element = make(name, style);
-  element.dir = "auto";
-  for (const [words, kind] of line) element.append(kind ? make("span", kind, words) : words);
-  return element;
-}
-
 function shape({ path, color }) {
   return drawing(path, "mark", "0 0 14 14", color);
 }
@@ -73,7 +51,7 @@ function drawMark(mark, place, all) {
 function drawOption(option, index, votes) {
   const sign = option.style ? { true: "✓", lie: "✕" }[option.style] : String(index + 1);
   const count = votes?.[index] ? make("span", "votes", `${votes[index]} in the room`) : "";
-  const words = make("div", "choice", runs("p", "", option.caption), list("marks", option.marks, drawMark), count);
+  const words = make("div", "choice", written("p", "", option.caption), list("marks", option.marks, drawMark), count);
   return [make("span", "sign", sign), words];
 }
 
@@ -107,7 +85,7 @@ function drawBar(bar, limit) {
   const value = make("span", "value", bar.text);
   if (!bar.sided) value.style.left = `calc(${percent(reach)} + .6em)`;
   track.append(value);
-  const name = make("span", "name", shape(bar), text("span", "called", bar.name));
+  const name = make("span", "name", shape(bar), written("span", "called", bar.name));
   name.title = bar.name;
   if (bar.remark) name.append(make("span", "quiet", bar.remark));
   return [name, track];
@@ -115,17 +93,17 @@ function drawBar(bar, limit) {
 
 function draw(slide, pictures, level, votes) {
   const words = make("div", "words");
-  const title = runs(level, "title", slide.heading);
+  const title = written(level, "title", slide.heading);
   title.dataset.length = title.textContent.length > 280 ? "very" : title.textContent.length > 110 ? "long" : "";
   if (slide.tag[0]) words.append(make("p", `tag ${slide.tag[1] && `is-${slide.tag[1]}`}`, slide.tag[0]));
-  words.append(title, text("p", "detail", slide.detail));
+  words.append(title, slide.detail && written("p", "detail", slide.detail));
   if (slide.verdict) words.append(make("p", "verdict-line", slide.verdict));
   words.append(list("marks", slide.marks, drawMark));
   words.append(list("options", slide.options, (option) => drawOption(option, slide.options.indexOf(option), votes)));
   if (slide.options.length && !slide.options[0].style) words.append(make("p", "detail press", "Press 1 or 2 for each vote."));
   const frames = slide.pictures.length ? make("div", "frames", ...slide.pictures.map((one) => picture(one, pictures))) : "";
   const parts = [list("figures", slide.figures, drawFigure), list("bars", slide.bars, (bar) => drawBar(bar, slide.limit))];
-  parts.push(text("p", "note quiet", slide.note));
+  parts.push(slide.note && written("p", "note quiet", slide.note));
   const body = make("div", `slide ${slide.layout} is-${slide.id}`);
   if (slide.layout === "beside" && frames) body.append(frames, words, ...parts);
   else body.append(words, frames, ...parts);
@@ -180,15 +158,15 @@ class Show {
     this.dots = make("span", "dots");
     this.count = make("span", "count");
     const key = (letter) => make("kbd", "", letter);
-    this.noted = button("pair", "", () => this.note(), key("N"), "notes");
+    this.noted = press("pair", "", () => this.note(), key("N"), "notes");
     this.noted.setAttribute("aria-pressed", "false");
     this.keys = make("span", "keys",
-      button("arrow", "Slide before", () => this.go(this.place - 1), key("←")),
-      button("arrow", "Next slide", () => this.go(this.place + 1), key("→")),
+      press("arrow", "Slide before", () => this.go(this.place - 1), key("←")),
+      press("arrow", "Next slide", () => this.go(this.place + 1), key("→")),
       this.noted,
-      button("pair wide", "", () => this.darken(), key("B"), "black"),
-      button("pair wide", "", () => this.fill(), key("F"), "full screen"),
-      button("pair", "", () => this.end(), key("Esc"), "end"));
+      press("pair wide", "", () => this.darken(), key("B"), "black"),
+      press("pair wide", "", () => this.fill(), key("F"), "full screen"),
+      press("pair", "", () => this.end(), key("Esc"), "end"));
     return make("div", "foot", this.dots, this.count, this.keys);
   }
 
@@ -204,7 +182,7 @@ class Show {
     this.slides = data.slides.filter((slide) => slide.on);
     this.place = Math.min(this.place, Math.max(this.slides.length - 1, 0));
     this.dots.replaceChildren(...this.slides.map((slide, place) =>
-      button("dot", `Slide ${place + 1}: ${slide.spoken.slice(0, 80)}`, () => this.go(place))));
+      press("dot", `Slide ${place + 1}: ${slide.spoken.slice(0, 80)}`, () => this.go(place))));
     const focused = this.openers().indexOf(this.root.getRootNode().activeElement);
     const begun = this.openers().indexOf(this.from);
     if (data.slides.some((slide) => slide.id === this.wanted)) [this.chosen, this.wanted] = [this.wanted, ""];
@@ -221,11 +199,11 @@ class Show {
   edit() {
     const { data } = this;
     const slide = data.slides.find((one) => one.id === this.chosen);
-    const start = button("start", "", () => this.begin(0, true), data.start, make("kbd", "", "F5"));
-    const head = make("div", "head", make("div", "", text("h1", "page-title", data.heading), text("p", "quiet", data.detail)),
-      button("print", "", () => this.print(), "PDF"), start);
+    const start = press("start", "", () => this.begin(0, true), data.start, make("kbd", "", "F5"));
+    const head = make("div", "head", make("div", "", written("h1", "page-title", data.heading), data.detail && written("p", "quiet", data.detail)),
+      press("print", "", () => this.print(), "PDF"), start);
     if (!slide) return this.page.replaceChildren(head);
-    const large = button("large", `Show slide: ${slide.spoken}`, () => this.begin(this.slides.indexOf(slide), true),
+    const large = press("large", `Show slide: ${slide.spoken}`, () => this.begin(this.slides.indexOf(slide), true),
       make("span", "frame", this.small(slide)));
     large.disabled = !slide.on;
     this.strip = make("ol", "strip", ...data.slides.map((one, place) => this.cell(one, place)));
@@ -252,7 +230,7 @@ class Show {
   cell(slide, place) {
     const { slides, editable } = this.data;
     const name = slide.heading.map(([words]) => words).join("");
-    const open = button("small", `Slide ${place + 1} of ${slides.length}: ${slide.spoken}`, () => this.choose(slide.id),
+    const open = press("small", `Slide ${place + 1} of ${slides.length}: ${slide.spoken}`, () => this.choose(slide.id),
       make("span", "frame", this.small(slide)), make("span", "tiny called", `${place + 1} ${name}`));
     open.setAttribute("aria-pressed", String(slide.id === this.chosen));
     open.addEventListener("keydown", (event) => {
@@ -302,10 +280,10 @@ class Show {
   actions(slide) {
     const place = this.data.slides.indexOf(slide);
     const row = make("div", "actions",
-      button("act", "Move this slide up", () => this.move(slide.id, place - 1), "↑"),
-      button("act", "Move this slide down", () => this.move(slide.id, place + 1), "↓"));
+      press("act", "Move this slide up", () => this.move(slide.id, place - 1), "↑"),
+      press("act", "Move this slide down", () => this.move(slide.id, place + 1), "↓"));
     if (slide.id.startsWith("case:")) {
-      row.append(button("act", "", () => {
+      row.append(press("act", "", () => {
         this.data.slides.splice(place, 1);
         this.chosen = this.data.slides[Math.max(place - 1, 0)]?.id;
         this.save();
@@ -321,7 +299,7 @@ class Show {
     const { suggestions } = this.data;
     if (!suggestions.length) return "";
     const cards = suggestions.map((one) => {
-      const add = button("add", `Add this case: ${one.alt}`, () => this.add(one.id), make("span", "sign", "+"),
+      const add = press("add", `Add this case: ${one.alt}`, () => this.add(one.id), make("span", "sign", "+"),
         isPicture(one.source) ? Object.assign(make("img"), { src: one.source, alt: "" }) : make("span", "none", one.alt),
         make("span", "tiny quiet", one.label));
       return make("li", "", add);
@@ -430,7 +408,7 @@ class Show {
     this.stage.scrollTop = 0;
     this.count.textContent = `${place + 1} of ${this.slides.length}`;
     this.status.textContent = `Slide ${place + 1} of ${this.slides.length}. ${slide.spoken}`;
-    this.speaker.replaceChildren(make("h3", "tiny quiet", "Notes"), ...slide.notes.map((line) => text("p", "", line)));
+    this.speaker.replaceChildren(make("h3", "tiny quiet", "Notes"), ...slide.notes.map((line) => written("p", "", line)));
     [...this.dots.children].forEach((dot, each) => {
       dot.classList.toggle("on", each === place);
       each === place ? dot.setAttribute("aria-current", "step") : dot.removeAttribute("aria-current");
@@ -463,7 +441,7 @@ class Show {
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isChord(event)) return;
     const pressed = event.composedPath()[0];
     if (["Enter", " "].includes(event.key) && pressed.tagName === "BUTTON") return;
     this.wake();

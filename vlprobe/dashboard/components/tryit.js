@@ -4,9 +4,13 @@
 // chips [{kind, label}], beat {text, verdicts, count}. A state is "right", "fooled", "moved" or "unknown".
 // Triggers: renew (a kind), add (a kind), claim (the text, while one types).
 
-const SIGNS = { right: "M2.5 7.5 L5.7 10.7 L11.8 3.6", fooled: "M3 3 L11 11 M11 3 L3 11" };
+const SIGNS = { right: TICK, fooled: CROSS };
 const AGAIN = "M11.5 4.5 A5 5 0 1 0 12 8 M11.8 1.5 V4.8 H8.5";
 const PAUSE = 250; // milliseconds
+
+function shape({ path, color }) {
+  return drawing(path, "shape", "0 0 14 14", color);
+}
 
 function line(path) {
   const image = drawing(path, "line", "0 0 14 14");
@@ -18,22 +22,10 @@ function verdict({ state, text }) {
   return make("span", `says ${state}`, SIGNS[state] && line(SIGNS[state]), text);
 }
 
-function press(style, label, act, ...children) {
-  const button = make("button", style, ...children);
-  button.type = "button";
-  if (label) button.setAttribute("aria-label", label);
-  button.addEventListener("click", act);
-  return button;
-}
-
 class Trial {
   constructor(root) {
-    this.field = make("input", "claim");
-    this.field.maxLength = 300;
-    this.field.placeholder = "Type a wrong caption";
-    this.field.title = "Nothing checks that the caption is wrong: you are the judge.";
-    this.field.setAttribute("aria-label", "Your wrong caption");
-    this.field.dir = "auto";
+    this.field = Object.assign(make("input", "claim"), { maxLength: 300, placeholder: "Type a wrong caption", dir: "auto",
+      title: "Nothing checks that the caption is wrong: you are the judge.", ariaLabel: "Your wrong caption" });
     this.field.addEventListener("input", () => {
       clearTimeout(this.typing);
       this.typing = setTimeout(() => this.send("claim", this.field.value), PAUSE);
@@ -50,33 +42,25 @@ class Trial {
   draw({ models, rows, chips, beat }, send) {
     this.send = send;
     const focused = this.table.getRootNode().activeElement?.dataset?.kind;
-    const heads = models.map((model) => make("th", "", drawing(model.path, "shape", "0 0 14 14", model.color), model.name));
-    heads.forEach((head) => (head.scope = "col"));
+    const heads = models.map((model) => Object.assign(make("th", "", shape(model), model.name), { scope: "col" }));
     const body = rows.map((row) => {
-      const name = make("th", "", row.label);
-      name.scope = "row";
-      const words = make("td", "words");
-      words.dir = "auto";
-      for (const [text, style] of row.runs) words.append(style ? make("span", style, text) : text);
+      const name = Object.assign(make("th", "", row.label), { scope: "row" });
       const again = row.more ? press("again", `Another edit: ${row.label}`, () => send("renew", row.kind), line(AGAIN)) : "";
       if (again) again.dataset.kind = row.kind;
       const cells = row.verdicts.map((one) => make("td", "answer", verdict(one)));
-      return make("tr", "", name, words, ...cells, make("td", "", again));
+      return make("tr", "", name, written("td", "words", row.runs), ...cells, make("td", "", again));
     });
     const table = make("table", "", make("thead", "", make("tr", "", make("td"), make("td"), ...heads, make("td"))),
       make("tbody", "", ...body));
     const more = make("p", "chips", ...chips.map((chip) => press("chip", "", () => send("add", chip.kind), `+ ${chip.label}`)));
-    const scroll = make("div", "scroll", table);
-    scroll.tabIndex = 0;
-    scroll.setAttribute("role", "region");
-    scroll.setAttribute("aria-label", "One edit of each kind, and the verdict of each model");
-    this.table.replaceChildren(scroll, more);
+    const label = "One edit of each kind, and the verdict of each model";
+    this.table.replaceChildren(region("scroll", label, table), more);
     if (focused) this.table.querySelector(`[data-kind="${CSS.escape(focused)}"]`)?.focus();
     this.task.textContent = `Write something false that fools all ${models.length}.`;
     this.count.textContent = beat.count;
     if (this.field.getRootNode().activeElement !== this.field) this.field.value = beat.text;
     this.whom.replaceChildren(...beat.verdicts.map((one, place) => make("span", "one",
-      drawing(models[place].path, "shape", "0 0 14 14", models[place].color), models[place].name, verdict(one))));
+      shape(models[place]), models[place].name, verdict(one))));
   }
 }
 

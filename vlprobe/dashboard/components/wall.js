@@ -35,23 +35,16 @@ function frame(picture) {
 }
 
 function missing({ name, text }) {
-  const sheet = make("span", "picture missing");
-  sheet.append(runs([[text, ""]], "line"), make("span", "file", name));
-  return sheet;
+  return make("span", "picture missing", runs([[text, ""]], "line"), make("span", "file", name));
 }
 
 function texts(lines) {
-  const sheet = make("span", "picture sheet");
-  for (const line of lines) sheet.append(runs(line, "line"));
-  return sheet;
+  return make("span", "picture sheet", ...lines.map((line) => runs(line, "line")));
 }
 
 function verdicts(card) {
-  const row = make("span", "row");
-  const squares = make("span", "verdicts");
-  for (const state of card.verdicts) squares.append(make("span", `verdict ${state}`));
-  row.append(squares, make("span", "count", card.count), make("span", "word", card.word));
-  return row;
+  const squares = make("span", "verdicts", ...card.verdicts.map((state) => make("span", `verdict ${state}`)));
+  return make("span", "row", squares, make("span", "count", card.count), make("span", "word", card.word));
 }
 
 const TICKS = { fooled: "✕", tied: "=", held: "✓", unknown: "?", moved: "" };
@@ -102,14 +95,8 @@ function pressed(card, strip) {
 }
 
 function legend(entries) {
-  const row = make("p", "legend tiny quiet");
-  for (const [state, text] of entries) {
-    const entry = make("span", "entry");
-    if (state) entry.append(make("span", `verdict ${state}`));
-    entry.append(make("span", "", text));
-    row.append(entry);
-  }
-  return row;
+  return make("p", "legend tiny quiet", ...entries.map(([state, text]) =>
+    make("span", "entry", state && make("span", `verdict ${state}`), make("span", "", text))));
 }
 
 function keptSize() {
@@ -181,24 +168,15 @@ class Wall {
   }
 
   bar(data) {
-    const bar = make("div", "bar");
     this.smaller = this.sizer("−", "Smaller pictures", -1);
     this.larger = this.sizer("+", "Larger pictures", 1);
-    const heading = make("div", "heading");
-    heading.append(make("h1", "", data.heading), make("p", "small quiet", data.place && make("span", "place", `${data.place} · `), data.note));
-    const end = make("div", "end");
-    end.append(legend(data.legend), this.smaller, this.larger);
-    bar.append(heading, end);
-    return bar;
+    const note = make("p", "small quiet", data.place && make("span", "place", `${data.place} · `), data.note);
+    return make("div", "bar", make("div", "heading", make("h1", "", data.heading), note),
+      make("div", "end", legend(data.legend), this.smaller, this.larger));
   }
 
   sizer(text, label, step) {
-    const button = make("button", "sizer", text);
-    button.type = "button";
-    button.setAttribute("aria-label", label);
-    button.title = `${label} (key ${text})`;
-    button.addEventListener("click", () => this.resize(step));
-    return button;
+    return Object.assign(press("sizer", label, () => this.resize(step), text), { title: `${label} (key ${text})` });
   }
 
   resize(step) {
@@ -237,28 +215,17 @@ class Wall {
 
   // What can be done with the selected cards. It stays while more are selected, with what is typed.
   acts() {
-    const press = (label, act) => {
-      const button = make("button", "", label);
-      button.type = "button";
-      button.addEventListener("click", act);
-      return button;
-    };
     const send = (act, tag = "") => this.send("chosen", { ids: [...this.chosen], act, tag });
-    const tag = make("input");
-    tag.placeholder = "Tag, then Enter";
-    tag.maxLength = 30;
-    tag.setAttribute("aria-label", "Tag of the selected cases");
+    const tag = Object.assign(make("input"), { placeholder: "Tag, then Enter", maxLength: 30, ariaLabel: "Tag of the selected cases" });
     tag.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && tag.value.trim()) send("tag", tag.value);
     });
     return [
-      press("Show only these", () => send("show")),
-      press("Add to the slides", () => send("deck")),
-      ...this.offered.map((name) => press(`# ${name}`, () => send("tag", name))),
+      press("", "", () => send("show"), "Show only these"),
+      press("", "", () => send("deck"), "Add to the slides"),
+      ...this.offered.map((name) => press("", "", () => send("tag", name), `# ${name}`)),
       ...(this.offered.length ? [tag] : []),
-      press("Clear", () => {
-        for (const each of [...this.chosen]) this.choose(each);
-      }),
+      press("", "", () => [...this.chosen].forEach((id) => this.choose(id)), "Clear"),
     ];
   }
 
@@ -281,7 +248,7 @@ class Wall {
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isChord(event)) return;
     if (event.key === "-" || event.key === "+") {
       this.resize(event.key === "+" ? 1 : -1);
       event.preventDefault();

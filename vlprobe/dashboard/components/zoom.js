@@ -19,10 +19,7 @@ class Zoom {
     listen(this.box, "pointermove", (event) => this.move(event));
     for (const name of ["pointerup", "pointercancel"]) listen(this.box, name, () => (this.held = null));
     for (const [sign, label, act] of BUTTONS) {
-      const button = Object.assign(make("button", "", sign), { type: "button", title: label });
-      button.setAttribute("aria-label", label);
-      button.addEventListener("click", () => this[act]());
-      root.append(button);
+      root.append(Object.assign(press("", label, () => this[act](), sign), { title: label }));
     }
     this.reset();
   }
@@ -79,7 +76,7 @@ class Zoom {
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping() || event.key.toUpperCase() !== "Z") return;
+    if (isChord(event) || isTyping() || event.key.toUpperCase() !== "Z") return;
     if (this.scale > 1) this.reset();
     else this.by(2 * STEP);
     event.preventDefault();
