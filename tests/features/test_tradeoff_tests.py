@@ -68,7 +68,8 @@ def test_only_sets_with_both_axes_are_offered_and_others_say_what_they_lack(monk
 
 
 def test_panels_by_type_share_the_axes_of_the_test():
-    by_type = trade_offs_by_type(STORE, question_set("visla"))
+    questions = question_set("visla")
+    by_type = trade_offs_by_type(STORE, questions, trade_off_data(STORE, questions))
     assert {"spatial", "generic"} == set(by_type)
     assert len({each.frame for each in by_type.values()}) == 1
     assert not any(math.isnan(point.x) for each in by_type.values() for point in each.points)
@@ -77,8 +78,8 @@ def test_panels_by_type_share_the_axes_of_the_test():
 def test_the_table_to_export_has_each_mark_of_the_figure_with_the_names_of_its_metrics():
     questions = question_set("lgip")
     names = {model: f"Name of {model}" for model in questions.models}
-    table = figure_table(STORE, questions, names)
     drawn = trade_off_data(STORE, questions)
+    table = figure_table(STORE, questions, drawn, names)
     whole = table.loc[table["type"] == "all"].set_index("model")
     assert drawn.printed and set(whole["source"]) == {"run", "published"}
     for point in (*drawn.points, *drawn.printed):
@@ -88,4 +89,4 @@ def test_the_table_to_export_has_each_mark_of_the_figure_with_the_names_of_its_m
     assert whole.loc[first.model, "name"] == names[first.model]
     assert str(int(first.y_n)) in formatted(table, "csv").splitlines()[1].split(",")
     assert f" {first.y_n:.0f} " in formatted(table, "latex").splitlines()[5]
-    assert set(table["type"]) == {"all", *trade_offs_by_type(STORE, questions)}
+    assert set(table["type"]) == {"all", *trade_offs_by_type(STORE, questions, drawn)}

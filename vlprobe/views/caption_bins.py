@@ -81,26 +81,27 @@ def bin_codes(table: CaseTable, binned_by: str) -> np.ndarray:
 
 def _text_alone_codes(table: CaseTable) -> np.ndarray:
     codes = np.full(len(table.unit_codes), -1, dtype=np.int8)
-    for _, pairs in caption_pairs(table).groupby("kind"):
-        units = pd.factorize(pairs["unit"])[0]
-        if units.max() + 1 >= blind.FEWEST_PICTURES and len(pairs) <= MOST_PAIRS:
+    for kind in table.codes("kind")[1]:
+        pairs = caption_pairs(table, kind)
+        units, names = pd.factorize(pairs["unit"])
+        if len(names) >= blind.FEWEST_PICTURES and len(pairs) <= MOST_PAIRS:
             margins = blind.margins(pairs["true"].tolist(), pairs["wrong"].tolist(), units)
             best = max(margins.values(), key=lambda margin: (margin > 0).mean())
             codes[pairs["case"]] = best <= 0
     return codes
 
 
-def caption_pairs(table: CaseTable) -> pd.DataFrame:
-    """Return all cases that have one picture, a true caption and a wrong caption, in case order.
+def caption_pairs(table: CaseTable, kind: str) -> pd.DataFrame:
+    """Return the cases of a kind that have one picture, a true caption and a wrong caption, in case order.
 
     Returns:
-        `case`, `kind`, `subtype`, `unit` (the resampling unit, such as the picture), `true`, `wrong`.
+        `case`, `subtype`, `unit` (the resampling unit, such as the picture), `true`, `wrong`.
     """
     with readable(), table.store.cursor() as cursor:
         return cursor.execute(
-            f'SELECT "case", kind, subtype, {table.unit} AS unit, texts[1] AS true, texts[2] AS wrong '
-            f'FROM read_parquet(?) WHERE {IS_PAIR} ORDER BY "case"',
-            [[table.path]],
+            f'SELECT "case", subtype, {table.unit} AS unit, texts[1] AS true, texts[2] AS wrong '
+            f'FROM read_parquet(?) WHERE {IS_PAIR} AND kind = ? ORDER BY "case"',
+            [[table.path], kind],
         ).df()
 
 

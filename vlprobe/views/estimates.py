@@ -278,8 +278,7 @@ def best_guess(store: Store, question_set: QuestionSet, kind: str) -> BlindAccur
 
 @remembered
 def _best_guess(table: CaseTable, kind: str) -> BlindAccuracy | None:
-    pairs = caption_bins.caption_pairs(table)
-    pairs = pairs.loc[pairs["kind"] == kind]
+    pairs = caption_bins.caption_pairs(table, kind)
     if pairs["unit"].nunique() < blind.FEWEST_PICTURES:
         return None
     texts = zip(pairs["unit"].astype(str), pairs["true"], pairs["wrong"], strict=True)
@@ -292,8 +291,12 @@ def fewer_words(store: Store, question_set: QuestionSet, kind: str) -> dict[str,
 
     The result is empty if the cases do not have one picture with a true and a wrong caption.
     """
-    pairs = caption_bins.caption_pairs(CaseTable(store, question_set.key))
-    pairs = pairs.loc[pairs["kind"] == kind]
+    return _fewer_words(CaseTable(store, question_set.key), kind)
+
+
+@remembered
+def _fewer_words(table: CaseTable, kind: str) -> dict[str, float]:
+    pairs = caption_bins.caption_pairs(table, kind)
     if pairs.empty:
         return {}
     n_true, n_wrong = (pairs[name].str.split().str.len() for name in ("true", "wrong"))

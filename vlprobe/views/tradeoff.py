@@ -15,7 +15,7 @@ from vlprobe.types.presentation import TradeOff
 from vlprobe.views import estimates, published
 from vlprobe.views.paired_tests import fit_models, pareto_front, wins
 from vlprobe.views.papers import chances, rescaled
-from vlprobe.views.runs import QuestionSet, list_kinds, question_set_rows
+from vlprobe.views.runs import QuestionSet, list_kinds, metrics, question_set_rows
 
 # Types of flips; the papers print the first three.
 TYPES = ("color", "number", "object", *kind_edits.LIES)
@@ -77,13 +77,13 @@ def sets_with_trade_off(store: Store) -> list[str]:
     """Return the keys of the question sets that have cases for both axes of their probe's trade-off."""
     keys = []
     for row in question_set_rows(store):
-        metrics = {metric.name: metric for metric in registry.load_probe(row.probe).metrics}
         sides = registry.load_probe(row.probe).presentation.trade_off
         if sides is None:
             continue
         kinds = set(list_kinds(store, row.case_key, row.probe))
+        of_probe = metrics(row.probe)
         axes = (sides.x_metric(sides.ups[0]), sides.ups[0])
-        if all(kinds & set(metrics[name].kinds) for name in axes):
+        if all(kinds & set(of_probe[name].kinds) for name in axes):
             keys.append(row.case_key)
     return keys
 

@@ -216,19 +216,19 @@ def _ordered(table: pd.DataFrame) -> tuple[PointRow, ...]:
 
 
 def trade_offs_by_type(
-    store: Store,
-    question_set: QuestionSet,
-    up: str = "",
-    averaging: str = POOLED,
-    unit: str = "cosine",
-    shows_published: bool = True,
+    store: Store, question_set: QuestionSet, overall: TradeOffData
 ) -> dict[str, TradeOffData]:
     """Read the data for one trade-off figure per type of case. All figures have the same axes.
 
-    The arguments are the same as for `trade_off_data`. A type is left out if no model has a value for it.
+    A type is left out if no model has a value for it.
+
+    Args:
+        store: The store with the results.
+        question_set: The question set of `overall`.
+        overall: The trade-off of all types.
     """
-    overall = trade_off_data(store, question_set, up, averaging, unit, shows_published)
-    table = views.tradeoff.trade_off_by_type(store, question_set, overall.up.name, averaging, unit)
+    choices = overall.up.name, overall.averaging, overall.unit
+    table = views.tradeoff.trade_off_by_type(store, question_set, *choices)
     frame = replace(overall, points=tuple(records(PointRow, table))).ranges()
     published = views.tradeoff.published_by_type(overall.up.name) if overall.printed else None
     by_type = {}
@@ -248,24 +248,21 @@ def trade_offs_by_type(
 
 
 def figure_table(
-    store: Store,
-    question_set: QuestionSet,
-    names: Mapping[str, str],
-    up: str = "",
-    averaging: str = POOLED,
-    unit: str = "cosine",
-    shows_published: bool = True,
+    store: Store, question_set: QuestionSet, trade_off: TradeOffData, names: Mapping[str, str]
 ) -> pd.DataFrame:
     """Return the values of the trade-off figure (type "all") and of the figures by type, for export.
 
-    The arguments are the same as for `trade_off_data`, and `names` has the display names of models.
+    Args:
+        store: The store with the results.
+        question_set: The question set of the trade-off.
+        trade_off: The trade-off of all types.
+        names: Display names of models.
 
     Returns:
         type, model, name, source ("run" or "published"), and for each of the two metrics, y axis first, its value in
         a column with the metric's name, and the columns _low, _high and _n (number of pictures) for it.
     """
-    choices = store, question_set, up, averaging, unit, shows_published
-    figures = {"all": trade_off_data(*choices)} | trade_offs_by_type(*choices)
+    figures = {"all": trade_off} | trade_offs_by_type(store, question_set, trade_off)
     rows = [
         {"type": name, "source": source, **asdict(point)}
         for name, figure in figures.items()
@@ -273,7 +270,7 @@ def figure_table(
         for point in points
     ]
     ends = ("", "_low", "_high", "_n")
-    axes = {"y": figures["all"].up.name, "x": figures["all"].down.name}
+    axes = {"y": trade_off.up.name, "x": trade_off.down.name}
     columns = {f"{axis}{end}": f"{name}{end}" for axis, name in axes.items() for end in ends}
     table = pd.DataFrame(rows).astype({"x_n": "Int64", "y_n": "Int64"})
     table["name"] = [names.get(model, model) for model in table["model"]]

@@ -266,7 +266,6 @@ def _pick_published(subject: PageSubject, unit: str) -> bool:
 def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collection[str]) -> None:
     """Draw the figure, and name the models outside its axes. Users can click a model or select several in an area."""
     tables.cards(trade_off.up, trade_off.down)
-    choices = trade_off.up.name, trade_off.averaging, trade_off.unit, bool(trade_off.printed)
     finding = trade_off.finding(subject.names)
     selectable_chart(
         lambda: data.trade_off_figure(trade_off, subject.looks, subject.names, named),
@@ -274,7 +273,7 @@ def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collectio
         data.alternative(trade_off, subject.names),
         lambda: _select(page_subject(subject.key).models),
         BETWEEN.join(sorted(named)),
-        table=partial(data.figure_table, store(), subject.question_set, subject.names, *choices),
+        table=partial(data.figure_table, store(), subject.question_set, trade_off, subject.names),
         caption=f"{finding.heading} {finding.detail} {data.arms_note(trade_off)}",
     )
     for note in data.edge_notes(trade_off, subject.names):
@@ -415,14 +414,7 @@ def _draw_searches(subject: PageSubject, trade_off: TradeOffData) -> None:
 
 def _draw_types(subject: PageSubject, trade_off: TradeOffData) -> None:
     """Draw the trade-off once for each type of wrong caption, on the same axes, with links to the cases."""
-    by_type = view(
-        data.trade_offs_by_type,
-        subject.question_set,
-        trade_off.up.name,
-        trade_off.averaging,
-        trade_off.unit,
-        bool(trade_off.printed),
-    )
+    by_type = view(data.trade_offs_by_type, subject.question_set, trade_off)
     if not by_type:
         quiet("These models were not tested with both rewordings and flips.")
         return
