@@ -75,6 +75,14 @@ def failure(
         for verdict in showcase.card.verdicts
         if is_choice and verdict.model in names and verdict.verdict == "held"
     ]
+
+    def marks(models: Sequence[str]) -> Values:
+        """Return the marks of the first models, and the number of others."""
+        shown = [
+            {"name": names[name]} | mark_values(model_looks[name]) for name in models[:MOST_MARKS]
+        ]
+        return {"marks": shown, "more": max(len(models) - MOST_MARKS, 0)}
+
     return {
         "id": showcase.card.id,
         "heading": list(words.heading(showcase, kind, names[model])),
@@ -91,18 +99,9 @@ def failure(
             for text in card.sides
             if text.role.box
         ],
-        "marks": [
-            {"name": names[name]} | mark_values(model_looks[name]) for name in marked[:MOST_MARKS]
-        ],
-        "right": {
-            "marks": [
-                {"name": names[name]} | mark_values(model_looks[name])
-                for name in right[:MOST_MARKS]
-            ],
-            "more": max(len(right) - MOST_MARKS, 0),
-            "verdict": listed([names[name] for name in right]) if right else "",
-        },
-        "more": len(marked) - MOST_MARKS if len(marked) > MOST_MARKS else 0,
+        **marks(marked),
+        "right": marks(right)
+        | {"verdict": listed([names[name] for name in right]) if right else ""},
         "verdict": ". ".join(
             filter(None, [words.verdict(showcase, kind, names, model), caution(names, credible)])
         ),

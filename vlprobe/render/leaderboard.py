@@ -7,7 +7,7 @@ import pandas as pd
 
 from vlprobe.render.numbers import WAYS, signed, unit_of, with_interval
 from vlprobe.render.sentences import sentence_names
-from vlprobe.render.text_tables import latex_lines, markdown_lines
+from vlprobe.render.text_tables import formatted, latex_lines
 from vlprobe.render.words import dataset_name, value_label
 from vlprobe.views.leaderboard import LeaderboardCell, LeaderboardColumn, ranked_models
 
@@ -28,12 +28,13 @@ def paper_text(
         models: Models of the rows, in order; empty means all, best first.
         heads: Different headings of the columns; empty means dataset, probe, kind and type of edit.
     """
-    if how == "latex":
-        table = in_words(columns, renamed, False, models, heads)
-        lines = latex_lines(table, tie_letters(columns, renamed, models, heads))
-    else:
-        lines = markdown_lines(in_words(columns, renamed, True, models, heads))
-    return "".join(f"{line}\n" for line in lines)
+    models = models or ranked_models(columns)
+    table = in_words(columns, renamed, how != "latex", models, heads)
+    if how != "latex":
+        return formatted(table, how)
+    groups = [[column.cell(model).group for model in models] for column in columns]
+    letters = dict(zip(table.columns[1:], groups, strict=True))
+    return "".join(f"{line}\n" for line in latex_lines(table, letters))
 
 
 def in_words(
@@ -49,7 +50,7 @@ def in_words(
     Args:
         columns: The columns that `views.leaderboard.leaderboard` returns.
         renamed: Display names of models and datasets.
-        has_letters: Whether the cells contain the tie letters, which `tie_letters` returns.
+        has_letters: Whether the cells contain the tie letters.
         models: As in `paper_text`.
         heads: As in `paper_text`.
     """
@@ -69,20 +70,6 @@ def in_words(
             )
         table[head] = texts
     return table
-
-
-def tie_letters(
-    columns: Sequence[LeaderboardColumn],
-    renamed: Mapping[str, str],
-    models: Sequence[str] = (),
-    heads: Sequence[str] = (),
-) -> dict[str, list[str]]:
-    """Return the tie letters of each model, in the order of the rows, by heading of the column."""
-    models = models or ranked_models(columns)
-    return {
-        head: [column.cell(model).group for model in models]
-        for head, column in zip(heads or _heads(columns, renamed), columns, strict=True)
-    }
 
 
 def compared(cell: LeaderboardCell, unit: str) -> str:

@@ -103,11 +103,10 @@ def estimates(
     elif unit not in UNITS:
         raise InvalidInput(f"Unknown unit '{unit}'. Expected {' or '.join(UNITS)}.")
     position = {name: index for index, name in enumerate(metrics)}
-    own_order = question_set.presentation.value_order
+    ranks = {name: rank for rank, name in enumerate(question_set.presentation.value_order)}
 
     def slice_order(name: str) -> tuple[int, list[str | int]]:
-        known = name in own_order
-        return own_order.index(name) if known else len(own_order), natural_order(name)
+        return ranks.get(name, len(ranks)), natural_order(name)
 
     places = {
         f"place of {column}": table[column].map(

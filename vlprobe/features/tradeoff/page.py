@@ -53,6 +53,7 @@ from vlprobe.registry import is_control
 from vlprobe.render import charts
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.charts.styles import Looks
+from vlprobe.render.findings import Finding
 from vlprobe.render.html.elements import SHAPES, embed, mark, tag
 from vlprobe.render.numbers import number, with_interval
 from vlprobe.render.sentences import joined, listed
@@ -126,7 +127,7 @@ def draw_page() -> None:
     model = pinned(subject, finding.best)
     figure_column, mistake_column = st.columns([13, 5], gap="large")
     with figure_column, st.container(gap="xsmall"):
-        _draw_figure(subject, trade_off, {finding.best, model})
+        _draw_figure(subject, trade_off, finding, {finding.best, model})
         _draw_models(subject, trade_off, model)
     with mistake_column, st.container(gap="xsmall"):
         _draw_worst_mistake(subject, trade_off, model)
@@ -263,10 +264,11 @@ def _pick_published(subject: PageSubject, unit: str) -> bool:
     return choose(label, "printed", PUBLISHED, default, segments=True, help_=help_) == "shown"
 
 
-def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collection[str]) -> None:
+def _draw_figure(
+    subject: PageSubject, trade_off: TradeOffData, finding: Finding, named: Collection[str]
+) -> None:
     """Draw the figure, and name the models outside its axes. Users can click a model or select several in an area."""
     tables.cards(trade_off.up, trade_off.down)
-    finding = trade_off.finding(subject.names)
     selectable_chart(
         lambda: data.trade_off_figure(trade_off, subject.looks, subject.names, named),
         "tradeoff",
