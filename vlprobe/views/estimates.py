@@ -278,7 +278,7 @@ def best_guess(store: Store, question_set: QuestionSet, kind: str) -> BlindAccur
 @remembered
 def _best_guess(table: CaseTable, kind: str) -> BlindAccuracy | None:
     pairs = caption_bins.caption_pairs(table, kind)
-    if pairs["unit"].nunique() < blind.FEWEST_PICTURES:
+    if len(pairs["unit"].unique()) < blind.FEWEST_PICTURES:
         return None
     texts = zip(pairs["unit"].astype(str), pairs["true"], pairs["wrong"], strict=True)
     texts_of_pairs = [Pair(picture, "", true, wrong) for picture, true, wrong in texts]
