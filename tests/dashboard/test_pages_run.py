@@ -395,6 +395,11 @@ def test_a_typed_path_is_previewed_and_one_that_cannot_be_read_is_one_line(
     assert "pictures with captions." in words(at) and not at.error
     (preview,) = at.get("image")
     assert 1 <= len(preview.proto.imgs) <= 4
+    reads = []
+    read = registry.load_dataset
+    monkeypatch.setattr(registry, "load_dataset", lambda *name: reads.append(name) or read(*name))
+    at.checkbox(key="run_model_demo:sigmoid").check().run()
+    assert "pictures with captions." in words(at) and not reads
     at.text_input(key="run_own").set_value(f"folder:{tmp_path / 'absent'}").run()
     assert "pictures with captions." not in words(at)
     assert len(at.error) == 1 and not at.exception

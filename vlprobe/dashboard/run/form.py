@@ -18,6 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.jobs import begin, span
+from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.run import dropped, gallery
 from vlprobe.dashboard.state import dataset_name, link_docs, model_name, plain, quiet, store, view
 from vlprobe.dashboard.widgets import draw_row, error_text, fold, press
@@ -34,7 +35,6 @@ from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations
 from vlprobe.runs import ray_cluster
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
-from vlprobe.scoring.pictures import open_picture
 from vlprobe.storage import files
 from vlprobe.types import Picture
 from vlprobe.types.options import Option, parse_options
@@ -260,17 +260,16 @@ def _drop() -> None:
 def _preview(name: str) -> None:
     """Draw the number of pictures in a dataset and the first few. The bar shows why one cannot be read."""
     try:
-        items = registry.load_dataset(name, store().root).items
-        pictured = [item for item in items if item.image and not item.image.absent][:PREVIEWED]
-        images = [open_picture(cast(Picture, item.image)) for item in pictured]
+        n_items, pictured = gallery.pictured_items(name, str(store().root))
     except (VlprobeError, OSError):
         return
-    for image in images:
-        image.thumbnail((PREVIEW_SIDE, PREVIEW_SIDE))
-    quiet(f"{len(items):,} pictures with captions.")
-    captions = [plain(item.captions[0][:80]) if item.captions else "" for item in pictured]
-    if images:
-        st.image(images, captions, width=PREVIEW_SIDE)
+    quiet(f"{n_items:,} pictures with captions.")
+    shown = {}  # captions by address
+    for item in pictured[:PREVIEWED]:
+        if source := large_picture(cast(Picture, item.image).name, PREVIEW_SIDE):
+            shown[source] = plain(item.captions[0][:80]) if item.captions else ""
+    if shown:
+        st.image(list(shown), list(shown.values()), width=PREVIEW_SIDE)
 
 
 def _pick_pictures(options: Sequence[str], labels: Mapping[str, str]) -> str | None:

@@ -11,6 +11,7 @@ from vlprobe import views
 from vlprobe.case.card import wrong_captions
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.jobs import STATES, span, under_way
+from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.state import dataset_name, link_docs, model_name, plain, quiet, store, view
 from vlprobe.dashboard.widgets import draw_row, error_text, link_page, press
 from vlprobe.errors import VlprobeError
@@ -21,9 +22,7 @@ from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
 from vlprobe.runs.profile import SCORING, stage_of
 from vlprobe.runs.request import Request
-from vlprobe.scoring.pictures import open_picture
 from vlprobe.storage import access
-from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.changes import changed_words
 from vlprobe.views.filter import Filter
@@ -243,13 +242,11 @@ def _draw_last_fooled(case_key: str, number: int) -> None:
     """Draw the picture of a case that fooled a model, and the words that differ."""
     case = view(views.rows.question_rows, case_key, (number,)).iloc[0]
     words = " → ".join(changed_words(*case["texts"][:2])) if len(case["texts"]) > 1 else ""
-    try:
-        image = open_picture(Picture.from_name(case["images"][0]))
-    except (VlprobeError, IndexError):  # the scores came without pictures
-        quiet(f"Last fooled: {words}" if words else "")
-        return
-    image.thumbnail((FOOLED_SIDE, FOOLED_SIDE))
-    st.image(image, plain(f"Last fooled: {words}"), width=FOOLED_SIDE)
+    source = large_picture(case["images"][0], FOOLED_SIDE) if len(case["images"]) else ""
+    if source:
+        st.image(source, plain(f"Last fooled: {words}"), width=FOOLED_SIDE)
+    elif words:  # the scores came without pictures
+        quiet(f"Last fooled: {words}")
 
 
 def model_progress(
