@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from tests.dashboard.test_pages import ROOT, words
 from tests.dashboard.walls import card_ids, component_values, send, wall
 from vlprobe import views
-from vlprobe.dashboard import state
+from vlprobe.dashboard import case_links, state
 from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.render.html.elements import ordered
 from vlprobe.storage import annotations, bookmarks, shipped
@@ -292,7 +292,7 @@ def chips(at: AppTest) -> list[str]:
     return [button.label for button in at.button if str(button.key).startswith("chip_")]
 
 
-def test_rows_of_a_facet_are_switches_and_two_of_them_are_or(shown, compared: Store, key: str):
+def test_rows_of_a_facet_are_required_then_excluded_then_free(shown, compared: Store, key: str):
     at = shown(compared, "explore", model=ONE, cards="every")
     file = compared.files([key], "cases")[0]
     answers = compared.files([views.runs.question_set(compared, key).run(ONE).key], "scores")[0]
@@ -301,14 +301,40 @@ def test_rows_of_a_facet_are_switches_and_two_of_them_are_or(shown, compared: St
     is_fooled = (margins["margin"] <= 0) & (ids["kind"] == "flip")
     first, second = at.button_group(key="facet_subtype").proto.options[:2]
     values = [name for name in sorted(set(ids["subtype"][ids["kind"] == "flip"])) if name]
-    for chosen in (values[:1], values[:2], []):
-        at.button_group(key="facet_subtype").set_value(chosen).run()
+    one, two = values[:2]
+    for pressed, required, excluded in (
+        ([one], [one], []),
+        ([one, two], [one, two], []),
+        ([two], [two], [one]),
+        ([one], [], [one, two]),
+        ([two], [], [two]),
+        ([], [], []),
+    ):
+        at.button_group(key="facet_subtype").set_value(pressed).run()
         assert not at.exception
-        is_chosen = ids["subtype"].isin(chosen) if chosen else True
+        is_chosen = ids["subtype"].isin(required or values) & ~ids["subtype"].isin(excluded)
         assert sorted(card_ids(at)) == sorted(ids["id"][is_fooled & is_chosen])
-        assert len(chips(at)) == len(chosen)
+        assert len(chips(at)) == len(required) + len(excluded)
+        rows = [option.content for option in at.button_group(key="facet_subtype").proto.options]
+        assert sum(row.startswith("not ") for row in rows) == len(excluded)
+        assert set(at.button_group(key="facet_subtype").value) == {*required, *excluded}
     assert " / " in first.content and " / " in second.content
-    assert "type" not in at.query_params
+    assert "type" not in at.query_params and "not" not in at.query_params
+
+
+def test_an_excluded_value_is_in_the_link_and_its_chip_frees_it(shown, compared: Store, key: str):
+    question_set = views.runs.question_set(compared, key)
+    excluded = views.filter.Filter.parse(ONE, "flip", excluded=["subtype=color"])
+    link = case_links.query(state.PageSubject(question_set, (ONE,), {}), excluded)
+    at = shown(compared, "explore", cards="every", **link)
+    assert sorted(card_ids(at)) == sorted(ids_of(compared, question_set, excluded))
+    assert chips(at) == ["not Color"]
+    at.button(key="chip_0").click().run()
+    assert "not" not in at.query_params
+    at = shown(compared, "explore", cards="every", **{**link, "not": ["subtype=taste", "x"]})
+    told = at.warning[0].value
+    assert "excluded value “subtype=taste”, excluded value “x”" in told
+    assert not chips(at)
 
 
 def test_each_model_must_or_must_not_be_fooled(shown, compared: Store, key: str):

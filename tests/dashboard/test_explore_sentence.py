@@ -3,6 +3,8 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
+
 from tests.dashboard.walls import card_ids, send
 from tests.probes.test_common import make
 from vlprobe import views
@@ -10,6 +12,7 @@ from vlprobe.render.words import model_name
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
+from vlprobe.views.filter import region_text
 
 ONE = "control:random"
 
@@ -50,6 +53,19 @@ def test_a_kind_of_another_data_set_is_listed_apart_with_its_data_set_and_a_chan
     visla = next(row for row in views.runs.question_set_rows(store) if row.probe == "visla")
     at.selectbox(key="kind").set_value(f"{visla.case_key}:t2t").run()
     assert at.query_params["set"] == visla.case_key and "pictured" not in at.query_params
+
+
+def test_another_question_set_in_filters_keeps_no_cases_of_the_former_one(shown, tmp_path: Path):
+    store = Store(tmp_path / "cache")
+    for probe in ("eqben", "prsm"):
+        execute(Request((ONE,), make(probe, tmp_path / probe, 4), probe), store)
+    first, second = views.runs.question_sets(store)["case_key"].tolist()
+    chosen = {"region": region_text("selected", np.array([0])), "not": "pair=a>b"}
+    at = shown(store, "explore", set=first, unseen="match", cards="every", **chosen)
+    assert len(card_ids(at)) <= 1
+    at.selectbox(key="set").set_value(second).run()
+    assert not at.exception and at.query_params["set"] == second
+    assert not {"region", "unseen", "not"} & set(at.query_params)
 
 
 def test_only_kinds_that_were_asked_are_listed(shown, tmp_path: Path, compared: Store):

@@ -129,7 +129,7 @@ def test_the_wall_shows_the_cases_of_one_cause_and_the_facet_counts_them(towers)
     facets = {each.name: each for each in views.facets.facets(store, question_set, case_filter)}
     rows = {row.value: (row.n_fooled, row.n_asked) for row in facets["unseen_by"].rows}
     assert rows == {"words": (10, 10), "picture": (10, 10), "match": (10, 20)}
-    both = views.facets.choose(case_filter, "unseen_by", ["words", "picture"])
+    both = case_filter.with_values("unseen_by", ["words", "picture"])
     assert len(views.cases.passing(store, question_set, both)[0]) == 20
     assert Filter.parse(**both.words()) == both
     with pytest.raises(NotFound, match="No cause named 'luck'"):

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from vlprobe import views
+from vlprobe.errors import VlprobeError
 from vlprobe.storage import shipped
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
@@ -71,7 +72,7 @@ def test_rows_count_what_a_join_counts_and_each_filters_to_the_same_cases(store,
     for facet in views.facets.facets(store, question_set, case_filter):
         names.append(facet.name)
         for row in facet.rows[:6]:
-            chosen = views.facets.choose(case_filter, facet.name, [row.value])
+            chosen = case_filter.with_values(facet.name, [row.value])
             numbers = numbers_of(store, question_set, chosen)
             assert len(numbers) == row.n_fooled
             if facet.name in ("caption_length", "word_frequency"):
@@ -131,9 +132,9 @@ def test_agreement_counts_models(store, agreement):
 def test_a_second_value_of_a_facet_is_or_and_another_facet_is_and(store):
     question_set, case_filter = opened(store, "demo")
     table = joined(store, question_set, case_filter)
-    chosen = views.facets.choose(case_filter, "subtype", ["color", "number"])
+    chosen = case_filter.with_values("subtype", ["color", "number"])
     scene = values_of(table, "tag:background")
-    chosen = views.facets.choose(chosen, "tag:background", ["sea", "beach"])
+    chosen = chosen.with_values("tag:background", ["sea", "beach"])
     is_passing = table["subtype"].isin(["color", "number"]) & scene.isin(["sea", "beach"])
     is_passing &= table[case_filter.model] <= 0
     numbers = numbers_of(store, question_set, chosen)
@@ -153,3 +154,46 @@ def test_a_model_s_rate_counts_a_tie_whole_and_one_of_two_orders_half_as_home_do
         n_fooled = (answers < 0).sum() + (answers == 0).sum() / run.n_orders
         assert rates[run.model] == pytest.approx(n_fooled / len(answers), abs=1e-12)
     assert any(run.n_orders == 2 for run in question_set.runs)
+
+
+@pytest.mark.parametrize("dataset", SETS)
+def test_an_excluded_value_leaves_out_its_cases_and_keeps_the_counts_of_its_facet(store, dataset):
+    question_set, case_filter = opened(store, dataset)
+    table = joined(store, question_set, case_filter)
+    is_fooled = table[case_filter.model] <= 0
+    for facet in views.facets.facets(store, question_set, case_filter):
+        first = facet.rows[0].value
+        chosen = case_filter.with_values(facet.name, (), [first])
+        assert chosen == Filter.parse(**chosen.words())
+        with_value = numbers_of(store, question_set, case_filter.with_values(facet.name, [first]))
+        numbers = numbers_of(store, question_set, chosen)
+        assert set(numbers) == set(table["case"][is_fooled]) - set(with_value)
+        counted = {each.name: each for each in views.facets.facets(store, question_set, chosen)}
+        assert counted[facet.name] == facet
+
+
+def test_several_values_are_excluded_together_and_beside_a_required_one(store):
+    question_set, case_filter = opened(store, "demo")
+    table = joined(store, question_set, case_filter)
+    excluded = ["subtype=color", "subtype=number", "tag:background=sea"]
+    chosen = Filter.parse(case_filter.model, case_filter.kind, excluded=excluded)
+    is_passing = ~table["subtype"].isin(["color", "number"]) & (table[case_filter.model] <= 0)
+    is_passing &= values_of(table, "tag:background") != "sea"
+    assert set(numbers_of(store, question_set, chosen)) == set(table["case"][is_passing])
+    assert 0 < is_passing.sum() < (table[case_filter.model] <= 0).sum()
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("color", "Expected NAME=VALUE, such as subtype=color"),
+        ("foo=x", "No facet named 'foo'"),
+        ("caption_length=long", "caption_length"),
+        ("unseen_by=luck", "No cause named 'luck'"),
+    ],
+)
+def test_what_cannot_be_excluded_is_one_line(text, expected):
+    with pytest.raises(VlprobeError, match=expected):
+        Filter.parse(CLIP, excluded=[text])
+    with pytest.raises(VlprobeError, match="Expected at most 200"):
+        Filter.parse(CLIP, excluded=[f"subtype={number}" for number in range(201)])

@@ -154,6 +154,13 @@ _conditions = option_group(
         default="",
         help="words, picture, both, match or unknown: the tower that hardly moved (dual encoders).",
     ),
+    click.option(
+        "--exclude",
+        "excluded",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Leave out a value, such as subtype=color, tag:background=sea or 'pair=four>five'; repeatable.",
+    ),
 )
 
 

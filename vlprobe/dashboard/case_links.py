@@ -28,9 +28,9 @@ MOST_LINKS = 40  # maximum number of rows drawn as links; a table lists the rest
 # Fields of a filter that are URL parameters of Explore; RENAMED has the names that differ
 PARAMETERS = (
     *("model", "kind", "subtype", "rule", "tag", "bin", "caption", "crossed", "other"),
-    *("fooled", "held", "agreement", "named_slice", "unseen_by", "region"),
+    *("fooled", "held", "agreement", "named_slice", "unseen_by", "region", "excluded"),
 )
-RENAMED = {"subtype": "type", "named_slice": "slice", "unseen_by": "unseen"}
+RENAMED = {"subtype": "type", "named_slice": "slice", "unseen_by": "unseen", "excluded": "not"}
 BUCKET_NAMES = {outcomes: name for name, outcomes in BUCKETS.items()}
 # URL parameters; several values repeat the parameter
 Query = dict[str, str | tuple[str, ...] | list[str]]

@@ -33,8 +33,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.errors import VlprobeError
 from vlprobe.models import published
 from vlprobe.render import charts
-from vlprobe.render.wall import pattern_text
-from vlprobe.render.words import value_label
+from vlprobe.render.wall import value_text
 from vlprobe.storage import access
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Picture
@@ -268,15 +267,8 @@ def _draw_frequent(subject: PageSubject, case_filter: Filter) -> None:
     frequent = [value for value in ratios if ratios[value] >= LEAST_RATIO]
     frequent = sorted(frequent, key=lambda value: -ratios[value])[:MOST_VALUES]
     words = [
-        f"{_value_text(name, value)} ({inside[name, value]:,} of {everywhere[name, value]:,})"
+        f"{value_text(name, value)} ({inside[name, value]:,} of {everywhere[name, value]:,})"
         for name, value in frequent
     ]
     if words:
         quiet(f"More often here: {', '.join(words)}.")
-
-
-def _value_text(name: str, value: str) -> str:
-    """Describe a value of a facet, such as "four → five" or "background: sea"."""
-    if name == "pair":
-        return pattern_text(value)
-    return f"{name[4:]}: {value}" if name.startswith("tag:") else value_label(value)

@@ -3,16 +3,18 @@
 import math
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import embeddings
+from vlprobe.dashboard import case_links, embeddings
 from vlprobe.dashboard.mixed import KIND, WALL
 from vlprobe.dashboard.sentence import (
     TIES,
     draw_order,
+    leave_cases,
     list_kinds,
     pick_bucket,
     pick_dataset,
@@ -41,18 +43,20 @@ from vlprobe.errors import InvalidInput
 from vlprobe.registry import is_control
 from vlprobe.render.html.elements import SHAPES, tag
 from vlprobe.render.sentences import capitalized, shorten
-from vlprobe.render.wall import pattern_text
+from vlprobe.render.wall import value_text
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
 from vlprobe.views import caption_bins, causes
-from vlprobe.views.facets import Facet, FacetRow
+from vlprobe.views.facets import Facet
 from vlprobe.views.filter import (
     LURE,
+    MOST_EXCLUDED,
     MOST_PAIRS,
     STRENGTH,
     STRENGTHS,
     Filter,
     Slice,
+    facet_field,
     lure_bins,
     parse_corners,
     region_cases,
@@ -104,14 +108,14 @@ def draw_filters(subject: PageSubject) -> Filter:
         choose("Cards", "cards", LAYOUTS, segments=True)
         labels = set_labels(view(views.runs.question_sets))
         if len(labels) > 1:
-            choose("Question set", "set", labels, subject.key, always=True)
+            choose("Question set", "set", labels, subject.key, always=True, on_change=leave_cases)
     return case_filter
 
 
 PARAMETERS = (  # URL parameters that "Clear all filters" removes
     *("type", "rule", "tag", "words", "tagged", "outcome", "other", "bucket", "area", "cards"),
     *("pair", "lost", "bin", "caption", "pictured", "crossed", "fooled", "held", "agreement"),
-    *("slice", "unseen", "region"),
+    *("slice", "unseen", "region", "not"),
 )
 
 
@@ -130,6 +134,14 @@ def _keep_wall() -> None:
 def _read_filter(subject: PageSubject) -> Filter:
     """Read the filters from the URL, and draw pickers for the filters that have no facet."""
     of_kind = subject.question_set, subject.kind
+    facets = {
+        name: view(views.estimates.count_values, *of_kind, name) for name in ("subtype", "rule")
+    }
+    tags = view(views.estimates.tag_values, subject.question_set)
+    possible = {f"{name}={value}" for name, values in facets.items() for value in values}
+    possible |= {f"unseen_by={cause}" for cause in causes.LABELS} | {f"tag:{each}" for each in tags}
+    possible |= {each for each in st.query_params.get_all("not") if each.startswith("pair=")}
+    possible |= caption_bins.names().keys()
     others = [name for name in subject.models if name != subject.model]
     counted = annotations.read(store(), subject.key).tags
     people_tags = {name: f"{name} ({count:,})" for name, count in counted.items()}
@@ -146,11 +158,9 @@ def _read_filter(subject: PageSubject) -> Filter:
     return Filter.parse(
         subject.model,
         subject.kind,
-        subtype=linked("Type", "type", view(views.estimates.count_values, *of_kind, "subtype")),
-        rule=linked("Rule", "rule", view(views.estimates.count_values, *of_kind, "rule")),
-        tag=linked(
-            "Tag of the dataset", "tag", view(views.estimates.tag_values, subject.question_set)
-        ),
+        subtype=linked("Type", "type", facets["subtype"]),
+        rule=linked("Rule", "rule", facets["rule"]),
+        tag=linked("Tag of the dataset", "tag", tags),
         contains=st.query_params.get("words", "").strip()[:WORDS_LENGTH],
         outcome="all",
         other=second,
@@ -171,6 +181,7 @@ def _read_filter(subject: PageSubject) -> Filter:
             linked("Slice", "slice", view(views.named_slices.applicable, subject.key)[0])[:1]
         ),
         unseen_by=linked(TITLES["unseen_by"], "unseen", causes.LABELS),
+        excluded=linked("Excluded value", "not", possible)[:MOST_EXCLUDED],
     )
 
 
@@ -320,16 +331,17 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
 SEVERAL: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("fooled", "fooled", lambda model: f"{model_name(model)} fooled"),
     ("held", "held", lambda model: f"{model_name(model)} not fooled"),
-    ("type", "subtype", value_label),
-    ("rule", "rule", value_label),
+    ("type", "subtype", partial(value_text, "subtype")),
+    ("rule", "rule", partial(value_text, "rule")),
     ("tag", "tag", ": ".join),
-    ("pair", "pair", lambda key: shorten(pattern_text(key), NAMED)),
+    ("pair", "pair", lambda key: shorten(value_text("pair", key), NAMED)),
     (
         *("bin", "bin"),
         lambda bin_: value_label(bin_.value) if bin_.name == STRENGTH else f"lure {bin_.value}",
     ),
     ("caption", "caption", lambda chosen: chosen.value),
-    ("unseen", "unseen_by", causes.LABELS.__getitem__),
+    ("unseen", "unseen_by", partial(value_text, "unseen_by")),
+    ("not", "excluded", lambda each: f"not {shorten(value_text(*each), NAMED)}"),
 )
 
 
@@ -374,7 +386,6 @@ TITLES = {
     "word_frequency": "Rarest word",
     "text_alone": "Guess from the text alone",
 }
-FACET_PARAMETERS = {"subtype": "type", "rule": "rule", "pair": "pair", "unseen_by": "unseen"}
 FLIPPED = "rail_flipped"  # session key: hides the facets on wide screens and shows them on phones
 
 
@@ -422,6 +433,8 @@ def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
     if subject.kind not in movement_kinds():
         _draw_models(subject, case_filter)
     facets = view(views.facets.facets, subject.question_set, case_filter)
+    if facets:
+        quiet("Click a value to require it, again to exclude it.")
     for facet in facets:
         if facet.name != "rule" or case_filter.rule or not _repeats_types(facet, facets):
             _draw_facet(case_filter, facet)
@@ -519,20 +532,29 @@ def _write_states(
 
 
 def _draw_facet(case_filter: Filter, facet: Facet) -> None:
-    chosen, _ = views.facets.without(case_filter, facet.name)
+    """Draw the rows of a facet. A press on a row requires its value, the next one excludes it, a third one frees it."""
+    required, excluded = case_filter.values_of(facet.name)
     rows = {row.value: row for row in facet.rows}
-    values = _listed(facet.name, list(rows), chosen)
+    values = _listed(facet.name, list(rows), (*required, *excluded))
     title = capitalized(TITLES.get(facet.name) or value_label(facet.name.removeprefix("tag:")))
     is_movement = case_filter.kind in movement_kinds()
     _draw_heading(title, "cases" if is_movement else "of asked")
     key = f"facet_{facet.name.replace(':', '_')}"
+
+    def text(value: str) -> str:
+        row = rows[value]
+        is_tag = facet.name.startswith("tag:")  # its name is the title
+        label = plain(value_label(value) if is_tag else value_text(facet.name, value))
+        count = f"{row.n_asked:,}" if is_movement else f"{row.n_fooled:,} / {row.n_asked:,}"
+        return f"{'not ' * (value in excluded)}{label} :gray[{count}]"
+
     with st.container(key=f"rows_{key}", gap=None):
-        st.session_state[key] = list(chosen)
+        st.session_state[key] = [*required, *excluded]
         st.pills(
             title,
             values,
             selection_mode="multi",
-            format_func=lambda value: _row_text(facet.name, rows[value], is_movement),
+            format_func=text,
             key=key,
             label_visibility="collapsed",
             width="stretch",
@@ -542,14 +564,6 @@ def _draw_facet(case_filter: Filter, facet: Facet) -> None:
         shares = [rows[value].n_fooled / max(rows[value].n_asked, 1) for value in values]
         st.html(_bars(key, [] if is_movement else shares))
     _draw_more(facet.name, len(rows), len(values))
-
-
-def _row_text(name: str, row: FacetRow, is_movement: bool) -> str:
-    label = causes.LABELS[row.value] if name == "unseen_by" else value_label(row.value)
-    if name == "pair":
-        label = pattern_text(row.value)
-    count = f"{row.n_asked:,}" if is_movement else f"{row.n_fooled:,} / {row.n_asked:,}"
-    return f"{plain(label)} :gray[{count}]"
 
 
 def _bars(key: str, shares: Sequence[float]) -> str:
@@ -562,10 +576,16 @@ def _bars(key: str, shares: Sequence[float]) -> str:
 
 
 def _choose_values(case_filter: Filter, name: str, key: str) -> None:
-    chosen = views.facets.choose(case_filter, name, st.session_state[key])
-    field = name if name in FACET_PARAMETERS else views.facets.field_of(name)[0]
-    values = [str(each) for each in getattr(chosen, field)]
-    write_choice({FACET_PARAMETERS.get(name, field): values})
+    required, excluded = case_filter.values_of(name)
+    pressed = st.session_state[key]
+    chosen = case_filter.with_values(
+        name,
+        [value for value in pressed if value not in excluded],
+        [value for value in (*required, *excluded) if (value in excluded) == (value in pressed)],
+    )
+    field = facet_field(name)[0]
+    changes = {case_links.RENAMED.get(field, field): getattr(chosen, field), "not": chosen.excluded}
+    write_choice({name: list(map(str, values)) for name, values in changes.items()})
 
 
 def _draw_heading(title: str, remark: str) -> None:

@@ -46,7 +46,8 @@ LINKED = {"set": "question set", "model": "model", "kind": "kind"}
 BETWEEN = ":"  # separates the key of a question set and a kind
 ELSEWHERE = "In other datasets"
 MOST_OTHERS = 30  # maximum number of question sets whose kinds are listed
-OF_CASES = ("region", "unseen")  # filters that hold numbers or causes of one kind's cases
+# Filters that hold numbers, causes or facets of one kind's cases
+OF_CASES = ("region", "unseen", "not")
 OF_PICTURES = ("tag", "tagged", "pictured")  # filters that apply to one dataset only
 
 
@@ -283,6 +284,12 @@ def _change_kind() -> None:
         write_choice(left | dict.fromkeys(OF_PICTURES) | {"set": key, "kind": kind})
     else:
         write_choice(left | {"kind": key})
+
+
+def leave_cases() -> None:
+    """Remove the filters that hold cases, causes or facets of the current question set from the URL."""
+    for name in OF_CASES:
+        st.query_params.pop(name, None)
 
 
 def pick_dataset(subject: PageSubject, suffix: str = "") -> None:

@@ -43,7 +43,7 @@ _answers = SingleFlightCache(1000)
 _snapshots = SingleFlightCache(4)  # 1.3 ms each, shared by all answers for one version
 RESULTS = (  # URL parameters that name results; all others only change how results are shown
     *("set", "model", "kind", "base", "with", "other", "metric", "by", "type", "rule", "tag"),
-    *("region", "reader", "looker", "subset", "before", "control", "after"),
+    *("region", "not", "reader", "looker", "subset", "before", "control", "after"),
 )
 CARRIED = ("set", "model", "kind", "with")  # choices that carry over from page to page
 NAMED = 80  # maximum characters of an unknown name in a message

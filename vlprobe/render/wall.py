@@ -6,6 +6,7 @@ from dataclasses import replace
 from vlprobe.case.card import card_type, preferred, wrong_captions
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.types.presentation import KindPresentation
+from vlprobe.views import causes
 from vlprobe.views.filter import Filter
 from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.pattern_groups import TAG, TYPE, words_of
@@ -67,6 +68,19 @@ def pattern_text(key: str) -> str:
     ('four → five', 'Color')
     """
     return " → ".join(filter(None, pattern_words(key)))
+
+
+def value_text(facet: str, value: str) -> str:
+    """Describe a value of a facet.
+
+    >>> value_text("pair", "four>five"), value_text("tag:background", "sea"), value_text("subtype", "color")
+    ('four → five', 'background: sea', 'Color')
+    """
+    if facet == "pair":
+        return pattern_text(value)
+    if facet.startswith("tag:"):
+        return f"{facet[4:]}: {value}"
+    return causes.LABELS[value] if facet == "unseen_by" else value_label(value)
 
 
 def lift_words(pattern: Pattern) -> str:

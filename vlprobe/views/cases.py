@@ -120,6 +120,9 @@ def passing(
         chosen.append(pictured(store, question_set, case_filter.kind))
     for members in chosen:
         numbers = np.intersect1d(numbers, members, assume_unique=True)
+    for excluded in case_filter.exclusions():
+        members, _, _ = passing(store, question_set, excluded)
+        numbers = np.setdiff1d(numbers, members, assume_unique=True)
     # Conditions on margins
     is_fooled = margins(store, question_set, case_filter.fooled, numbers) <= 0
     is_held = margins(store, question_set, case_filter.held, numbers) > 0
@@ -200,8 +203,8 @@ def failure_table(
         NotFound: The filter names a subtype, rule or tag that no case of its kind has.
     """
     table, total = failures(store, question_set, case_filter, page, size)
-    if not total:
-        check_values(store, question_set, case_filter)
+    for each in (*[case_filter] * (not total), *case_filter.exclusions()):
+        check_values(store, question_set, each)
     numbers = table["case"].tolist()
     body = stored_body(question_set.probe, case_filter.kind)
     tops = [""] * len(numbers)

@@ -9,12 +9,11 @@ import pandas as pd
 
 from vlprobe.storage.store import Store
 from vlprobe.views import caption_bins, cases, causes, estimates, pattern_groups, rows
-from vlprobe.views.filter import Filter, Slice
+from vlprobe.views.filter import Filter
 from vlprobe.views.pattern_groups import PatternGroups
 from vlprobe.views.rows import AnswerTable, CaseTable, remember
 from vlprobe.views.runs import QuestionSet
 
-PLAIN_FIELDS = ("subtype", "rule", "pair", "unseen_by")  # fields of a filter that are facets
 LEAST_ASKED = 15  # minimum number of answered cases for a pair of words
 UNLISTED_TAGS = ("subset", "picture")  # same as the subtype, and the resampling unit
 
@@ -38,8 +37,8 @@ class FacetRow:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """The values of one property, sorted by failure rate (highest first). Values that the filter already selects in
-    this facet do not restrict the counts.
+    """The values of one property, sorted by failure rate (highest first). Values that the filter already requires or
+    excludes in this facet do not restrict the counts.
 
     Attributes:
         name: "subtype", "rule", "pair", "unseen_by", or the name of a kind of slice: "tag:NAME",
@@ -59,7 +58,8 @@ def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
     selections: dict[Filter, tuple[np.ndarray, np.ndarray]] = {}
     shown = []
     for name, members in _facet_members(store, question_set, case_filter):
-        chosen, others = without(case_filter, name)
+        chosen = [value for values in case_filter.values_of(name) for value in values]
+        others = case_filter.with_values(name, ())
         if others not in selections:
             selections[others] = _selected(store, question_set, others, is_movement)
         is_asked, is_fooled = (mask[members.cases] for mask in selections[others])
@@ -94,37 +94,6 @@ def model_rates(store: Store, question_set: QuestionSet, case_filter: Filter) ->
         fooled = np.where(margins == 0, zero, margins < 0)
         rates[run.model] = float(fooled.mean()) if len(fooled) else math.nan
     return rates
-
-
-def without(case_filter: Filter, name: str) -> tuple[tuple[str, ...], Filter]:
-    """Return the values that a filter selects in the named facet, and a copy of the filter without these values."""
-    if name in PLAIN_FIELDS:
-        return getattr(case_filter, name), replace(case_filter, **{name: ()})
-    field, slice_name = field_of(name)
-    slices: tuple[Slice, ...] = getattr(case_filter, field)
-    chosen = tuple(each.value for each in slices if each.name == slice_name)
-    others = tuple(each for each in slices if each.name != slice_name)
-    return chosen, replace(case_filter, **{field: others})
-
-
-def choose(case_filter: Filter, name: str, values: Sequence[str]) -> Filter:
-    """Return a copy of the filter that selects the given values in the named facet."""
-    _, others = without(case_filter, name)
-    if name in PLAIN_FIELDS:
-        return replace(others, **{name: tuple(values)})
-    field, slice_name = field_of(name)
-    slices = (*getattr(others, field), *(Slice(slice_name, value) for value in values))
-    return replace(others, **{field: slices})
-
-
-def field_of(name: str) -> tuple[str, str]:
-    """Return the filter field and the slice name that correspond to a facet name.
-
-    >>> field_of("tag:scene"), field_of("caption_length")
-    (('tag', 'scene'), ('caption', 'caption_length'))
-    """
-    prefix, colon, tag = name.partition(":")
-    return (prefix, tag) if colon else ("caption", name)
 
 
 def _selected(
@@ -166,8 +135,7 @@ def _facet_members(
     yield from tags.items()
     for binned_by, values in caption_bins.VALUES.items():
         # Guessing without the picture takes seconds, so only if the filter asks for it
-        is_chosen = any(each.name == binned_by for each in case_filter.caption)
-        if binned_by != caption_bins.TEXT_ALONE or is_chosen:
+        if binned_by != caption_bins.TEXT_ALONE or any(case_filter.values_of(binned_by)):
             yield binned_by, by_case(caption_bins.bin_codes(table, binned_by), values)
 
 

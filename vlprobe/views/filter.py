@@ -72,16 +72,13 @@ SLICES: dict[str, tuple[Mapping[str, Collection[str]], str]] = {
     "bin": ({STRENGTH: (*STRENGTHS, *SEVERITIES), LURE: lure_bins()}, "strength_bin=weak"),
     "caption": (caption_bins.VALUES, "caption_length=8 to 10 words"),
     "crossed": (dict.fromkeys((TEXTS, PICTURES), SIDE_OUTCOMES), "t2t=fooled"),
+    "excluded": ({}, "subtype=color or tag:background=sea"),
 }
 SWITCHES = {"lost_to": "own", "pictured": "here"}  # on-off fields, and the word for "on"
-SEVERAL = (
-    "subtype",
-    "rule",
-    "tag",
-    "bin",
-    "caption",
-    "unseen_by",
-)  # fields that can have several values
+# Fields that can have several values
+SEVERAL = ("subtype", "rule", "tag", "bin", "caption", "unseen_by", "excluded")
+PLAIN_FACETS = ("subtype", "rule", "pair", "unseen_by")  # facets that are fields of a filter
+MOST_EXCLUDED = 200
 AGREEMENTS = ("", "one", "split")
 
 
@@ -125,6 +122,7 @@ class Filter:
         named_slice: Name of a saved slice (`views.named_slices`).
         unseen_by: Who did not see the difference (`views.causes`).
         region: Cases that were selected one by one, such as on a map, as in `region_text`.
+        excluded: Values that no case has, each with the name of its facet (`views.facets`).
     """
 
     model: str
@@ -151,13 +149,11 @@ class Filter:
     named_slice: str = ""
     unseen_by: tuple[str, ...] = ()
     region: str = ""
+    excluded: tuple[Slice, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in (
-            "subtype",
-            "rule",
-            "unseen_by",
-        ):  # a string means one value, as before several were allowed
+        # A string means one value, as before several were allowed
+        for name in ("subtype", "rule", "unseen_by"):
             if isinstance(value := getattr(self, name), str):
                 object.__setattr__(self, name, (value,) if value else ())
         for name, names in (
@@ -190,6 +186,11 @@ class Filter:
             raise InvalidInput(
                 f"{len(self.pair)} patterns are chosen. Expected at most {MOST_PAIRS}."
             )
+        if len(self.excluded) > MOST_EXCLUDED:
+            raise InvalidInput(
+                f"{len(self.excluded)} values are excluded. Expected at most {MOST_EXCLUDED}."
+            )
+        self.exclusions()
 
     def _slices(self) -> Iterator[tuple[str, Slice]]:
         """Yield each slice in the filter, together with the name of the field that contains it."""
@@ -245,12 +246,44 @@ class Filter:
             self, outcome="all", other_outcome="", within=(), fooled=(), held=(), agreement=""
         )
 
+    def exclusions(self) -> "list[Filter]":
+        """Return one filter per facet for the cases that have one of its excluded values.
+
+        Raises:
+            NotFound, InvalidInput: A facet or a value does not exist.
+        """
+        return [
+            Filter(self.model, self.kind, outcome="all").with_values(facet, values)
+            for facet, values in values_by_name(self.excluded).items()
+        ]
+
+    def values_of(self, facet: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the values of a facet that the filter requires, and those that it excludes."""
+        field, name = facet_field(facet)
+        required = getattr(self, field)
+        if name:
+            required = values_by_name(required).get(name, ())
+        return required, values_by_name(self.excluded).get(facet, ())
+
+    def with_values(
+        self, facet: str, required: Sequence[str], excluded: Sequence[str] = ()
+    ) -> "Filter":
+        """Return a copy of the filter that requires or excludes only the given values of a facet."""
+        field, name = facet_field(facet)
+        values = tuple(required)
+        if name:
+            others = [each for each in getattr(self, field) if each.name != name]
+            values = (*others, *(Slice(name, value) for value in required))
+        kept = [each for each in self.excluded if each.name != facet]
+        kept += [Slice(facet, value) for value in excluded]
+        return replace(self, **{field: values, "excluded": tuple(kept)})
+
     def where(self, tagged_cases: Sequence[int], answer_columns: Collection[str]) -> "Where":
         """Build the filter's SQL condition on the table `cases` and, for `bin` and `crossed`, the
         table `scores`.
 
         It covers all fields except those computed in memory: `pair`, `lost_to`, `caption`, `pictured`,
-        `named_slice`, `unseen_by` and `region`.
+        `named_slice`, `unseen_by`, `region` and `excluded`.
 
         Args:
             tagged_cases: Numbers of the cases to which people gave the tag `tagged`.
@@ -281,6 +314,22 @@ class Filter:
             terms.append(_answered_on_other_side(self.crossed))
         condition = " AND ".join(["true", *(term for term, _ in terms)])
         return Where(condition, tuple(value for _, values in terms for value in values))
+
+
+def facet_field(facet: str) -> tuple[str, str]:
+    """Return the field of a filter that holds the values of a facet, and the name of its slices or "". Raises NotFound.
+
+    >>> facet_field("subtype"), facet_field("tag:scene"), facet_field("caption_length")
+    (('subtype', ''), ('tag', 'scene'), ('caption', 'caption_length'))
+    """
+    if facet in PLAIN_FACETS:
+        return facet, ""
+    prefix, _, name = facet.partition(":")
+    if prefix == "tag" and name:
+        return "tag", name
+    if facet not in caption_bins.VALUES:
+        raise NotFound("facet", facet, (*PLAIN_FACETS, *caption_bins.VALUES, "tag:NAME"))
+    return "caption", facet
 
 
 def values_by_name(slices: Iterable[Slice]) -> dict[str, tuple[str, ...]]:
