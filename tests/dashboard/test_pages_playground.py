@@ -370,3 +370,21 @@ def test_verdicts_on_the_first_screen_are_those_of_the_scores(shown):
         "verdicts": [{"state": state, "text": state}],
         "count": f"{int(state == 'fooled')} of 1",
     }
+
+
+def test_a_changed_picture_is_made_once_and_goes_with_the_upload(shown):
+    at = shown(caption=CAPTION)
+    upload = at.file_uploader(key="play_file")
+    upload.set_value(("red.png", red_picture(), "image/png")).run()
+    at.text_input(key="caption").set_value("A red wall.").run()
+    at.session_state[tryit.KEY] = {"add": "jpeg"}
+    at.run()
+    key, changed = at.session_state[tryit.CHANGED]
+    picture = changed["jpeg"]
+    assert key == at.session_state["play_upload"][1].key
+    at.session_state[tryit.KEY] = {"claim": "A blue wall."}
+    at.run()
+    assert at.session_state[tryit.CHANGED][1]["jpeg"] is picture
+    at.session_state[tryit.ROWS] = list(tryit.FIRST)
+    upload.set_value(None).run()
+    assert tryit.CHANGED not in at.session_state

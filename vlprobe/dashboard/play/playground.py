@@ -285,6 +285,7 @@ def _refused() -> str:
         return ""
     if st.session_state.pop("play_upload", None):
         st.session_state.pop("play_players", None)  # including their cached answers about it
+        st.session_state.pop(tryit.CHANGED, None)
     if file is None:
         return ""
     try:

@@ -24,7 +24,12 @@ SEVERITY, SEED = 3, 42
 MOST_ROWS = 9
 MOST_SEEDS = 8  # tried for one more edit of a kind
 LONGEST = 300  # maximum characters of a wrong caption
-ROWS, TURNS, CLAIM = "try_rows", "try_turns", "try_claim"  # session keys
+ROWS, TURNS, CLAIM, CHANGED = (
+    "try_rows",
+    "try_turns",
+    "try_claim",
+    "try_changed",
+)  # session keys
 Values = dict[str, object]
 
 
@@ -47,15 +52,25 @@ def draw_rows(
     _take()
     kinds = st.session_state.get(ROWS, list(FIRST))
     turns = st.session_state.get(TURNS, {})
+    shown = {
+        kind: _nth(caption, kind, turns.get(kind, 0), by_kind[kind])
+        for kind in kinds
+        if kind in by_kind
+    }
+    claim = st.session_state.get(CLAIM, "")
+    claims = [claim] if claim and claim != caption else []
+    texts = [*(edited.text for edited in shown.values()), *claims]
+    scored = runs_playground.score(players, canvas, caption, texts)
     rows = []
     for kind in kinds:
         if kind in PICTURE_CHANGES:
             rows.append(_picture_row(players, canvas, caption, answers, kind))
-        elif kind in by_kind:
-            edited = _nth(caption, kind, turns.get(kind, 0), by_kind[kind])
-            scored = runs_playground.score(players, canvas, caption, [edited.text])
-            values = _row(caption, edited, [_verdict(each, edited.wrong) for each in scored])
+        elif kind in shown:
+            place, edited = list(shown).index(kind), shown[kind]
+            values = _row(caption, edited, [_verdict(each, place, edited.wrong) for each in scored])
             rows.append(values | {"kind": kind, "label": _label(kind), "more": True})
+    beaten = [_verdict(each, len(shown), is_wrong=True) for each in scored] if claims else []
+    n_fooled = sum(verdict["state"] == "fooled" for verdict in beaten)
     others = [kind for kind in (*by_kind, *PICTURE_CHANGES) if kind not in kinds]
     can_add = len(rows) < MOST_ROWS
     component("tryit")(
@@ -66,7 +81,7 @@ def draw_rows(
             ],
             "rows": rows,
             "chips": [{"kind": kind, "label": _label(kind)} for kind in others if can_add],
-            "beat": _beat(players, canvas, caption),
+            "beat": {"text": claim, "verdicts": beaten, "count": f"{n_fooled} of {len(players)}"},
         },
         on_renew_change=lambda: None,
         on_add_change=lambda: None,
@@ -130,43 +145,43 @@ def _row(caption: str, edited: Edited, verdicts: Sequence[Values]) -> Values:
     return {"runs": runs, "verdicts": list(verdicts)}
 
 
-def _verdict(answer: Answer, is_wrong: bool) -> Values:
-    """Return a model's verdict on the only edit. A rewording has none: it shows how far the score moves."""
-    margin = runs_playground.margins(answer)[0]
+def _verdict(answer: Answer, place: int, is_wrong: bool) -> Values:
+    """Return a model's verdict on one edit. A rewording has none: it shows how far the score moves."""
+    margin = runs_playground.margins(answer)[place]
     if np.isnan(margin):
-        return {"state": "unknown", "text": "unknown"}
+        return _moved(margin)
     if not is_wrong:
-        return {"state": "moved", "text": f"{answer.scores[0] - answer.true:+.3f}"}
+        return _moved(float(answer.scores[place]) - answer.true)
     state = "fooled" if margin <= 0 else "right"
     return {"state": state, "text": state}
+
+
+def _moved(move: float) -> Values:
+    """Return the change of a score as a verdict; NaN is unknown."""
+    if np.isnan(move):
+        return {"state": "unknown", "text": "unknown"}
+    return {"state": "moved", "text": f"{move:+.3f}"}
+
+
+def _changed(canvas: Canvas, kind: str) -> Canvas:
+    """Return the changed picture. The session keeps those of one picture: each press needs them again."""
+    if st.session_state.get(CHANGED, ("",))[0] != canvas.key:
+        st.session_state[CHANGED] = (canvas.key, {})
+    changed: dict[str, Canvas] = st.session_state[CHANGED][1]
+    if kind not in changed:
+        image = picture_changes.apply(canvas.draw(), PictureChange(kind, SEVERITY, SEED))
+        changed[kind] = exhibits.canvas(image)
+    return changed[kind]
 
 
 def _picture_row(
     players: Sequence[Player], canvas: Canvas, caption: str, answers: Sequence[Answer], kind: str
 ) -> Values:
     """Return a row that shows how far the caption's score moves when the picture is changed."""
-    change = PictureChange(kind, SEVERITY, SEED)
-    changed = exhibits.canvas(picture_changes.apply(canvas.draw(), change))
-    moves = [
-        float(player.scores([changed], [caption])[0, 0]) - answer.true
-        for player, answer in zip(players, answers, strict=True)
-    ]
+    changed = _changed(canvas, kind)
     verdicts = [
-        {"state": "unknown", "text": "unknown"}
-        if np.isnan(move)
-        else {"state": "moved", "text": f"{move:+.3f}"}
-        for move in moves
+        _moved(float(player.scores([changed], [caption])[0, 0]) - answer.true)
+        for player, answer in zip(players, answers, strict=True)
     ]
     words = [["The same caption, picture changed", ""]]
     return {"kind": kind, "label": _label(kind), "runs": words, "verdicts": verdicts, "more": False}
-
-
-def _beat(players: Sequence[Player], canvas: Canvas, caption: str) -> Values:
-    """Return the user's wrong caption, and for each model whether it scores at least as high as the true one."""
-    claim = st.session_state.get(CLAIM, "")
-    verdicts: list[Values] = []
-    if claim and claim != caption:
-        answers = runs_playground.score(players, canvas, caption, [claim])
-        verdicts = [_verdict(answer, is_wrong=True) for answer in answers]
-    n_fooled = sum(verdict["state"] == "fooled" for verdict in verdicts)
-    return {"text": claim, "verdicts": verdicts, "count": f"{n_fooled} of {len(players)}"}
