@@ -99,6 +99,7 @@ def test_pictures_are_found_by_what_they_show_and_the_map_shows_them(shown, bund
     at.text_input("shows").set_value("a boat on the sea").run()
     region = "".join(at.query_params["region"])
     assert at.button("chip_0").label == "pictures like “a boat on the sea”"
+    assert at.selectbox(key="sort").value == "likeness"
     asked = views.runs.question_set(bundled, drawn)
     numbers = region_cases(region)
     tags = views.rows.questions(bundled, asked, numbers.tolist())["tags"]
@@ -108,7 +109,7 @@ def test_pictures_are_found_by_what_they_show_and_the_map_shows_them(shown, bund
     assert sum(len(trace.selectedpoints or ()) for trace in figure(at).data) == N_NEAREST
     assert "A region chosen by eye looks extreme" in words(at)
     at.text_input("shows").set_value("").run()
-    assert "region" not in at.query_params
+    assert "region" not in at.query_params and "sort" not in at.query_params
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,30 @@ def test_chosen_cases_survive_a_link_and_narrow_a_filter(store: Store, question_
     assert region_cases(region_text("none", numbers[:0])).tolist() == []
 
 
+def test_cases_are_sorted_by_the_likeness_of_their_pictures_then_by_margin(
+    store: Store, question_set
+):
+    every = Filter(MODEL, "flip", outcome="all")
+    found = points(store, question_set, every, "picture")
+    alike = [40, 7, 300, 2]  # the nearest pictures, the most alike first
+    numbers = np.concatenate([found.cases[found.point_of == each] for each in alike])
+    region = region_text("like a bus", numbers, is_ordered=True)
+    chosen = Filter(MODEL, "flip", outcome="all", sort="likeness", region=region)
+    table, total = views.cases.failures(store, question_set, chosen, 1, 1000)
+    assert total == len(numbers) and set(table["case"]) == set(numbers)
+    pictures = table["images"].str[0]
+    assert pictures.drop_duplicates().tolist() == [found.names[each] for each in alike]
+    assert all(of_one["margin"].is_monotonic_increasing for _, of_one in table.groupby(pictures))
+    cards, n_pictures, _ = views.wall.wall(store, question_set, chosen)
+    assert [card.images[0] for card in cards] == [found.names[each] for each in alike]
+    assert n_pictures == len(alike) == len(cards)
+    by_case = Filter(MODEL, "flip", outcome="all", sort="likeness")  # without a search
+    assert views.cases.failures(store, question_set, by_case)[0]["case"].is_monotonic_increasing
+
+
 @pytest.mark.parametrize(
-    "text", ["x", "x~eJ", "x~!!", "x~" + "A" * 40, "y" * 70 + "~eNpjYAAAAAIAAQ"]
+    "text",
+    ["x", "x~eJ", "x~!!", "x~" + "A" * 40, "y" * 70 + "~eNpjYAAAAAIAAQ", "x~eNpjZGIGAAANAAc=."],
 )
 def test_a_damaged_link_to_chosen_cases_is_refused_in_one_line(text):
     with pytest.raises(InvalidInput, match="Select the cases again"):

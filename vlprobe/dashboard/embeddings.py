@@ -134,8 +134,9 @@ def _show_nearest(
         # Some encoders have several vectors per picture
         scores = (vectors.reshape(len(vectors), -1, len(query)) @ query).max(axis=1)
     nearest = np.argsort(-scores, kind="stable")[:N_NEAREST]
-    numbers = points.cases[np.isin(points.point_of, nearest)]
-    write_choice({"region": region_text(label, numbers)})
+    numbers = np.concatenate([points.cases[points.point_of == point] for point in nearest])
+    region = region_text(label, numbers, is_ordered=True)
+    write_choice({"region": region, "sort": "likeness"})
 
 
 def draw_search(subject: PageSubject) -> None:

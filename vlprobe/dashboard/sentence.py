@@ -35,7 +35,7 @@ from vlprobe.render import wall
 from vlprobe.render.html.elements import SHAPES, tag
 from vlprobe.render.sentences import count_word, every_model, shorten
 from vlprobe.render.words import distinct, movement_kinds, presentations
-from vlprobe.views.filter import Filter
+from vlprobe.views.filter import Filter, is_ordered
 from vlprobe.views.records import QuestionSetRow
 
 NARROWEST, WIDEST = 96, 280  # width of a picker in pixels
@@ -337,6 +337,8 @@ def orders(subject: PageSubject, case_filter: Filter) -> dict[str, str]:
     models = filter(None, (case_filter.model, case_filter.other))
     is_scored = all(subject.question_set.run(model).is_scored for model in models)
     single = wall.orders(is_movement, is_scored)
+    if is_ordered(case_filter.region):
+        single |= {"likeness": "Most alike pictures first"}
     if case_filter.other and (is_movement or is_scored):
         return {"difference": "Largest difference first"} | single
     return single

@@ -12,7 +12,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views import caption_bins, causes, estimates, named_slices, pattern_groups
 from vlprobe.views.bodies import stored_body
-from vlprobe.views.filter import OTHER_OUTCOMES, OUTCOMES, SORTS, Filter, region_cases
+from vlprobe.views.filter import OTHER_OUTCOMES, OUTCOMES, SORTS, Filter, is_ordered, region_cases
 from vlprobe.views.mixed import case as mixed_case
 from vlprobe.views.mixed import searches as mixed_searches
 from vlprobe.views.records import FailureRow, records
@@ -68,12 +68,32 @@ class Matches(NamedTuple):
 def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Matches:
     """Return the cases that pass a filter, together with their margins and sort keys."""
     numbers, of_model, of_other = passing(store, question_set, case_filter)
-    n_fooled = np.zeros(len(numbers))
-    if case_filter.sort == "models":
-        n_fooled = (margins(store, question_set, question_set.rated_models, numbers) <= 0).sum(0)
-    keys = SORTS[case_filter.sort](of_model, of_model if of_other is None else of_other, n_fooled)
+    values = order_values(store, question_set, case_filter, numbers, of_model)
+    keys = SORTS[case_filter.sort](of_model, of_model if of_other is None else of_other, values)
     keys = pictured_first(store, question_set, case_filter.kind, numbers, keys)
     return Matches(numbers, of_model, of_other, keys)
+
+
+def order_values(
+    store: Store,
+    question_set: QuestionSet,
+    case_filter: Filter,
+    numbers: np.ndarray,
+    of_model: np.ndarray,
+) -> np.ndarray:
+    """Return the values for a filter's order that are not margins, shape (n,): how many models each case fools, or its
+    place by the likeness of its picture, with the lowest margin of a picture first.
+    """
+    if case_filter.sort == "models":
+        return (margins(store, question_set, question_set.rated_models, numbers) <= 0).sum(axis=0)
+    if case_filter.sort != "likeness" or not is_ordered(case_filter.region):
+        return np.zeros(len(numbers))
+    listed, first = np.unique(region_cases(case_filter.region), return_index=True)
+    ranks = first[np.searchsorted(listed, numbers)]
+    pictures = CaseTable(store, question_set.key).picture_codes[numbers]
+    rank_of_picture = np.full(np.max(pictures, initial=-1) + 1, len(first))
+    np.minimum.at(rank_of_picture, pictures, ranks)
+    return np.argsort(np.lexsort((of_model, rank_of_picture[pictures])))
 
 
 def passing(
@@ -115,7 +135,7 @@ def passing(
         is_chosen = table["cause"].isin(case_filter.unseen_by).to_numpy()
         chosen.append(table.index[is_chosen].to_numpy(np.int32))
     if case_filter.region:
-        chosen.append(region_cases(case_filter.region))
+        chosen.append(np.unique(region_cases(case_filter.region)))
     if case_filter.pictured:
         chosen.append(pictured(store, question_set, case_filter.kind))
     for members in chosen:
