@@ -178,3 +178,18 @@ def test_a_slice_with_too_many_values_is_given_up_in_whatever_block_they_come():
         "tag:many"
         not in judged([rows[: len(rows) // 8], rows[len(rows) // 8 :]]).estimates()["by"].unique()
     )
+
+
+def test_a_rate_that_can_be_negative_has_the_interval_of_its_resampled_means():
+    values = np.tile(
+        [-1.0, 1.0, 0.5, -0.5], 10
+    )  # the mean is 0, where Wilson's interval divides by 0
+    signed = replace(RATE, signed=True, value=lambda rows: rows["margin"].to_numpy(float))
+    rows = pd.DataFrame({"item_code": np.arange(40), "group_code": np.arange(40), "kind": "flip"})
+    rows = rows.assign(subtype="", rule="", margin=values, strength=1.0)
+    found = Judge([signed], 40, [])
+    found.add(rows)
+    row = found.estimates().query("by == 'all' and averaging == 'micro'").iloc[0]
+    means = resample_counts(40, 0, estimate.RESAMPLES) @ values / 40
+    assert row.value == 0.0
+    assert [row.low, row.high] == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=1e-6)

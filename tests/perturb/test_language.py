@@ -111,14 +111,14 @@ def test_the_model_of_languages_is_in_memory_only_where_captions_need_it(
 ):
     loaded = language_check._identifier.cache_info
     language_check._identifier.cache_clear()
-    assert foreign_captions({"A red bus.", "男孩扔球。"}) == {"男孩扔球。"}
+    assert foreign_captions({"A red bus.", "男孩扔球。"}) == {"男孩扔球。": "zh"}
     assert loaded().currsize == 0  # letters and the number of words told enough
-    assert foreign_captions(set(FOREIGN["German"][:2])) == set(FOREIGN["German"][:2])
-    assert foreign_captions({"A bus stops in front of an old building."}) == set()
+    assert foreign_captions(FOREIGN["German"][:2]) == dict.fromkeys(FOREIGN["German"][:2], "de")
+    assert foreign_captions({"A bus stops in front of an old building."}) == {}
     assert (loaded().currsize, loaded().misses) == (1, 1)  # stays for the next small check
     monkeypatch.setattr(language_check, "_KEEP_BELOW", 100)
     many = {f"A bus stops at an old building on day {day}." for day in range(100)}
-    assert foreign_captions(many | {FOREIGN["French"][1]}) == {FOREIGN["French"][1]}
+    assert foreign_captions(many | {FOREIGN["French"][1]}) == {FOREIGN["French"][1]: "fr"}
     assert loaded().currsize == 0  # a large run needs the memory
 
 

@@ -20,8 +20,8 @@ from vlprobe.datasets.world.contrasts import KINDS, contrasts
 from vlprobe.datasets.world.scene import draw
 from vlprobe.errors import InvalidInput
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
-from vlprobe.perturb import language
-from vlprobe.perturb.language import NOT_IN_ENGLISH
+from vlprobe.perturb import language, other_languages
+from vlprobe.perturb.lgip import NO_FLIP_BY_TABLE
 from vlprobe.runs import playground
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -30,7 +30,7 @@ from vlprobe.training.batches import Batches, rows
 from vlprobe.training.trainer import TrainRequest, train
 
 ENGLISH = ["A brown dog on the grass.", "A red bus at a street corner.", "Two cats on a chair."]
-GERMAN = ["Ein Bus hält vor einem alten Gebäude.", "Der Junge wirft einen roten Ball."]
+GERMAN = ["Ein Bus hält vor einem alten Gebäude.", "Der Junge wirft einen Ball."]
 BUS = GERMAN[0]
 CLEAN = {"rococo": {"pictures": []}, "lgip": {}, "prsm": {}}
 
@@ -64,6 +64,25 @@ def test_only_captions_in_english_are_edited_and_the_others_are_counted(tmp_path
         "2 of 5 captions are not in English (in 3.png, 4.png). Rules for English"
     )
     assert "not_english" not in alone["run"]["options"] and alone["notes"] == []
+
+
+def test_colors_and_numbers_of_other_languages_are_flipped_by_table_in_a_run(tmp_path, store):
+    polish = "Czerwony autobus stoi przed starym budynkiem."
+    captions = [ENGLISH[0], "Ein roter Bus fährt durch die Stadt.", BUS, polish]
+    manifest = run(dataset(tmp_path / "data", captions), store, "lgip")
+    options = manifest["run"]["options"]
+    assert options["not_english"] == 3 and options["other_languages"] == other_languages.VERSION
+    table = store.cases(manifest["case_key"]).table("cases").to_pylist()
+    (german,) = (row for row in table if row["texts"][0] == captions[1])
+    assert german["kind"] == "flip" and german["rule"] == "flip:color:de"
+    assert {row["texts"][0] for row in table} == set(captions[:2])
+    assert manifest["dropped"][NO_FLIP_BY_TABLE] == 1 and manifest["dropped"]["not in English"] == 1
+    (note,) = manifest["notes"]
+    assert "Tables flip the colors and numbers of German (2)." in note
+    paper = run(dataset(tmp_path / "same", captions), store, "lgip", rules="paper")
+    assert (
+        "other_languages" not in paper["run"]["options"] and paper["dropped"]["not in English"] == 3
+    )
 
 
 @pytest.mark.parametrize("probe", ["lgip", "rococo", "prsm"])
@@ -103,7 +122,7 @@ def test_mixed_pictures_are_asked_about_in_any_language(tmp_path, store):
 def test_the_verdict_on_many_captions_is_given_once_and_a_damaged_one_again(tmp_path, monkeypatch):
     monkeypatch.setattr(languages, "REMEMBERED", 3)
     captions = [*ENGLISH, *FOREIGN["French"]]
-    expected = frozenset(FOREIGN["French"])
+    expected = dict.fromkeys(FOREIGN["French"], "fr")
     assert foreign_captions(captions, tmp_path) == expected
     (kept,) = (tmp_path / "languages").iterdir()
     asked: list[int] = []
@@ -112,7 +131,7 @@ def test_the_verdict_on_many_captions_is_given_once_and_a_damaged_one_again(tmp_
         language, "foreign_captions", lambda texts: asked.append(len(texts)) or judge(texts)
     )
     assert foreign_captions(captions[::-1], tmp_path) == expected and not asked
-    for damaged in ("", "[]", '{"foreign": 3}', '{"foreign": ["of other data"]}'):
+    for damaged in ("", "[]", '{"foreign": 3}', '{"foreign": {"of other data": "fr"}}'):
         kept.write_text(damaged)
         assert foreign_captions(captions, tmp_path) == expected
     assert asked == [len(captions)] * 4
@@ -131,7 +150,9 @@ def test_perturb_says_how_many_it_leaves_unedited(tmp_path):
 
 
 def test_the_playground_leaves_a_foreign_caption_as_it_is_and_says_why(monkeypatch, store):
-    assert playground.edits(BUS) == ([], {NOT_IN_ENGLISH: 1})
+    assert playground.edits(BUS) == ([], {NO_FLIP_BY_TABLE: 1})
+    (edited,), dropped = playground.edits("Ein roter Bus hält vor einem alten Gebäude.")
+    assert edited.edit.rule == "flip:color:de" and not dropped
     assert playground.edits("A red bus stops at a corner.")[0]
     query = {"models": ["control:random"]}
     at = open_page(monkeypatch, store, "try", **query, caption=BUS)
@@ -195,4 +216,4 @@ def test_no_caption_of_the_training_world_counts_as_foreign():
         for contrast in contrasts(kind, "train", 5)
         for text in contrast.captions
     }
-    assert len(scenes) > 500 and foreign_captions(scenes | pairs, None) == frozenset()
+    assert len(scenes) > 500 and foreign_captions(scenes | pairs, None) == {}

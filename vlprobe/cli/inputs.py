@@ -108,11 +108,11 @@ def perturb(
         registry.load_dataset(dataset, root), Request((), dataset, "", seed=seed, **choices)
     )
     captions = {caption for item in items for caption in item.captions}
-    foreign = set() if of_plugin else foreign_captions(captions, root)
+    foreign = {} if of_plugin else foreign_captions(captions, root)
     if foreign:
         inform(
             f"{len(foreign):,} of {len(captions):,} captions are not in English: the English rules leave them "
-            "unedited."
+            "unedited, except for colors and numbers in eight languages (docs/limits.md)."
         )
     maker = f"vlprobe {__version__}, rules {rules}, seed {seed}"
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
@@ -125,7 +125,15 @@ def perturb(
                     item.captions, item.id, rules=rules, seed=seed, kinds=kinds or lgip.KINDS
                 )
             )
-            lgip_edits = lgip.in_english(item.captions, lgip_edits, foreign)
+            lgip_edits = lgip.edit_other_languages(
+                item.captions,
+                item.id,
+                lgip_edits,
+                foreign,
+                rules=rules,
+                seed=seed,
+                kinds=kinds or lgip.KINDS,
+            )
             if how == "lgip":
                 handle.write(
                     lgip_format.line(

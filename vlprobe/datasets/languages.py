@@ -5,20 +5,20 @@
 import contextlib
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import language
 from vlprobe.storage import files
 
-VERSION = 1  # of the results: raise it whenever one changes
+VERSION = 2  # of the results: raise it whenever one changes
 # Minimum number of captions for which results are cached: fewer take less than half a second
 REMEMBERED = 500
 
 
-def foreign_captions(captions: Collection[str], cache: Path | None) -> frozenset[str]:
-    """Return the captions that are almost certainly not in English.
+def foreign_captions(captions: Collection[str], cache: Path | None) -> Mapping[str, str]:
+    """Return the captions that are almost certainly not in English, with the codes of their languages; "": unknown.
 
     Args:
         captions: Any texts.
@@ -26,24 +26,22 @@ def foreign_captions(captions: Collection[str], cache: Path | None) -> frozenset
     """
     every = sorted(set(captions))
     if len(every) < REMEMBERED or cache is None:
-        return frozenset(language.foreign_captions(every))
+        return language.foreign_captions(every)
     digest = hashlib.sha256(json.dumps([VERSION, every]).encode()).hexdigest()[:32]
     path = cache / "languages" / f"{digest}.json"
     foreign = _remembered(path, every)
     if foreign is None:
-        foreign = frozenset(language.foreign_captions(every))
+        foreign = language.foreign_captions(every)
         with contextlib.suppress(InvalidInput):
-            files.write_bytes(
-                path, json.dumps({"foreign": sorted(foreign)}).encode(), durable=False
-            )
+            files.write_bytes(path, json.dumps({"foreign": foreign}).encode(), durable=False)
     return foreign
 
 
-def _remembered(path: Path, captions: Collection[str]) -> frozenset[str] | None:
+def _remembered(path: Path, captions: Collection[str]) -> Mapping[str, str] | None:
     """Return the cached result for a set of captions; None if there is no valid result in the file."""
     try:
         foreign = files.parse_json_object(files.read(path).decode())["foreign"]
-        verdict = frozenset(foreign)
+        verdict = files.convert(foreign, dict[str, str])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return verdict if verdict <= frozenset(captions) else None
+    return verdict if verdict.keys() <= set(captions) else None

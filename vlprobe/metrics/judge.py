@@ -179,7 +179,7 @@ class Judge:
                     for averaging in metric.averaging:
                         label = (metric.name, averaging, column, str(name))
                         mean = self._sums.estimate(
-                            (metric.name, averaging, column, name), metric.unit == "rate"
+                            (metric.name, averaging, column, name), metric.is_share
                         )
                         numbers = (mean.value, mean.low, mean.high, mean.n_items)
                         table.append((*label, *numbers, *counts[name].tolist()))

@@ -219,6 +219,8 @@ def _search_metrics(direction: str, query: str, target: str) -> Iterator[Metric]
         source="MMRB (arXiv 2212.08044), MMI",
         value=functools.partial(impact, direction=direction),
         averaging=("micro",),
+        version=2,  # 1 had Wilson's interval, which is for values in [0, 1]
+        signed=True,
     )
 
 

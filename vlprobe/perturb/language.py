@@ -1,4 +1,4 @@
-"""Detect captions that are not in English, because all edits follow English grammar and use English templates.
+"""Detect captions that are not in English, because most edits follow English grammar and use English templates.
 
 A caption counts as foreign if most of its letters belong to another script than Latin, or if a naive Bayes model over
 character n-grams (py3langid; 97 languages, its weights are in the package) finds another language at least `TIMES` as
@@ -14,7 +14,8 @@ of 23 short captions in six languages, 19 are.
 import functools
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from vlprobe.perturb.lexicon import TAGS
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 NOT_IN_ENGLISH = "not in English"  # reason for a caption without edits
 TIMES = 3  # likelihood ratio to English
 FEWEST_WORDS = 4
+CERTAIN = 2  # likelihood ratio of the best of 97 languages to the second
 # Nigerian Pidgin: the most frequent wrong class of short English captions.
 _ENGLISH = frozenset(["en", "pcm"])
 _NO_LANGUAGE = frozenset(["zxx"])
@@ -38,11 +40,13 @@ _DEMO_WORDS = word_list("language.demo-words")
 _KEEP_BELOW = 20_000  # captions of a check after which the model's 75 MiB stay for the next check
 
 
-def foreign_captions(captions: Collection[str]) -> set[str]:
-    """Return the captions for which `is_foreign` is true. The model is loaded when a caption first needs it. After many
-    captions it is released, because the run that follows needs the memory.
+def foreign_captions(captions: Collection[str]) -> dict[str, str]:
+    """Return the captions for which `is_foreign` is true, with their languages from `foreign_language`. The model is
+    loaded when a caption first needs it. After many captions it is released, because the run that follows needs the
+    memory.
     """
-    foreign = set(filter(is_foreign, captions))
+    languages = {caption: foreign_language(caption) for caption in captions}
+    foreign = {caption: code for caption, code in languages.items() if code is not None}
     if len(captions) >= _KEEP_BELOW:
         _identifier.cache_clear()
     return foreign
@@ -54,16 +58,33 @@ def is_foreign(caption: str) -> bool:
     >>> is_foreign("A woman holds a red umbrella."), is_foreign("Eine Frau hält einen roten Regenschirm.")
     (False, True)
     """
+    return foreign_language(caption) is not None
+
+
+def foreign_language(caption: str) -> str | None:
+    """Return the ISO 639-1 code of a caption's language, "" if it is a foreign language that is not certain, or None
+    for English and for captions that are too short to judge.
+
+    >>> foreign_language("Eine Frau hält einen roten Regenschirm."), foreign_language("男孩扔球。")
+    ('de', 'zh')
+    """
     letters = [letter for letter in caption if letter.isalpha()]
-    latin = sum(
-        letter.isascii() or unicodedata.name(letter, "").startswith("LATIN") for letter in letters
+    scripts = Counter(
+        "LATIN" if letter.isascii() else unicodedata.name(letter, "").partition(" ")[0]
+        for letter in letters
     )
-    if 2 * latin < len(letters):
-        return True
+    if 2 * scripts["LATIN"] < len(letters):
+        if scripts["HIRAGANA"]:  # every Japanese sentence has some
+            return "ja"
+        return "zh" if scripts["CJK"] == len(letters) else ""
     caption_words = _WORD.findall(caption.lower())
     if len(caption_words) < FEWEST_WORDS or _is_plain_english(caption_words):
-        return False
-    return _looks_foreign(caption)
+        return None
+    likelihoods = _likelihoods(caption)
+    if not _looks_foreign(likelihoods):
+        return None
+    best, second = sorted(likelihoods, key=likelihoods.__getitem__, reverse=True)[:2]
+    return best if likelihoods[best] >= CERTAIN * likelihoods[second] else ""
 
 
 def is_doubtful(caption: str) -> bool:
@@ -77,12 +98,15 @@ def is_doubtful(caption: str) -> bool:
         len(caption_words) < FEWEST_WORDS
         and any(map(str.isalpha, caption))
         and not any(map(_is_known, caption_words))
-        and _looks_foreign(caption)
+        and _looks_foreign(_likelihoods(caption))
     )
 
 
-def _looks_foreign(caption: str) -> bool:
-    likelihoods = dict(_identifier().rank(caption.lower()))
+def _likelihoods(caption: str) -> dict[str, float]:
+    return dict(_identifier().rank(caption.lower()))
+
+
+def _looks_foreign(likelihoods: Mapping[str, float]) -> bool:
     english = max(likelihoods[code] for code in _ENGLISH)
     return TIMES * english <= max(
         likelihoods[code] for code in likelihoods.keys() - _ENGLISH - _NO_LANGUAGE

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import advanced as advanced_rules
-from vlprobe.perturb import flips, strict, substitution, templates
+from vlprobe.perturb import flips, other_languages, strict, substitution, templates
 from vlprobe.perturb.draws import draw, sample
 from vlprobe.perturb.flips import MIN_LENGTH, Flip
 from vlprobe.perturb.grammar import Sentence
@@ -27,6 +27,7 @@ KINDS = ("paraphrase", "flip", "combined")  # of LGIP
 ALL_KINDS = (*KINDS, *kind_edits.NAMES)
 OFFERED_KINDS = (*KINDS, *kind_edits.OFFERED)
 TAGS = ("rule", "marker")
+NO_FLIP_BY_TABLE = f"no color or number to flip, {NOT_IN_ENGLISH}"
 PARAPHRASES_PER_FLIP = 3  # number of paraphrases of a caption combined with each of its flips
 
 
@@ -49,6 +50,61 @@ def in_english(
     if count := sum(caption in foreign for caption in captions):
         return CaptionEdits(of_english, {**caption_edits.dropped, NOT_IN_ENGLISH: count})
     return caption_edits
+
+
+def edit_other_languages(
+    captions: Sequence[str],
+    item_id: str,
+    caption_edits: CaptionEdits,
+    foreign: Mapping[str, str],
+    *,
+    rules: str = "strict",
+    seed: int = 42,
+    kinds: Iterable[str] = KINDS,
+    k_diff: int = 6,
+) -> CaptionEdits:
+    """Replace the edits for captions that are not in English by flips of colors and numbers.
+
+    Captions without an edit, also those in a language without a table, are counted as dropped.
+
+    Args:
+        captions: All captions of the image.
+        item_id: Id of the image.
+        caption_edits: What `edits` returned for them.
+        foreign: The language of each caption that is not in English, from `foreign_captions`.
+        rules: strict or paper; only strict has tables.
+        seed: Any whole number.
+        kinds: Kinds of edit; the tables make flips only.
+        k_diff: Maximum number of flips per caption.
+    """
+    caption_edits = in_english(captions, caption_edits, foreign)
+    if not has_tables(rules, kinds) or foreign.keys().isdisjoint(captions):
+        return caption_edits
+    codes = [foreign.get(caption, "") for caption in captions]
+    made, reasons = other_languages.flips([*map(Reading, captions)], codes, item_id, seed)
+    dropped = Counter(caption_edits.dropped)
+    dropped.update(reasons)
+    out = list(caption_edits.edits)
+    for index, (code, of_caption) in enumerate(zip(codes, made, strict=True)):
+        if code not in other_languages.languages():
+            continue
+        dropped[NOT_IN_ENGLISH] -= 1
+        if not of_caption:
+            dropped[NO_FLIP_BY_TABLE] += 1
+        number = draw(seed, item_id, index, "flips")
+        out[index] = tuple(
+            (
+                flip.text,
+                Edit("flip", flip.type, f"flip:{flip.type}:{code}", flip.source, flip.target),
+            )
+            for flip in capped(of_caption, k_diff, number, dropped, "flip")
+        )
+    return CaptionEdits(tuple(out), {reason: count for reason, count in dropped.items() if count})
+
+
+def has_tables(rules: str, kinds: Iterable[str]) -> bool:
+    """Return whether captions in some other languages than English are edited too."""
+    return rules == "strict" and "flip" in kinds
 
 
 def edits(

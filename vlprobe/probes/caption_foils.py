@@ -116,7 +116,7 @@ def altered_captions(
 
 
 def caption_cases(
-    item: Item, image: Picture, policies: Sequence[str], draws: Draws, foreign: frozenset[str]
+    item: Item, image: Picture, policies: Sequence[str], draws: Draws, foreign: Mapping[str, str]
 ) -> tuple[list[Case], Counter[str]]:
     """Create the queries for a picture: one query for each gallery (one gallery per policy and seed).
 
@@ -128,7 +128,7 @@ def caption_cases(
         for rule, seed in draws.by_rule(policy).items():
             foils, reasons = altered_captions(item, policy, draws, seed, foreign)
             dropped.update(reasons)
-            if foils or not foreign or not foreign.issuperset(item.captions):
+            if foils or not foreign or not set(item.captions) <= foreign.keys():
                 cases.append(_query(item, image, policy, foils, rule))
     return cases, dropped
 

@@ -18,9 +18,10 @@ import pandas as pd
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import pairwise
-from vlprobe.perturb import lgip, lgip_format
+from vlprobe.perturb import lgip, lgip_format, other_languages
 from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
 from vlprobe.perturb.kinds import edits as kind_edits
+from vlprobe.perturb.other_languages import OTHER_LANGUAGES
 from vlprobe.perturb.templates import has_marker
 from vlprobe.probes import file_options
 from vlprobe.probes.fit import check_fit
@@ -207,6 +208,13 @@ class Lgip(file_options.ProbeWithEdits):
         """Return the captions that built-in rules edit: all, or none if the edits come from a file or a plug-in."""
         return () if options["edits"] or options["rules"] not in lgip.RULES else item.captions
 
+    def options_of_languages(self, options: Mapping[str, object]) -> Mapping[str, object]:
+        """Add the version of the tables for other languages, if they are used."""
+        settings = cast(LgipOptions, options)
+        if settings["edits"] or not lgip.has_tables(settings["rules"], settings["kinds"]):
+            return {}
+        return {OTHER_LANGUAGES: other_languages.VERSION}
+
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
@@ -219,8 +227,15 @@ class Lgip(file_options.ProbeWithEdits):
         elif edits := file_options.load_edits(options):
             caption_edits = _listed_edits(item, edits, settings["kinds"])
         else:
-            caption_edits = lgip.in_english(
-                item.captions, _new_edits(item, settings, seed), self.foreign
+            caption_edits = lgip.edit_other_languages(
+                item.captions,
+                item.id,
+                _new_edits(item, settings, seed),
+                self.foreign,
+                rules=settings["rules"],
+                seed=seed,
+                kinds=settings["kinds"],
+                k_diff=settings["k_diff"],
             )
         cases = []
         for number, (caption, edits) in enumerate(

@@ -249,7 +249,7 @@ def _margins(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _captions(
-    item: Item, seed: int, foreign: frozenset[str]
+    item: Item, seed: int, foreign: Mapping[str, str]
 ) -> tuple[tuple[str, str], Edit] | None:
     """Return a true and a wrong caption for an item, and the differing words; None if there is no wrong caption.
 

@@ -20,7 +20,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, lgip, substitution
 from vlprobe.perturb.influence import Scores
 from vlprobe.perturb.kinds import edits as kind_edits
-from vlprobe.perturb.language import NOT_IN_ENGLISH, is_foreign
+from vlprobe.perturb.language import NOT_IN_ENGLISH, foreign_captions
 from vlprobe.runs.exhibits import GRID, Canvas, without_parts
 from vlprobe.scoring import cases, mixtures
 from vlprobe.scoring.batches import stacked
@@ -254,13 +254,17 @@ def edits(
 
     Returns:
         The edits in the order of GROUPS, and counts of impossible edits by reason. A caption that is not in English has
-        no edits, because all rules follow English grammar.
+        flips of colors and numbers only, if there is a table for its language.
     """
-    if is_foreign(caption):
-        return [], {NOT_IN_ENGLISH: 1}
     lgip_edits = lgip.edits([caption], _ITEM, seed=seed, kinds=lgip.OFFERED_KINDS, k_same=_EVERY)
+    if foreign := foreign_captions([caption]):
+        lgip_edits = lgip.edit_other_languages([caption], _ITEM, lgip_edits, foreign, seed=seed)
     edited_captions = [Edited(_group(edit), text, edit) for text, edit in lgip_edits.edits[0]]
     dropped = dict(lgip_edits.dropped)
+    if foreign:
+        return edited_captions, {
+            reason: count for reason, count in dropped.items() if NOT_IN_ENGLISH in reason
+        }
     votes = None
     if any(player.embeds_texts for player in players):
         spans = [(noun.start, noun.end) for noun in substitution.sources(caption)]

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from vlprobe.datasets import audit
 from vlprobe.errors import InvalidInput, Misfit, StoredDamage
 from vlprobe.perturb.language import NOT_IN_ENGLISH
+from vlprobe.perturb.other_languages import OTHER_LANGUAGES, languages
 from vlprobe.runs import case_workers
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress
@@ -154,8 +155,8 @@ def _no_case(run: Run, probe: Probe, dropped: Mapping[str, int]) -> Misfit:
     if any(reason.endswith(NOT_IN_ENGLISH) for reason in dropped):
         return Misfit(
             f"Probe '{run.probe}' has no cases for dataset '{run.dataset}': "
-            f"{run.options[audit.NOT_ENGLISH]:,} captions are not in English, but its "
-            f"rules are for English. {_BRING_EDITS}"
+            f"{run.options[audit.NOT_ENGLISH]:,} captions are not in English, and its "
+            f"rules have no edit for them. {_BRING_EDITS}"
         )
     return Misfit(
         f"Probe '{run.probe}' has no cases for dataset '{run.dataset}' ({reasons}). Choose "
@@ -168,11 +169,25 @@ def _language_notes(context: RunContext, findings: Sequence[audit.AuditFinding])
         return []  # no English rule skipped a caption
     return [
         f"{finding.count:,} of {finding.of:,} captions are not in English (in {', '.join(finding.examples)}). "
-        "Rules for English do not edit these."
-        f" {_BRING_EDITS}"
+        f"Rules for English do not edit these.{_by_table(context)} {_BRING_EDITS}"
         for finding in findings
         if finding.name == audit.NOT_ENGLISH
     ]
+
+
+def _by_table(context: RunContext) -> str:
+    """Return a sentence with the number of captions in each language that has a table of colors and numbers."""
+    if OTHER_LANGUAGES not in context.run.options:
+        return ""
+    names = Counter(
+        language.name
+        for code in context.probe.foreign.values()
+        if (language := languages().get(code))
+    )
+    if not names:
+        return ""
+    counted = ", ".join(f"{name} ({count:,})" for name, count in names.most_common())
+    return f" Tables flip the colors and numbers of {counted}."
 
 
 def part_ranges(case_entry: Entry, size: int) -> list[tuple[int, int]]:

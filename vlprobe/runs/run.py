@@ -317,7 +317,8 @@ def _without_foreign(
         return probe, options
     bound = copy.copy(probe)
     bound.foreign = foreign
-    return bound, {**options, NOT_ENGLISH: len(foreign)}
+    counted = {NOT_ENGLISH: len(foreign), **probe.options_of_languages(options)}
+    return bound, {**options, **counted}
 
 
 def write_questions(context: RunContext, dataset: Dataset, progress: Progress) -> None:

@@ -10,7 +10,7 @@ that is passed in.
 import functools
 import math
 import random
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -225,7 +225,7 @@ class Batches:
         words: Sequence[str],
         normal: tuple[np.ndarray, np.ndarray] | None = None,
         workers: int = 2,
-        foreign: frozenset[str] = frozenset(),
+        foreign: Collection[str] = (),
     ) -> None:
         self._units = [rows(item) for item in items]
         self.n_rows = sum(map(len, self._units))

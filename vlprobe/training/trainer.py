@@ -10,7 +10,7 @@ import io
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -126,14 +126,14 @@ def _trainable(encoder: OpenClipEncoder | HubModel, batch_size: int) -> tuple[An
 
 def _sources(
     datasets: Sequence[Dataset], request: TrainRequest, cache: Path
-) -> tuple[list[dict], frozenset[str]]:
+) -> tuple[list[dict], Mapping[str, str]]:
     """Describe each dataset, and collect the captions not in English, which `consistency` and `flip` leave unedited.
 
     Raises:
         InvalidInput: The loss uses `consistency` or `flip`, and no caption is in English.
     """
     sources: list[dict] = []
-    foreign: frozenset[str] = frozenset()
+    foreign: dict[str, str] = {}
     n_captions = 0
     for dataset in datasets:
         captions = {
@@ -144,7 +144,7 @@ def _sources(
         sources.append(
             facts | ({"not_english": len(foreign_of_dataset)} if foreign_of_dataset else {})
         )
-        foreign, n_captions = foreign | foreign_of_dataset, n_captions + len(captions)
+        foreign, n_captions = {**foreign, **foreign_of_dataset}, n_captions + len(captions)
     losses = sorted(objective.weights(request.loss).keys() & {"consistency", "flip"})
     n_foreign = sum(source.get("not_english", 0) for source in sources)
     if losses and n_captions and n_foreign == n_captions:
@@ -170,7 +170,7 @@ class _Training:
         module: Any,
         normal: Normal | None,
         items: list[Item],
-        foreign: frozenset[str],
+        foreign: Collection[str],
         pinned: str,
         progress: Progress,
     ) -> None:

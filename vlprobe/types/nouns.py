@@ -205,6 +205,13 @@ class Metric:
     model_free: bool = False
     # Column whose values have equal weight: `weight` is 1 over the number of cases of the row's value.
     even_over: str = ""
+    # Whether a value can be negative, so that Wilson's interval, which is for values in [0, 1], does not apply
+    signed: bool = False
+
+    @property
+    def is_share(self) -> bool:
+        """Whether all values are in [0, 1]."""
+        return self.unit == "rate" and not self.signed
 
 
 @dataclass(frozen=True, slots=True)

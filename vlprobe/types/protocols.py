@@ -331,7 +331,8 @@ class Probe(ABC):
     # scorer's table that it holds in place of the scores; null where an earlier version scored.
     side_tables: "Mapping[str, pa.Schema]" = MappingProxyType({})
     code_digest: str = ""  # digest of a plug-in's code, stored among the options of its runs
-    foreign: frozenset[str] = frozenset()  # captions that English rules leave unchanged
+    # Captions that English rules leave unchanged, with the codes of their languages; "": unknown
+    foreign: Mapping[str, str] = MappingProxyType({})
 
     @property
     def kinds(self) -> Mapping[str, str]:
@@ -362,6 +363,10 @@ class Probe(ABC):
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
         """Return the captions of an item that English rules would edit. The rules skip captions in `foreign`."""
         return ()
+
+    def options_of_languages(self, options: Mapping[str, object]) -> Mapping[str, object]:
+        """Return options to add to a run with captions in `foreign`, so that its cases have a key of their own."""
+        return {}
 
     def loads_models(self, options: Mapping[str, object]) -> bool:
         """Return whether generating the cases requires models. If so, one process generates all cases and loads each

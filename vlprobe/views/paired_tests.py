@@ -661,7 +661,7 @@ def compare_metrics(
     metrics = question_set.metrics
     names = [(name, run) for name in sums_of_runs.averagings for run in others]
     pairs = [sums_of_runs.pair(name, run, baseline) for name, run in names]
-    are_rates = [metrics[name].unit == "rate" for name, _ in names]
+    are_rates = [metrics[name].is_share for name, _ in names]
     differences = estimate_cache.differences(
         [(value, base) for value, base, _ in pairs], baseline.n_units, are_rates
     )

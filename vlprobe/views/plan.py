@@ -62,7 +62,7 @@ def plan(
     n_tests = n_tests or len(known)
     rows = []
     for metric, baseline, model, n_items, low, high in known:
-        is_rate = metrics[metric].unit == "rate"
+        is_rate = metrics[metric].is_share
         error = scale * power.standard_error(low, high)
         least = power.detectable(error, n_items, n_tests, is_rate)
         row = [metric, metrics[metric].unit, baseline, model, n_items, error, least]

@@ -140,11 +140,12 @@ def _page() -> None:
     edits, dropped = runs_playground.edits(
         caption, seed=seed, k=k, players=players if which == "least" else ()
     )
-    if NOT_IN_ENGLISH in dropped:
+    if any(NOT_IN_ENGLISH in reason for reason in dropped):
         st.info(
             (
-                "This caption is not in English, but the rules only work for English. Write "
-                "your own edit below, or run a test with edits from a file."
+                "This caption is not in English, and the rules have no edit for it: in eight "
+                "other languages they change colors and numbers only. Write your own edit "
+                "below, or run a test with edits from a file."
             ),
             icon=":material/translate:",
         )

@@ -15,6 +15,7 @@ from vlprobe import registry
 from vlprobe.datasets.languages import foreign_captions
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import lgip
+from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.render.model_lookup import find_model, find_run
 from vlprobe.runs import pair_scores, ray_cluster
 from vlprobe.runs.request import Progress, Request
@@ -77,16 +78,27 @@ def edits(
         item: Id of the picture.
 
     Raises:
-        InvalidInput: No caption is in English, and the rules are vlprobe's own. If only some captions are not in
-            English, they are not edited, and a warning says how many there are.
+        InvalidInput: No caption is in English, and the rules are vlprobe's own. Captions in eight other languages have
+            flips of colors and numbers. If only some captions cannot be edited for their language, a warning says how
+            many there are.
     """
     every = (captions,) if isinstance(captions, str) else tuple(captions)
     registry.allow_typed(rules)
-    limits: dict[str, Any] = {"kinds": tuple(kinds), "k_same": k_same, "k_diff": k_diff}
+    kinds = tuple(kinds)
+    limits: dict[str, Any] = {"kinds": kinds, "k_same": k_same, "k_diff": k_diff}
     if rules in lgip.RULES:
-        caption_edits = lgip.in_english(
-            every, lgip.edits(every, item, rules=rules, seed=seed, **limits), _foreign(every)
+        caption_edits = lgip.edits(every, item, rules=rules, seed=seed, **limits)
+        caption_edits = lgip.edit_other_languages(
+            every,
+            item,
+            caption_edits,
+            foreign_captions(every, None),
+            rules=rules,
+            seed=seed,
+            kinds=kinds,
+            k_diff=k_diff,
         )
+        _report_foreign(every, caption_edits)
     else:
         caption_edits = registry.load_rules(rules).edits(every, item, seed, **limits)
     entries = [
@@ -97,20 +109,18 @@ def edits(
     return Edits(every, tuple(entries))
 
 
-def _foreign(captions: Sequence[str]) -> frozenset[str]:
-    """Return the captions that English rules do not edit, and warn about them. Raises InvalidInput if all are."""
-    foreign = foreign_captions(captions, None)
-    if not foreign:
-        return foreign
-    count = sum(caption in foreign for caption in captions)
+def _report_foreign(captions: Sequence[str], caption_edits: lgip.CaptionEdits) -> None:
+    """Warn about captions in other languages without an edit. Raises InvalidInput if all captions are such captions."""
+    reasons = NOT_IN_ENGLISH, lgip.NO_FLIP_BY_TABLE
+    if not (count := sum(caption_edits.dropped.get(reason, 0) for reason in reasons)):
+        return
     counted = f"{count:,} of {len(captions):,} captions are not in English"
     if count == len(captions):
         raise InvalidInput(
-            f"{counted}, but the edit rules are for English. Pass English captions or your "
+            f"{counted}, and the rules have no edit for them. Pass English captions or your "
             "own edits (docs/edits.md)."
         )
-    warnings.warn(f"{counted}: the English rules leave these unedited.", stacklevel=3)
-    return foreign
+    warnings.warn(f"{counted} and stay unedited.", stacklevel=3)
 
 
 def load_model(
