@@ -69,6 +69,18 @@ def test_chosen_cases_survive_a_link_and_narrow_a_filter(store: Store, question_
     assert region_cases(region_text("none", numbers[:0])).tolist() == []
 
 
+def test_above_the_most_pictures_a_map_has_a_sample_that_no_filter_moves(
+    tmp_path, question_set, monkeypatch
+):
+    monkeypatch.setattr(views.rows, "MOST_FILES", 30)
+    store = shipped.StoreAboveShipped(tmp_path, shipped.FOLDER)
+    every = points(store, question_set, Filter(MODEL, "flip", outcome="all"), "picture")
+    assert len(every.names) == 30 and len(every.cases) == len(every.point_of) >= 30
+    some = points(store, question_set, Filter(MODEL, "flip", subtype=("number",)), "picture")
+    assert 0 < len(some.names) <= 30 and set(some.names) <= set(every.names)
+    assert views.rows.with_pictures(store, question_set, "flip") == (0, 0)
+
+
 def test_cases_are_sorted_by_the_likeness_of_their_pictures_then_by_margin(
     store: Store, question_set
 ):

@@ -117,6 +117,7 @@ def test_a_page_is_a_part_of_all_that_is_sorted(sort: str):
         "best": lambda m, o, n: -m,
         "difference": lambda m, o, n: -abs(m - o),
         "models": lambda m, o, n: -n,
+        "likeness": lambda m, o, n: n,
         "dataset": lambda m, o, n: 0.0,
     }[sort]
     keys = [by(float(m), float(o), int(n)) for m, o, n in zip(margin, other, n_fooled, strict=True)]

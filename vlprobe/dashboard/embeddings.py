@@ -200,6 +200,9 @@ def draw_map(subject: PageSubject, case_filter: Filter, side: Side, encoder: str
         carried=f"{encoder} {side}",
     )
     extent = f"{len(points.names):,} {side}s" + ", grouped into hexagons" * is_grouped
+    n_checked = view(views.rows.with_pictures, subject.question_set, subject.kind)[1]
+    if side == "picture" and not n_checked:
+        extent += f". There are more than {views.rows.MOST_FILES:,}, so this is a sample"
     where = f"{LAYOUTS[layout]} of {model_name(encoder)}'s embeddings"
     quiet(f"{extent}. {where}; distances between groups mean little.")
     if case_filter.region:

@@ -446,9 +446,11 @@ def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | 
 def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[int, int]:
     """Count the cases of one kind whose pictures are all on this machine, and all cases of the kind.
 
-    Both counts are 0 if the cases have more than MOST_FILES pictures, which are not checked.
+    Both counts are 0 if the cases have more than MOST_FILES pictures, of which only a sample is checked.
     """
     rows = _cases_of_pictures(store, question_set, kind)
+    if len(rows) > MOST_FILES:
+        return 0, 0
     n_pictured = len(pictured(store, question_set, kind))
     return n_pictured, sum(len(numbers) for _, numbers in rows)
 
@@ -470,10 +472,12 @@ def keeps_unpictured(question_set: QuestionSet) -> bool:
 
 
 def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
-    """Return the numbers of the cases of one kind whose pictures are all on this machine, ascending."""
+    """Return the numbers of the cases of one kind whose pictures are all on this machine, ascending. Above MOST_FILES
+    pictures, they are those of a sample.
+    """
 
     def find() -> np.ndarray:
-        rows = _cases_of_pictures(store, question_set, kind)
+        rows = _cases_of_pictures(store, question_set, kind)[:MOST_FILES]
         numbers = [number for names, cases in rows if are_here(names) for number in cases]
         return np.sort(np.array(numbers, dtype=np.int32))
 
@@ -504,14 +508,13 @@ def pictured_first(
 def _cases_of_pictures(
     store: Store, question_set: QuestionSet, kind: str
 ) -> list[tuple[tuple[str, ...], list[int]]]:
-    """Return each distinct list of pictures with its case numbers, or [] if there are more than MOST_FILES pictures."""
+    """Return each distinct list of pictures with its case numbers, or a sample of MOST_FILES + 1 lists."""
     with store.cursor() as cursor:
         rows = cursor.execute(
-            'SELECT images, list("case") FROM read_parquet(?) WHERE kind = ? GROUP BY images LIMIT ?',
+            'SELECT images, list("case") FROM read_parquet(?) WHERE kind = ? GROUP BY images '
+            "ORDER BY hash(images), images LIMIT ?",
             [store.files([question_set.key], "cases"), kind, MOST_FILES + 1],
         ).fetchall()
-    if len(rows) > MOST_FILES:
-        return []
     return [(_located(store, names), numbers) for names, numbers in rows]
 
 
