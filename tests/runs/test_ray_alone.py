@@ -95,6 +95,12 @@ def test_only_a_host_with_a_port_is_an_address(address, tiny, store, monkeypatch
     request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=address)
     with pytest.raises(InvalidInput, match="Expected"):
         execute(request, store)
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    problem = r"VLPROBE_RAY: .* Expected HOST:PORT"
+    with pytest.raises(InvalidInput, match=problem), ray_cluster.joined(""):
+        pass
+    with pytest.raises(InvalidInput, match=problem):
+        ray_cluster.allowed_cluster()
 
 
 @pytest.mark.parametrize("address", ["10.0.0.7:6379", "head.example.com:6379", "[fe80::1]:6379"])

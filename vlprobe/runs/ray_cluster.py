@@ -38,23 +38,36 @@ def allow(text: str, accepts_local: bool = True) -> None:
     Call this function only with text typed by the owner of this process, never with the content of a link,
     form or file. Raises InvalidInput unless the address is HOST:PORT or, where allowed, "local".
     """
-    address = _resolve(text)
-    if not (ADDRESS.fullmatch(address) or (accepts_local and address == LOCAL)):
-        raise InvalidInput(
-            f"'{address}' is not the address of a Ray cluster. Expected HOST:PORT, such as 10.0.0.7:6379."
-        )
-    os.environ[RAY] = address
+    os.environ[RAY] = _checked(_resolve(text), accepts_local)
 
 
 def allowed_cluster() -> str:
-    """Return the HOST:PORT of the cluster that the owner of this process allowed, or "" if there is none."""
-    address = os.environ.get(RAY, "")
+    """Return the HOST:PORT of the cluster that the owner of this process allowed, or "" if there is none.
+
+    Raises InvalidInput if VLPROBE_RAY was set to something else.
+    """
+    address = _named()
     return "" if address == LOCAL else address
+
+
+def _named() -> str:
+    """Return the address in VLPROBE_RAY, or "". It is checked again, because it can be set by hand."""
+    address = os.environ.get(RAY, "")
+    return _checked(address, accepts_local=True, place=f"{RAY}: ") if address else ""
+
+
+def _checked(address: str, accepts_local: bool, place: str = "") -> str:
+    if not (ADDRESS.fullmatch(address) or (accepts_local and address == LOCAL)):
+        raise InvalidInput(
+            f"{place}'{address}' is not the address of a Ray cluster. Expected HOST:PORT, such as "
+            "10.0.0.7:6379."
+        )
+    return address
 
 
 def refuse_unnamed(address: str) -> None:
     """Raise InvalidInput unless the owner of this process allowed the cluster."""
-    if _resolve(address) != os.environ.get(RAY):
+    if _resolve(address) != _named():
         raise InvalidInput(
             f"Ray cluster '{address or LOCAL}' is not allowed. The person who starts the "
             "dashboard can allow it: vlprobe dashboard --ray HOST:PORT."
