@@ -88,6 +88,7 @@ def test_slides_are_moved_ticked_renamed_and_annotated_and_each_change_is_sent(b
     sent["suggestions"] = [{"id": "case:b", "source": "", "alt": "Two dogs", "label": "Number"}]
     mount(blank, "slides", sent)
     ids = [slide["id"] for slide in sent["slides"]]
+    keys = [slide["key"] for slide in sent["slides"]]
 
     def last() -> dict:
         name, value = blank.evaluate("() => window.sent.at(-1)")
@@ -101,10 +102,10 @@ def test_slides_are_moved_ticked_renamed_and_annotated_and_each_change_is_sent(b
     assert last()["included"][ids[1]] is False
     blank.get_by_label("Title of this slide").fill("Ours")
     blank.keyboard.press("Tab")
-    assert last()["titles"] == {ids[1]: "Ours"}
+    assert last()["titles"] == {keys[1]: "Ours"}
     blank.get_by_role("textbox", name="Speaker notes").fill("Say hello")
     blank.keyboard.press("Tab")
-    assert last()["notes"] == {ids[1]: "Say hello"}
+    assert last()["notes"] == {keys[1]: "Say hello"}
     blank.get_by_role("button", name="Add this case: Two dogs").click()
     assert last()["order"][1] == "case:b"
     blank.locator(".strip li").first.scroll_into_view_if_needed()
@@ -115,6 +116,51 @@ def test_slides_are_moved_ticked_renamed_and_annotated_and_each_change_is_sent(b
     blank.mouse.move(third["x"] + 60, third["y"] + 10, steps=4)
     blank.mouse.up()
     assert last()["order"] == [ids[0], ids[2], ids[1], *ids[3:]]
+
+
+def test_typing_loses_neither_the_next_click_nor_the_focus_nor_a_letter_to_new_data(blank):
+    page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
+    sent = hostile_file()[1] | page
+    mount(blank, "slides", sent)
+    title, notes = (blank.get_by_role("textbox").nth(place) for place in (1, 0))
+    title.fill("Ours")
+    box = blank.locator("button.small").nth(2).bounding_box()
+    assert box is not None
+    blank.mouse.move(box["x"] + 20, box["y"] + 20)
+    blank.mouse.down()  # the title is sent, and the answer comes before the button is up
+    changed = [{**sent["slides"][0], "heading": [["Ours", ""]]}, *sent["slides"][1:]]
+    blank.evaluate("(data) => window.draw(data)", sent | {"slides": changed})
+    blank.mouse.up()
+    assert blank.locator("button.small").nth(2).get_attribute("aria-pressed") == "true"
+    blank.locator("button.small").nth(0).click()
+    blank.wait_for_timeout(100)
+    assert title.input_value() == "Ours"
+    notes.fill("Say hello")
+    blank.keyboard.press("Tab")
+    blank.wait_for_timeout(100)
+    assert blank.evaluate(ACTIVE, "button.add, button.act, .field input")
+    notes.focus()
+    blank.keyboard.type("More")
+    blank.evaluate("(data) => window.draw(data)", sent | {"detail": "New"})
+    assert notes.input_value().endswith("More") and blank.evaluate(ACTIVE, "textarea")
+
+
+def test_plus_and_minus_change_the_type_and_not_the_picture(blank):
+    sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
+    blank.set_viewport_size({"width": 1280, "height": 800})
+    mount(blank, "slides", sent)
+    blank.locator("button.start").click()
+    sizes = [blank.evaluate(LEAST)]
+    width = blank.locator(".stage .slide").evaluate("one => getComputedStyle(one).paddingLeft")
+    for key in ("+", "-", "-"):
+        blank.keyboard.press(key)
+        sizes.append(blank.evaluate(LEAST))
+    assert sizes[1] > sizes[0] == sizes[2] and sizes[3] >= 20
+    assert width == blank.locator(".stage .slide").evaluate(
+        "one => getComputedStyle(one).paddingLeft"
+    )
+    blank.get_by_role("button", name="Larger type").click()
+    assert blank.evaluate(LEAST) == sizes[0]
 
 
 @pytest.mark.parametrize("opener", ["button.start", "button.large"])

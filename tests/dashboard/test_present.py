@@ -142,6 +142,7 @@ def test_a_deck_keeps_its_order_ticks_titles_notes_and_added_cases(
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     at = shown(store, "present", kind="flip")
     ids = [slide["id"] for slide in talk(at)["slides"]]
+    keys = [slide["key"] for slide in talk(at)["slides"]]
     suggested = talk(at)["suggestions"][0]["id"]
     order = [ids[1], ids[0], suggested, *ids[2:]]
     sent_deck(
@@ -150,8 +151,8 @@ def test_a_deck_keeps_its_order_ticks_titles_notes_and_added_cases(
         {
             "order": order,
             "included": {ids[2]: False},
-            "titles": {ids[1]: "Ours"},
-            "notes": {ids[0]: "One\nTwo"},
+            "titles": {keys[1]: "Ours"},
+            "notes": {keys[0]: "One\nTwo"},
         },
     )
     again = talk(shown(store, "present", kind="flip"))["slides"]
@@ -164,6 +165,31 @@ def test_a_deck_keeps_its_order_ticks_titles_notes_and_added_cases(
     ]
     other = talk(shown(store, "present", kind="paraphrase"))["slides"]
     assert suggested not in [slide["id"] for slide in other]
+
+
+def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
+    shown, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    at = shown(store, "present", kind="flip")
+
+    def first_two() -> list[tuple[object, object]]:
+        return [(slide["titled"], slide["noted"]) for slide in talk(at)["slides"]][:2]
+
+    def give(title: str) -> None:
+        slides = talk(at)["slides"]
+        sent = {"order": [slide["id"] for slide in slides], "included": {}}
+        texts = {slides[0]["key"]: title}
+        sent_deck(at, monkeypatch, {**sent, "titles": texts, "notes": texts})
+
+    give("Ours")
+    assert first_two() == [("Ours", "Ours"), (None, None)]
+    at.button(key="another").click().run()
+    assert first_two() == [(None, None), (None, None)]
+    give("Theirs")
+    assert first_two()[0] == ("Theirs", "Theirs")
+    again = talk(shown(store, "present", kind="flip"))["slides"]
+    assert again[0]["titled"] == again[0]["noted"] == "Ours"
 
 
 def test_an_added_case_is_before_the_last_slide_and_a_damaged_or_too_long_deck_is_one_line(

@@ -83,7 +83,7 @@ def test_a_vote_comes_before_its_answer_and_controls_have_no_voice():
     }
     assert (
         reveal.title == "One of three models believes the lie, one cannot decide."
-        and reveal.poll == vote.poll
+        and reveal.case == vote.case
     )
     options = {one.style: one for one in reveal.options}
     assert ("trains", "true") in options["true"].caption

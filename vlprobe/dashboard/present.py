@@ -94,17 +94,20 @@ def _draw_editor(subject: PageSubject, talk_story: Story, download: DeltaGenerat
     name = f"{subject.key} {kind}"
     base = deck.slides(talk_story, renamed())
     sent = (st.session_state.get(SLIDES_KEY) or {}).get("deck")
+    arrangement = _arrangement(name)
     try:
         if sent is not None:
-            _save(name, parse(sent))
+            shown = {slide.text_key for slide in [*base, *_added(subject, talk_story, arrangement)]}
+            arrangement = parse(sent).with_other_texts(arrangement, shown)
+            _save(name, arrangement)
     except VlprobeError as error:
         st.error(link_docs(str(error)), icon=":material/error:")
-    arrangement = _arrangement(name)
+        arrangement = _arrangement(name)
     slides = arrange([*base, *_added(subject, talk_story, arrangement)], arrangement)
     talk = _talk(subject, talk_story, slides)
     for slide in talk["slides"]:
-        slide["titled"] = arrangement.titles.get(slide["id"])
-        slide["noted"] = arrangement.notes.get(slide["id"])
+        slide["titled"] = arrangement.titles.get(slide["key"])
+        slide["noted"] = arrangement.notes.get(slide["key"])
     talk |= {
         "editable": True,
         "suggestions": _suggestions(subject, talk_story, arrangement),

@@ -2,15 +2,17 @@
 //
 // data: heading, detail, start (label), pictures {key: data address}, slides [slide, ...]; `whole`: nothing but the slides;
 // `editable`; suggestions [{id, source, alt, label}] of cases to add.
-// slide: id, layout, tag [text, style], heading [run, ...], detail, verdict, pictures [{key, alt, label, style, name, credit}],
-// on (whether it is shown), titled and noted (texts of the user, or null), options [{caption, style, marks}], poll (a vote and its reveal have the same),
+// slide: id, key (of the title and note of the user, which belong to the slide's case, too), case, layout, tag [text, style], heading [run, ...], detail, verdict, pictures [{key, alt, label, style, name, credit}],
+// on (whether it is shown), titled and noted (texts of the user, or null), options [{caption, style, marks}],
 // marks [{path, color, name, state, word}], figures [{figure, label, detail}], bars [{path, color, name, start, end, low, high,
 // text, style, remark}], limit (share of a track that guessing reaches, 0: none), note, notes, spoken. A run is [text, style].
 // near [id]: slides with large pictures, if the others have thumbnails.
-// State: near, the id of the open slide if it has a thumbnail. Trigger: deck {order [id], included {id: bool}, titles {id: text}, notes {id: text}}, after each change.
+// State: near, the id of the open slide if it has a thumbnail. Trigger: deck {order [id], included {id: bool}, titles {key: text}, notes {key: text}}, after each change.
 
 const KEYS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, Enter: 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1 };
 const MOST_NAMED = 6;
+const SIZES = [0.8, 0.9, 1, 1.15, 1.3, 1.5, 1.75, 2]; // of type
+const SETTLED = 60; // milliseconds in which a click follows where a finger was lifted
 
 function shape({ path, color }) {
   return drawing(path, "mark", "0 0 14 14", color);
@@ -132,7 +134,16 @@ class Show {
       this.wasFull = Boolean(document.fullscreenElement);
     };
     this.votes = {};
+    this.size = SIZES.indexOf(1);
+    this.saved = make("span", "tiny quiet");
+    this.saved.setAttribute("role", "status");
     this.page = make("div", "page");
+    this.page.addEventListener("pointerdown", () => (this.isHeld = true));
+    this.page.addEventListener("focusout", () => this.later());
+    this.release = () => {
+      this.isHeld = false;
+      this.later();
+    };
     this.stage = make("div", "stage");
     this.stage.tabIndex = -1;
     this.speaker = make("aside", "speaker");
@@ -166,6 +177,8 @@ class Show {
       this.noted,
       press("pair wide", "", () => this.darken(), key("B"), "black"),
       press("pair wide", "", () => this.fill(), key("F"), "full screen"),
+      press("arrow wide", "Smaller type", () => this.resize(-1), key("−")),
+      press("arrow wide", "Larger type", () => this.resize(1), key("+")),
       press("pair", "", () => this.end(), key("Esc"), "end"));
     return make("div", "foot", this.dots, this.count, this.keys);
   }
@@ -173,6 +186,7 @@ class Show {
   take(data, send, keep) {
     document.addEventListener("fullscreenchange", this.full);
     document.addEventListener("keydown", this.starts);
+    for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, this.release, true);
     this.send = send;
     this.keep = keep;
     const same = JSON.stringify(data);
@@ -183,20 +197,38 @@ class Show {
     this.place = Math.min(this.place, Math.max(this.slides.length - 1, 0));
     this.dots.replaceChildren(...this.slides.map((slide, place) =>
       press("dot", `Slide ${place + 1}: ${slide.spoken.slice(0, 80)}`, () => this.go(place))));
-    const focused = this.openers().indexOf(this.root.getRootNode().activeElement);
     const begun = this.openers().indexOf(this.from);
     if (data.slides.some((slide) => slide.id === this.wanted)) [this.chosen, this.wanted] = [this.wanted, ""];
     if (!data.slides.some((slide) => slide.id === this.chosen)) this.chosen = data.slides[0]?.id;
     this.edit();
     const openers = this.openers();
     if (begun >= 0) this.from = openers[begun] || openers[0];
-    if (focused >= 0) (openers[focused] || openers[0]).focus();
     if (data.whole) this.begin(0, false);
     else if (this.dialog.open) this.go(this.place);
   }
 
-  // The page: a strip of all slides, the chosen one, and its properties.
+  // Whether new elements would take away what somebody presses or types.
+  isBusy() {
+    const active = this.root.getRootNode().activeElement;
+    return this.isHeld || this.isLeft || (active?.matches(".field *") && active.value !== active.defaultValue);
+  }
+
+  later() {
+    setTimeout(() => this.waits && this.edit(), SETTLED);
+  }
+
+  // The page, with the keyboard on what has the same place as before.
   edit() {
+    this.waits = this.isBusy();
+    if (this.waits) return;
+    const parts = () => [...this.page.querySelectorAll("button, input, textarea")];
+    const focused = parts().indexOf(this.root.getRootNode().activeElement);
+    this.draw();
+    if (focused >= 0) (parts()[focused] || parts()[0])?.focus();
+  }
+
+  // A strip of all slides, the chosen one, and its properties.
+  draw() {
     const { data } = this;
     const slide = data.slides.find((one) => one.id === this.chosen);
     const start = press("start", "", () => this.begin(0, true), data.start, make("kbd", "", "F5"));
@@ -221,7 +253,7 @@ class Show {
   }
 
   small(slide) {
-    const small = draw(slide, this.data.pictures, "p", this.votes[slide.poll]);
+    const small = draw(slide, this.data.pictures, "p", this.votes[slide.case]);
     small.inert = true;
     small.setAttribute("aria-hidden", "true");
     return small;
@@ -270,10 +302,15 @@ class Show {
   }
 
   field(name, label, value, act) {
-    const input = make(name, "");
-    input.value = value;
-    input.dir = "auto";
-    input.addEventListener("change", () => (act(input.value), this.save()));
+    const input = Object.assign(make(name), { value, defaultValue: value, dir: "auto" });
+    input.addEventListener("change", () => {
+      input.defaultValue = input.value;
+      act(input.value);
+      this.isLeft = true; // the keyboard is not yet where the key Tab leads
+      this.save();
+      this.isLeft = false;
+      this.later();
+    });
     return make("label", "field", make("span", "label", label), input);
   }
 
@@ -289,8 +326,6 @@ class Show {
         this.save();
       }, "Remove"));
     }
-    this.saved = make("span", "tiny quiet");
-    this.saved.setAttribute("role", "status");
     row.append(this.saved);
     return row;
   }
@@ -315,6 +350,7 @@ class Show {
 
   choose(id) {
     this.chosen = id;
+    this.saved.textContent = "";
     this.ask(id);
     this.edit();
     this.strip.querySelector("[aria-pressed=true]").focus();
@@ -342,12 +378,12 @@ class Show {
     this.slides = slides.filter((slide) => slide.on);
     const order = slides.map((slide) => slide.id);
     if (added) order.splice(place, 0, added);
-    const of = (value) => Object.fromEntries(slides.filter((one) => value(one) !== undefined).map((one) => [one.id, value(one)]));
+    const of = (name, value) => Object.fromEntries(slides.filter((one) => value(one) !== undefined).map((one) => [one[name], value(one)]));
     this.same = "";
     this.edit();
-    this.send?.("deck", { order, included: of((one) => one.on), titles: of((one) => one.titled || undefined),
-      notes: of((one) => one.noted ?? undefined) });
-    if (this.saved) this.saved.textContent = "Saved";
+    this.send?.("deck", { order, included: of("id", (one) => one.on), titles: of("key", (one) => one.titled || undefined),
+      notes: of("key", (one) => one.noted ?? undefined) });
+    this.saved.textContent = "Saved";
   }
 
   sheets() {
@@ -403,7 +439,7 @@ class Show {
     this.place = place;
     const slide = this.slides[place];
     this.ask(slide.id);
-    this.stage.replaceChildren(draw(slide, this.data.pictures, "h2", this.votes[slide.poll]));
+    this.stage.replaceChildren(draw(slide, this.data.pictures, "h2", this.votes[slide.case]));
     this.wake();
     this.stage.scrollTop = 0;
     this.count.textContent = `${place + 1} of ${this.slides.length}`;
@@ -423,11 +459,17 @@ class Show {
   }
 
   vote(index) {
-    const { poll, options } = this.slides[this.place];
+    const { case: id, options } = this.slides[this.place];
     if (!options[index]) return;
-    this.votes[poll] ||= [0, 0];
-    this.votes[poll][index] += 1;
+    this.votes[id] ||= [0, 0];
+    this.votes[id][index] += 1;
     this.go(this.place);
+  }
+
+  resize(step) {
+    this.size = Math.max(0, Math.min(SIZES.length - 1, this.size + step));
+    this.stage.style.setProperty("--size", SIZES[this.size]);
+    this.status.textContent = `Type at ${Math.round(100 * SIZES[this.size])} %`;
   }
 
   note() {
@@ -446,6 +488,7 @@ class Show {
     if (["Enter", " "].includes(event.key) && pressed.tagName === "BUTTON") return;
     this.wake();
     const letters = { 1: () => this.vote(0), 2: () => this.vote(1), n: () => this.note(), b: () => this.darken(), ".": () => this.darken(), f: () => this.fill(),
+      "+": () => this.resize(1), "=": () => this.resize(1), "-": () => this.resize(-1),
       "?": () => this.wake(), "/": () => this.wake() };  // the search of the page would open behind the slide
     const letter = letters[event.key.toLowerCase()];
     if (!this.black.hidden && event.key !== "Escape") this.darken();
@@ -476,6 +519,7 @@ class Show {
   leave() {
     document.removeEventListener("fullscreenchange", this.full);
     document.removeEventListener("keydown", this.starts);
+    for (const name of ["pointerup", "pointercancel"]) document.removeEventListener(name, this.release, true);
     if (document.fullscreenElement && !this.root.isConnected) document.exitFullscreen();
   }
 }

@@ -1,7 +1,7 @@
 """The order, selection, titles and notes that a user gave to the slides of a deck."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -10,7 +10,8 @@ from vlprobe.render.slides.values import Slide
 
 CASE = "case:"  # prefix of the id of a slide about an added case
 MOST_SLIDES = 240
-LONGEST_TITLE, LONGEST_NOTE = 300, 4000
+MOST_TEXTS = 1000  # titles, and as many notes
+LONGEST_TITLE, LONGEST_NOTE, LONGEST_KEY = 300, 4000, 1000
 EXPECTED = (
     "This deck is not valid. Expected slide ids, titles and notes as the Present page sends them."
 )
@@ -22,8 +23,8 @@ class Arrangement:
 
     order: tuple[str, ...] = ()  # ids of slides
     included: Mapping[str, bool] = field(default_factory=dict)  # by slide id
-    titles: Mapping[str, str] = field(default_factory=dict)  # by slide id
-    notes: Mapping[str, str] = field(default_factory=dict)  # by slide id
+    titles: Mapping[str, str] = field(default_factory=dict)  # by `Slide.text_key`
+    notes: Mapping[str, str] = field(default_factory=dict)  # by `Slide.text_key`
 
     @property
     def cases(self) -> tuple[str, ...]:
@@ -37,6 +38,22 @@ class Arrangement:
         """
         order = _insert_cases(self.order, case_ids)
         return parse(asdict(replace(self, order=order)))
+
+    def with_other_texts(self, before: "Arrangement", shown: Collection[str]) -> "Arrangement":
+        """Return the arrangement with the titles and notes of slides that are not shown now, such as those about
+        another case.
+
+        Args:
+            before: The arrangement so far.
+            shown: Keys of the slides that are shown.
+        """
+
+        def merge(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
+            others = {key: text for key, text in old.items() if key not in shown}
+            return dict([*others.items(), *new.items()][-MOST_TEXTS:])
+
+        titles, notes = merge(before.titles, self.titles), merge(before.notes, self.notes)
+        return replace(self, titles=titles, notes=notes)
 
     def text(self) -> str:
         """Return the arrangement as JSON."""
@@ -61,24 +78,24 @@ def parse(value: object) -> Arrangement:
     names = tuple(dict.fromkeys(order))
     if len(names) > MOST_SLIDES:
         raise InvalidInput(f"The deck has {len(names):,} slides. The maximum is {MOST_SLIDES}.")
+    included = _checked(value.get("included"), bool)
+    titles, notes = (_checked(value.get(name), str) for name in ("titles", "notes"))
     return Arrangement(
         names,
-        _checked(value.get("included"), bool, names),
-        {
-            name: text[:LONGEST_TITLE]
-            for name, text in _checked(value.get("titles"), str, names).items()
-        },
-        {
-            name: text[:LONGEST_NOTE]
-            for name, text in _checked(value.get("notes"), str, names).items()
-        },
+        {name: is_on for name, is_on in included.items() if name in names},
+        {key: text[:LONGEST_TITLE] for key, text in titles.items()},
+        {key: text[:LONGEST_NOTE] for key, text in notes.items()},
     )
 
 
-def _checked(value: object, kind: type, names: Sequence[str]) -> dict[str, Any]:
-    if not isinstance(value, dict):
+def _checked(value: object, kind: type) -> dict[str, Any]:
+    if not isinstance(value, dict) or len(value) > MOST_TEXTS:
         raise InvalidInput(EXPECTED)
-    return {name: each for name, each in value.items() if name in names and isinstance(each, kind)}
+    return {
+        name: each
+        for name, each in value.items()
+        if isinstance(name, str) and len(name) <= LONGEST_KEY and isinstance(each, kind)
+    }
 
 
 def arrange(slides: Sequence[Slide], arrangement: Arrangement) -> tuple[Slide, ...]:
@@ -93,8 +110,8 @@ def arrange(slides: Sequence[Slide], arrangement: Arrangement) -> tuple[Slide, .
     ordered = sorted(slides, key=lambda slide: place.get(slide.id, len(place)))
     arranged = []
     for slide in ordered:
-        title = arrangement.titles.get(slide.id, "").strip()
-        note = arrangement.notes.get(slide.id)
+        title = arrangement.titles.get(slide.text_key, "").strip()
+        note = arrangement.notes.get(slide.text_key)
         arranged.append(
             replace(
                 slide,

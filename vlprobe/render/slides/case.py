@@ -59,7 +59,8 @@ def case_slides(
         first, second = vote_slides(card, (first, second), verdicts, names)
     elif not kind.is_movement:
         second = _with_verdict(second, kind, verdicts)
-    return [first, second, *_said(card, verdicts, names)]
+    slides = (first, second, *_said(card, verdicts, names))
+    return [replace(slide, case=card.case.id) for slide in slides]
 
 
 def vote_slides(
@@ -91,7 +92,6 @@ def vote_slides(
         tag="",
         heading=((ASKED, ""),),
         options=tuple(SlideOption(caption) for caption in plain_options),
-        poll=card.case.id,
     )
     reveal = replace(
         vote,

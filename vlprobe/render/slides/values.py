@@ -75,6 +75,7 @@ class Slide:
 
     id: str
     heading: tuple[Run, ...]
+    case: str = ""  # id of the case that the slide is about
     layout: Layout = "stacked"
     tag: str = ""  # above the heading
     tag_style: str = ""  # "true", "lie" or ""
@@ -83,13 +84,17 @@ class Slide:
     pictures: tuple[SlidePicture, ...] = ()
     marks: tuple[ModelMark, ...] = ()
     options: tuple[SlideOption, ...] = ()
-    poll: str = ""  # equal for a vote and its reveal, which shows the votes
     is_extra: bool = False  # whether the slide is left out until someone includes it
     figures: tuple[Figure, ...] = ()
     bars: tuple[SlideBar, ...] = ()
     limit: float = 0.0  # share of the width of a bar that guessing reaches; 0: none is drawn
     note: str = ""  # small, below everything
     notes: tuple[str, ...] = field(default=())  # speaker notes
+
+    @property
+    def text_key(self) -> str:
+        """Key of the title and the note that a user gives the slide. They belong to its case, too."""
+        return f"{self.id} {self.case}".rstrip()
 
     @property
     def title(self) -> str:
@@ -140,6 +145,8 @@ def _slide_values(
 ) -> Values:
     return {
         "id": slide.id,
+        "key": slide.text_key,
+        "case": slide.case,
         "layout": slide.layout,
         "tag": [slide.tag, slide.tag_style],
         "heading": [list(run) for run in slide.heading],
@@ -155,7 +162,6 @@ def _slide_values(
             }
             for option in slide.options
         ],
-        "poll": slide.poll,
         "on": not slide.is_extra,
         "figures": [asdict(figure) for figure in slide.figures],
         "bars": [_bar_values(bar, model_looks, names) for bar in slide.bars],
