@@ -14,7 +14,7 @@ from rapidfuzz.distance import Levenshtein
 
 from vlprobe import registry
 from vlprobe.errors import NotFound
-from vlprobe.metrics import estimate, estimate_cache, triplets
+from vlprobe.metrics import estimate, triplets
 from vlprobe.metrics.series import BOUNDARY_THRESHOLDS
 from vlprobe.perturb.mix import LAMBDAS
 from vlprobe.probes import rococo_galleries
@@ -524,7 +524,7 @@ def crossed_outcomes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
                 value = cell[of_slice].astype(np.float64)
                 measures.append(estimate.micro(value, np.ones(n_slice), item[of_slice]))
     n_items = max([int(units.max(initial=-1)) + 1, *(run.n_units for run in question_set.runs)])
-    intervals = estimate_cache.estimates(measures, n_items, are_rates=True)
+    intervals = estimate.estimates(measures, n_items, are_rates=True)
     rows = [
         (*row, interval.low, interval.high, interval.n_items)
         for row, interval in zip(table, intervals, strict=True)

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vlprobe.errors import InvalidInput
-from vlprobe.metrics import estimate, estimate_cache, power
+from vlprobe.metrics import estimate, power
 from vlprobe.metrics.tie_groups import tie_groups
 from vlprobe.models.doctor import examine
 from vlprobe.registry import is_control
@@ -453,7 +453,7 @@ class PairedCells:
             if len(units):
                 value = n_believed[units] / n_answers[units]
                 measures[name] = Measure(value, n_answers[units], units)
-        shares = estimate_cache.estimates(list(measures.values()), self.n_units, True)
+        shares = estimate.estimates(list(measures.values()), self.n_units, True)
         rows = [
             SubtypeShare(
                 subtype=name,
@@ -524,7 +524,7 @@ def _tested(
 def _shares(cells: PairedCells, subtype: str, at_chance: AtChance) -> tuple[ModelShare, ...]:
     """Compute each model's share on the cases of a subtype, in the order of the runs."""
     measures = [cells.share(side, subtype) for side in range(len(cells.runs))]
-    shares = estimate_cache.estimates(measures, cells.n_units, cells.unit == "rate")
+    shares = estimate.estimates(measures, cells.n_units, cells.unit == "rate")
     return tuple(
         ModelShare(
             model=run.model,
@@ -551,8 +551,8 @@ def _test_rows(keys: Sequence[TestKey]) -> list[PairedTest]:
     n_units, is_rate = keys[0][0].n_units, keys[0][0].unit == "rate"
     pairs = [of_pair.pair(subtype, side) for of_pair, subtype, side in keys]
     # All at once, because resampling many measures costs little more than resampling one.
-    shares = estimate_cache.estimates([side for pair in pairs for side in pair], n_units, is_rate)
-    differences = estimate_cache.differences(pairs, n_units, [is_rate] * len(pairs))
+    shares = estimate.estimates([side for pair in pairs for side in pair], n_units, is_rate)
+    differences = estimate.differences(pairs, n_units, [is_rate] * len(pairs))
     sides = iter(shares)
     rows = []
     for (cells, subtype, side), difference in zip(keys, differences, strict=True):
@@ -662,7 +662,7 @@ def compare_metrics(
     names = [(name, run) for name in sums_of_runs.averagings for run in others]
     pairs = [sums_of_runs.pair(name, run, baseline) for name, run in names]
     are_rates = [metrics[name].is_share for name, _ in names]
-    differences = estimate_cache.differences(
+    differences = estimate.differences(
         [(value, base) for value, base, _ in pairs], baseline.n_units, are_rates
     )
     p_holm = estimate.holm([difference.p for difference in differences])
