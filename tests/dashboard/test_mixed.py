@@ -173,11 +173,6 @@ def test_all_cases_are_one_press_away_on_the_wall_and_no_others(
     assert component_values(at, "mixed") == []
 
 
-def test_a_case_that_is_gone_is_not_made_ready(shown, asked: QuestionSet, at_hand: list[str]):
-    shown(model=ONE)
-    mixed.make_ready(asked, ONE, "mix:0.8", "a case of a run that was removed")
-
-
 def test_a_case_that_was_not_lost_is_shown_for_what_it_is(
     shown, mixed_store: Store, asked: QuestionSet, at_hand: list[str]
 ):

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,29 +58,6 @@ def test_another_one_opens_the_next_case_and_the_address_keeps_it(shown, compare
     assert talk(at)["slides"][0] != first
     again = shown(compared, "present", case=case_id)
     assert talk(again)["slides"] == talk(at)["slides"]
-
-
-def test_the_next_case_is_made_ready_while_one_is_looked_at(shown, compared: Store, monkeypatch):
-    prepared: list[tuple] = []
-    monkeypatch.setattr(present, "ahead", lambda *task: prepared.append(task))
-    shown(compared, "present", kind="flip")
-    question_set = views.runs.question_set(
-        compared, views.runs.question_sets(compared)["case_key"].iloc[0]
-    )
-    first = opener(compared, question_set, "flip")
-    assert first is not None
-    following = opener(compared, question_set, "flip", first.next)
-    assert following is not None
-    opened: list[tuple[int, str]] = []  # thread, picture: an earlier page's task may still run
-    monkeypatch.setattr(
-        present,
-        "large_picture",
-        lambda name, side: opened.append((threading.get_ident(), name)) or "",
-    )
-    ((task, *arguments),) = prepared
-    task(*arguments)
-    names = [name for thread, name in opened if thread == threading.get_ident()]
-    assert names == list(following.card.images)
 
 
 def test_only_the_case_that_it_begins_with_is_looked_up_again(shown, compared: Store):
@@ -340,7 +316,6 @@ def test_a_deck_of_many_pictures_has_large_ones_near_the_open_slide_only(
 ):
     monkeypatch.setattr(present, "MANY_PICTURES", 1)
     monkeypatch.setattr(present, "NEAR", 1)
-    monkeypatch.setattr(present, "ahead", lambda *_: None)  # would load the next case
     large: list[str] = []
     monkeypatch.setattr(present, "large_picture", lambda name, _side: large.append(name) or "")
     at = shown(compared, "present", kind="flip")

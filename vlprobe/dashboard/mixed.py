@@ -6,9 +6,9 @@ switches to the wall of all cases.
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import streamlit as st
@@ -18,7 +18,7 @@ from streamlit.errors import StreamlitInvalidLayoutContextError
 from vlprobe import views
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.loaded import load_player, loads_at_once
-from vlprobe.dashboard.pictures import ahead, large_picture
+from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.state import (
     PageSubject,
     model_name,
@@ -152,8 +152,6 @@ def draw_view(case_position: MixedCasePosition) -> None:
     _draw_case(case_position, case)
     label, query = "Scores, tags and notes of this case", _wall_query(case_position, case=case.id)
     link_page("explore", label, query, icon="data_object")
-    if case_position.position.next:  # prepare it while the user looks at the current case
-        ahead(make_ready, question_set, model, case_position.subtype, case_position.position.next)
 
 
 def _draw_heading(case_position: MixedCasePosition, heading: str, subtitle: str) -> None:
@@ -229,28 +227,12 @@ def _offer(models: tuple[str, ...]) -> None:
     press(label, loaded_here().update, models[:3], icon="download", key="mixed_load", help=help_)
 
 
-def make_ready(question_set: QuestionSet, model: str, subtype: str, case_id: str) -> None:
-    """Load everything that a case shows into the cache. Can be called from any thread."""
-    number = view(views.rows.case_number, question_set, case_id)
-    if number is None:
-        return
-    view(views.rows.questions, question_set, (number,))
-    view(views.mixed.searches.place, question_set, model, subtype, number)
-    case = view(views.mixed.case.mixed_case, question_set, number, model)
-    view(views.mixed.case.stored_wins, question_set, case, question_set.ordered_models)
-    prepare(case)
-
-
 KEPT_SCORES = 4096  # number of cached answers, each for one model and case at all shares
-KEPT_PIXELS = 128 << 20  # bytes of mixtures that several models share
 MOST_ASKED = 9  # models that run without a click; the selected one is among them
 Asked = tuple[str, ...]
 
 # 43 ms of CPU for a case at all shares with a demo model; up to nine models run.
 _scores = SingleFlightCache(KEPT_SCORES)
-_mixtures = SingleFlightCache(  # 10 ms each, and all models see the same pictures
-    KEPT_PIXELS, lambda images: sum(image.width * image.height * 3 for image in images)
-)
 _refused: dict[str, str] = {}  # the reason why a model cannot run, by model name
 
 
@@ -292,29 +274,36 @@ def shares_at_hand(
 
 def ask(case: MixedCase, question_set: QuestionSet, models: Sequence[str]) -> None:
     """Run the given models on a case at every mixing share, one after the other. A failed model is not tried again."""
+    mix = cache(partial(_mixtures, case))  # 10 ms a picture, and all models see the same
     for name in models:
         try:
-            _ask_one(case, question_set, name)
+            _ask_one(case, question_set, name, mix)
         except VlprobeError as error:
             _refused[name] = str(error)
 
 
-def _ask_one(case: MixedCase, question_set: QuestionSet, name: str) -> None:
+def _ask_one(
+    case: MixedCase,
+    question_set: QuestionSet,
+    name: str,
+    mix: Callable[[], Sequence[Image.Image]],
+) -> None:
     if case.edit is None:
         return
-    digest, edit = question_set.run(name).model_digest, case.edit
-    key = _key(case, edit, digest)
+    digest = question_set.run(name).model_digest
     player = load_player(name)
     if player.model.digest != digest or not mixtures.can_ask(player.model):
         _refused[name] = "other weights, or it scores pairs"
         return
+    key = _key(case, case.edit, digest)
+    _scores.get(key, lambda: player.share_scores(case.caption, mix()))
 
-    def mix() -> list[Image.Image]:
-        right, partner = (_opened(Picture.from_name(each)) for each in (case.right, case.partner))
-        return mixtures.pictures_by_share(right, partner, edit)
 
-    images = _mixtures.get(key[1:], mix)
-    _scores.get(key, lambda: player.share_scores(case.caption, images))
+def _mixtures(case: MixedCase) -> list[Image.Image]:
+    """Mix the right picture and its partner at every share."""
+    assert case.edit
+    right, partner = (_opened(Picture.from_name(each)) for each in (case.right, case.partner))
+    return mixtures.pictures_by_share(right, partner, case.edit)
 
 
 def _opened(picture: Picture) -> Image.Image:
@@ -370,15 +359,6 @@ class Sources:
             large_picture(name, SIDE) if name in self._large else by_name[name]
             for name in self._places
         ]
-
-
-def prepare(case: MixedCase) -> None:
-    """Create the small and large pictures for a case before anyone views it. Can be called from any thread."""
-    for name in filter(None, (case.right, case.partner)):
-        large_picture(name, SIDE)
-    candidates = (*case.fronts.clean, *case.fronts.with_mixtures) if case.fronts else ()
-    small = [candidate.mixture or candidate.picture for candidate in candidates]
-    thumbnails.addresses(store().root, list(filter(None, small)))
 
 
 def size(name: str) -> tuple[int, int]:

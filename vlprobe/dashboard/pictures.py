@@ -1,8 +1,5 @@
 """Pictures in the size in which a page shows them. For small pictures, see `scoring.thumbnails`."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-
 from PIL import Image
 
 from vlprobe.datasets import drawn
@@ -16,12 +13,8 @@ MAX_BYTES = 120_000  # per picture, so that six pictures stay below 1 MB as data
 QUALITIES = (82, 75, 60, 40)  # WebP qualities, tried until one fits
 MEMORY = 64 << 20  # bytes of cached data URLs
 
-_addresses = SingleFlightCache(
-    MEMORY, len
-)  # 18 ms for a picture of 528 pixels; Home and slides show three
-_ahead = ThreadPoolExecutor(
-    1
-)  # 46 ms of CPU for the next mixture, while the user looks at the current one
+# 18 ms for a picture of 528 pixels; Home and slides show three
+_addresses = SingleFlightCache(MEMORY, len)
 
 
 def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
@@ -37,11 +30,6 @@ def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
     picture = Picture.from_name(name)
     sides = side, drawn_side or side
     return _addresses.get((name, changed_at(picture), sides), lambda: _address(picture, *sides))
-
-
-def ahead(task: Callable[..., object], *arguments: object) -> None:
-    """Run a task in the background that prepares what the user will probably view next. Tasks run one at a time."""
-    _ahead.submit(task, *arguments)
 
 
 def changed_at(picture: Picture) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from vlprobe.dashboard import components, frame
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.export import file_button
 from vlprobe.dashboard.navigation import address
-from vlprobe.dashboard.pictures import ahead, large_picture
+from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.play import page as quiz
 from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
@@ -41,7 +41,6 @@ from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import access
 from vlprobe.storage.bookmarks import DECKS
 from vlprobe.surfaces.page import slides_file
-from vlprobe.views.runs import QuestionSet
 from vlprobe.views.story import Story, added_cards, opener, story, suggestions
 
 SIDE = 1000  # maximum pixels of a picture
@@ -84,8 +83,6 @@ def _draw_slides(bar: DeltaGenerator) -> None:
         download = st.container(width="content")
     frame.say_strangers(subject)
     _draw_editor(subject, talk_story, download)
-    if talk_story.opener:
-        ahead(_make_ready, subject.question_set, kind, talk_story.opener.next)
 
 
 def _draw_editor(subject: PageSubject, talk_story: Story, download: DeltaGenerator) -> None:
@@ -230,13 +227,6 @@ def _story(subject: PageSubject, kind: str) -> Story:
 def _open_next(case_id: str) -> None:
     mark_picked()
     st.query_params["case"] = case_id
-
-
-def _make_ready(question_set: QuestionSet, kind: str, case_id: str) -> None:
-    """Load the case that "Another one" would show next, with its pictures, into the cache."""
-    following = view(opener, question_set, kind, case_id)
-    for name in following.card.images if following else ():
-        large_picture(name, SIDE)
 
 
 def _talk(subject: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) -> values.Values:
