@@ -132,7 +132,7 @@ def test_names_outputs_and_questions_without_the_figure_are_one_line_each(
     unknown = call(store.root, "figure", "map", out, "--model", "control:rondom", code=1).stderr
     assert "No model with results named 'control:rondom'. Did you mean 'control:random'?" in unknown
     alone = call(store.root, "figure", "compare", out, "--model", MODELS[0], code=1).stderr
-    assert "compares two to 4 models" in alone and "Models chosen: 1" in alone
+    assert "compares two to 8 models" in alone and "Models chosen: 1" in alone
     monkeypatch.setattr(paper, "find_spec", lambda name: None)
     monkeypatch.setitem(paper.MOST_MODELS, "scorecard", 1)  # as if there were many models
     few = call(store.root, "figure", "scorecard", out, code=1).stderr

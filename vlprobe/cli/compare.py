@@ -81,7 +81,7 @@ def compare(
     unit: str,
     how: str,
 ) -> None:
-    """Compare run A with up to three others on the same questions. Print the finding and the paired differences.
+    """Compare run A with up to seven others on the same questions. Print the finding and the paired differences.
 
     Name a run by the beginning of its key, or by its model for the model's newest run. A difference is
     significant if its p, adjusted for all rows (Holm), is below .05.

@@ -56,7 +56,7 @@ from vlprobe.views.wall import WallCard
 
 
 def draw_page() -> None:
-    """Draw the differences of a baseline and up to three other models."""
+    """Draw the differences of a baseline and the other chosen models."""
     contest = compared_subject()
     with draw_row("sentence"):
         draw_sentence(contest)
@@ -67,6 +67,7 @@ def draw_page() -> None:
         return
     comparison = compared(contest)
     finding = _draw_finding(contest, comparison)
+    say_left_out(contest)
     frame.say_strangers(contest, contest.compared)
     table = view(views.estimates.estimates, contest.question_set)
     for line in order_sentences(table, contest.names, contest.compared):
@@ -103,6 +104,7 @@ def _draw_finding(contest: PageSubject, comparison: PairedTests) -> Verdict:
 
 
 MOST = views.paired_tests.MOST_COMPARED - 1  # models in addition to the baseline
+FIRST = 4  # of them without a choice
 # Widths in pixels: a letter, the rest of a tag, and the elements at the right of the picker.
 LETTER, TAG, ARROW = 7.6, 58, 84
 NARROWEST, WIDEST = 150, 440
@@ -138,7 +140,7 @@ def _lead_on() -> None:
 
 
 def _rivals(subject: PageSubject) -> list[str]:
-    """Return the models to compare: those in the URL that exist, or those that differ most if the URL has no list."""
+    """Return the models to compare: those in the URL that exist, or the best ones if the URL has no list."""
     candidates = [model for model in subject.models if model != subject.model]
     linked = st.query_params.get("with")
     listed = _split(linked if linked is not None else st.session_state.get("carried_with", ""))
@@ -148,18 +150,33 @@ def _rivals(subject: PageSubject) -> list[str]:
         if not listed:
             return []
     rivals = [model for model in listed if model in candidates]
-    return rivals[:MOST] or furthest(subject)
+    return rivals[:MOST] or best_rivals(subject)
 
 
 def _split(text: str) -> list[str]:
     return list(dict.fromkeys(filter(None, text.split(BETWEEN))))
 
 
-def furthest(subject: PageSubject) -> list[str]:
-    """Return the models that differ most from the baseline. Controls are included only if there are no other models."""
-    others = view(views.showcase.furthest_models, subject.question_set, subject.kind, subject.model)
-    models = [model for model in others if not is_control(model)] or list(others)
-    return models[:MOST]
+def best_rivals(subject: PageSubject) -> list[str]:
+    """Return the best other models. Controls are included only if there are no other models."""
+    others = [model for model in _ranked(subject) if model != subject.model]
+    return ([model for model in others if not is_control(model)] or others)[:FIRST]
+
+
+def _ranked(subject: PageSubject) -> list[str]:
+    """Sort the models by share or movement, lowest first. Controls and models that failed a check come last."""
+    shares = view(views.paired_tests.shares_by_subtype, subject.question_set, subject.kind)[""]
+    ranked = sorted(shares, key=lambda each: (not each.is_fit, math.isnan(each.share), each.share))
+    return [each.model for each in ranked]
+
+
+def say_left_out(contest: PageSubject) -> None:
+    """Name the models that the comparison leaves out, best first, except controls."""
+    rated = set(contest.question_set.rated_models) - {*contest.compared}
+    names = [model_name(model) for model in _ranked(contest) if model in rated]
+    if names:
+        others = [f"and {len(names) - MOST:,} others"] * (len(names) > MOST)
+        quiet(f"Not in this comparison: {', '.join([*names[:MOST], *others])}.")
 
 
 def draw_sentence(subject: PageSubject) -> None:

@@ -42,7 +42,7 @@ WORDS = ["metric", "averaging"]
 NUMBERS = ["total", "weight", "item_code"]
 Averaged = tuple[str, str]  # name of a metric and of an averaging
 SIGNIFICANCE = 0.05  # two models are tied unless p (Holm) is below
-MOST_COMPARED = 4  # maximum number of models in a comparison on pages, in commands and in figures
+MOST_COMPARED = 8  # maximum number of models in a comparison on pages, in commands and in figures
 NOT_OF_MODELS = ("words_t2t_accuracy",)  # properties of the texts, equal for every model
 MOST_SUBTYPES = 12  # most types of edit with their own tests; those with the most cases are chosen
 # A model's share compared with guessing; "unknown" if guessing, or the interval, is unknown.
