@@ -89,6 +89,58 @@ def test_the_focus_stays_where_it_was_and_follows_to_the_next_question(blank):
     assert "option" in blank.evaluate(focus)
 
 
+def test_a_key_takes_the_focus_from_outside_so_that_enter_and_the_arrow_lead_on(blank):
+    mount(blank, "quiz", told("a"))
+    blank.evaluate(
+        """() => { const tab = document.createElement('button'); document.body.append(tab);
+        tab.addEventListener('keydown', (event) => event.key === 'ArrowRight' && event.stopPropagation());
+        tab.focus(); }"""
+    )  # a tab keeps the arrows for itself
+    blank.keyboard.press("1")
+    blank.evaluate("(data) => window.draw(data)", told("a", open=False, next="Next question"))
+    blank.keyboard.press("Enter")
+    blank.keyboard.press("ArrowRight")
+    assert blank.evaluate("() => window.sent.slice(1)") == [["next", 0], ["next", 0]]
+
+
+def test_a_marked_caption_of_two_lines_does_not_scroll(blank):
+    blank.set_viewport_size({"width": 1280, "height": 844})
+    data = told("a")
+    data["captions"][0]["runs"] = [["two girls and a goat in a pen " * 4, ""], ["watch", "lie"]]
+    mount(blank, "quiz", data)
+    heights = "e => e.scrollHeight - e.clientHeight"
+    assert blank.locator(".words").first.evaluate(heights) == 0
+
+
+def test_the_last_screen_has_the_score_beside_the_name_and_credits_also_in_the_picture(blank):
+    credit = {
+        "label": "Photo",
+        "page": "https://a.example/1",
+        "license": "CC BY 2.0",
+        "licenseUrl": "https://b.example",
+    }
+    row = told("A")["scores"][0] | {"pips": ["tied", "right"]}
+    row |= {"path": "M0 0 H9 V9 Z", "total": "1", "unit": "of 2"}
+    end = {"detail": "", "pictures": ["", ""], "rows": [row]}
+    end |= {"credits": [credit], "source": "From X."}
+    blank.set_viewport_size({"width": 390, "height": 844})
+    mount(blank, "quiz", told("a", end=end))
+    cells = blank.locator("tbody td").all_inner_texts()
+    assert cells[0].split() == ["1", "of", "2"] and "right in one order only" in cells[1]
+    box = blank.locator("td.total").bounding_box()
+    assert box is not None and box["x"] + box["width"] < 390
+    assert blank.locator(".credit a").first.get_attribute("href") == credit["page"]
+    blank.evaluate(
+        """() => { window.drawn = []; const write = CanvasRenderingContext2D.prototype.fillText;
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...at) { window.drawn.push(text);
+        write.call(this, text, ...at); }; }"""
+    )
+    with blank.expect_download():
+        blank.get_by_text("Save as a picture").click()
+    drawn = blank.evaluate("() => window.drawn")
+    assert "From X." in drawn and "Photos: https://a.example/1 CC BY 2.0" in drawn
+
+
 def test_the_clock_runs_out_once(blank):
     blank.clock.install(time=0)
     blank.clock.pause_at(DAY)  # else it goes on by itself, too, while a busy machine draws

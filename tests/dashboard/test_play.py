@@ -116,10 +116,12 @@ def test_a_round_alone_from_its_first_question_to_the_next_round(
     told = screen.told
     assert told["heading"].startswith("You spotted") and told["next"] == "Ten more"
     you, *models = told["end"]["rows"]
-    assert you["name"] == "You" and int(you["total"]) == solo(at).rights.count(True)
+    assert you["name"] == "You" and int(you["total"]) == solo(at).person.total
     assert len(models) == len(quiz.models) and len(told["end"]["pictures"]) == 10
     for row in told["end"]["rows"]:
         assert len(row["pips"]) == 10 and int(row["total"]) == row["pips"].count("right")
+        assert row["unit"] == "of 10"
+    assert told["end"]["credits"] == [] and told["end"]["source"].endswith(", vlprobe.")
     assert told["note"] == how_drawn(quiz)
     opened: list[object] = []
     monkeypatch.setattr(page, "open_page", lambda *link: opened.append(link))
@@ -182,7 +184,9 @@ def test_where_the_clock_runs_out_there_was_no_vote_and_it_counts_as_wrong(shown
         seen.append(screen.told["clock"])
     assert seen == [10, 20, 0]
     vote(at, page.NO_VOTE, 0)
-    assert solo(at).rights == (False,) and not any(one["own"] for one in screen.told["captions"])
+    assert solo(at).person.states == ("wrong",) and not any(
+        one["own"] for one in screen.told["captions"]
+    )
 
 
 def test_a_new_round_and_another_draw_are_other_questions_and_a_link_opens_the_same(
@@ -274,7 +278,9 @@ def test_two_people_in_one_room(shown, screen: Screen, rooms: Rooms, monkeypatch
     of_room = [one["more"] for one in screen.told["captions"]]
     assert of_room == ["1 in the room", "1 in the room"]
     people = [score["name"] for score in screen.told["scores"]][:2]
-    assert people == ["You", "The room (2)"] and screen.told["scores"][1]["total"] == "50"
+    assert people == ["You", "The room (2)"]
+    room = screen.told["scores"][1]
+    assert (room["total"], room["unit"]) == ("0", "of 1")  # a tie is not a majority
     send(host, page.ROOM_KEY, next=0)
     guest.run()
     assert screen.told["question"] == 1 and screen.told["open"]
@@ -286,8 +292,9 @@ def test_two_people_in_one_room(shown, screen: Screen, rooms: Rooms, monkeypatch
     host.run()
     assert screen.told["next"] == "See the result"
     send(host, page.ROOM_KEY, next=9)
-    assert screen.told["heading"] == "The room: 50 % right."
+    assert screen.told["heading"] == "The room spotted none of one lie."
     you, room, *_ = screen.told["end"]["rows"]
+    assert room["unit"] == you["unit"] == "of 1"
     assert you["pips"] == ["wrong"] + ["none"] * 9 and room["pips"][1:] == ["none"] * 9
     ballots = rooms.ballots(rooms.quiz(code).set_key, rooms.quiz(code).kind)
     assert [ballot.is_right for ballot in ballots] == [True, False]

@@ -39,7 +39,7 @@ def questions(count: int = 3) -> tuple[QuizQuestion, ...]:
 
 def quiz(count: int = 3, draw: str = "fair") -> QuizRound:
     assert draw in ("fair", "hard")
-    return QuizRound(SET, "flip", draw, questions(count), (), 100, 0, ())
+    return QuizRound(SET, "flip", draw, questions(count), (), 100, 100, 0, ())
 
 
 class Clock:

@@ -139,9 +139,14 @@ def test_one_model_is_called_by_its_name():
 def test_a_model_that_cannot_decide_is_not_counted_among_those_that_believe():
     case = dataclasses.replace(shown(3, 5), n_tied=1)
     heading = words.heading(case, FLIP, "A")
-    assert heading[1] == "Two of five models say dogs, one cannot decide."
+    assert heading[1] == "Two of five models say dogs, one cannot tell."
     tied = dataclasses.replace(shown(2, 5), n_tied=2)
-    assert words.heading(tied, FLIP, "A")[1] == "Two of five models cannot decide."
+    assert words.heading(tied, FLIP, "A")[1] == "Two of five models cannot tell."
+    changes = dataclasses.replace(case, n_changes=1)
+    heading = words.heading(changes, FLIP, "A")
+    assert heading[1] == "Two of five models say dogs, one right in one order only."
+    tied = dataclasses.replace(tied, n_changes=2)
+    assert words.heading(tied, FLIP, "A")[1] == "Two of five models are right in one order only."
 
 
 def test_forty_three_models_are_counted_in_digits():
@@ -314,11 +319,11 @@ def test_the_numbers_have_a_sentence_each():
     phrases = ["a wrong color", "a wrong object", "a wrong number"]
     assert words.number_sentences(phrases, [4 / 2479, 400 / 2337, 359 / 1291], "Tiny CLIP") == [
         "A wrong color hardly ever fools Tiny CLIP",
-        "A wrong object often fools Tiny CLIP",
-        "A wrong number often fools Tiny CLIP",
+        "A wrong object sometimes fools Tiny CLIP",
+        "A wrong number sometimes fools Tiny CLIP",
     ]
     assert words.number_sentences(["a lie"], [0.7], "A") == ["A lie mostly fools A"]
-    assert words.number_sentences(["swapped roles"], [0.2], "A") == ["Swapped roles often fool A"]
+    assert words.number_sentences(["swapped roles"], [0.3], "A") == ["Swapped roles often fool A"]
 
 
 @pytest.mark.parametrize("total", [1, 7, 100, 12_345])

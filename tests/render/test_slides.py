@@ -14,12 +14,12 @@ from types import MappingProxyType
 import pytest
 
 from tests.render.finding_scenes import FOUR, HOSTILE, LONG, RTL, contestant, held_against, paired
-from vlprobe.case.card import ROLES, CaseText
+from vlprobe.case.card import case_card
 from vlprobe.dashboard import components
 from vlprobe.render import charts, findings
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
-from vlprobe.render.slides.case import case_slides, marked
+from vlprobe.render.slides.case import case_slides
 from vlprobe.render.words import presentations
 from vlprobe.surfaces.page import json_text, slides_file
 from vlprobe.views.paired_tests import PairedTests, SubtypeShare
@@ -82,7 +82,7 @@ def test_a_vote_comes_before_its_answer_and_controls_have_no_voice():
         "Three yellow dogs.",
     }
     assert (
-        reveal.title == "One of three models believes the lie, one cannot decide."
+        reveal.title == "One of three models believes the lie, one cannot tell."
         and reveal.case == vote.case
     )
     options = {one.style: one for one in reveal.options}
@@ -111,10 +111,15 @@ def test_a_slide_divides_margins_by_each_models_own_spread():
     assert "in units of each model's spread" in said.note
 
 
-def test_words_are_marked_only_where_they_are_few():
-    assert marked(CaseText(ROLES["lie"], "x y z", "a b c", "lie", True)) == (("x y z", ""),)
-    long = marked(CaseText(ROLES["lie"], "w " * 3000 + "end", "w " * 3000, "lie", True))
-    assert sum(len(text) for text, _ in long) <= 600
+def test_a_slide_marks_the_words_that_home_and_the_quiz_mark_and_cuts_long_captions():
+    kind = presentations()["lgip"].kind("flip")
+    true, wrong = "Three rows of luggage of various color.", "Luggage of three colors in a row."
+    reveal = case_slides((A, B, C), card(ANSWERS, true, wrong), kind, NAMES)[1]
+    shown = case_card(card(ANSWERS, true, wrong), kind).sides[0].runs()
+    options = {one.style: list(one.caption) for one in reveal.options}
+    assert options["true"] == shown and any(style for _, style in shown)
+    long = case_slides((A, B, C), card(ANSWERS, "w " * 3000 + "end", "w " * 3000), kind, NAMES)[1]
+    assert all(len("".join(text for text, _ in one.caption)) <= 600 for one in long.options)
 
 
 SHARES = {

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from vlprobe.registry import is_control
 from vlprobe.render import exchanged
-from vlprobe.render.sentences import capitalized, count_word, shorten
+from vlprobe.render.sentences import CHANGES, capitalized, count_word, shorten
 from vlprobe.render.words import NOT_RENAMED, model_name, value_label
 from vlprobe.types import Picture
 from vlprobe.types.presentation import CardBody, KindPresentation
@@ -23,8 +23,6 @@ from vlprobe.views.wall import ModelVerdict, WallCard, verdict_of
 Run = tuple[str, str]
 Column = Callable[[AnswerRow], str]
 ICONS = {"true": "✓", "lie": "✕", "tie": "=", "quiet": "?", "same": "✓"}
-# Word for an answer that is only right or wrong and changes with the order of the captions
-CHANGES = "right in one order only"
 VERDICT_WORDS = {  # in legend order
     "fooled": "fooled",
     "held": "not fooled",

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from vlprobe.case.card import CHANGES, VERDICT_WORDS, CaseCard, Run, Shot, verdict_word
+from vlprobe.case.card import VERDICT_WORDS, CaseCard, Run, Shot, verdict_word
 from vlprobe.render.attribution import credit_values
 from vlprobe.render.charts.styles import Looks, mark_values
-from vlprobe.render.sentences import shorten
+from vlprobe.render.sentences import CHANGES, shorten
 from vlprobe.render.words import NOT_RENAMED, model_name
 from vlprobe.types import Picture
 from vlprobe.views.wall import ModelVerdict

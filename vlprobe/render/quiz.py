@@ -3,10 +3,22 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from vlprobe.render.charts.styles import Look, Looks, mark_values
-from vlprobe.render.sentences import capitalized, count_word, counted, every_model, listed, share
+from vlprobe.render.sentences import (
+    CHANGES,
+    capitalized,
+    count_word,
+    counted,
+    every_model,
+    hesitate,
+    listed,
+    share,
+    undecided,
+)
 from vlprobe.views.quiz import HumanBaseline, QuizQuestion, QuizRound
+from vlprobe.views.wall import ModelVerdict
 
 MISTAKES = {  # the mistake of a model that believed a lie, by type
     "number": "counted wrong",
@@ -19,6 +31,8 @@ MISTAKES = {  # the mistake of a model that believed a lie, by type
     "location": "saw the wrong place",
     "swap": "swapped things",
 }
+STATES = {True: "right", False: "wrong", None: "none"}
+IN_ONE_ORDER = "tied"  # state of an answer that changes with the order of the captions
 ASKED = "Which caption is true?"
 MOST_CHIPS = 9  # models below a caption
 MOST_SCORES = 8  # models in the row of scores
@@ -29,13 +43,18 @@ class Participant:
     """A person or a model in the list of quiz scores."""
 
     name: str
-    rights: tuple[bool | None, ...]  # for each question so far; None without a vote
+    states: tuple[str, ...]  # for each question so far, a value of STATES or IN_ONE_ORDER
     look: Look | None = None  # None for a person
 
     @property
     def total(self) -> int:
         """Number of questions that the participant answered correctly."""
-        return sum(right is True for right in self.rights)
+        return self.states.count("right")
+
+    @property
+    def n_answered(self) -> int:
+        """Number of questions that the participant answered."""
+        return len(self.states) - self.states.count("none")
 
 
 def outcome(own_right: bool | None, question: QuizQuestion) -> str:
@@ -45,28 +64,33 @@ def outcome(own_right: bool | None, question: QuizQuestion) -> str:
         own_right: Whether the vote was right, or None if there was no vote.
     """
     verdict = {True: "Right. ", False: "Wrong. ", None: ""}[own_right]
-    n_models, n_fooled = len(question.verdicts), question.n_fooled
+    n_models, n_ties, n_changes = len(question.verdicts), question.n_ties, question.n_changes
+    n_fooled = question.n_fooled - n_ties - n_changes
     if not n_models:
         return verdict.strip() or "No vote."
-    if n_fooled == 0:
+    if not question.n_fooled:
         whom = "No model was" if n_models > 1 else "The model was not"
         return f"{verdict}{whom} fooled."
+    who = "The model"
+    if n_models > 1:
+        n_named = n_fooled or question.n_fooled
+        who = (
+            every_model(n_models).capitalize()
+            if n_named == n_models
+            else f"{capitalized(count_word(n_named))} of {count_word(n_models)} models"
+        )
+    if not n_fooled:
+        return f"{verdict}{who} {hesitate(n_ties, n_changes)}."
     mistake = MISTAKES.get(question.subtype, "believed the lie")
-    if n_models == 1:
-        return f"{verdict}The model {mistake}{', too' if own_right is False else ''}."
-    whom = (
-        every_model(n_models).capitalize()
-        if n_fooled == n_models
-        else f"{capitalized(count_word(n_fooled))} of {count_word(n_models)} models"
-    )
-    return f"{verdict}{whom} {mistake}{', too' if own_right is False else ''}."
+    too = ", too" if own_right is False else ""
+    return f"{verdict}{who} {mistake}{too}{undecided(n_ties, n_changes)}."
 
 
-def summary(rights: Sequence[bool | None], models: Sequence[Participant]) -> str:
+def summary(person: Participant, models: Sequence[Participant]) -> str:
     """Return a heading that sums up a whole round: how many wrong captions the player and the best model spotted."""
-    total = sum(right is True for right in rights)
+    total, n_questions = person.total, len(person.states)
     spotted = (
-        f"You spotted {count_word(total) if total else 'none'} of {count_word(len(rights))} lies."
+        f"You spotted {count_word(total) if total else 'none'} of {count_word(n_questions)} lies."
     )
     if not models:
         return spotted
@@ -78,16 +102,31 @@ def summary(rights: Sequence[bool | None], models: Sequence[Participant]) -> str
     )
 
 
+def room_summary(room: Participant) -> tuple[str, str]:
+    """Return a heading that sums up a round of a room, and a sentence about how a room is counted."""
+    if not room.n_answered:
+        return "Nobody voted.", ""
+    n_right = count_word(room.total) if room.total else "none"
+    answered = count_word(room.n_answered)
+    return (
+        f"The room spotted {n_right} of {answered} {'lie' if room.n_answered == 1 else 'lies'}.",
+        "A room spots a lie if more than half of its votes are right. Questions without a vote do not count.",
+    )
+
+
 def how_drawn(quiz: QuizRound) -> str:
     """Explain how the questions were chosen, so that no one mistakes the score for a model's accuracy."""
     n_models = len(quiz.models)
     lies = f"{quiz.n_cases:,} {'lie' if quiz.n_cases == 1 else 'lies'}"
+    if quiz.n_cases < quiz.n_all:
+        lies = f"{quiz.n_cases:,} of {quiz.n_all:,} lies whose picture is here"
     rates = sorted({round(100 * rate) for rate in quiz.shares if not math.isnan(rate)})
     right = ""
     if rates:
         between = f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else f"{rates[0]}"
         who = "the model is" if n_models == 1 else "the models are"
-        right = f" Over all {lies} {who} right {between} % of the time."
+        every = "all" if quiz.n_cases == quiz.n_all else "the"
+        right = f" Over {every} {lies} {who} right {between} % of the time."
     if quiz.draw == "fair":
         return f"Drawn at random from {lies}.{right}"
     if n_models == 1:
@@ -134,8 +173,11 @@ def question_data(
                 "label": ("True" if is_true else "The lie") if is_revealed else "",
                 "own": "You" if own_vote == index else "",
                 "models": [
-                    {"name": names[verdict.model], **mark_values(looks[verdict.model])}
-                    for verdict in believers[:MOST_CHIPS]
+                    {
+                        "name": names[each.model] + f": {CHANGES}" * is_in_one_order(each),
+                        **mark_values(looks[each.model]),
+                    }
+                    for each in believers[:MOST_CHIPS]
                 ],
                 "more": " · ".join(
                     [f"+{n_more}"] * (n_more > 0) + [f"{of_room:,} in the room"] * (of_room > 0)
@@ -145,20 +187,24 @@ def question_data(
     return {"captions": captions}
 
 
-def model_rights(quiz: QuizRound, n_revealed: int) -> dict[str, tuple[bool | None, ...]]:
-    """Return for each model whether it was right on each revealed question; None for unknown answers."""
+def is_in_one_order(verdict: ModelVerdict) -> bool:
+    """Return whether a model's answer changes with the order of the captions."""
+    return verdict.verdict == "tied" and not verdict.is_scored
+
+
+def model_states(quiz: QuizRound, n_revealed: int) -> dict[str, tuple[str, ...]]:
+    """Return for each model the state of its answer to each revealed question."""
+    words = {"held": "right", "unknown": "none"}
     return {
         model: tuple(
-            None
-            if question.verdicts[place].verdict == "unknown"
-            else question.verdicts[place].verdict == "held"
-            for question in quiz.questions[:n_revealed]
+            IN_ONE_ORDER if is_in_one_order(verdict) else words.get(verdict.verdict, "wrong")
+            for verdict in (each.verdicts[place] for each in quiz.questions[:n_revealed])
         )
         for place, model in enumerate(quiz.models)
     }
 
 
-def scores_data(participants: Sequence[Participant]) -> list[dict[str, object]]:
+def scores_data(participants: Sequence[Participant]) -> list[dict[str, Any]]:
     """Return the list of scores as input for the component, limited to the best MOST_SCORES models."""
     people = [each for each in participants if each.look is None]
     models = [each for each in participants if each.look is not None]
@@ -168,9 +214,9 @@ def scores_data(participants: Sequence[Participant]) -> list[dict[str, object]]:
         {
             "name": each.name,
             **(mark_values(each.look) if each.look else {"path": "", "color": ""}),
-            "total": str(each.total),
-            "unit": "",
-            "pips": [{True: "right", False: "wrong", None: "none"}[right] for right in each.rights],
+            "total": str(each.total) if each.n_answered else "-",
+            "unit": f"of {each.n_answered}" if each.n_answered else "",
+            "pips": list(each.states),
         }
         for each in [*people, *models]
     ]

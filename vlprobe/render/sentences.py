@@ -11,6 +11,7 @@ LONGEST_NAME = 40  # maximum length of a name in a sentence
 MOST_NAMES = 3  # in a list of names
 LONGEST = 300  # maximum length of a caption on a card; the drawer shows all of it
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+CHANGES = "right in one order only"  # an answer that changes with the order of the captions
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"
 
 
@@ -49,13 +50,30 @@ def every_model(count: int) -> str:
     return "both models" if count == 2 else f"all {count_word(count)} models"
 
 
-def undecided(count: int) -> str:
-    """Return the end of a sentence about models that cannot decide, "" if there are none.
+def undecided(n_ties: int, n_changes: int) -> str:
+    """Return the end of a sentence about models that neither chose the wrong caption nor rejected it.
 
-    >>> undecided(1), undecided(0)
-    (', one cannot decide', '')
+    Args:
+        n_ties: Models that score both captions alike.
+        n_changes: Models whose answer changes with the order of the captions.
+
+    >>> undecided(1, 0), undecided(0, 2), undecided(0, 0)
+    (', one cannot tell', ', two right in one order only', '')
     """
-    return f", {count_word(count)} cannot decide" if count else ""
+    counts = (n_ties, "cannot tell"), (n_changes, CHANGES)
+    return "".join(f", {count_word(count)} {words}" for count, words in counts if count)
+
+
+def hesitate(n_ties: int, n_changes: int) -> str:
+    """Return the verb of a sentence about models that all cannot decide.
+
+    >>> hesitate(1, 0), hesitate(0, 1), hesitate(0, 2), hesitate(1, 1)
+    ('cannot tell', 'is right in one order only', 'are right in one order only', 'cannot decide')
+    """
+    if n_changes:
+        verb = "is" if n_changes == 1 else "are"
+        return "cannot decide" if n_ties else f"{verb} {CHANGES}"
+    return "cannot tell"
 
 
 def shorten(text: str, length: int = LONGEST) -> str:

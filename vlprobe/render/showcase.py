@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from vlprobe.case.card import card_type, case_card
 from vlprobe.render.sentences import (
+    CHANGES,
     MOST_NAMES,
     capitalized,
     count_word,
     every_model,
+    hesitate,
     listed,
     undecided,
 )
@@ -16,6 +18,8 @@ from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.showcase import Showcase
 
 LONGEST_CAPTION = 280  # maximum length of a caption; the case itself shows all of it
+# Shares of lies below a limit, and what they are called
+OFTEN = (0.02, "hardly ever"), (0.1, "seldom"), (0.3, "sometimes"), (0.6, "often"), (2, "mostly")
 
 
 def models_word(count: int, total: int, name: str) -> str:
@@ -31,12 +35,13 @@ def models_word(count: int, total: int, name: str) -> str:
 
 def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str, str]:
     """Return a heading in two sentences: what people see, and how the models answered."""
-    n_believing = showcase.n_fooled - showcase.n_tied
-    subject = models_word(n_believing or showcase.n_tied, showcase.n_models, name)
+    n_tied, n_changes = showcase.n_tied, showcase.n_changes
+    n_believing, n_ties = showcase.n_fooled - n_tied, n_tied - n_changes
+    subject = models_word(n_believing or n_tied, showcase.n_models, name)
     seen, answered = case_card(showcase.card, kind).heading(subject, n_believing != 1, name)
     if not n_believing and not kind.is_movement:
-        return seen, f"{subject} cannot decide."
-    return seen, f"{answered.removesuffix('.')}{undecided(showcase.n_tied)}."
+        return seen, f"{subject} {hesitate(n_ties, n_changes)}."
+    return seen, f"{answered.removesuffix('.')}{undecided(n_ties, n_changes)}."
 
 
 def verdict(
@@ -65,9 +70,7 @@ def verdict(
     if not ties and showcase.n_fooled < showcase.n_models and showcase.n_fooled <= MOST_NAMES:
         return _chose(showcase, names)
     how = f", {count_word(ties)} by a tie" if ties else ""
-    if changes := len(tied) - ties:
-        how += f", {count_word(changes)} in one order only"
-    return f"{subject} chose this one{how}"
+    return f"{subject} chose this one{how}{undecided(0, len(tied) - ties)}"
 
 
 def _chose(showcase: Showcase, names: Mapping[str, str]) -> str:
@@ -83,21 +86,17 @@ def _chose(showcase: Showcase, names: Mapping[str, str]) -> str:
         for verdict in ("fooled", "tied")
     )
     if not chose:
-        return f"{in_one_order} chose this one in one order only"
-    return f"{chose} chose this one{f', {in_one_order} in one order only' if in_one_order else ''}"
+        return f"{in_one_order}: {CHANGES}"
+    return f"{chose} chose this one{f', {in_one_order}: {CHANGES}' if in_one_order else ''}"
 
 
 def how_often(rate: float) -> str:
     """Return an adverb for how often lies are believed.
 
-    >>> how_often(.0016), how_often(.05), how_often(.17), how_often(.7)
-    ('hardly ever', 'seldom', 'often', 'mostly')
+    >>> how_often(.0016), how_often(.05), how_often(.17), how_often(.4), how_often(.7)
+    ('hardly ever', 'seldom', 'sometimes', 'often', 'mostly')
     """
-    return next(
-        word
-        for limit, word in ((0.02, "hardly ever"), (0.1, "seldom"), (0.6, "often"), (2, "mostly"))
-        if rate < limit
-    )
+    return next(word for limit, word in OFTEN if rate < limit)
 
 
 def number_sentences(phrases: Sequence[str], rates: Sequence[float], name: str) -> list[str]:
@@ -107,7 +106,7 @@ def number_sentences(phrases: Sequence[str], rates: Sequence[float], name: str) 
         phrases: What is wrong in the lies, such as "a wrong color".
         rates: Shares of lies that are believed, in ascending order.
 
-    >>> number_sentences(["a wrong color", "a wrong number"], [.001, .3], "Tiny CLIP")
+    >>> number_sentences(["a wrong color", "a wrong number"], [.001, .35], "Tiny CLIP")
     ['A wrong color hardly ever fools Tiny CLIP', 'A wrong number often fools Tiny CLIP']
     """
     return [

@@ -58,6 +58,16 @@ class QuizQuestion:
         """Count the models that score the wrong caption at least as high as the true one. Ties count as fooled."""
         return sum(verdict.verdict in ("fooled", "tied") for verdict in self.verdicts)
 
+    @property
+    def n_ties(self) -> int:
+        """Count the models among these that score both captions alike."""
+        return sum(verdict.verdict == "tied" and verdict.is_scored for verdict in self.verdicts)
+
+    @property
+    def n_changes(self) -> int:
+        """Count the models among these whose answer changes with the order of the captions."""
+        return sum(verdict.verdict == "tied" and not verdict.is_scored for verdict in self.verdicts)
+
 
 @dataclass(frozen=True, slots=True)
 class QuizRound:
@@ -68,7 +78,8 @@ class QuizRound:
     draw: Draw
     questions: tuple[QuizQuestion, ...]
     models: tuple[str, ...]  # all models that answered, except controls
-    n_cases: int  # number of eligible cases
+    n_cases: int  # number of eligible cases whose picture is on this machine
+    n_all: int  # number of eligible cases
     n_fooled: int  # minimum number of models that each question fooled; 0 for a fair draw
     shares: tuple[float, ...]  # share of all cases that each model gets right, see `rows.rights`
 
@@ -140,6 +151,7 @@ def quiz_round(
     """
     models = tuple(name for name in question_set.ordered_models if not registry.is_control(name))
     numbers = CaseTable(store, question_set.key).numbers(f"kind = ? AND {_ASKED}", [kind])
+    n_all = len(numbers)
     is_pictured = views_rows.are_pictured(store, question_set, kind, numbers)
     numbers = numbers if is_pictured is None else numbers[is_pictured]  # people need pictures
     margins = quiz_margins(store, question_set, kind, models, numbers)
@@ -176,6 +188,7 @@ def quiz_round(
         tuple(questions[:count]),
         models,
         len(numbers),
+        n_all,
         threshold,
         tuple(shares),
     )

@@ -34,6 +34,7 @@ class Showcase:
     n_fooled: int  # including ties
     n_models: int  # number of models that answered
     n_tied: int = 0  # models among the fooled ones that cannot decide
+    n_changes: int = 0  # models among these whose answer changes with the order of the captions
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,9 @@ def showcases(
     margins = views_rows.margins(store, question_set, models, numbers)
     is_movement = question_set.presentation.kind(kind).is_movement
     n_fooled = np.count_nonzero(margins <= 0, axis=0)
-    n_tied = np.count_nonzero(margins == 0, axis=0) * (not is_movement)
+    is_tied = (margins == 0) & (not is_movement)
+    is_unscored = np.array([not question_set.run(name).is_scored for name in models], dtype=bool)
+    n_tied, n_changes = (np.count_nonzero(each, axis=0) for each in (is_tied, is_tied[is_unscored]))
     (own_margins,) = views_rows.margins(store, question_set, [model], numbers)
     if is_movement:
         moved = np.nan_to_num(-own_margins)
@@ -125,10 +128,10 @@ def showcases(
         is_shown = is_shown & is_pictured
     positions = _one_a_picture(store, question_set, numbers, strength, is_shown, seed)[:count]
     cards = views_wall.cards(store, question_set, Filter(model, kind), numbers[positions].tolist())
-    n_answered = np.count_nonzero(~np.isnan(margins), axis=0)
+    counts = n_fooled, np.count_nonzero(~np.isnan(margins), axis=0), n_tied, n_changes
     return _varied(
         [
-            Showcase(card, *(int(count[position]) for count in (n_fooled, n_answered, n_tied)))
+            Showcase(card, *(int(count[position]) for count in counts))
             for card, position in zip(cards, positions, strict=True)
         ]
     )

@@ -3,13 +3,32 @@
 // data: place, heading, status (read out when it changes), picture, credit, ahead (a picture to have ready), alt, captions [{runs [[text, style]],
 // state, label, own, models [{name, path, color}], more}], question (number that votes are about), open (votes are taken), next
 // (label of the button, "" without one), clock (seconds, 0: none), keys, scores [{name, path, color, total, unit, pips [state]}],
-// end {detail, pictures [source], rows [score]} (the last screen; the other values of a question are absent), note, voter (a secret of this browser; "": none is kept).
+// end {detail, pictures [source], rows [score], credits, source} (the last screen; the other values of a question are absent), note, voter (a secret of this browser; "": none is kept).
 // Triggers: vote {question, caption}, next (the question's number), voter (the secret that this browser had before),
 // slides (the last screen's way back to the slides).
 
 const KEPT = "vlprobe-voter";
 const PERSON = "M7 7.2 a2.9 2.9 0 1 0 0 -5.8 a2.9 2.9 0 0 0 0 5.8 Z M1.8 13 c0 -3 2.3 -4.6 5.2 -4.6 s5.2 1.6 5.2 4.6 Z";
 const ARROW = "M2 7 H11.5 M7.5 3 L11.5 7 L7.5 11";
+
+// By state of an answer: the path of its mark or "", its sign in text, its words and its tone.
+const STATES = {
+  right: [TICK, "✓", "right", "true"],
+  wrong: [CROSS, "✕", "wrong", "lie"],
+  tied: ["", "=", "right in one order only", "tie"],
+  none: ["", "?", "no answer", "quiet"],
+};
+
+// The lines of a text that fit into a width.
+function wrapped(draw, text, width) {
+  const lines = [];
+  for (const word of text.split(" ")) {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && draw.measureText(longer).width <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return text ? lines : [];
+}
 
 function shape(path, color, line = false) {
   const image = drawing(path, "shape", "0 0 14 14", line ? "none" : color);
@@ -47,7 +66,7 @@ function named({ path, color, name }) {
 function score(entry) {
   const pips = make("span", "pips", ...entry.pips.map((state) => make("i", state)));
   pips.ariaHidden = "true";
-  const total = make("b", "number", entry.total, entry.unit && make("small", "", entry.unit));
+  const total = make("b", "number", entry.total, entry.unit && make("small", "", ` ${entry.unit}`));
   return make("li", `score ${entry.path ? "" : "you"}`, make("span", "name", ...named(entry)), total, pips);
 }
 
@@ -78,7 +97,8 @@ class Quiz {
     if (told === this.told) return;
     const moved = this.data?.question !== data.question;
     const opened = this.data?.open !== data.open;
-    const focus = this.focused();
+    const focus = this.focused() || (this.isKeyed && ".next");
+    this.isKeyed = false;
     this.told = told;
     this.data = data;
     if (moved || opened) this.sent = false;
@@ -109,11 +129,11 @@ class Quiz {
 
   // The last screen: a column for each question, a row for each person and model.
   end(data) {
-    const { rows, pictures, detail } = data.end;
+    const { rows, pictures, detail, credits } = data.end;
     this.heading = Object.assign(make("h1", "heading", data.heading), { tabIndex: -1 });
     const cell = (state) => {
-      const mark = { right: TICK, wrong: CROSS }[state];
-      return make("td", state, mark ? shape(mark, "currentColor", true) : "?", make("span", "hidden", state));
+      const [path, sign, word] = STATES[state];
+      return make("td", state, path ? shape(path, "currentColor", true) : sign, make("span", "hidden", word));
     };
     const heads = pictures.map((source, place) => {
       const image = isPicture(source) && Object.assign(make("img"), { src: source, alt: "" });
@@ -121,38 +141,45 @@ class Quiz {
     });
     const lines = rows.map((row) => {
       const name = Object.assign(make("th", "", ...named(row)), { scope: "row" });
-      return make("tr", row.path ? "" : "you", name, ...row.pips.map(cell), make("td", "total number", [row.total, row.unit].filter(Boolean).join(" ")));
+      const total = make("td", "total number", row.total, row.unit && make("small", "", ` ${row.unit}`));
+      return make("tr", row.path ? "" : "you", name, total, ...row.pips.map(cell));
     });
-    const table = make("table", "", make("thead", "", make("tr", "", make("td"), ...heads, make("td"))), make("tbody", "", ...lines));
+    const table = make("table", "", make("thead", "", make("tr", "", make("td"), make("td"), ...heads)), make("tbody", "", ...lines));
     const buttons = [data.next && press("next", "", () => this.next(), data.next),
       press("save", "", () => this.download(data, table), "Save as a picture"),
       press("save", "", () => this.send("slides", true), "Back to the slides")];
     return [this.heading, make("p", "detail quiet", detail), region("scroll", "Answers by question", table),
-      make("div", "foot", ...buttons), make("p", "note small quiet", data.note)];
+      make("div", "foot", ...buttons), make("p", "note small quiet", data.note),
+      make("p", "credit small quiet", ...credits.flatMap((credit, place) => [place ? ", " : "Photos: ",
+        outside(credit.page, String(place + 1)), " ", outside(credit.licenseUrl, credit.license)]))];
   }
 
   // The last screen as a PNG file, drawn in the colors of the page.
   download(data, table) {
-    const { rows } = data.end;
-    const [left, step, high] = [300, 92, 56];
-    const sheet = Object.assign(make("canvas"), { width: left + step * rows[0].pips.length + 140, height: 300 + high * rows.length });
+    const { rows, credits, source } = data.end;
+    const [left, step, high, line] = [400, 92, 56, 22];
+    const sheet = Object.assign(make("canvas"), { width: left + step * rows[0].pips.length + 40 });
     const draw = sheet.getContext("2d");
     const values = getComputedStyle(this.root);
     const probe = make("i");  // a canvas reads computed colors only
     this.body.append(probe);
-    const color = (name) => {
-      probe.style.color = `var(--vp-${name})`;
+    const color = (value) => {
+      probe.style.color = value;
       return getComputedStyle(probe).color;
     };
-    const write = (words, x, y, size, fill, weight = 400) => {
+    const write = (words, x, y, size, tone, weight = 400) => {
       draw.font = `${weight} ${size}px ${values.fontFamily}`;
-      draw.fillStyle = fill;
+      draw.fillStyle = color(`var(--vp-${tone})`);
       draw.fillText(words, x, y);
     };
-    draw.fillStyle = color("bg");
+    write("", 0, 0, 15, "quiet");
+    const photos = credits.map(({ page, license }, place) => `${place ? "" : "Photos: "}${page} ${license}`);
+    const fine = [data.note, source, photos.join(", ")].flatMap((text) => wrapped(draw, text, sheet.width - 80));
+    sheet.height = 270 + high * rows.length + line * fine.length;
+    draw.fillStyle = color("var(--vp-bg)");
     draw.fillRect(0, 0, sheet.width, sheet.height);
-    write(data.heading, 40, 70, 40, color("ink"), 700);
-    write(data.end.detail, 40, 106, 21, color("quiet"));
+    write(data.heading, 40, 70, 40, "ink", 700);
+    write(data.end.detail, 40, 106, 21, "quiet");
     [...table.querySelectorAll("thead th")].forEach((head, place) => {
       const image = head.querySelector("img");
       if (image?.naturalWidth) {
@@ -160,16 +187,20 @@ class Quiz {
         draw.drawImage(image, left + step * place, 130, image.naturalWidth * share, image.naturalHeight * share);
       }
     });
-    rows.forEach((row, line) => {
-      const y = 240 + high * line;
-      write(row.name, 40, y, 20, color("ink"), 600);
-      row.pips.forEach((state, place) => {
-        const [sign, tone] = { right: ["✓", "true"], wrong: ["✕", "lie"] }[state] || ["?", "quiet"];
-        write(sign, left + 28 + step * place, y, 22, color(tone), 600);
+    rows.forEach((row, place) => {
+      const y = 240 + high * place;
+      draw.setTransform(1.2, 0, 0, 1.2, 40, y - 16);
+      draw.fillStyle = color(row.color || "var(--vp-ink)");
+      draw.fill(new Path2D(row.path || PERSON));
+      draw.resetTransform();
+      write(row.name, 68, y, 20, "ink", 600);
+      write(`${row.total} ${row.unit}`, left - 100, y, 22, "ink", 700);
+      row.pips.forEach((state, question) => {
+        const [, sign, , tone] = STATES[state];
+        write(sign, left + 28 + step * question, y, 22, tone, 600);
       });
-      write([row.total, row.unit].filter(Boolean).join(" "), left + 30 + step * row.pips.length, y, 26, color("ink"), 700);
     });
-    write(data.note, 40, sheet.height - 24, 15, color("quiet"));
+    fine.forEach((words, place) => write(words, 40, 244 + high * rows.length + line * place, 15, "quiet"));
     probe.remove();
     const link = Object.assign(make("a"), { href: sheet.toDataURL("image/png"), download: "vlprobe_quiz.png" });
     link.click();
@@ -223,6 +254,7 @@ class Quiz {
     if (event.key === "1" || event.key === "2") this.vote(Number(event.key) - 1);
     else if (event.key === "ArrowRight") this.next();
     else return;
+    this.isKeyed = true;
     event.preventDefault();
   }
 

@@ -32,10 +32,15 @@ from vlprobe.dashboard.widgets import draw_styles, link_page, open_page, press
 from vlprobe.datasets import bundled
 from vlprobe.errors import VlprobeError
 from vlprobe.render import quiz as render_quiz
-from vlprobe.render.attribution import credit_values
+from vlprobe.render.attribution import (
+    credit_values,
+    distinct_credits,
+    photo_values,
+    published_text,
+)
 from vlprobe.render.html.elements import tag
-from vlprobe.render.quiz import Participant
-from vlprobe.render.sentences import count_word, sentence_names
+from vlprobe.render.quiz import IN_ONE_ORDER, STATES, Participant
+from vlprobe.render.sentences import CHANGES, count_word, sentence_names
 from vlprobe.render.words import presentations
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import access
@@ -56,12 +61,11 @@ class Solo:
     index: int = 0  # index of the current question
 
     @property
-    def rights(self) -> tuple[bool | None, ...]:
-        """Return whether each vote so far was right. A missed vote counts as wrong."""
-        return tuple(
-            vote == question.true_index
-            for vote, question in zip(self.votes, self.quiz.questions, strict=False)
-        )
+    def person(self) -> Participant:
+        """The person with the results so far. A missed vote counts as wrong."""
+        votes = zip(self.votes, self.quiz.questions, strict=False)
+        states = tuple(STATES[vote == question.true_index] for vote, question in votes)
+        return Participant("You", states)
 
 
 def draw_quiz(bar: DeltaGenerator) -> None:
@@ -135,13 +139,13 @@ def _draw_solo(subject: PageSubject, solo: Solo, clock: int) -> None:
     """Draw the current question. A vote or a step to the next question reruns only this part of the page."""
     _take(solo)
     quiz = solo.quiz
-    everybody = participants(subject, quiz, len(solo.votes), [Participant("You", solo.rights)])
+    everybody = participants(subject, quiz, len(solo.votes), [solo.person])
     if solo.index == len(quiz.questions):
-        heading, _, sentence = render_quiz.summary(solo.rights, everybody[1:]).partition(". ")
+        heading, _, sentence = render_quiz.summary(solo.person, everybody[1:]).partition(". ")
         texts = f"{heading.rstrip('.')}.", sentence
         following = f"{count_word(len(quiz.questions)).capitalize()} more"
         rows = render_quiz.scores_data(everybody)
-        _draw_end(quiz, solo.index, texts, rows, following, KEY)
+        _draw_end(subject, quiz, solo.index, texts, rows, following, KEY)
         return
     is_told = len(solo.votes) > solo.index
     is_last = solo.index + 1 == len(quiz.questions)
@@ -156,10 +160,11 @@ def _draw_solo(subject: PageSubject, solo: Solo, clock: int) -> None:
 
 
 def _draw_end(
+    subject: PageSubject,
     quiz: QuizRound,
     number: int,
     texts: tuple[str, str],
-    rows: Sequence[Mapping[str, object]],
+    rows: Sequence[Mapping[str, Any]],
     following: str,
     key: str,
 ) -> None:
@@ -172,7 +177,11 @@ def _draw_end(
         key: Key of the component.
     """
     heading, sentence = texts
-    sources = addresses(store().root, [question.picture for question in quiz.questions])
+    names = [question.picture for question in quiz.questions]
+    sources = addresses(store().root, names)
+    note, runs = render_quiz.how_drawn(quiz), subject.question_set.runs
+    if any(IN_ONE_ORDER in row["pips"] for row in rows):
+        note += f" =: {CHANGES}, which is not counted as right."
     values = {
         "question": number,
         "open": False,
@@ -181,10 +190,13 @@ def _draw_end(
         "status": heading,
         "end": {
             "detail": sentence,
-            "pictures": [sources.get(question.picture, "") for question in quiz.questions],
+            "pictures": [sources.get(name, "") for name in names],
             "rows": rows,
+            "credits": [photo_values(credit) for credit in distinct_credits(names)],
+            "source": published_text(runs, renamed())
+            or f"{dataset_name(runs[0].dataset)}, vlprobe.",
         },
-        "note": render_quiz.how_drawn(quiz),
+        "note": note,
     }
     _draw_component(key, values)
 
@@ -372,9 +384,9 @@ def participants(
 ) -> list[Participant]:
     """Return all people and models in a round, with their results on the questions that were revealed so far."""
     names = sentence_names(quiz.models, renamed())
-    rights = render_quiz.model_rights(quiz, n_told)
+    states = render_quiz.model_states(quiz, n_told)
     models = [
-        Participant(names[model], rights[model], subject.looks[model]) for model in quiz.models
+        Participant(names[model], states[model], subject.looks[model]) for model in quiz.models
     ]
     return [*people, *models]
 
@@ -488,11 +500,10 @@ def _draw_room_question(code: str) -> None:
     if problem := st.session_state.pop("vote_problem", ""):
         st.warning(problem, icon=":material/info:")
     subject = page_subject(quiz.set_key)
+    frame.say_strangers(subject)
     if tally.is_over:
-        scores = _room_scores(subject, quiz, tally)
-        total = _room_score(tally)["total"]
-        heading = "Nobody voted." if total == "-" else f"The room: {total} % right."
-        _draw_end(quiz, tally.number, (heading, ""), scores, "", ROOM_KEY)
+        scores, texts = _room_scores(subject, quiz, tally), render_quiz.room_summary(_room(tally))
+        _draw_end(subject, quiz, tally.number, texts, scores, "", ROOM_KEY)
         return
     draw_question(
         subject,
@@ -527,29 +538,18 @@ def _room_values(subject: PageSubject, quiz: QuizRound, tally: Tally) -> dict[st
     return values
 
 
-def _room_scores(subject: PageSubject, quiz: QuizRound, tally: Tally) -> list[dict[str, object]]:
+def _room_scores(subject: PageSubject, quiz: QuizRound, tally: Tally) -> list[dict[str, Any]]:
     """Build the score list: the user unless they are a host without a vote, the room, and the models."""
-    is_player = not tally.is_host or any(right is not None for right in tally.own_rights)
-    people = [Participant("You", tally.own_rights)] * is_player
-    everybody = participants(subject, quiz, len(tally.rights), people)
-    scores = render_quiz.scores_data(everybody)
-    return [*scores[: len(people)], _room_score(tally), *scores[len(people) :]]
+    own = Participant("You", tuple(STATES[right] for right in tally.own_rights))
+    people = [own] * (not tally.is_host or own.n_answered > 0)
+    everybody = participants(subject, quiz, len(tally.rights), [*people, _room(tally)])
+    return render_quiz.scores_data(everybody)
 
 
-def _room_score(tally: Tally) -> dict[str, object]:
-    """Build the room's row in the score list: its score in percent, and for each question whether most were right."""
-    voted = [right for right in tally.rights if right is not None]
-    return {
-        "name": f"The room ({tally.n_people:,})",
-        "path": "",
-        "color": "",
-        "total": str(round(sum(voted) / len(voted))) if voted else "-",
-        "unit": "%" if voted else "",
-        "pips": [
-            "none" if right is None else "right" if right > 50 else "wrong"
-            for right in tally.rights
-        ],
-    }
+def _room(tally: Tally) -> Participant:
+    """Return the room as a participant, which is right on a question if most of its votes are."""
+    rights = (None if share is None else share > 50 for share in tally.rights)
+    return Participant(f"The room ({tally.n_people:,})", tuple(STATES[right] for right in rights))
 
 
 def _take_room(rooms: Rooms, code: str) -> None:

@@ -9,7 +9,6 @@ from vlprobe.case.card import (
     STYLES,
     CaseCard,
     CaseText,
-    Run,
     bar_lengths,
     card_type,
     case_card,
@@ -17,10 +16,12 @@ from vlprobe.case.card import (
 )
 from vlprobe.render.quiz import ASKED
 from vlprobe.render.sentences import (
+    CHANGES,
     capitalized,
     count_word,
     counted,
     every_model,
+    hesitate,
     listed,
     shorten,
     undecided,
@@ -105,14 +106,6 @@ def vote_slides(
     return vote, reveal
 
 
-def marked(text: CaseText) -> tuple[Run, ...]:
-    """Return a text as runs with marked words. If more than half of the text is marked, all marks are removed."""
-    runs = text.runs(LONGEST)
-    if 2 * sum(len(words) for words, style in runs if style) > len(text.text):
-        return ((shorten(text.text, LONGEST), ""),)
-    return tuple(runs)
-
-
 def _sides(card: CaseCard) -> tuple[Slide, Slide]:
     """Return a slide for the true side and one for the wrong side. Both show the text if the case has only one."""
     case = card.case
@@ -146,14 +139,14 @@ def _side(card: CaseCard, side: int, text: CaseText, detail: str) -> Slide:
         layout="beside" if pictures else "stacked",
         tag=text.role.tag,
         tag_style=text.role.tag_style,
-        heading=marked(text),
+        heading=tuple(text.runs(LONGEST)),
         detail=shorten(detail, LONGEST // 2),
         pictures=pictures,
     )
 
 
 def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
-    """Say how many models are fooled, and how many cannot decide.
+    """Say how many models are fooled, and how many cannot decide or are right in one order only.
 
     >>> answers = [ModelVerdict(name, -1.0, "fooled") for name in ("a", "b")]
     >>> believing(KindPresentation(label=""), answers)
@@ -165,6 +158,7 @@ def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
     fooled, tied = (
         sum(answer.verdict == verdict for answer in answered) for verdict in ("fooled", "tied")
     )
+    n_changes = sum(answer.verdict == "tied" and not answer.is_scored for answer in answered)
     single_verb, plural_verb = (words.format(lie=kind.lie) for words in card_type(kind).fooled)
     many = len(answered)
     if not many:
@@ -176,8 +170,9 @@ def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
     if count == many:
         subject = "The model" if many == 1 else every_model(many).capitalize()
     if not fooled:
-        return f"{subject} cannot decide."
-    return f"{subject} {single_verb if fooled == 1 else plural_verb}{undecided(tied)}."
+        return f"{subject} {hesitate(tied - n_changes, n_changes)}."
+    verb = single_verb if fooled == 1 else plural_verb
+    return f"{subject} {verb}{undecided(tied - n_changes, n_changes)}."
 
 
 def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> Slide:
@@ -187,7 +182,8 @@ def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVe
         f"{counted(n_ties, 'model')} scored both alike, which counts as fooled." if n_ties else ""
     )
     if n_changes := len(tied) - n_ties:
-        ties += f" {counted(n_changes, 'model')} chose the wrong caption in one of two orders."
+        verb = "is" if n_changes == 1 else "are"
+        ties += f" {counted(n_changes, 'model')} {verb} {CHANGES}, which counts half."
     n_models = len(verdicts)
     verdict = believing(kind, verdicts)
     return replace(

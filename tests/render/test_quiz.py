@@ -1,0 +1,61 @@
+"""Sentences of the quiz: who was fooled, how a room is counted, and which lies the shares are about."""
+
+import dataclasses
+
+import pytest
+
+from vlprobe.render import quiz as words
+from vlprobe.render.quiz import Participant
+from vlprobe.views.quiz import QuizQuestion, QuizRound
+from vlprobe.views.wall import model_verdict
+
+CAPTIONS = "A red dog.", "A blue dog."
+SEGMENTS = tuple(((caption, False),) for caption in CAPTIONS)
+ANSWERS = {"a": -1.0, "b": -1.0, "c": 0.0, "d": 1.0}
+
+
+def asked(is_scored: bool, **margins: float) -> QuizQuestion:
+    """A question with these answers."""
+    verdicts = tuple(model_verdict(name, each, is_scored) for name, each in margins.items())
+    return QuizQuestion(0, "x", "x", "foil", "", "p.png", 0, CAPTIONS, SEGMENTS, 0, verdicts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("is_scored", "margins", "heading"),
+    [
+        (False, ANSWERS, "Two of four models believed the lie, one right in one order only."),
+        (True, ANSWERS, "Two of four models believed the lie, one cannot tell."),
+        (False, {"c": 0.0, "d": 1.0}, "One of two models is right in one order only."),
+        (True, {"c": 0.0, "d": 0.0}, "Both models cannot tell."),
+        (False, {"c": 0.0}, "The model is right in one order only."),
+        (True, {"d": 1.0}, "The model was not fooled."),
+    ],
+)
+def test_a_model_that_is_right_in_one_order_only_is_counted_as_on_home(is_scored, margins, heading):
+    assert words.outcome(None, asked(is_scored, **margins)) == heading
+
+
+def test_an_answer_in_one_order_only_has_a_state_of_its_own_and_is_not_right():
+    quiz = QuizRound("s", "foil", "hard", (asked(False, **ANSWERS),), tuple(ANSWERS), 1, 1, 2, ())
+    states = words.model_states(quiz, 1)
+    assert states == {"a": ("wrong",), "b": ("wrong",), "c": ("tied",), "d": ("right",)}
+    assert Participant("c", states["c"]).total == 0
+    scored = dataclasses.replace(quiz, questions=(asked(True, **ANSWERS),))
+    assert words.model_states(scored, 1)["c"] == ("wrong",)
+
+
+def test_a_room_is_counted_in_questions_that_somebody_answered():
+    room = Participant("The room", ("right", "wrong", "none", "none"))
+    assert words.room_summary(room)[0] == "The room spotted one of two lies."
+    assert [(each["total"], each["unit"]) for each in words.scores_data([room])] == [("1", "of 2")]
+    nobody = Participant("The room", ("none", "none"))
+    assert words.room_summary(nobody)[0] == "Nobody voted."
+    assert words.scores_data([nobody])[0]["total"] == "-"
+
+
+def test_where_only_some_pictures_are_here_the_shares_say_which_lies_they_are_about():
+    quiz = QuizRound("s", "foil", "fair", (), ("a", "b"), 148, 7512, 0, (0.7, 0.91))
+    told = words.how_drawn(quiz)
+    assert told.startswith("Drawn at random from 148 of 7,512 lies whose picture is here.")
+    assert "Over the 148 of 7,512 lies" in told
+    assert "Over all 148 lies" in words.how_drawn(dataclasses.replace(quiz, n_all=148))
