@@ -8,7 +8,8 @@ import pytest
 from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import views
 from vlprobe.features.compare.data import Scorecard
-from vlprobe.render.charts.styles import styles
+from vlprobe.render.charts.styles import PATHS, SIZE, styles
+from vlprobe.render.html.elements import mark
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
@@ -38,6 +39,17 @@ def columns(published):
     """The columns of the scorecard with GPT-4V as the baseline."""
     store, question_set = published
     return leaderboard(store, [question_set], by="edit", baseline=GPT)
+
+
+def test_the_models_of_one_page_differ_in_color_and_all_marks_fill_the_same_square(published):
+    store, question_set = published
+    looks = styles(views.runs.models(store))
+    drawn = [looks[model] for model in question_set.models]
+    assert len({look.color for look in drawn}) == len(drawn) == 5
+    for look in drawn:
+        assert f"width: {SIZE}px; height: {SIZE}px" in mark(look)
+        corners = [float(number) for number in re.findall(r"-?[\d.]+", PATHS[look.symbol])]
+        assert max(corners) - min(corners) > 0.75 * SIZE or look.symbol == "circle"
 
 
 def address(*_) -> str:

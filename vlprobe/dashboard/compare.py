@@ -43,7 +43,7 @@ from vlprobe.render import charts, forest
 from vlprobe.render.findings import Verdict, order_sentences, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
-from vlprobe.render.html.elements import SHAPES, embed, mark, tag
+from vlprobe.render.html.elements import embed, mark, marked_before, tag
 from vlprobe.render.sentences import sentence_names, unbroken
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds
@@ -210,8 +210,7 @@ def _pick_rivals(subject: PageSubject) -> None:
     )
     # Draw each model's mark in its tag, because a tag can only show text
     rules = [
-        f".st-key-with [data-tag]:nth-of-type({nth})::before "
-        f'{{ content: "{SHAPES[subject.looks[model].symbol]}"; color: {subject.looks[model].css}; }}'
+        marked_before(f".st-key-with [data-tag]:nth-of-type({nth})", subject.looks[model])
         for nth, model in enumerate(rivals, 1)
     ]
     st.html(f"<style>{' '.join(rules)}</style>")

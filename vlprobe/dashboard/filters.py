@@ -41,7 +41,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.dashboard.widgets import BETWEEN, draw_row, press
 from vlprobe.errors import InvalidInput
 from vlprobe.registry import is_control
-from vlprobe.render.html.elements import SHAPES, tag
+from vlprobe.render.html.elements import marked_before, tag
 from vlprobe.render.sentences import capitalized, shorten
 from vlprobe.render.wall import value_text
 from vlprobe.render.words import movement_kinds, value_label
@@ -463,8 +463,7 @@ def _draw_models(subject: PageSubject, case_filter: Filter) -> None:
         for model in models:
             look, key = subject.looks[model], f"who_{subject.models.index(model)}"
             rate = "" if math.isnan(rates[model]) else f" {100 * rates[model]:.1f}\u00a0%"
-            mark = f'content: "{SHAPES[look.symbol]}"; color: {look.css};'
-            st.html(f"<style>.st-key-{key} label::before {{ {mark} }}</style>")
+            st.html(f"<style>{marked_before(f'.st-key-{key} label', look)}</style>")
             st.session_state[key] = states.get(model, "any")
             st.segmented_control(
                 f"{plain(model_name(model))}{rate}",

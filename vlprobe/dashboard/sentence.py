@@ -32,7 +32,7 @@ from vlprobe.dashboard.widgets import BETWEEN as CHOICES
 from vlprobe.dashboard.widgets import link_page, press
 from vlprobe.registry import is_control, model_order
 from vlprobe.render import wall
-from vlprobe.render.html.elements import SHAPES, tag
+from vlprobe.render.html.elements import marked_before, tag
 from vlprobe.render.sentences import count_word, every_model, shorten
 from vlprobe.render.words import distinct, movement_kinds, presentations
 from vlprobe.views.filter import Filter, is_ordered
@@ -176,8 +176,8 @@ def pick_model(subject: PageSubject, on_change: Callable[[], None] | None = None
     settings: dict[str, Any] = {"always": True, "bare": True, "width": width}
     choose("Model", "model", models, subject.model, on_change=on_change, **settings)
     # Draw the model's mark in its picker, because a picker can only show text
-    mark = f'content: "{SHAPES[look.symbol]}"; color: {look.css};'
-    st.html(f"<style>.st-key-model .react-aria-ComboBox > div::before {{ {mark} }}</style>")
+    rule = marked_before(".st-key-model .react-aria-ComboBox > div", look)
+    st.html(f"<style>{rule}</style>")
 
 
 def shown_models(every: Sequence[str]) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ from vlprobe.render import charts
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.findings import Finding
-from vlprobe.render.html.elements import SHAPES, embed, mark, tag
+from vlprobe.render.html.elements import embed, mark, marked_before, tag
 from vlprobe.render.numbers import number, with_interval
 from vlprobe.render.sentences import joined, listed
 from vlprobe.render.words import AVERAGED, presentations, value_label
@@ -308,8 +308,7 @@ def _draw_models(subject: PageSubject, trade_off: TradeOffData, model: str) -> N
         )
     quiet(data.arms_note(trade_off))
     rules = [
-        f".st-key-pinned button:nth-of-type({nth})::before "
-        f'{{ content: "{SHAPES[subject.looks[name].symbol]}"; color: {subject.looks[name].css}; }}'
+        marked_before(f".st-key-pinned button:nth-of-type({nth})", subject.looks[name])
         for nth, name in enumerate(models, 1)
     ]
     place = data.place_of_mark(trade_off, model)

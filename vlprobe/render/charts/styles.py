@@ -45,6 +45,12 @@ class Look(NamedTuple):
         """The color as a CSS value for light and dark pages."""
         return f"light-dark({self.color}, {self.dark})"
 
+    @property
+    def shape(self) -> str:
+        """The CSS that draws the symbol as an element without text."""
+        box = f"display: inline-block; flex: none; width: {SIZE}px; height: {SIZE}px; vertical-align: -2px"
+        return f"{box}; background: {self.css}; clip-path: path('{PATHS[self.symbol]}')"
+
 
 Looks = Mapping[str, Look]  # by model
 BLUE, ORANGE, PURPLE, INK, GREEN, VIOLET = COLORS
@@ -70,6 +76,8 @@ PAIRS: tuple[Look, ...] = tuple(
     for symbol, color in itertools.product(SYMBOLS, COLORS)
     if symbol != CONTROL_SYMBOL and (color, symbol) not in SHIPPED.values()
 )
+# By hash it would be purple, as CLIP ViT-B/32 is. It is not in SHIPPED, so that PAIRS stays as it is.
+PINNED: Looks = {"published:CLIP_TROHN-Text": Look(BLUE, "triangle-right")}
 
 
 def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
@@ -90,12 +98,12 @@ def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
     by_model: dict[str, Look] = {}
     for model, digest in digests.items():
         start = int.from_bytes(hashlib.sha256(digest.encode()).digest()[:8])
-        if model in SHIPPED:
-            by_model[model] = SHIPPED[model]
+        if model in SHIPPED or model in PINNED:
+            by_model[model] = SHIPPED.get(model) or PINNED[model]
         elif is_control(model):  # not a circle, which marks published values
             by_model[model] = Look(GREY, SYMBOLS[1 + start % (len(SYMBOLS) - 1)])
         else:
-            taken = set(by_model.values())
+            taken = {*by_model.values(), *PINNED.values()}
             turned = [PAIRS[(start + step) % len(PAIRS)] for step in range(len(PAIRS))]
             by_model[model] = next((pair for pair in turned if pair not in taken), turned[0])
     order = sorted(by_model, key=lambda model: (is_control(model), natural_order(model)))

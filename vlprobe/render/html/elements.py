@@ -10,10 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from markupsafe import Markup
 
 from vlprobe.registry import model_order
-from vlprobe.render import charts
 from vlprobe.render.charts.styles import Look
-
-SHAPES = dict(zip(charts.styles.SYMBOLS, "●◆■▲★✚⬢▼⬟◄►", strict=True))
 
 
 def embed(escaped: str) -> Markup:
@@ -35,7 +32,12 @@ def tag(name: str, text: str, **attributes: str) -> str:
 
 def mark(style: Look) -> str:
     """Return a model's colored symbol as HTML, the same symbol as in the charts."""
-    return f'<span aria-hidden="true" style="color:{style.css}">{SHAPES[style.symbol]}</span>'
+    return f'<span aria-hidden="true" style="{style.shape}"></span>'
+
+
+def marked_before(selector: str, style: Look) -> str:
+    """Return the CSS rule that draws a model's symbol before the text of an element."""
+    return f'{selector}::before {{ content: ""; {style.shape}; }}'
 
 
 def breakable(name: str) -> str:
