@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import make_tiny, tiers
 from tests.dashboard.walls import component_values
 from vlprobe import registry, views
-from vlprobe.dashboard import present
+from vlprobe.dashboard import frame, present
 from vlprobe.render import charts
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
@@ -188,11 +188,18 @@ def test_an_added_case_is_before_the_last_slide_and_a_damaged_or_too_long_deck_i
         assert [slide["id"] for slide in talk(added)["slides"]] == ids
 
 
-def test_a_read_only_dashboard_keeps_a_deck_for_the_session(
-    shown, compared: Store, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("server", ["read-only", "sign-in", "another computer"])
+def test_a_visitor_s_deck_is_kept_for_the_session_only(
+    shown, compared: Store, monkeypatch: pytest.MonkeyPatch, server: str
 ):
-    monkeypatch.setenv(access.READ_ONLY, "1")
+    if server == "another computer":
+        monkeypatch.setattr(present, "LOCAL_HOSTS", ())
+    else:
+        setting = access.READ_ONLY if server == "read-only" else access.SIGN_IN
+        monkeypatch.setenv(setting, "1")
+        monkeypatch.setattr(frame, "admit", lambda: None)
     at = shown(compared, "present", kind="flip")
+    assert talk(at)["saved"] == "Saved until you close this page"
     ids = [slide["id"] for slide in talk(at)["slides"]]
     sent = {"order": ids[::-1], "included": {}, "titles": {}, "notes": {}}
     sent_deck(at, monkeypatch, sent)

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -49,7 +50,8 @@ MANY_PICTURES = 24  # a page with more shows thumbnails, and large pictures near
 NEAR = 6  # slides from the open one on, with large pictures
 MOST_SUGGESTIONS = 5
 SLIDES_KEY = "slides"  # of the component
-DECK = "deck"  # session key: the arrangement of a deck if it cannot be stored
+DECK = "deck"  # session key: the arrangements of a visitor's decks
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 TABS = {"slides": "Slides", "quiz": "Quiz"}
 QUIZ_PARAMETERS = ("quiz", "round", "room")  # a link with one of these opens the quiz
 
@@ -107,6 +109,7 @@ def _draw_editor(subject: PageSubject, talk_story: Story, download: DeltaGenerat
         slide["noted"] = arrangement.notes.get(slide["key"])
     talk |= {
         "editable": True,
+        "saved": "Saved" if _is_kept() else "Saved until you close this page",
         "suggestions": _suggestions(subject, talk_story, arrangement),
     }
     with download:
@@ -135,24 +138,30 @@ def add_cases(question_set: str, kind: str, case_ids: Sequence[str]) -> None:
     if len(case_ids) > 1:
         added = f"Added {n_added:,} of {len(case_ids):,} cases to the slides"
     deck = address("present", {"set": question_set, "kind": kind})
-    # The link opens a tab of its own, which lacks the deck of a read-only session
-    link = "" if access.read_only() else f" [Open the slides]({deck})"
+    # The link opens a tab of its own, which lacks the deck of a session
+    link = f" [Open the slides]({deck})" if _is_kept() else ""
     st.session_state["toast"] = f"{added}.{link}"
 
 
 def _arrangement(name: str) -> Arrangement:
-    """Return the stored arrangement of a deck, or that of this session if nothing can be stored."""
+    """Return this session's arrangement of a deck, or else the stored one."""
     text = st.session_state.get(DECK, {}).get(name) or DECKS.read(store()).get(name)
     return parse(json.loads(text)) if text else Arrangement()
 
 
 def _save(name: str, arrangement: Arrangement) -> None:
-    """Store an arrangement, in the session only if the dashboard is read-only."""
+    """Store an arrangement, or keep it in the session if it is that of a visitor."""
     text = arrangement.text()
-    if access.read_only():
-        st.session_state.setdefault(DECK, {})[name] = text
-    else:
+    if _is_kept():
         DECKS.save(store(), name, text)
+    else:
+        st.session_state.setdefault(DECK, {})[name] = text
+
+
+def _is_kept() -> bool:
+    """Return whether decks are stored: on one's own computer, but not for visitors, who would all share one deck."""
+    host = urlsplit(st.context.url or "//localhost").hostname
+    return not (access.read_only() or access.sign_in()) and host in LOCAL_HOSTS
 
 
 def _added(subject: PageSubject, talk_story: Story, arrangement: Arrangement) -> list[Slide]:

@@ -1,7 +1,7 @@
 // Slides: an editor with a strip of them, and the same over the whole window. Also the script of the file for offline use.
 //
 // data: heading, detail, start (label), pictures {key: data address}, slides [slide, ...]; `whole`: nothing but the slides;
-// `editable`; suggestions [{id, source, alt, label}] of cases to add.
+// `editable`; saved (words for a stored change); suggestions [{id, source, alt, label}] of cases to add.
 // slide: id, key (of the title and note of the user, which belong to the slide's case, too), case, layout, tag [text, style], heading [run, ...], detail, verdict, pictures [{key, alt, label, style, name, credit}],
 // on (whether it is shown), titled and noted (texts of the user, or null), options [{caption, style, marks}],
 // marks [{path, color, name, state, word}], figures [{figure, label, detail}], bars [{path, color, name, start, end, low, high,
@@ -383,7 +383,7 @@ class Show {
     this.edit();
     this.send?.("deck", { order, included: of("id", (one) => one.on), titles: of("key", (one) => one.titled || undefined),
       notes: of("key", (one) => one.noted ?? undefined) });
-    this.saved.textContent = "Saved";
+    this.saved.textContent = this.data.saved || "";
   }
 
   sheets() {
