@@ -1,6 +1,7 @@
 """The Run page's form, without a browser: every option of every probe reaches the job, what is wrong is told first."""
 
 import io
+import os
 from pathlib import Path
 
 import numpy as np
@@ -457,6 +458,33 @@ def test_dropped_pictures_become_the_choice_until_their_last_run_is_removed(
     assert verify._unfinished(store) == []
     verify.remove(store, verify.removable(store, [key]))
     assert not folder.exists()
+
+
+def test_pictures_in_the_folders_of_a_dropped_table_are_read_and_go_a_day_later_if_nothing_was_run(
+    monkeypatch: pytest.MonkeyPatch, store: Store, unspawned: None
+):
+    at = open_page(monkeypatch, store, "run")
+    rows = b"image,caption\nval/one.png,A red dog.\n../two.png,A blue cat.\n"
+    files = [
+        ("one.png", png("red"), "image/png"),  # a browser sends no folder
+        ("two.png", png("blue"), "image/png"),
+        ("all.csv", rows, "text/csv"),
+    ]
+    at.file_uploader(key="run_files").set_value(files).run()
+    folder = Path(at.text_input(key="run_own").value.removeprefix("csv:")).parent
+    assert (folder / "val/one.png").is_file() and (folder / "two.png").is_file()
+    assert not (folder.parent / "two.png").exists()
+    files[2] = ("all.csv", rows.replace(b"../", b""), "text/csv")
+    at.file_uploader(key="run_files").set_value(files).run()
+    assert "2 pictures with captions." in words(at) and not at.error
+    second = Path(at.text_input(key="run_own").value.removeprefix("csv:")).parent
+    at.multiselect(key="run_models").set_value(["control:random"]).run()
+    at.button(key="start").click().run()
+    for name in (folder, second):  # the second one belongs to a job
+        os.utime(name, (0, 0))
+    at.file_uploader(key="run_files").set_value([files[0], ("one.txt", b"A dog.", "")]).run()
+    third = Path(at.text_input(key="run_own").value.removeprefix("folder:"))
+    assert sorted(folder.parent.iterdir()) == sorted([second, third])
 
 
 @pytest.mark.parametrize(

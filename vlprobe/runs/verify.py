@@ -26,6 +26,9 @@ from vlprobe.storage.store import Entry, Store
 from vlprobe.types import Run
 
 DROPPED = "dropped"  # folder of the cache with pictures dropped on the Run page
+DROPPED_SECONDS = (
+    86_400  # after which pictures that no run uses are removed: a form may still name them
+)
 LEFT_OVER = 3600  # seconds after which no process is still writing a file
 INDEX = re.compile(r"index/((?:runs|cases)/[0-9a-z]+)\.\d+\.json")  # object name for a manifest
 OLDER = "it was written by an older version of vlprobe and is no longer read"
@@ -344,7 +347,8 @@ def _unfinished(store: Store) -> list[str]:
 
 
 def remove(store: Store, manifests: Sequence[dict]) -> int:
-    """Remove runs, and the question sets and dropped pictures that no other run uses. Tags and notes are kept.
+    """Remove runs, and the question sets and dropped pictures that no other run uses, also pictures that were dropped
+    a day ago and never run. Tags and notes are kept.
 
     Returns the number of removed question sets, which is 0 for a shared store because another machine
     may use them.
@@ -361,16 +365,38 @@ def remove(store: Store, manifests: Sequence[dict]) -> int:
             store.mirror.remove_run(key)
     folders = [store.root / "runs" / key for key in sorted(keys)]
     folders += [store.root / "cases" / key for key in sorted(unanswered)]
-    if not unread:
-        kept = [run["run"]["dataset"] for run in current if run["key"] not in keys]
-        kept += _unfinished(store)
-        of_removed = [manifest["run"]["dataset"] for manifest in manifests]
-        for folder in (store.root / DROPPED).glob("*"):
-            in_kept, in_removed = (
-                any(f"/{DROPPED}/{folder.name}" in name for name in names)
-                for names in (kept, of_removed)
-            )
-            if in_removed and not in_kept:
-                folders.append(folder)
+    folders += unused_drops(store, manifests)
     repair([Damage(folder, "", (folder,)) for folder in folders if folder.is_dir()])
     return len(unanswered)
+
+
+def unused_drops(store: Store, removed: Sequence[dict] = ()) -> list[Path]:
+    """Return the folders of dropped pictures that no run and no unfinished job uses. Those that no removed run used are
+    returned a day after they were dropped.
+
+    Args:
+        store: The store whose cache has the pictures.
+        removed: Manifests of runs that are being removed.
+    """
+    current, unread = store.read_runs()
+    if unread:  # an unreadable run may use any of them
+        return []
+    keys = {manifest["key"] for manifest in removed}
+    needed = [run["run"]["dataset"] for run in current if run["key"] not in keys]
+    needed += _unfinished(store)
+    used = [manifest["run"]["dataset"] for manifest in removed]
+    return [
+        folder
+        for folder in (store.root / DROPPED).glob("*")
+        if not _names_drop(folder, needed)
+        and (_names_drop(folder, used) or time.time() - folder.stat().st_mtime > DROPPED_SECONDS)
+    ]
+
+
+def remove_unused_drops(store: Store) -> None:
+    """Remove dropped pictures that were not run within a day. Raises InvalidInput if a folder cannot be removed."""
+    repair([Damage(folder, "", (folder,)) for folder in unused_drops(store)])
+
+
+def _names_drop(folder: Path, names: Sequence[str]) -> bool:
+    return any(f"/{DROPPED}/{folder.name}" in name for name in names)

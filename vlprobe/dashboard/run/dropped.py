@@ -1,14 +1,16 @@
 """Pictures and captions that a user dropped on the Run page.
 
 They are kept in `dropped/` of the cache, so that runs can be repeated. `vlprobe remove` removes them with their last
-run.
+run. Those that are not run within a day are removed when others are dropped.
 """
 
 import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from vlprobe.datasets import csv
 from vlprobe.datasets.folder import SUFFIXES
 from vlprobe.errors import InvalidInput, printable
 from vlprobe.runs.verify import DROPPED
@@ -69,10 +71,27 @@ def keep(files: Sequence[DroppedFile], cache: Path) -> tuple[str, list[str]]:
         hasher.update(f"{len(name)} {name} {len(contents[name])} ".encode())
         hasher.update(contents[name])
     folder = cache.resolve() / DROPPED / hasher.hexdigest()
+    for name in tables:
+        write_bytes(folder / name, contents.pop(name), durable=False)
+    places = _places(folder / tables[0]) if tables else {}
     for name, content in contents.items():
-        if not (folder / name).exists():
-            write_bytes(folder / name, content, durable=False)
+        file = folder / places.get(name, name)
+        if not file.exists():
+            write_bytes(file, content, durable=False)
+    os.utime(folder)  # the day begins when they were dropped last
     return f"csv:{folder / tables[0]}" if tables else f"folder:{folder}", left_out
+
+
+def _places(table: Path) -> dict[str, str]:
+    """Return where a table expects each picture, relative to its folder, by file name. A browser sends names without
+    folders.
+    """
+    try:
+        paths = [PurePosixPath(item.id.replace("\\", "/")) for item in csv.read_items(table)]
+    except InvalidInput:  # the form says why
+        return {}
+    inside = [path for path in paths if not path.is_absolute() and ".." not in path.parts]
+    return {path.name: str(path) for path in inside}
 
 
 def _suffix(name: str) -> str:

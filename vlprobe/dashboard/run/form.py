@@ -32,7 +32,7 @@ from vlprobe.render.charts.styles import SHIPPED
 from vlprobe.render.html.elements import mark, tag
 from vlprobe.render.sentences import count_word
 from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations
-from vlprobe.runs import ray_cluster
+from vlprobe.runs import ray_cluster, verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import files
@@ -248,6 +248,7 @@ def _drop() -> None:
     try:
         store().require_local_writable()
         name, left_out = dropped.keep(uploads, store().root)
+        verify.remove_unused_drops(store())
     except VlprobeError as error:
         st.session_state[DROP_NOTE] = error_text(error)
         return
