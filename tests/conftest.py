@@ -35,6 +35,7 @@ from streamlit.components.v2 import manifest_scanner
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+from vlprobe import views
 from vlprobe.storage.store import Store
 from vlprobe.types import Run
 
@@ -210,6 +211,16 @@ def facts(key: str, when: str = "2026-01-01", note: str = "") -> dict:
     run = MADE_UP.get(key, next(iter(MADE_UP.values())))
     sizes = {"n_items": 3, "n_cases": 3, "spread": 0.1, "seconds": 1.0}
     return {"key": key, "case_key": key, "run": asdict(run), "finished": when, "note": note} | sizes
+
+
+def case_key_of(store: Store, probe: str) -> str:
+    """Return the key of the newest question set of a probe."""
+    return views.runs.question_sets(store).set_index("probe").loc[probe, "case_key"]
+
+
+def run_key_of(cache: Path, model: str) -> str:
+    """Return the key of the oldest run of a model."""
+    return next(run["key"] for run in Store(cache).runs() if run["run"]["model"] == model)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 
 import vlprobe
 from tests.cli.test_main import call
-from tests.conftest import tiers
+from tests.conftest import run_key_of, tiers
 from tests.datasets.test_pairs import valse
 from tests.views.test_causes import MODEL, Towers, write_pairs
 from tools import ship
@@ -47,15 +47,11 @@ def foils(tmp_path: Path) -> tuple[Path, str, str]:
     return cache, models[0], models[1]
 
 
-def key_of(cache: Path, model: str) -> str:
-    return next(run["key"] for run in Store(cache).runs() if run["run"]["model"] == model)
-
-
 def test_failures_of_data_with_foils_only_lists_the_foils(foils):
     cache, first, second = foils
     listed = {}
     for model in (first, second):
-        answer = call(cache, "failures", key_of(cache, model), "--format", "csv")
+        answer = call(cache, "failures", run_key_of(cache, model), "--format", "csv")
         listed[model] = {row["original"] for row in csv.DictReader(io.StringIO(answer.stdout))}
     for model, scores in ((first, FIRST), (second, SECOND)):
         fooled = {key for key, (caption, foil) in scores.items() if caption <= foil}
@@ -74,7 +70,7 @@ def test_models_on_data_with_foils_only_are_compared(foils):
 
 def test_a_kind_without_cases_is_refused_with_the_kinds_that_have_some(foils):
     cache, first, second = foils
-    for words in (("failures", key_of(cache, first)), ("compare", first, second)):
+    for words in (("failures", run_key_of(cache, first)), ("compare", first, second)):
         error = call(cache, *words, "--kind", "pair", code=1).stderr
         assert "No kind of eqben with cases here named 'pair'" in error and "Known: foil." in error
 
@@ -120,7 +116,7 @@ def test_the_first_kind_that_the_models_answered_is_compared(tmp_path: Path):
 )
 def test_a_mistyped_filter_is_refused_and_never_looks_like_an_empty_result(compared, words, line):
     words = ("--kind", "flip", *words) if words[0] != "--kind" else words
-    answer = call(compared.root, "failures", key_of(compared.root, "guess"), *words, code=1)
+    answer = call(compared.root, "failures", run_key_of(compared.root, "guess"), *words, code=1)
     assert line in answer.stderr
     assert not answer.stdout
 
@@ -133,7 +129,7 @@ def test_python_refuses_a_mistyped_filter_too(compared):
 
 
 def test_an_empty_result_of_valid_filters_says_so(compared):
-    key = key_of(compared.root, "guess")
+    key = run_key_of(compared.root, "guess")
     answer = call(compared.root, "failures", key, "--contains", "no caption says this")
     assert answer.stderr.splitlines() == ["0 cases; page 1 of 1", "No cases match these filters."]
     total = json.loads(
@@ -144,7 +140,7 @@ def test_an_empty_result_of_valid_filters_says_so(compared):
 
 
 def test_the_table_has_file_names_and_the_csv_has_paths(compared):
-    key = key_of(compared.root, "guess")
+    key = run_key_of(compared.root, "guess")
     table = call(compared.root, "failures", key, "--size", "3").stdout.splitlines()[1:]
     answer = call(compared.root, "failures", key, "--size", "3", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(answer.stdout)))

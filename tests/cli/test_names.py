@@ -9,7 +9,7 @@ import pytest
 import vlprobe
 from tests.cli.test_failures import FIRST, SECOND, scores_file
 from tests.cli.test_main import call
-from tests.conftest import store_again
+from tests.conftest import run_key_of, store_again
 from tests.datasets.test_pairs import valse
 from vlprobe.datasets import demo
 from vlprobe.errors import InvalidInput, NotFound
@@ -43,13 +43,9 @@ def test_a_display_name_may_have_spaces_and_slashes(named):
     assert tuple(map(model_name, named[1])) == NAMES
 
 
-def key_of(cache: Path, model: str) -> str:
-    return next(run["key"] for run in Store(cache).runs() if run["run"]["model"] == model)
-
-
 def test_every_command_finds_a_stored_model_by_its_display_name(named):
     cache, stored = named
-    first, second = (key_of(cache, model) for model in stored)
+    first, second = (run_key_of(cache, model) for model in stored)
     for words in (
         ("compare", 0, 1),
         ("gate", 0, "--against", 1, "--max-drop", "foil_accuracy=1"),

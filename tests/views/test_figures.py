@@ -7,17 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import case_key_of, make_tiny
 from vlprobe import registry, views
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 
 RANDOM = "control:random"
-
-
-def key_of(store: Store, probe: str) -> str:
-    return views.runs.question_sets(store).set_index("probe").loc[probe, "case_key"]
 
 
 def rows_of(store: Store, key: str, model: str = RANDOM) -> pd.DataFrame:
@@ -133,7 +129,7 @@ def distance(one: str, other: str) -> int:
 
 
 def test_edit_distances_are_counted_as_a_loop_counts_them(every_probe: Store):
-    key = key_of(every_probe, "visla")
+    key = case_key_of(every_probe, "visla")
     rows = rows_of(every_probe, key).query("kind == 't2t'")
     found = views.figures.edit_distances(
         every_probe, views.runs.question_set(every_probe, key), bins=4
@@ -164,7 +160,7 @@ def shared(one: str, other: str) -> float:
 
 
 def test_accuracy_by_lure_is_that_of_the_triplets_in_the_bin(every_probe: Store):
-    key = key_of(every_probe, "visla")
+    key = case_key_of(every_probe, "visla")
     found = (
         views.figures.lures(every_probe, views.runs.question_set(every_probe, key))
         .query("model == @RANDOM")
@@ -187,7 +183,7 @@ def test_accuracy_by_lure_is_that_of_the_triplets_in_the_bin(every_probe: Store)
 
 
 def test_captions_are_the_first_texts_once_each_page_by_page(every_probe: Store):
-    key = key_of(every_probe, "rococo")
+    key = case_key_of(every_probe, "rococo")
     cases = pd.read_parquet(every_probe.root / "cases" / key / "cases.parquet")
     expected = list(dict.fromkeys(texts[0] for texts in cases["texts"]))
     pages = [
@@ -213,13 +209,13 @@ def test_depths_are_the_estimates_by_setting():
 
 
 def test_an_overlap_of_more_pictures_than_there_are_has_no_row(every_probe: Store):
-    key = key_of(every_probe, "prsm")
+    key = case_key_of(every_probe, "prsm")
     # 14 pictures, of which each query's gallery has too few
     assert views.figures.depths(every_probe, views.runs.question_set(every_probe, key)).empty
 
 
 def test_deviations_of_one_subset_are_those_of_its_pairs(every_probe: Store):
-    key = key_of(every_probe, "eqben")
+    key = case_key_of(every_probe, "eqben")
     rows = rows_of(every_probe, key).query("kind == 'pair'")
     name = rows["subtype"].iloc[0]
     values = [

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from tests.conftest import case_key_of
 from vlprobe import views
 from vlprobe.metrics.resampling import RESAMPLES
 from vlprobe.runs.request import Request
@@ -32,10 +33,6 @@ with (
     CELLS = list(csv.DictReader(_file))
 
 
-def key_of(store: Store, probe: str) -> str:
-    return views.runs.question_sets(store).set_index("probe").loc[probe, "case_key"]
-
-
 def table_of(probe: str, number: int) -> views.published.PaperTable:
     return next(table for table in views.published.TABLES[probe] if table.number == number)
 
@@ -46,7 +43,7 @@ def cells(every_probe: Store) -> Callable[[str, int], pd.DataFrame]:
 
     @cache
     def compute(probe: str, number: int) -> pd.DataFrame:
-        question_set = views.runs.question_set(every_probe, key_of(every_probe, probe))
+        question_set = views.runs.question_set(every_probe, case_key_of(every_probe, probe))
         return views.papers.remade(every_probe, question_set, number)
 
     return compute
@@ -78,7 +75,7 @@ def test_printed_cells_are_those_of_the_paper_in_shares_and_cosines(cells, probe
 
 @pytest.mark.parametrize(("probe", "number"), NUMBERS)
 def test_cells_of_runs_are_the_estimates(every_probe: Store, cells, probe: str, number: int):
-    key = key_of(every_probe, probe)
+    key = case_key_of(every_probe, probe)
     found = cells(probe, number).query("source == 'run' and model == @RANDOM")
     columns = table_of(probe, number).columns
     assert len(found) == len(columns)
@@ -160,7 +157,7 @@ def test_a_run_over_a_released_file_fills_the_columns_of_its_way_of_altering(
 
 def test_the_increase_of_advanced_rewordings_is_that_of_means_by_hand(every_probe: Store):
     """LGIP's Adv %, from the stored answers: the mean by caption of how far each rewording moved."""
-    question_set = views.runs.question_set(every_probe, key_of(every_probe, "lgip"))
+    question_set = views.runs.question_set(every_probe, case_key_of(every_probe, "lgip"))
     found = views.papers.remade(every_probe, question_set, 4)
     (index,) = (n for n, column in enumerate(table_of("lgip", 4).columns) if column.relative_to)
     run = question_set.run(RANDOM)
@@ -201,7 +198,7 @@ def test_an_increase_keeps_its_number_and_has_no_interval_where_the_answers_give
     every_probe: Store, monkeypatch
 ):
     """As of a run that an older version counted otherwise."""
-    question_set = views.runs.question_set(every_probe, key_of(every_probe, "lgip"))
+    question_set = views.runs.question_set(every_probe, case_key_of(every_probe, "lgip"))
     (index,) = (n for n, column in enumerate(table_of("lgip", 4).columns) if column.relative_to)
     place = f"source == 'run' and model == @RANDOM and column == {index}"
     stored = views.papers.remade(every_probe, question_set, 4).query(place).iloc[0]
@@ -241,7 +238,7 @@ def test_a_slice_belongs_to_a_column_by_its_name_or_a_word_of_it(
 
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
 def test_deviations_are_counted_as_a_loop_counts_them(every_probe: Store, unit: str):
-    key = key_of(every_probe, "eqben")
+    key = case_key_of(every_probe, "eqben")
     found = views.papers.deviations(
         every_probe, views.runs.question_set(every_probe, key), unit, bins=5
     ).query("model == @RANDOM")
@@ -263,11 +260,11 @@ def test_deviations_are_counted_as_a_loop_counts_them(every_probe: Store, unit: 
 
 
 def test_guessing_an_overlap_depends_on_the_gallery(every_probe: Store):
-    key = key_of(every_probe, "prsm")
+    key = case_key_of(every_probe, "prsm")
     assert views.papers.gallery_size(every_probe, views.runs.question_set(every_probe, key)) == 6
     known = views.papers.chances(every_probe, views.runs.question_set(every_probe, key))
     assert math.isnan(known["prsm_local_10"])  # there are no ten others
     assert known["prsm_global"] == 0
     assert views.papers.chances(
-        every_probe, views.runs.question_set(every_probe, key_of(every_probe, "eqben"))
+        every_probe, views.runs.question_set(every_probe, case_key_of(every_probe, "eqben"))
     )["group_score"] == pytest.approx(1 / 6)

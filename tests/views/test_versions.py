@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from tests.conftest import make_tiny
+from tests.conftest import case_key_of, make_tiny
 from tests.dashboard.test_pages import open_page
 from vlprobe import views
 from vlprobe.cli.main import main
@@ -57,14 +57,10 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
-def key_of(store: Store, probe: str = "lgip") -> str:
-    return views.runs.question_sets(store).set_index("probe").loc[probe, "case_key"]
-
-
 @pytest.fixture
 def only_older(mixed: Store, tmp_path: Path) -> Store:
     """The veterans' answers to LGIP alone."""
-    store, key = Store(tmp_path / "cache"), key_of(mixed)
+    store, key = Store(tmp_path / "cache"), case_key_of(mixed, "lgip")
     shutil.copytree(mixed.root / "cases" / key, store.root / "cases" / key)
     for run in ("00" * 8, "01" * 8):
         shutil.copytree(mixed.root / "runs" / run, store.root / "runs" / run)
@@ -102,7 +98,7 @@ def test_no_table_of_a_question_set_has_runs_of_two_versions(mixed: Store):
 
 
 def test_a_model_of_an_older_version_is_compared_with_no_other(mixed: Store):
-    key = key_of(mixed)
+    key = case_key_of(mixed, "lgip")
     for call in (
         views.paired_tests.compare_metrics,
         lambda *given: views.paired_outcomes.scatter(*given[:2], *given[2], "flip"),
@@ -122,14 +118,14 @@ def test_a_model_of_an_older_version_is_compared_with_no_other(mixed: Store):
 
 def test_a_curve_of_severity_has_one_version(mixed: Store):
     found = views.figures.severity(
-        mixed, views.runs.question_set(mixed, key_of(mixed, "rococo")), "t2i_r1"
+        mixed, views.runs.question_set(mixed, case_key_of(mixed, "rococo")), "t2i_r1"
     )
     assert set(found["model"]) <= set(TODAY)
     assert len(found) == len(found.drop_duplicates(["model", "slice"])) > 0
 
 
 def test_a_run_of_an_older_version_can_still_be_looked_at(mixed: Store):
-    key = key_of(mixed)
+    key = case_key_of(mixed, "lgip")
     found = views.estimates.estimates(
         mixed, views.runs.question_set(mixed, key, version_of="00" * 8)
     )
@@ -159,7 +155,7 @@ def test_show_marks_the_older_runs(mixed: Store):
 
 
 def test_a_report_and_a_page_say_what_is_not_beside_the_others(mixed: Store, monkeypatch):
-    key = key_of(mixed)
+    key = case_key_of(mixed, "lgip")
     text = report.report(mixed, views.runs.question_set(mixed, key))
     assert (
         f"Run {'00' * 8} of veteran is not listed with these runs (older version: invariance_error@0)"
