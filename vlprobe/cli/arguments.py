@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from vlprobe.runs.settings import SETTINGS
 from vlprobe.types import AVERAGINGS, POOLED
+from vlprobe.types.options import Option
 
 if TYPE_CHECKING:
     from vlprobe.storage.store import Store
@@ -32,13 +34,10 @@ AVERAGING = click.option(
 UNIT = click.option(
     "--unit", type=click.Choice(["cosine", "spread"]), default="cosine", show_default=True
 )
-SEED = click.option("--seed", default=42, show_default=True)
-DEVICE = click.option(
-    "--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps."
-)
-PRECISION = click.option(
-    "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True
-)
+METAVARS = {
+    **{"item": "ID", "where": "TAG=VALUE", "without": "CASE", "without_tag": "TAG"},
+    **{"price": "SENT[/RECEIVED]", "max_cost": "AMOUNT", "ray_address": "HOST:PORT"},
+}
 
 
 def option_group(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -52,9 +51,26 @@ def option_group(*options: Callable[[Command], Command]) -> Callable[[Command], 
     return add
 
 
-def count_option(name: str, meaning: str) -> Callable[[Command], Command]:
-    """Build an option that takes a count and defaults to 0."""
-    return click.option(name, default=0, type=click.IntRange(0), help=meaning)
+def run_settings(*names: str) -> Callable[[Command], Command]:
+    """Build options for run settings, with the defaults, limits and help texts that the Run page has."""
+    settings = {setting.name: setting for setting in SETTINGS}
+    return option_group(*(_option(settings[name]) for name in names))
+
+
+def _option(setting: Option) -> Callable[[Command], Command]:
+    is_list = setting.type == "list"
+    kind = None if setting.open else click.Choice(setting.choices)
+    if setting.minimum is not None:
+        kind = click.IntRange(setting.minimum, setting.maximum)
+    return click.option(
+        f"--{setting.name.replace('_', '-')}",
+        default=setting.default,
+        multiple=is_list,
+        type=kind,
+        metavar=METAVARS.get(setting.name),
+        show_default=bool(setting.default),
+        help=f"{setting.help} Repeatable." if is_list else setting.help,
+    )
 
 
 def probe_options(meaning: str) -> Callable[[Command], Command]:
@@ -70,49 +86,19 @@ def allowances(plugin_meaning: str, api_meaning: str) -> Callable[[Command], Com
     )
 
 
-item_choices = option_group(
-    click.option("--item", multiple=True, metavar="ID", help="Only this item; repeatable."),
-    click.option(
-        "--where",
-        multiple=True,
-        metavar="TAG=VALUE",
-        help="Only items with this tag; with several tags, all must match.",
-    ),
-    count_option("--sample", "Draw N of these items at random, using the seed."),
-    count_option("--limit", "Only the first N of these items."),
-)
+SEED = run_settings("seed")
+DEVICE = run_settings("device")
+PRECISION = run_settings("precision")
+COSTS = run_settings("price", "max_cost")
+item_choices = run_settings("item", "where", "sample", "limit")
 case_choices = option_group(
     click.option(
         "--errata",
         metavar="FILE",
         help="Exclude cases whose label was rejected in FILE, written by `vlprobe errata export`.",
     ),
-    click.option(
-        "--without-tag",
-        multiple=True,
-        metavar="TAG",
-        help="Exclude cases with this tag, such as wrong label; repeatable.",
-    ),
-    click.option("--without", multiple=True, metavar="CASE", help="Exclude the case with this id."),
+    run_settings("without_tag", "without"),
 )
-
-
-def costs(of_whom: str = "") -> Callable[[Command], Command]:
-    """Build the options that limit the cost of requests to a server."""
-    return option_group(
-        click.option(
-            "--price",
-            default="",
-            metavar="SENT[/RECEIVED]",
-            help=f"Price of a million tokens{of_whom}, such as 0.02 or 2.5/10.",
-        ),
-        click.option(
-            "--max-cost",
-            default="",
-            metavar="AMOUNT",
-            help="Stop before a request that could exceed this cost; repeat the command to continue [no limit].",
-        ),
-    )
 
 
 def rejected_labels(path: str | None) -> tuple[str, ...]:

@@ -9,13 +9,12 @@ from typing import Any
 import click
 
 from vlprobe.cli.arguments import (
+    COSTS,
     DEVICE,
     FORMAT,
     PRECISION,
     SEED,
     cache_store,
-    costs,
-    count_option,
     item_choices,
     typed,
 )
@@ -52,7 +51,12 @@ from vlprobe.errors import InvalidInput
     show_default=True,
     help="Number of edits per kind and caption.",
 )
-@count_option("--captions", "Only the first N captions of each item [all].")
+@click.option(
+    "--captions",
+    default=0,
+    type=click.IntRange(0),
+    help="Only the first N captions of each item [all].",
+)
 @SEED
 @click.option("--temperature", default=0.7, type=click.FloatRange(0, 2), show_default=True)
 @click.option(
@@ -65,7 +69,7 @@ from vlprobe.errors import InvalidInput
 @item_choices
 @DEVICE
 @PRECISION
-@costs()
+@COSTS
 @click.pass_context
 def edits(
     ctx: click.Context,
@@ -101,7 +105,12 @@ def edits(
 @click.command()
 @click.argument("edits_path", metavar="EDITS")
 @click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
-@count_option("--sample", "Draw N of the edits at random, using the seed [all].")
+@click.option(
+    "--sample",
+    default=0,
+    type=click.IntRange(0),
+    help="Draw N of the edits at random, using the seed [all].",
+)
 @SEED
 def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
     """Write edits to a CSV sheet in which a person marks each one as same, different, unsure or broken.

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from vlprobe.cli.arguments import (
+    COSTS,
     DEVICE,
     FORMAT,
     FORMATS,
@@ -15,7 +16,6 @@ from vlprobe.cli.arguments import (
     cache_store,
     case_choices,
     complete_names,
-    costs,
     item_choices,
     loadable_names,
     parse_pairs,
@@ -450,7 +450,7 @@ def ask(
 @click.option("--column", default="score", show_default=True, help="Name of the new column.")
 @DEVICE
 @PRECISION
-@costs()
+@COSTS
 @click.pass_context
 def score(
     ctx: click.Context,

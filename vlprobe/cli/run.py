@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe.cli.arguments import (
+    COSTS,
     DEVICE,
     FORMAT,
     PRECISION,
@@ -13,12 +14,12 @@ from vlprobe.cli.arguments import (
     cache_store,
     case_choices,
     complete_names,
-    costs,
     item_choices,
     loadable_names,
     parse_pairs,
     probe_options,
     rejected_labels,
+    run_settings,
     typed,
 )
 from vlprobe.cli.output import ProgressBar, inform, print_notes, print_table
@@ -65,37 +66,21 @@ ALL = "all"
 @case_choices
 @DEVICE
 @PRECISION
-@click.option("--batch-size", default=64, show_default=True)
+@run_settings("batch_size")
 @click.option(
     "--workers",
     type=int,
     help="Number of threads that open pictures, and of processes that edit captions [one per core, up to 16].",
 )
-@click.option(
-    "--memory",
-    default=2048,
-    show_default=True,
-    help="Memory in MiB that a run may use in addition to the model's weights.",
-)
+@run_settings("memory")
 @click.option(
     "--threads",
     default=0,
     type=click.IntRange(0, 1024),
     help="Number of torch threads; 0: torch decides.",
 )
-@click.option(
-    "--executor",
-    type=click.Choice(["local", "ray"]),
-    default="local",
-    help="Where to run: local (this process) or ray (the machines of a Ray cluster).",
-)
-@click.option(
-    "--ray-address",
-    default="",
-    metavar="HOST:PORT",
-    help="The Ray cluster to use [RAY_ADDRESS, or a new cluster on this machine].",
-)
-@costs(" for models behind a server (http:)")
+@run_settings("executor", "ray_address")
+@COSTS
 @click.option("--no-embedding-cache", is_flag=True, help="Do not store embeddings for later runs.")
 @click.option(
     "--verify", is_flag=True, help="Read all files again, including those with a cached digest."

@@ -14,24 +14,21 @@ SETTINGS = (
         name="limit",
         default=Request.limit,
         label="First N pictures (0 = all)",
-        help="Use only the first N items of the dataset.",
+        help="Only the first N items, after the filters and the sample.",
         minimum=0,
     ),
     Option(
         name="sample",
         default=Request.sample,
         label="Random sample of N pictures (0 = all)",
-        help=(
-            "Number of items to draw with the seed after the filters below; the limit applies "
-            "to the sample."
-        ),
+        help="Draw N items at random, using the seed, after the filters.",
         minimum=0,
     ),
     Option(
         name="item",
         default=Request.item,
         label="Only these items",
-        help="Item ids, as shown on the cards of cases; leave empty for all items.",
+        help="Only the items with these ids, as shown on the cards of cases; empty: all items.",
         pattern=".+",
         expected="the id of an item",
     ),
@@ -40,8 +37,8 @@ SETTINGS = (
         default=Request.where,
         label="Only items with a tag",
         help=(
-            "TAG=VALUE, such as subset=color. Values of the same tag are alternatives; different "
-            "tags must all match; leave empty for all items."
+            "Only items with a tag, such as subset=color. Values of the same tag are alternatives; "
+            "different tags must all match; empty: all items."
         ),
         pattern="[^=]+=.*",
         expected="TAG=VALUE, such as subset=color",
@@ -50,7 +47,7 @@ SETTINGS = (
         name="without_tag",
         default=Request.without_tag,
         label="Exclude cases with these tags",
-        help="Tags that people gave to cases, such as wrong label; leave empty to exclude none.",
+        help="Exclude cases with these tags, such as wrong label; empty: exclude none.",
         pattern=".+",
         expected="the tag of a case",
     ),
@@ -58,7 +55,7 @@ SETTINGS = (
         name="without",
         default=Request.without,
         label="Exclude these cases",
-        help="Case ids, as shown on cards; leave empty to exclude none.",
+        help="Exclude the cases with these ids, as shown on cards; empty: exclude none.",
         pattern=".+",
         expected="the id of a case",
     ),
@@ -72,7 +69,7 @@ SETTINGS = (
         name="device",
         default=Request.device,
         label="Device",
-        help="Where the model runs; auto chooses cuda, then mps, then cpu.",
+        help="Where the model runs: cpu, cuda, cuda:1, mps, or auto for the first of cuda, mps and cpu.",
         choices=("auto", "cpu", "cuda", "mps"),
         pattern="cuda:[0-9]{1,3}",
         expected="auto, cpu, cuda, cuda:N or mps",
@@ -106,7 +103,7 @@ SETTINGS = (
         name="memory",
         default=Request.memory,
         label="Memory limit (MiB)",
-        help="Memory that a run may use in addition to the model's weights.",
+        help="Memory in MiB that a run may use in addition to the model's weights.",
         minimum=MIN_MEMORY,
     ),
     Option(
@@ -133,14 +130,14 @@ SETTINGS = (
         name="executor",
         default=Request.executor,
         label="Executor",
-        help="local: this machine; ray: a Ray cluster.",
+        help="Where to run: local (this machine) or ray (the machines of a Ray cluster).",
         choices=EXECUTORS,
     ),
     Option(
         name="ray_address",
         default=Request.ray_address,
         label="Ray address",
-        help="HOST:PORT of the cluster; empty: start a new cluster on this machine.",
+        help="HOST:PORT of the Ray cluster; empty: RAY_ADDRESS, or a new cluster on this machine.",
         pattern=f"|local|{ray_cluster.ADDRESS.pattern}",
         expected="HOST:PORT",
     ),
@@ -149,7 +146,7 @@ SETTINGS = (
         default=Request.price,
         label="Price per million tokens",
         help=(
-            "For models on a server (http:): one price for all tokens (0.02) or input/output "
+            "Price per million tokens of a model on a server (http:): one price (0.02), or input/output "
             "prices (2.5/10)."
         ),
         pattern=f"|{PRICE.pattern}",
@@ -160,8 +157,8 @@ SETTINGS = (
         default=Request.max_cost,
         label="Cost limit",
         help=(
-            "In the currency of the price. The run stops before a request that could exceed "
-            "the limit; run it again to continue."
+            "Stop before a request that could exceed this cost, in the currency of the price; run it "
+            "again to continue."
         ),
         pattern=f"|{AMOUNT.pattern}",
         expected="an amount such as 1.50",
