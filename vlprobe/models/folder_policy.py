@@ -26,7 +26,7 @@ ELSEWHERE = "refers to files outside its folder"
 # Vocabularies are large and contain no settings; only token parsers read them
 VOCABULARIES = ("tokenizer.json", "vocab.json", "added_tokens.json", "data_config.json")
 LABELS = ("id2label", "label2id")  # any word may be a key there
-FORBIDDEN_FILES = {"adapter_config.json": ELSEWHERE, "audio_tokenizer_config.json": ELSEWHERE}
+FORBIDDEN_FILES = {"audio_tokenizer_config.json": ELSEWHERE}
 # Settings that are rejected at any depth in any file
 FORBIDDEN = {
     "auto_map": CODE,
@@ -126,6 +126,11 @@ def check_folder(name: str, folder: Path, confined: bool = True) -> None:
         if confined:
             refuse_outside(path)
         file = path.relative_to(folder).as_posix()
+        if path.name == "adapter_config.json":
+            raise InvalidInput(
+                f"'{name}': '{folder}' is an adapter ({file}) of another model, which is rejected. "
+                "Expected a complete model; of text encoders, st:BASE+adapter=FOLDER applies an adapter."
+            )
         if path.name in FORBIDDEN_FILES:
             raise _refused(name, FORBIDDEN_FILES[path.name], path.name, file)
         if path.suffix == ".json" and path.name not in VOCABULARIES:

@@ -150,7 +150,7 @@ def find(name: str) -> Path:
     folder = local_folder(name)
     if folder is not None:
         return folder
-    folder = _fetched(name, name.partition(":")[2])
+    folder = fetch(name, name.partition(":")[2])
     check_folder(name, folder, confined=False)
     return folder
 
@@ -173,7 +173,11 @@ def local_folder(name: str) -> Path | None:
     return None
 
 
-def _fetched(name: str, repository: str) -> Path:
+def fetch(name: str, repository: str) -> Path:
+    """Download a repository from the hub, unless its files are in the hub's cache, and return its folder.
+
+    Raises InvalidInput.
+    """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
 

@@ -4,6 +4,10 @@ Models that also embed pictures are dual encoders.
     +prompt=TEXT        the instruction that every text begins with, which is all text after the equals sign, including
                         plus signs; \\n is a new line, and \\s is a blank in case trailing blanks get lost
     +prompt_name=NAME   the instruction with this name in the model's settings
+    +adapter=SOURCE     a LoRA adapter of peft, a folder or OWNER/NAME, which is merged into the model
+    +pooling=MODE       last, mean or cls, for a model in the layout of transformers, which has no modules.json
+
+A prompt comes last. A text takes the place of {} in +prompt=TEXT, if there is one.
 
 Without either option, the model's default prompt is used, if there is one. `+prompt=` means no prompt. A model with a
 chat template receives the instruction as its system message. Pictures always use the default prompt.
@@ -13,14 +17,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from PIL import Image
 
 from vlprobe.errors import InvalidInput
-from vlprobe.models import frozen, hub
+from vlprobe.models import adapters, frozen, hub
 from vlprobe.models.frozen import FINGERPRINT_TEXTS
+from vlprobe.models.modules import TransformersModel
 from vlprobe.storage import files
 from vlprobe.types import Capabilities, DualEncoder, TextEncoder
 
@@ -36,70 +41,130 @@ NAMES = (  # examples: any repository or folder in the sentence-transformers lay
     "st:Qwen/Qwen3-Embedding-0.6B+prompt_name=query",
     "st:sentence-transformers/clip-ViT-B-32",
 )
-OPTION = re.compile(r"(.*?)\+(prompt|prompt_name)=(.*)", re.DOTALL)
+OPTIONS = re.compile(
+    r"(?P<model>.*?)(?:\+adapter=(?P<adapter>[^+]+))?(?:\+pooling=(?P<pooling>last|mean|cls))?"
+    r"(?:\+(?P<kind>prompt|prompt_name)=(?P<value>.*))?",
+    re.DOTALL,
+)
+POOLING = {"last": "lasttoken", "mean": "mean", "cls": "cls"}  # as in sentence-transformers
 ESCAPES = {"\\n": "\n", "\\s": " "}
 SIZES = ("min_pixels", "max_pixels")  # settings that are passed on to an image processor
 
 
+class StName(NamedTuple):
+    """The parts of a model's name."""
+
+    model: str  # with the prefix
+    adapter: str = ""
+    pooling: str = ""  # a key of POOLING
+    prompt: tuple[str, str] | None = None  # kind and value
+
+
 def check_name(name: str) -> None:
     """Raise InvalidInput if the name is not a folder and cannot be a repository, or its option is not valid."""
-    hub.local_folder(_parsed(name)[0])
+    options = _parsed(name)
+    hub.local_folder(options.model)
+    if options.adapter:
+        adapters.local_folder(name, options.adapter)
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder":
     """Load a sentence-transformers model by name. Raises InvalidInput or MissingDependency."""
-    source, option = _parsed(name)
+    options = _parsed(name)
     hub.need(name, "sentence_transformers")
+    if options.adapter:
+        hub.need(name, "peft")
     device, precision = frozen.pick_device(device), frozen.check_precision(precision)
-    folder = hub.find(source)
+    folder = hub.find(options.model)
+    adapter = adapters.find(name, options.adapter) if options.adapter else None
     model_source = hub.ModelSource(name, folder, {}, device, precision)
-    modules = hub.read_json(folder / "modules.json", list)  # checked by `find`
-    transformer = folder / modules[0]["path"]
+    transformer = folder / _modules(name, folder, options.pooling)[0]["path"]
     hub.read_json(transformer / "config.json", dict)
-    import torch
-    from sentence_transformers import SentenceTransformer
 
     with hub.opening(name):
         hub.tokenizer(transformer)
-        settings = {"dtype": torch.float32, "weights_only": True}
-        model = SentenceTransformer(
+        model = _open(folder, options.pooling)
+        # sentence-transformers does not report missing tensors. A pooler may be missing, because it is not used.
+        hub.load(
+            name, type(model.transformers_model), transformer, unused=("position_ids", "pooler.")
+        )
+        sources = hub.sources(folder)
+        if adapter:
+            base = cast(TransformersModel, model.transformers_model)
+            sources += adapters.merge(name, base, adapter)
+        prompt = _instruction(name, model, options.prompt)
+        if model.supports("image"):
+            _use_pil(model, transformer)
+            encoder = StDualEncoder(model_source, model, prompt, options.pooling)
+        else:
+            encoder = StEncoder(model_source, model, prompt, options.pooling)
+        encoder.sources = sources
+        return encoder
+
+
+def _modules(name: str, folder: Path, pooling: str) -> list:
+    """Return the content of modules.json, which `find` checked, or an equivalent for a model with the given pooling."""
+    if pooling:
+        if (folder / "modules.json").exists():
+            raise InvalidInput(
+                f"'{name}' sets a pooling, but the modules.json of '{folder}' has its own. Remove "
+                "the option."
+            )
+        return [{"path": ""}, {"pooling": pooling}]
+    if not (folder / "modules.json").exists() and (folder / "config.json").exists():
+        raise InvalidInput(
+            f"'{folder}' is in the layout of transformers, without modules.json. Set how its "
+            f"tokens become one vector: +pooling={', '.join(POOLING)}."
+        )
+    return hub.read_json(folder / "modules.json", list)
+
+
+def _open(folder: Path, pooling: str) -> "SentenceTransformer":
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    settings = {"dtype": torch.float32, "weights_only": True}
+    if not pooling:
+        return SentenceTransformer(
             str(folder),
             device="cpu",
             local_files_only=True,
             trust_remote_code=False,
             model_kwargs=settings,
         )
-        # sentence-transformers does not report missing tensors. A pooler may be missing, because it is not used.
-        hub.load(
-            name, type(model.transformers_model), transformer, unused=("position_ids", "pooler.")
-        )
-        prompt = _instruction(name, model, option)
-        if model.supports("image"):
-            _use_pil(model, transformer)
-            encoder = StDualEncoder(model_source, model, prompt)
-        else:
-            encoder = StEncoder(model_source, model, prompt)
-        encoder.sources = hub.sources(folder)
-        return encoder
+    offline = {"local_files_only": True, "trust_remote_code": False}
+    transformer = Transformer(
+        str(folder),
+        model_kwargs=settings | offline,
+        config_kwargs=offline,
+        processor_kwargs=offline,
+    )
+    mode: Any = POOLING[pooling]
+    modules: list[Any] = [transformer, Pooling(transformer.get_embedding_dimension(), mode)]
+    return SentenceTransformer(modules=modules, device="cpu")
 
 
-def _parsed(name: str) -> tuple[str, tuple[str, str] | None]:
-    """Split a name into the part without its option, and the option's kind and value. The name of a folder that exists
-    as written may contain a plus sign.
+def _parsed(name: str) -> StName:
+    """Split a name into its parts. The name of a folder that exists as written may contain a plus sign.
 
-    >>> _parsed("st:a/b"), _parsed("st:a/b+prompt=Say: a+b")
-    (('st:a/b', None), ('st:a/b', ('prompt', 'Say: a+b')))
+    >>> _parsed("st:a/b").model, _parsed("st:a/b+adapter=c/d+prompt=Say: a+b")[1:]
+    ('st:a/b', ('c/d', '', ('prompt', 'Say: a+b')))
     """
     prefix, _, text = name.partition(":")
     if "+" not in text or files.parse_path(text, confined=False).is_dir():
-        return name, None
-    match = OPTION.fullmatch(text)
-    if not match or not match[3].isprintable():
+        return StName(name)
+    match = OPTIONS.fullmatch(text)
+    model = match["model"] if match else text
+    is_known = "+" not in model or files.parse_path(model, confined=False).is_dir()
+    if not match or not is_known or not (match["value"] or "").isprintable():
         raise InvalidInput(
-            f"{name!r} has an unknown option. Expected {prefix}:MODEL+prompt=TEXT, with \\n for a "
-            f"new line, or {prefix}:MODEL+prompt_name=NAME."
+            f"{name!r} has an unknown option. Expected {prefix}:MODEL, then +adapter=SOURCE, "
+            f"+pooling={'|'.join(POOLING)}, and +prompt=TEXT (\\n for a new line) or "
+            "+prompt_name=NAME, in this order."
         )
-    return f"{prefix}:{match[1]}", (match[2], match[3])
+    prompt = (match["kind"], match["value"]) if match["kind"] else None
+    return StName(f"{prefix}:{model}", match["adapter"] or "", match["pooling"] or "", prompt)
 
 
 def _instruction(
@@ -146,17 +211,25 @@ class StEncoder(TextEncoder):
     Args:
         model_source: The name, folder and settings of the model.
         model: The model on the CPU; it is moved to the device.
-        prompt: The prefix for every text, or None for the model's default prompt, if it has one.
+        prompt: The instruction for every text, or None for the model's default prompt, if it has one.
+        pooling: A key of POOLING for a folder without modules.json, otherwise "".
     """
 
     def __init__(
-        self, model_source: hub.ModelSource, model: "SentenceTransformer", prompt: str | None
+        self,
+        model_source: hub.ModelSource,
+        model: "SentenceTransformer",
+        prompt: str | None,
+        pooling: str = "",
     ) -> None:
         self.name, folder = model_source.name, model_source.folder
         self.device, self.precision = model_source.device, model_source.precision
         self._model = model.eval().requires_grad_(False)
         self._default_prompt = model.prompts.get(model.default_prompt_name or "") or None
         self._prompt = self._default_prompt if prompt is None else prompt or None
+        self._suffix = ""
+        if prompt and "{}" in prompt:
+            self._prompt, _, self._suffix = prompt.partition("{}")
         self._check_prompts()
         self.note = self._note()
         # Pooling also needs the length of the prompt that it excludes
@@ -170,7 +243,7 @@ class StEncoder(TextEncoder):
                 for path in sorted(folder.rglob("*config*.json"))
                 if path.name != "data_config.json"
             },
-            "modules": hub.read_json(folder / "modules.json", list),
+            "modules": _modules(self.name, folder, pooling),
             "tokenizer": self.tokenize(FINGERPRINT_TEXTS).tolist(),
             "precision": model_source.precision,
         }
@@ -196,7 +269,8 @@ class StEncoder(TextEncoder):
     def _note(self) -> str:
         """Return a note about the scores for readers."""
         prompt = f"; every text begins with its prompt '{self._prompt}'" if self._prompt else ""
-        return f"a text encoder: it sees no pictures{prompt}"
+        ending = f" and ends with '{self._suffix}'" if self._suffix else ""
+        return f"a text encoder: it sees no pictures{prompt}{ending}"
 
     def _picture_description(self) -> dict[str, object]:
         """Describe how pictures are preprocessed."""
@@ -234,7 +308,9 @@ class StEncoder(TextEncoder):
 
     def _text_features(self, texts: Sequence[str]) -> Mapping:
         # In a dictionary, a text that looks like the address of a picture is still treated as text.
-        return self._model.preprocess([{"text": text} for text in texts], prompt=self._prompt)
+        return self._model.preprocess(
+            [{"text": text + self._suffix} for text in texts], prompt=self._prompt
+        )
 
     def _embedded(self, features: "dict[str, torch.Tensor]") -> np.ndarray:
         with frozen.arithmetic(self.device, self.precision):
@@ -251,9 +327,13 @@ class StDualEncoder(StEncoder, DualEncoder):
     """
 
     def __init__(
-        self, model_source: hub.ModelSource, model: "SentenceTransformer", prompt: str | None
+        self,
+        model_source: hub.ModelSource,
+        model: "SentenceTransformer",
+        prompt: str | None,
+        pooling: str = "",
     ) -> None:
-        super().__init__(model_source, model, prompt)
+        super().__init__(model_source, model, prompt, pooling)
         blank = Image.new("RGB", (64, 64))
         features = self._picture_features(blank)
         self._takes_pixels_alone = set(features) == {"pixel_values", "modality"}

@@ -1,0 +1,192 @@
+"""LoRA adapters of text encoders, and models without modules.json, on tiny models that are made here."""
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vlprobe import registry
+from vlprobe.errors import InvalidInput
+
+peft = pytest.importorskip("peft", reason="needs requirements-models.txt")
+pytest.importorskip("sentence_transformers", reason="needs requirements-models.txt")
+import torch  # noqa: E402
+
+from tests.models.tiny_hf import TEXTS, WIDTH, bert, transformers  # noqa: E402
+
+# of peft with transformers 5.24; vlprobe passes none on
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+POOLED = {
+    "cls": lambda states: states[0],
+    "mean": lambda states: states.mean(0),
+    "last": lambda states: states[-1],
+}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory) -> Path:
+    """A tiny BERT in the layout of transformers, as AnglE's BERT has."""
+    folder = tmp_path_factory.mktemp("base")
+    tokenizer = bert(model_max_length=64)
+    config = transformers.BertConfig(vocab_size=len(tokenizer), **WIDTH)
+    torch.manual_seed(3)
+    transformers.BertForMaskedLM(config).bert.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def adapt(base: Path, folder: Path, head: bool = False, **settings) -> Path:
+    """Write an adapter with random weights, trained with or without a head around the base model."""
+    architecture = transformers.AutoModelForMaskedLM if head else transformers.AutoModel
+    model = architecture.from_pretrained(base)
+    torch.manual_seed(4)
+    settings = {"r": 2, "target_modules": ["query", "value"]} | settings
+    config = peft.LoraConfig(init_lora_weights=False, **settings)
+    peft.get_peft_model(model, config).save_pretrained(folder)
+    return folder
+
+
+def embed(name: str) -> np.ndarray:
+    model = registry.load_model(name, "cpu")
+    return model.encode_texts(model.tokenize(TEXTS))
+
+
+def expected(model, base: Path, pooling: str, texts: list[str] = TEXTS) -> np.ndarray:
+    """The embeddings by transformers and peft alone: one text at a time, pooled by hand."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
+    rows = []
+    with torch.no_grad():
+        for text in texts:
+            inputs = tokenizer(text, return_tensors="pt", truncation=True, max_length=64)
+            state = POOLED[pooling](model(**inputs).last_hidden_state[0])
+            rows.append((state / state.norm()).numpy())
+    return np.stack(rows)
+
+
+@pytest.mark.parametrize("pooling", POOLED)
+def test_a_model_without_modules_is_pooled_as_named(base, pooling):
+    model = transformers.AutoModel.from_pretrained(base).eval()
+    found = embed(f"st:{base}+pooling={pooling}")
+    assert np.abs(found - expected(model, base, pooling)).max() <= 1e-5
+    framed = embed(f"st:{base}+pooling={pooling}+prompt=the photo {{}} in one")
+    texts = [f"the photo {text} in one" for text in TEXTS[:2]]
+    assert np.abs(framed[:2] - expected(model, base, pooling, texts)).max() <= 1e-5
+
+
+@pytest.mark.parametrize("settings", [{}, {"use_rslora": True}, {"use_dora": True, "r": 4}])
+def test_embeddings_are_those_of_peft_without_merging(base, tmp_path, settings):
+    folder = adapt(base, tmp_path / "adapter", **settings)
+    unmerged = peft.PeftModel.from_pretrained(
+        transformers.AutoModel.from_pretrained(base), folder
+    ).eval()
+    name = f"st:{base}+adapter={folder}+pooling=cls"
+    found = embed(name)
+    assert np.abs(found - expected(unmerged, base, "cls")).max() <= 1e-5
+    assert np.abs(found - embed(f"st:{base}+pooling=cls")).max() > 0.01
+    adapted, plain = (registry.load_model(n, "cpu") for n in (name, f"st:{base}+pooling=cls"))
+    assert adapted.digest != plain.digest
+    assert {folder / "adapter_config.json", folder / "adapter_model.safetensors"} <= {
+        *adapted.sources
+    }
+
+
+def test_an_adapter_that_was_trained_with_a_head_is_loaded_whole(base, tmp_path):
+    folder = adapt(base, tmp_path / "adapter", head=True)
+    model = transformers.AutoModelForMaskedLM.from_pretrained(base)
+    inner = peft.PeftModel.from_pretrained(model, folder).eval().base_model.model.bert
+    found = embed(f"st:{base}+adapter={folder}+pooling=mean")
+    assert np.abs(found - expected(inner, base, "mean")).max() <= 1e-5
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        {"target_modules": "(a+)+$"},
+        {"target_modules": ["(a+)+$"]},
+        {"target_modules": []},
+        {"r": 10**9},
+        {"r": "2"},
+        {"peft_type": "PROMPT_TUNING"},
+        {"megatron_config": {"a": 1}, "megatron_core": "planted"},
+        {"layers_pattern": "(a+)+$"},
+        {"rank_pattern": {"(a+)+$": 3}},
+        {"modules_to_save": ["pooler"]},
+        {"runtime_config": {"a": 1}},
+        {"a_new_setting": True},
+        {"bias": "all"},
+        {"lora_alpha": -1},
+    ],
+)
+def test_settings_that_could_run_code_or_are_not_applied_are_refused(base, tmp_path, planted):
+    folder = adapt(base, tmp_path / "adapter")
+    config = json.loads((folder / "adapter_config.json").read_text()) | planted
+    (folder / "adapter_config.json").write_text(json.dumps(config))
+    with pytest.raises(InvalidInput, match=r"adapter_config\.json") as error:
+        embed(f"st:{base}+adapter={folder}+pooling=cls")
+    assert "\n" not in str(error.value)
+
+
+def test_the_base_model_and_the_module_that_an_adapter_names_are_never_opened(base, tmp_path):
+    folder = adapt(base, tmp_path / "adapter")
+    (tmp_path / "planted.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    name = f"st:{base}+adapter={folder}+pooling=cls"
+    before = embed(name)
+    path = folder / "adapter_config.json"
+    named = {
+        "base_model_name_or_path": "planted/repository",
+        "auto_mapping": {"base_model_class": "M", "parent_library": "planted"},
+        "megatron_core": "planted",
+    }
+    path.write_text(json.dumps(json.loads(path.read_text()) | named))
+    assert (embed(name) == before).all() and not (tmp_path / "ran").exists()
+
+
+def test_weights_that_are_pickled_or_do_not_fit_are_one_line(base, tmp_path):
+    folder = adapt(base, tmp_path / "adapter")
+    name = f"st:{base}+adapter={folder}+pooling=cls"
+    other = transformers.BertConfig(vocab_size=100, **WIDTH | {"num_hidden_layers": 1})
+    transformers.BertModel(other).save_pretrained(tmp_path / "other")
+    adapt(tmp_path / "other", tmp_path / "small")
+    weights = folder / "adapter_model.safetensors"
+    for content, said in [
+        ((tmp_path / "small" / weights.name).read_bytes(), "does not fit the base model: 4 of"),
+        (b"no tensors", "cannot be read as plain tensors"),
+    ]:
+        weights.write_bytes(content)
+        with pytest.raises(InvalidInput, match=said) as error:
+            embed(name)
+        assert "\n" not in str(error.value)
+    weights.unlink()
+    with pytest.raises(InvalidInput, match="has no weights"):
+        embed(name)
+
+    class Planted:
+        def __reduce__(self):
+            return open, (str(tmp_path / "ran"), "w")
+
+    (folder / "adapter_model.bin").write_bytes(pickle.dumps({"a": Planted()}))
+    with pytest.raises(InvalidInput, match="other files could run code"):
+        embed(name)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_names_say_what_is_missing_or_too_much(base, tmp_path):
+    folder = adapt(base, tmp_path / "adapter")
+    for name, said in [
+        (f"st:{base}", r"without modules.json.*\+pooling=last, mean, cls"),
+        (f"st:{folder}", r"is an adapter .*st:BASE\+adapter=FOLDER"),
+        (f"st:{base}+adapter=./nothing", "adapter folder './nothing' does not exist"),
+        (f"st:{base}+pooling=max", "unknown option"),
+        (f"st:{base}+pooling=cls+adapter={folder}", "unknown option"),
+    ]:
+        with pytest.raises(InvalidInput, match=said) as error:
+            registry.load_model(name, "cpu")
+        assert "\n" not in str(error.value)
+    (base / "modules.json").write_text("[]")
+    try:
+        with pytest.raises(InvalidInput, match=r"modules\.json"):
+            registry.load_model(f"st:{base}+pooling=cls", "cpu")
+    finally:
+        (base / "modules.json").unlink()
