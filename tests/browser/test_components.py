@@ -134,7 +134,8 @@ def tryit(text: str, _source: str = "") -> dict:
         "models": [{"name": text, "path": SQUARE, "color": "red"}],
         "rows": [row],
         "chips": [{"kind": text, "label": text}],
-        "beat": {"text": text, "verdicts": [answer], "count": "1 of 1"},
+        "all": {"label": text, "id": text},
+        "beat": {"text": text, "verdicts": [answer], "count": "1 of 1", "note": text},
     }
 
 
@@ -262,3 +263,15 @@ def test_links_of_home_s_figures_are_followed_by_the_page_and_in_a_tab_of_their_
     blank.locator("a.door").first.click()
     blank.locator("a.number").first.click(modifiers=["Control"])
     assert blank.evaluate("() => window.sent") == [["go", "counting"]]
+
+
+def test_try_it_shows_every_model_s_verdict_on_a_phone(blank):
+    sent = tryit("a red dog")
+    sent["models"] *= 3
+    sent["rows"][0]["verdicts"] *= 3
+    blank.set_viewport_size({"width": 390, "height": 844})
+    mount(blank, "tryit", sent)
+    places = [box.bounding_box() for box in blank.locator("td.answer").all()]
+    assert len(places) == 3 and all(box["x"] + box["width"] <= 390 for box in places)
+    scroll = blank.locator(".scroll")
+    assert scroll.evaluate("e => e.scrollWidth <= e.clientWidth")

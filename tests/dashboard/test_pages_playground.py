@@ -219,6 +219,8 @@ def test_small_models_that_judge_photographs_say_what_they_know(shown, store: St
     assert photographs(at) == [
         "Half-trained was trained on drawings. On photographs it mostly guesses."
     ]
+    order = [element.type for element in at.main]
+    assert order.index("title") < order.index("warning") < order.index("column")
     execute(Request(("control:constant",), tiny, "lgip"), store)
     at = shown(caption=CAPTION, models=["demo:weak", "demo:plain"], **{"from": tiny})
     assert photographs(at) == [
@@ -369,7 +371,26 @@ def test_verdicts_on_the_first_screen_are_those_of_the_scores(shown):
         "text": claim,
         "verdicts": [{"state": state, "text": state}],
         "count": f"{int(state == 'fooled')} of 1",
+        "note": "",
     }
+    assert sent["all"]["label"] == "Shown: 4 of 22 wrong captions. See all"
+    assert at.title[0].value.endswith("of 22 wrong captions.")
+
+
+def test_a_wrong_caption_of_the_user_goes_with_its_picture_and_the_true_one_is_named(shown):
+    at = shown(models=["demo:softmax"])
+    at.session_state[tryit.KEY] = {"claim": at.text_input(key="caption").value.upper()}
+    at.run()
+    beat = rows_of(at)["beat"]
+    assert beat["note"] == tryit.TRUE_CLAIM and beat["verdicts"] == [] and beat["count"] == ""
+    at.session_state[tryit.KEY] = {"claim": "A blue wall."}
+    at.run()
+    assert len(rows_of(at)["beat"]["verdicts"]) == 1
+    at.session_state[tryit.KEY] = {}
+    at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
+    at.text_input(key="caption").set_value("A red wall.").run()
+    beat = rows_of(at)["beat"]
+    assert beat["text"] == "" and beat["verdicts"] == []
 
 
 def test_a_changed_picture_is_made_once_and_goes_with_the_upload(shown):

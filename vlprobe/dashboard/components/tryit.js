@@ -1,7 +1,7 @@
 // Try it: a row for each kind of edit with the verdict of each model, and a field for a wrong caption of one's own.
 //
 // data: models [{name, path, color}], rows [{kind, label, runs [[text, style]], verdicts [{state, text}], more}],
-// chips [{kind, label}], beat {text, verdicts, count}. A state is "right", "fooled", "moved" or "unknown".
+// chips [{kind, label}], all {label, id} (link to all edits), beat {text, verdicts, count, note}. A state is "right", "fooled", "moved" or "unknown".
 // Triggers: renew (a kind), add (a kind), claim (the text, while one types).
 
 const SIGNS = { right: TICK, fooled: CROSS };
@@ -39,7 +39,7 @@ class Trial {
       make("p", "head", make("strong", "", "Beat the models"), this.task, this.count), this.field, this.whom));
   }
 
-  draw({ models, rows, chips, beat }, send) {
+  draw({ models, rows, chips, all, beat }, send) {
     this.send = send;
     const focused = this.table.getRootNode().activeElement?.dataset?.kind;
     const heads = models.map((model) => Object.assign(make("th", "", shape(model), model.name), { scope: "col" }));
@@ -54,12 +54,14 @@ class Trial {
       make("tbody", "", ...body));
     const more = make("p", "chips", ...chips.map((chip) => press("chip", "", () => send("add", chip.kind), `+ ${chip.label}`)));
     const label = "One edit of each kind, and the verdict of each model";
-    this.table.replaceChildren(region("scroll", label, table), more);
+    table.style.setProperty("--n", models.length);
+    const others = all.label && press("all small quiet", "", () => document.getElementById(all.id)?.scrollIntoView(), all.label);
+    this.table.replaceChildren(region("scroll", label, table), ...[others, more].filter(Boolean));
     if (focused) this.table.querySelector(`[data-kind="${CSS.escape(focused)}"]`)?.focus();
     this.task.textContent = `Write something false that fools all ${models.length}.`;
     this.count.textContent = beat.count;
     if (this.field.getRootNode().activeElement !== this.field) this.field.value = beat.text;
-    this.whom.replaceChildren(...beat.verdicts.map((one, place) => make("span", "one",
+    this.whom.replaceChildren(beat.note, ...beat.verdicts.map((one, place) => make("span", "one",
       shape(models[place]), models[place].name, verdict(one))));
   }
 }

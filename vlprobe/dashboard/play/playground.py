@@ -99,6 +99,7 @@ def _page() -> None:
     _take_sample()
     heading = st.empty()
     heading.title("Try it: your picture, your words")  # until the finding replaces it
+    caution = st.container()
     refused = _refused()
     if refused:
         st.error(link_docs(refused), icon=":material/error:")
@@ -130,7 +131,7 @@ def _page() -> None:
             if player.name not in known_models
         }
     )
-    st.header("Every edit of your caption")
+    st.header("Every edit of your caption", anchor=tryit.ALL_EDITS)
     quiet(
         "Type a caption that is true of the picture. vlprobe rewords it and makes it "
         "wrong in every way it can, and each model scores the results as you type."
@@ -157,8 +158,11 @@ def _page() -> None:
         heading.title(plain(finding))
     with first:
         tryit.draw_rows(players, picture.canvas, caption, edits, answers, styles, names)
+    toys = [names[player.name] for player in players if player.name.startswith("demo:")]
+    if toys and not picture.is_drawn:
+        caution.warning(plain(drawn_only(toys, len(players))), icon=":material/draw:")
     with results:
-        _say_limits(picture, players, caption, names, unlearned)
+        _say_unknown_words(players, caption, names, unlearned)
     with glances:
         st.html(glance(edits, answers, styles, names))
         st.markdown(READ)
@@ -189,17 +193,13 @@ def _page() -> None:
     _link(bool(picture.item))
 
 
-def _say_limits(
-    picture: PlayPicture,
+def _say_unknown_words(
     players: Sequence[Player],
     caption: str,
     names: Mapping[str, str],
     unlearned: Mapping[str, Set[str]],
 ) -> None:
-    """Draw warnings about models that were trained only on drawn pictures and words that models never learned."""
-    toys = [names[player.name] for player in players if player.name.startswith("demo:")]
-    if toys and not picture.is_drawn:
-        st.warning(plain(drawn_only(toys, len(players))), icon=":material/draw:")
+    """Draw a remark about words of the caption that models never learned."""
     by_words: dict[tuple[str, ...], list[str]] = {}
     for player in players:
         unknown = unlearned.get(player.name, ())
@@ -298,8 +298,13 @@ def _refused() -> str:
 
 
 def _caption(picture: PlayPicture) -> str:
-    """Draw the caption field and return its text. A new picture brings its own caption, and an upload an empty one."""
+    """Draw the caption field and return its text. A new picture brings its own caption, and an upload an empty one.
+
+    What the user wrote to beat the models is deleted with the picture that it was about.
+    """
     fresh = st.session_state.pop("play_fresh", False)
+    if fresh:
+        st.session_state.pop(tryit.CLAIM, None)
     if fresh or ("caption" not in st.session_state and "caption" not in st.query_params):
         st.session_state["caption"] = picture.caption[:LONGEST]
     text = st.text_input(

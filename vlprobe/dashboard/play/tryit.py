@@ -30,6 +30,8 @@ ROWS, TURNS, CLAIM, CHANGED = (
     "try_claim",
     "try_changed",
 )  # session keys
+ALL_EDITS = "all-edits"  # anchor of the heading above all edits
+TRUE_CLAIM = "This is the true caption. Change a word, so that it is false."
 Values = dict[str, object]
 
 
@@ -58,7 +60,8 @@ def draw_rows(
         if kind in by_kind
     }
     claim = st.session_state.get(CLAIM, "")
-    claims = [claim] if claim and claim != caption else []
+    is_true = runs_playground.words_of(claim) == runs_playground.words_of(caption)
+    claims = [claim] if claim and not is_true else []
     texts = [*(edited.text for edited in shown.values()), *claims]
     scored = runs_playground.score(players, canvas, caption, texts)
     rows = []
@@ -81,12 +84,25 @@ def draw_rows(
             ],
             "rows": rows,
             "chips": [{"kind": kind, "label": _label(kind)} for kind in others if can_add],
-            "beat": {"text": claim, "verdicts": beaten, "count": f"{n_fooled} of {len(players)}"},
+            "all": {"label": _of_all(edits, shown), "id": ALL_EDITS},
+            "beat": {
+                "text": claim,
+                "verdicts": beaten,
+                "count": f"{n_fooled} of {len(players)}" if claims else "",
+                "note": TRUE_CLAIM if claim and is_true else "",
+            },
         },
         on_renew_change=lambda: None,
         on_add_change=lambda: None,
         on_claim_change=lambda: None,
     )
+
+
+def _of_all(edits: Sequence[Edited], shown: Mapping[str, Edited]) -> str:
+    """Say how many of the wrong captions that the page's heading counts are in the first table."""
+    wrong, here = [one.text for one in edits if one.wrong], {one.text for one in shown.values()}
+    n_shown = sum(text in here for text in wrong)
+    return f"Shown: {n_shown} of {len(wrong)} wrong captions. See all" if wrong else ""
 
 
 def _take() -> None:
