@@ -1,5 +1,6 @@
 """Compare's scorecard has the numbers of Explore, the ties of the paired tests, and every choice in its link."""
 
+import itertools
 import re
 from dataclasses import replace
 
@@ -58,7 +59,7 @@ def address(*_) -> str:
 
 def card(columns, **choices) -> Scorecard:
     models = ranked_models(columns)
-    return Scorecard(columns, (), {name: name for name in models}, styles(models), GPT, **choices)
+    return Scorecard(columns, {name: name for name in models}, styles(models), GPT, **choices)
 
 
 def test_a_cell_has_the_counts_of_explore_and_the_share_of_compare(published, columns):
@@ -94,6 +95,92 @@ def test_colored_cells_are_the_lowest_and_those_that_no_test_tells_from_it(publi
     )
 
 
+def different(p: dict) -> set:
+    """The tests that Holm's method rejects at the 5 % level."""
+    rejected = set()
+    for rank, (name, value) in enumerate(sorted(p.items(), key=lambda each: each[1])):
+        if value * (len(p) - rank) >= 0.05:
+            break
+        rejected.add(name)
+    return rejected
+
+
+def test_models_that_share_a_letter_in_a_type_are_those_that_no_test_tells_apart(
+    published, columns, monkeypatch
+):
+    store, question_set = published
+    models = question_set.ordered_models
+    pairs = list(itertools.combinations(models, 2))
+    tests = {
+        pair: views.paired_tests.compare_models(store, question_set, pair, "foil") for pair in pairs
+    }
+    for column in columns[1:]:
+        p = {frozenset(pair): tests[pair].row(pair[1], column.subtype).p for pair in pairs}
+        tied = set(p) - different(p)
+        letters = {model: set(column.cells[model].group) for model in models}
+        assert {frozenset(pair) for pair in pairs if letters[pair[0]] & letters[pair[1]]} == tied
+    monkeypatch.setattr(views.paired_tests, "MOST_RANKED", 2)
+    few = leaderboard(store, [question_set], by="edit", baseline=GPT)
+    assert few[0].cells == columns[0].cells
+    for column, whole in zip(few[1:], columns[1:], strict=True):
+        assert not any(cell.group for cell in column.cells.values())
+        best = min(column.cells, key=lambda model: column.cells[model].estimate.value)
+        assert column.cells[best].is_best
+        p = {pair: tests[pair].row(pair[1], column.subtype).p for pair in pairs if best in pair}
+        n_tied = len(p) - len(different(p))
+        assert sum(cell.is_best for cell in column.cells.values()) == 1 + n_tied
+        assert {model: cell.estimate for model, cell in column.cells.items()} == {
+            model: cell.estimate for model, cell in whole.cells.items()
+        }
+
+
+def test_the_finding_is_about_the_models_on_the_page(monkeypatch, published, columns):
+    store, question_set = published
+    shown = [model for model in question_set.ordered_models if model != TROHN]
+    few = card(leaderboard(store, [question_set], shown, by="edit", baseline=GPT))
+    assert few.finding()[0].startswith(f"{GPT} is fooled least.") and TROHN not in few.rows
+    assert [model for model, cell in few.columns[0].cells.items() if cell.is_best] == [GPT]
+    every = {model: cell.estimate for model, cell in columns[0].cells.items() if model != TROHN}
+    assert {model: cell.estimate for model, cell in few.columns[0].cells.items()} == every
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    at = open_page(monkeypatch, store, "compare", set=question_set.key, shown="|".join(shown))
+    assert not at.exception and "GPT-4V is fooled least." in bodies(at)
+    assert "TROHN-Text" not in bodies(at)
+
+
+def test_of_many_question_sets_the_first_are_shown_and_a_line_counts_all(monkeypatch, published):
+    store, question_set = published
+    drawn = [row.case_key for row in views.runs.question_set_rows(store) if row.dataset == "demo"]
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    monkeypatch.setattr("vlprobe.features.compare.page.MOST_SETS", 1)
+    keys = [question_set.key, drawn[0]]
+    at = open_page(monkeypatch, store, "compare", sets="|".join(keys))
+    line = "1 of 2 question sets are shown. Choose others in the list of question sets."
+    assert not at.exception and line in bodies(at)
+    assert "Tiny CLIP" not in next(body for body in bodies(at).split("<table") if "score" in body)
+    at = open_page(monkeypatch, store, "compare", sets=keys[0])
+    assert "Choose others" not in bodies(at)
+
+
+def test_movements_have_words_of_their_own(monkeypatch, published):
+    store, _ = published
+    (key,) = [row.case_key for row in views.runs.question_set_rows(store) if row.probe == "prsm"]
+    columns = leaderboard(store, [views.runs.question_set(store, key)], by="edit")
+    assert {(column.metric.name, column.metric.label) for column in columns} == {
+        ("moved", "Movement")
+    }
+    scorecard = replace(card(columns), is_right=True)
+    heading = scorecard.finding()[0]
+    assert "moves least" in heading or "tied" in heading
+    assert "fooled" not in heading + scorecard.reading() and "right" not in heading
+    assert "guessing" not in scorecard.reading()
+    assert "fooled" not in scorecard.html(address, address, address)
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    at = open_page(monkeypatch, store, "compare", set=key)
+    assert not at.exception and "moves least" in bodies(at) + "moves least" * ("tied" in heading)
+    assert "score" not in [group.key for group in at.button_group]
+
+
 def test_a_column_sorts_the_rows_and_right_is_the_rest(columns):
     place = [column.subtype for column in columns].index("swap_att")
     values = [
@@ -125,7 +212,8 @@ def test_the_legend_says_why_a_count_is_not_its_share_where_a_shown_model_saw_bo
         f"Asked in both orders of the captions: {GPT}. A case fooled in only one order counts half"
     )
     assert rule in card(columns).reading()
-    assert "both orders" not in replace(card(columns), models=(TROHN,)).reading()
+    shown = [replace(each, cells={TROHN: each.cells[TROHN]}) for each in columns]
+    assert "both orders" not in card(shown).reading()
 
 
 def test_right_is_the_direction_of_heading_legend_bars_counts_and_tooltips(published, columns):
@@ -217,8 +305,9 @@ def test_one_model_is_a_row_without_a_comparison(monkeypatch, tiny, store):
 
 def test_latex_and_markdown_have_the_table_on_the_page_and_csv_one_row_for_each_cell(columns):
     shown = (GPT, TROHN)
+    columns = [replace(each, cells={name: each.cells[name] for name in shown}) for each in columns]
     for is_right in (False, True):
-        scorecard = replace(card(columns, is_right=is_right, sort=1), models=shown)
+        scorecard = card(columns, is_right=is_right, sort=1)
         head, _, *rows = scorecard.text("markdown").splitlines()
         assert head.split(" | ")[1:3] == ["All", scorecard.title(columns[1])]
         assert [row.split(" | ")[0].strip("| ") for row in rows] == ["GPT-4V", "CLIP_TROHN-Text"]

@@ -23,6 +23,7 @@ from vlprobe.runs.run import execute
 from vlprobe.storage.bookmarks import SLICES
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
+from vlprobe.views.leaderboard import leaderboard
 from vlprobe.views.paired_tests import compare_metrics, compare_models
 from vlprobe.views.runs import QuestionSet
 
@@ -89,6 +90,39 @@ def test_a_comparison_has_a_row_for_a_slice_and_its_other_rows_stay(
     n_tests = sum(row.p == row.p for row in before.rows)
     assert f"corrected for {n_tests} comparisons" in how_to_read(after)
     assert compare_models(store, asked, MODELS[:2], "paraphrase").rows[-1].subtype != "slice:Colors"
+
+
+def test_the_scorecard_has_a_column_for_a_slice_beside_the_types(store: Store, asked: QuestionSet):
+    before = leaderboard(store, [asked], by="edit", baseline=MODELS[0])
+    numbers = colors(store, asked)
+    columns = leaderboard(store, [asked], by="edit", baseline=MODELS[0])
+    (place,) = [at for at, each in enumerate(columns) if each.subtype == "slice:Colors"]
+    of_slice = columns.pop(place)
+    assert of_slice.kind == columns[place - 1].kind != columns[place].kind  # after the types
+    assert str(columns) == str(before)  # NaN is not equal to itself
+    (of_type,) = [
+        column for column in columns if (column.kind, column.subtype) == ("flip", "color")
+    ]
+    assert of_slice.n_cases == of_type.n_cases == len(numbers)
+    assert of_slice.blind == pytest.approx(of_type.blind)
+    margins = views.rows.margins(store, asked, MODELS, numbers)
+    for model, of_model in zip(MODELS, margins, strict=True):
+        cell, expected = of_slice.cell(model), of_type.cell(model)
+        assert cell.estimate is not None and expected.estimate is not None
+        assert cell.estimate.value == pytest.approx((of_model <= 0).mean())
+        assert (cell.n_fooled, cell.group, cell.is_best, cell.note) == (
+            (of_model <= 0).sum(),
+            expected.group,
+            expected.is_best,
+            expected.note,
+        )
+        assert cell.difference == pytest.approx(expected.difference, nan_ok=True)
+    line = ["--cache", str(store.root), "leaderboard", "--by", "edit", "--format"]
+    printed = CliRunner().invoke(main, [*line, "csv"]).stdout
+    assert printed.count(",slice:Colors,") == len(MODELS)
+    assert "Colors (slice)" in CliRunner().invoke(main, [*line, "markdown"]).stdout
+    other_kinds = leaderboard(store, [asked], by="kind")
+    assert not any(column.subtype for column in other_kinds)
 
 
 def test_a_gate_on_a_slice_compares_only_its_cases(store: Store, asked: QuestionSet):

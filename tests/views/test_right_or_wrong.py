@@ -181,6 +181,29 @@ def test_shares_of_a_comparison_count_both_answers_and_its_cases_either(store, q
     assert count == wrong
 
 
+def test_each_answered_case_counts_once_in_the_leaderboard(data, names, store, tmp_path):
+    answered = 40
+    twice = [
+        {"case": key, "correct_first": first, "correct_second": second}
+        for key, first, second in zip(keys(), FIRST, SECOND, strict=True)
+    ]
+    partly = f"{write(tmp_path / 'partly.csv', twice[:answered])}+verdict+partial+as=Partly"
+    of_partly = Store(tmp_path / "cache")
+    dataset = f"pairs:{data / 'valse'}@{data}+unpictured"
+    execute(Request((partly, names["twice"]), dataset, "eqben", examine=False), of_partly)
+    question_set = views.runs.question_set(
+        of_partly, views.runs.question_sets(of_partly)["case_key"][0]
+    )
+    columns = views.leaderboard.leaderboard(of_partly, [question_set], by="edit")
+    table = views.leaderboard.table(columns).set_index(["model", "subtype"])
+    assert table["n_cases"][partly].tolist() == [answered, *[answered / 2] * len(SUBSETS)]
+    assert table["n_cases"][names["twice"]].tolist() == [N, *[N / 2] * len(SUBSETS)]
+    assert table["value"][partly, ""] == pytest.approx(
+        1 - (FIRST[:answered].mean() + SECOND[:answered].mean()) / 2
+    )
+    assert table["n_fooled"][partly, ""] == (~(FIRST & SECOND)[:answered]).sum()
+
+
 def test_a_quiz_gives_half_a_point_to_an_answer_that_changes_with_the_order(
     store, question_set, names
 ):
@@ -252,6 +275,7 @@ def test_no_text_about_an_answer_without_a_score_has_a_margin(store, question_se
     slides = case_slides(told.models, only_choices, kind, {name: name for name in told.models})
     said = slides[-1]
     assert "Each model has a scale" not in said.note and said.notes == ()
+    assert not any("cannot decide" in slide.title for slide in slides)
     words = {bar.text for bar in said.bars}
     assert words <= {"fooled", "not fooled", "right in one order only"}
 

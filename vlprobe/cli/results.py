@@ -181,7 +181,7 @@ _conditions = option_group(
     default="metric",
     show_default=True,
     help="One column per set with its headline metric, or the share of wrong captions preferred, as on Compare: by "
-    "kind of case, or by type of edit too.",
+    "kind of case, or also by type of edit and named slice.",
 )
 @click.option(
     "--baseline",
@@ -233,9 +233,10 @@ def leaderboard(
     question_sets = question_sets_of(store, keys)
     models = [find_model(store, name) for name in names]
     pinned = find_model(store, baseline) if baseline else ""
-    known = {model for question_set in question_sets for model in question_set.models}
-    if pinned and pinned not in known:
-        raise NotFound("model on these question sets", baseline, sorted(known))
+    known = dict.fromkeys(model for each in question_sets for model in each.ordered_models)
+    for model in filter(None, (*models, pinned)):
+        if model not in known:
+            raise NotFound("model on these question sets", model, known)
     columns = views.leaderboard.leaderboard(store, question_sets, models, averaging, by, pinned)
     if how == "model-index":
         cells = [(column, column.cell(models[0]).estimate) for column in columns]

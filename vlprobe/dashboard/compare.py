@@ -165,7 +165,7 @@ def best_rivals(subject: PageSubject) -> list[str]:
 
 def _ranked(subject: PageSubject) -> list[str]:
     """Sort the models by share or movement, lowest first. Controls and models that failed a check come last."""
-    shares = view(views.paired_tests.shares_by_subtype, subject.question_set, subject.kind)[""]
+    shares = view(views.paired_tests.model_shares, subject.question_set, subject.kind)
     ranked = sorted(shares, key=lambda each: (not each.is_fit, math.isnan(each.share), each.share))
     return [each.model for each in ranked]
 

@@ -286,21 +286,22 @@ def _best_guess(table: CaseTable, kind: str) -> BlindAccuracy | None:
 
 
 def fewer_words(store: Store, question_set: QuestionSet, kind: str) -> dict[str, float]:
-    """Compute how often the caption with fewer words is wrong, by subtype, and under "" for all cases. A tie is wrong.
+    """Compute how often the caption with fewer words is wrong: under "" on all cases, and by subtype and named slice
+    ("slice:NAME"). A tie is wrong.
 
-    The result is empty if the cases do not have one picture with a true and a wrong caption.
+    Without a case that has one picture, a true and a wrong caption, there is no value.
     """
-    return _fewer_words(CaseTable(store, question_set.key), kind)
+    table = _fewer_words(CaseTable(store, question_set.key), kind)
+    parts = {str(name): part for name, part in table.groupby("subtype", observed=True)}
+    for name, numbers in named_slices.of_kind(store, question_set.key, kind).items():
+        parts[named_slices.PREFIX + name] = table.loc[table.index.isin(numbers)]
+    parts[""] = table
+    return {name: float(np.mean(part["is_wrong"])) for name, part in parts.items() if len(part)}
 
 
 @remembered
-def _fewer_words(table: CaseTable, kind: str) -> dict[str, float]:
-    pairs = caption_bins.caption_pairs(table, kind)
-    if pairs.empty:
-        return {}
+def _fewer_words(table: CaseTable, kind: str) -> pd.DataFrame:
+    """Return `subtype` (category) and `is_wrong` for each case, with the case numbers as index."""
+    pairs = caption_bins.caption_pairs(table, kind).set_index("case")
     n_true, n_wrong = (pairs[name].str.split().str.len() for name in ("true", "wrong"))
-    is_wrong = n_true >= n_wrong
-    by_subtype = is_wrong.groupby(pairs["subtype"].fillna("")).mean()
-    return {"": float(is_wrong.mean())} | {
-        str(name): float(each) for name, each in by_subtype.items()
-    }
+    return pairs[["subtype"]].astype("category").assign(is_wrong=n_true >= n_wrong)

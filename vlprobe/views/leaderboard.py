@@ -10,19 +10,19 @@ from typing import Literal
 import pandas as pd
 
 from vlprobe import registry
-from vlprobe.errors import NotFound
 from vlprobe.metrics.tie_groups import group_letters
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED, Metric
 from vlprobe.views import estimates
 from vlprobe.views.paired_tests import (
     ModelShare,
+    PairedTests,
     RowVerdict,
     compare_models,
     fit_models,
     metric_tie_groups,
+    rank_by_type,
     rank_models,
-    shares_by_subtype,
 )
 from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionSet, default_kind, list_kinds
@@ -66,10 +66,26 @@ class LeaderboardColumn:
     subtype: str = ""  # "": all cases of the kind
     blind: float = math.nan  # share of wrong captions with no more words than the true one
     n_cases: int = 0
+    ranking: PairedTests | None = None  # tests that decide which model is best; None for a metric
 
     def cell(self, model: str) -> LeaderboardCell:
         """Return a model's cell, which says so if the model did not run on the question set."""
         return self.cells.get(model, LeaderboardCell(note=NOT_RUN))
+
+    def narrowed(self, models: Collection[str]) -> "LeaderboardColumn":
+        """Return the column with cells of the given models only. The best model is one of them.
+
+        No model is best if the one with the lowest share was not tested against the others (see `rank_by_type`).
+        """
+        cells = {model: cell for model, cell in self.cells.items() if model in models}
+        if self.ranking:
+            fit = [each.model for each in self.ranking.fit]
+            best = next((model for model in fit if model in cells), "")
+            is_tested = self.ranking.is_complete or best in fit[:1]
+            for model, cell in cells.items():
+                is_top = model == best or self.ranking.verdict(model, best) == "tied"
+                cells[model] = replace(cell, is_best=is_tested and is_top and not cell.note)
+        return replace(self, cells=cells)
 
     def rank(self, model: str) -> tuple[bool, float]:
         """Return a sort key for a model: the best model sorts first, models without a tie group or a value last."""
@@ -88,34 +104,26 @@ def leaderboard(
 ) -> list[LeaderboardColumn]:
     """Return the leaderboard's columns.
 
-    Ties are computed among all models on a question set, even if only some models are listed.
+    All models on a question set are tested, even if only some are listed. The best model is one of those listed.
 
     Args:
         store: The store with the results.
         question_sets: The question sets, in the order of the columns.
-        models: Models to include; empty means all.
+        models: Models to include, if they answered the question set; empty means all.
         averaging: As in `estimates.estimates`, for metrics.
         by: "metric" for one column per question set, with the first headline metric of its probe that has a value;
             "kind" for the pooled share of wrong captions preferred, with one column per kind of case; "edit" for a
-            column per type of edit in addition.
+            column per type of edit and named slice in addition.
         baseline: A model with which the others are compared by kind or edit.
-
-    Raises:
-        NotFound: A model answered none of the question sets.
     """
-    known = dict.fromkeys(name for each in question_sets for name in each.ordered_models)
-    for model in models:
-        if model not in known:
-            raise NotFound("model on these question sets", model, known)
     columns: list[LeaderboardColumn] = []
     for question_set in question_sets:
-        listed = [name for name in question_set.ordered_models if name in (models or known)]
         if by == "metric":
-            columns.append(_metric_column(store, question_set, listed, averaging))
+            columns.append(_metric_column(store, question_set, averaging))
             continue
         for kind in ranked_kinds(store, question_set):
-            columns += _share_columns(store, question_set, listed, kind, baseline, by == "edit")
-    return columns
+            columns += _share_columns(store, question_set, kind, baseline, by == "edit")
+    return [column.narrowed(models or column.cells) for column in columns]
 
 
 def ranked_kinds(store: Store, question_set: QuestionSet) -> list[str]:
@@ -125,9 +133,7 @@ def ranked_kinds(store: Store, question_set: QuestionSet) -> list[str]:
     return fooling or [default_kind(store, question_set)]
 
 
-def _metric_column(
-    store: Store, question_set: QuestionSet, models: Sequence[str], averaging: str
-) -> LeaderboardColumn:
+def _metric_column(store: Store, question_set: QuestionSet, averaging: str) -> LeaderboardColumn:
     rows = records(EstimateRow, estimates.estimates(store, question_set, averaging=averaging))
     metric = _headline_metric(question_set, rows)
     groups = metric_tie_groups(store, question_set, averaging, only=(metric.name,))
@@ -137,7 +143,7 @@ def _metric_column(
     estimate_of = {
         row.model: row for row in rows if row.metric == metric.name and not math.isnan(row.value)
     }
-    for model in models:
+    for model in question_set.ordered_models:
         row = estimate_of.get(model)
         note = _note(model, row is not None, model in fit)
         cells[model] = LeaderboardCell(row, "" if note else letters.get(model, ""), note)
@@ -154,87 +160,76 @@ def _note(model: str, is_known: bool, is_fit: bool) -> str:
 def _share_columns(
     store: Store,
     question_set: QuestionSet,
-    models: Sequence[str],
     kind: str,
     baseline: str,
     by_edit: bool,
 ) -> list[LeaderboardColumn]:
-    """Return a column for all cases of a kind and, if `by_edit`, one per type of edit.
+    """Return a column for all cases of a kind and, if `by_edit`, one per type of edit and named slice.
 
-    All pairs are tested on all cases; on a type of edit, the best model is tested against each other one. Each table of
-    tests is corrected on its own (Holm).
+    In each column, all pairs of models are tested; p-values are corrected for each column separately (Holm).
     """
-    presented = question_set.presentation.kind(kind)
-    ranking = rank_models(store, question_set, kind)
-    letters = group_letters(ranking.tie_groups)
-
-    def verdicts(model: str) -> dict[tuple[str, str], tuple[float, RowVerdict]]:
-        """Return the differences from a model and the verdicts, by subtype and rival."""
-        rivals = [name for name in question_set.ordered_models if name != model]
-        if model not in question_set.models or not rivals:
-            return {}
-        tests = compare_models(store, question_set, (model, *rivals), kind)
-        return {(row.subtype, row.model): (row.difference, row.verdict) for row in tests.rows}
-
-    against = {baseline: verdicts(baseline)}
-    shares = shares_by_subtype(store, question_set, kind) if by_edit else {"": ranking.contestants}
+    rankings = (
+        rank_by_type(store, question_set, kind)
+        if by_edit
+        else {"": rank_models(store, question_set, kind)}
+    )
+    against = {}
+    rivals = [name for name in question_set.ordered_models if name != baseline]
+    if rivals and baseline in question_set.models:
+        tests = compare_models(store, question_set, (baseline, *rivals), kind)
+        against = {(row.subtype, row.model): row for row in tests.rows}
     blind = estimates.fewer_words(store, question_set, kind)
-    counts = estimates.count_values(store, question_set, kind, "subtype")
     columns = []
-    for subtype, of_models in shares.items():
-        share_of = {each.model: each for each in of_models}
-        known = [each for each in of_models if each.is_fit and not math.isnan(each.share)]
-        best = min(known, key=lambda each: each.share).model if known else ""
-        if subtype and best and best not in against:
-            against[best] = verdicts(best)
+    for subtype, ranking in rankings.items():
+        letters = group_letters(ranking.tie_groups) if ranking.is_complete else {}
         cells = {}
-        for model in models:
-            share = share_of[model]
+        for share in ranking.contestants:
             row = None if math.isnan(share.share) else _estimate(share, subtype)
-            note = _note(model, row is not None, share.is_fit)
-            verdict = (
-                against[best].get((subtype, model), (0.0, "unknown"))[1]
-                if subtype and best
-                else ranking.verdict(model, best)
-            )
-            is_best = not note and (model == best or verdict == "tied")
-            difference, against_base = against[baseline].get(
-                (subtype, model), (math.nan, "unknown")
-            )
-            cells[model] = LeaderboardCell(
+            test = against.get((subtype, share.model))
+            cells[share.model] = LeaderboardCell(
                 row,
-                letters.get(model, "") if not subtype else "",
-                note,
-                is_best,
-                0 if presented.is_movement else share.n_fooled_cases,
-                difference,
-                against_base,
+                letters.get(share.model, ""),
+                _note(share.model, row is not None, share.is_fit),
+                n_fooled=0 if ranking.is_movement else share.n_fooled_cases,
+                difference=test.difference if test else math.nan,
+                verdict=test.verdict if test else "unknown",
             )
-        n_cases = counts.get(subtype, 0) if subtype else ranking.n_cases
-        metric = replace(SHARE, unit=ranking.unit, kinds=(kind,))
+        measure = MOVED if ranking.is_movement else SHARE
+        metric = replace(measure, unit=ranking.unit, kinds=(kind,))
         guess = blind.get(subtype, math.nan)
-        column = LeaderboardColumn(question_set, metric, cells, kind, subtype, guess, n_cases)
-        columns.append(column)
+        columns.append(
+            LeaderboardColumn(
+                question_set, metric, cells, kind, subtype, guess, ranking.n_cases, ranking
+            )
+        )
     return columns
 
 
 def _estimate(share: ModelShare, subtype: str) -> EstimateRow:
     name = share.model, "", SHARE.name, POOLED, subtype or "all"
     interval = share.share, share.low, share.high
-    return EstimateRow(*name, *interval, share.n_items, share.n_lies, share.n_tied)
+    return EstimateRow(*name, *interval, share.n_items, share.n_cases, share.n_tied)
 
 
 SHARE = Metric(
     name="preferred",
     version=1,
     label="Wrong captions preferred",
-    help="Share of wrong captions that score at least as high as the true one. For rewordings, the size of the change.",
+    help="Share of wrong captions that score at least as high as the true one.",
     unit="rate",
     direction="down",
     chance=math.nan,
     source="vlprobe",
     kinds=(),
     value=lambda rows: rows["margin"].to_numpy() <= 0,
+)
+MOVED = replace(
+    SHARE,
+    name="moved",
+    label="Movement",
+    help="Mean size of the change that a rewording causes.",
+    unit="cosine",
+    value=lambda rows: -rows["margin"].to_numpy(),
 )
 
 

@@ -13,6 +13,7 @@ model.
 """
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -44,6 +45,7 @@ Averaged = tuple[str, str]  # name of a metric and of an averaging
 SIGNIFICANCE = 0.05  # two models are tied unless p (Holm) is below
 MOST_COMPARED = 8  # maximum number of models in a comparison on pages, in commands and in figures
 NOT_OF_MODELS = ("words_t2t_accuracy",)  # properties of the texts, equal for every model
+MOST_RANKED = 20  # models of which each pair is tested on each type: 2,500 tests in 3 s
 MOST_SUBTYPES = 12  # most types of edit with their own tests; those with the most cases are chosen
 # A model's share compared with guessing; "unknown" if guessing, or the interval, is unknown.
 Standing = Literal["above", "guessing", "below", "unknown"]
@@ -74,6 +76,7 @@ class ModelShare:
     is_unfit: bool = False  # whether it failed a check for being better than chance
     n_items: int = 0
     n_fooled_cases: int = 0  # cases with at least one wrong answer
+    n_cases: int = 0  # cases that the model answered
 
     @property
     def is_fit(self) -> bool:
@@ -159,12 +162,7 @@ class PairedTests:
     @property
     def fit(self) -> tuple[ModelShare, ...]:
         """Models that are not controls and passed their checks, sorted by share (lowest first, unknown last)."""
-        return tuple(
-            sorted(
-                (each for each in self.contestants if each.is_fit),
-                key=lambda each: (math.isnan(each.share), each.share, each.model),
-            )
-        )
+        return _ranked(self.contestants)
 
     def row(self, model: str, subtype: str = "") -> PairedTest:
         """Return the first row for a model and subtype. Raises KeyError if there is no such row."""
@@ -186,6 +184,12 @@ class PairedTests:
                 verdicts[row.model, row.baseline] = row.verdict
                 verdicts[row.baseline, row.model] = MIRRORED.get(row.verdict, row.verdict)
         return verdicts
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every pair of models in `fit` was tested on all cases."""
+        pairs = itertools.combinations([each.model for each in self.fit], 2)
+        return all(pair in self._verdicts for pair in pairs)
 
     @property
     def tie_groups(self) -> list[tuple[str, ...]]:
@@ -227,6 +231,11 @@ class PairedTests:
     def table(self) -> pd.DataFrame:
         """Return the test results as a table, without the column `baseline`."""
         return pd.DataFrame([asdict(row) for row in self.rows]).drop(columns="baseline")
+
+
+def _ranked(shares: Iterable[ModelShare]) -> tuple[ModelShare, ...]:
+    fit = (each for each in shares if each.is_fit)
+    return tuple(sorted(fit, key=lambda each: (math.isnan(each.share), each.share, each.model)))
 
 
 def select_runs(question_set: QuestionSet, models: tuple[str, ...]) -> list[RunRow]:
@@ -313,17 +322,13 @@ def compare_models(
             raise InvalidInput(f"The slice '{named_slice}' has no cases of the kind '{kind}'.")
         return from_cells(_cells(store, question_set, runs, kind, unit, numbers), kind, at_chance)
     tests = from_cells(_cells(store, question_set, runs, kind, unit), kind, at_chance)
-    chunks, names = [], []
+    rows = []
     for name, members in named_slices.of_kind(store, question_set.key, kind).items():
         cells = _cells(store, question_set, runs, kind, unit, members)
-        chunks.append([(cells, "", side) for side in range(1, len(runs))])
-        names += [named_slices.PREFIX + name] * (len(runs) - 1)
-    if not chunks:
-        return tests
+        of_slice = _test_rows([(cells, "", side) for side in range(1, len(runs))])
+        rows += [replace(row, subtype=named_slices.PREFIX + name) for row in of_slice]
     # Slices are a separate family of tests, so other rows do not depend on saved slices.
-    of_slices = _tested(chunks[0][0][0], kind, chunks, at_chance).rows
-    rows = [replace(row, subtype=name) for row, name in zip(of_slices, names, strict=True)]
-    return replace(tests, rows=(*tests.rows, *rows))
+    return replace(tests, rows=(*tests.rows, *_corrected(rows, tests.unit == "rate")))
 
 
 def from_cells(cells: "PairedCells", kind: str, at_chance: AtChance) -> PairedTests:
@@ -334,38 +339,69 @@ def from_cells(cells: "PairedCells", kind: str, at_chance: AtChance) -> PairedTe
     """
     subtypes, n_more_subtypes = cells.subtypes()
     keys = [(cells, subtype, side) for subtype in subtypes for side in range(1, len(cells.runs))]
-    return replace(_tested(cells, kind, [keys], at_chance), n_more_subtypes=n_more_subtypes)
+    tests = _tested(cells, kind, _test_rows(keys), at_chance)
+    return replace(tests, n_more_subtypes=n_more_subtypes)
+
+
+def model_shares(store: Store, question_set: QuestionSet, kind: str) -> tuple[ModelShare, ...]:
+    """Compute each model's share on all cases of a kind. Controls come last."""
+    runs = [question_set.run(model) for model in question_set.ordered_models]
+    return _shares(_cells(store, question_set, runs, kind), "", examine.models_at_chance(store))
 
 
 def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTests:
     """Test every pair of models that passed their checks. The result lists all models by name, controls last."""
+    return _rankings(store, question_set, kind)[""]
+
+
+def rank_by_type(store: Store, question_set: QuestionSet, kind: str) -> dict[str, PairedTests]:
+    """Rank the models on all cases of a kind (""), as `rank_models` does, on each type of edit that `compare_models`
+    tests, and in each named slice ("slice:NAME"). The p-values of each ranking are corrected separately.
+
+    With more than MOST_RANKED models that passed their checks, only the best one is tested on types and in slices,
+    against each other one.
+    """
+    rankings = _rankings(store, question_set, kind, by_type=True)
+    for name, members in named_slices.of_kind(store, question_set.key, kind).items():
+        of_slice = _rankings(store, question_set, kind, numbers=members)
+        rankings[named_slices.PREFIX + name] = of_slice[""]
+    return rankings
+
+
+def _rankings(
+    store: Store,
+    question_set: QuestionSet,
+    kind: str,
+    *,
+    by_type: bool = False,
+    numbers: np.ndarray | None = None,
+) -> dict[str, PairedTests]:
     runs = [question_set.run(model) for model in question_set.ordered_models]
     at_chance = examine.models_at_chance(store)
-    cells = _cells(store, question_set, runs, kind)
+    cells = _cells(store, question_set, runs, kind, numbers=numbers)
+    subtypes = cells.subtypes()[0] if by_type else [""]
     fit = [run for run in runs if _is_fit(run, at_chance)]
-
-    def keys() -> Iterable[Sequence[TestKey]]:
-        """Yield the tests of each model against the models after it. Only one model's counts are in
-        memory at a time.
-        """
-        for start in range(len(fit) - 1):
-            later = fit[start:]
-            against = cells if later == runs else _cells(store, question_set, later, kind)
-            yield [(against, "", side) for side in range(1, len(fit) - start)]
-
-    shares = () if cells.is_movement else cells.subtype_shares([runs.index(run) for run in fit])
-    tests = _tested(cells, kind, keys(), at_chance)
-    return replace(tests, shares=shares)
-
-
-def shares_by_subtype(
-    store: Store, question_set: QuestionSet, kind: str
-) -> dict[str, tuple[ModelShare, ...]]:
-    """Compute each model's share on all cases of a kind ("") and on each subtype that `compare_models` tests."""
-    runs = [question_set.run(model) for model in question_set.ordered_models]
-    cells = _cells(store, question_set, runs, kind)
-    at_chance = examine.models_at_chance(store)
-    return {subtype: _shares(cells, subtype, at_chance) for subtype in cells.subtypes()[0]}
+    is_small = len(fit) <= MOST_RANKED
+    of_all_pairs = [name for name in subtypes if is_small or (not name and numbers is None)]
+    # Only one model's counts are in memory at a time
+    plans = [(fit[start:], of_all_pairs) for start in range(len(fit) - 1) if of_all_pairs]
+    for name in subtypes:
+        if name not in of_all_pairs:
+            best_first = _ranked(_shares(cells, name, at_chance))
+            plans.append(([question_set.run(each.model) for each in best_first], [name]))
+    rows: dict[str, list[PairedTest]] = {name: [] for name in subtypes}
+    for order, names in plans:
+        counted = (
+            cells if order == runs else _cells(store, question_set, order, kind, numbers=numbers)
+        )
+        keys = [(counted, name, side) for name in names for side in range(1, len(order))]
+        for row in _test_rows(keys):
+            rows[row.subtype].append(replace(row, subtype=""))
+    rankings = {name: _tested(cells, kind, rows[name], at_chance, name) for name in subtypes}
+    if not cells.is_movement:
+        shares = cells.subtype_shares([runs.index(run) for run in fit])
+        rankings[""] = replace(rankings[""], shares=shares)
+    return rankings
 
 
 class PairedCells:
@@ -413,6 +449,10 @@ class PairedCells:
     def total(self, name: str, subtype: str = "") -> int:
         """Return the sum of a column over all resampling units."""
         return int(self._columns[name][self._rows[subtype]].sum())
+
+    def n_cases(self, side: int, subtype: str) -> int:
+        """Return the number of cases that a model answered, each counted once."""
+        return self.total(f"answered_{side}", subtype) // self.runs[side].n_orders
 
     def by_unit(self, subtype: str, values: np.ndarray) -> np.ndarray:
         """Sum a column for each resampling unit, shape (n_units,)."""
@@ -487,37 +527,39 @@ TestKey = tuple[PairedCells, str, int]  # counts, subtype, and the index of the 
 
 
 def _tested(
-    cells: PairedCells, kind: str, chunks: Iterable[Sequence[TestKey]], at_chance: AtChance
+    cells: PairedCells,
+    kind: str,
+    rows: Sequence[PairedTest],
+    at_chance: AtChance,
+    subtype: str = "",
 ) -> PairedTests:
-    """Compute the shares of all models, and run tests against the first model. All tests are corrected together.
-
-    Args:
-        chunks: The tests, in chunks that fit in memory.
-    """
-    rows = [row for keys in chunks for row in _test_rows(keys)]
-    p_holm = estimate.holm([row.p for row in rows])
-    n_tests = int((~np.isnan(p_holm)).sum())
+    """Compute the shares of all models on the cases of a subtype, and correct the tests together."""
+    is_rate = cells.unit == "rate"
     return PairedTests(
         kind,
         cells.unit,
         cells.is_movement,
         cells.guess,
-        _shares(cells, "", at_chance),
-        tuple(
-            replace(
-                row,
-                p_holm=float(p),
-                verdict=row_verdict(row.difference, float(p)),
-                detectable=power.detectable(
-                    power.standard_error(row.low, row.high),
-                    row.n_pictures,
-                    n_tests,
-                    cells.unit == "rate",
-                ),
-            )
-            for row, p in zip(rows, p_holm, strict=True)
-        ),
-        cells.total("n_cases"),
+        _shares(cells, subtype, at_chance),
+        _corrected(rows, is_rate),
+        cells.total("n_cases", subtype),
+    )
+
+
+def _corrected(rows: Sequence[PairedTest], is_rate: bool) -> tuple[PairedTest, ...]:
+    """Adjust the p-values of tests together (Holm), and add verdicts and detectable differences."""
+    p_holm = estimate.holm([row.p for row in rows])
+    n_tests = int((~np.isnan(p_holm)).sum())
+    return tuple(
+        replace(
+            row,
+            p_holm=float(p),
+            verdict=row_verdict(row.difference, float(p)),
+            detectable=power.detectable(
+                power.standard_error(row.low, row.high), row.n_pictures, n_tests, is_rate
+            ),
+        )
+        for row, p in zip(rows, p_holm, strict=True)
     )
 
 
@@ -539,6 +581,7 @@ def _shares(cells: PairedCells, subtype: str, at_chance: AtChance) -> tuple[Mode
             is_unfit=(run.model_digest, run.dataset_digest) in at_chance,
             n_items=share.n_items,
             n_fooled_cases=cells.total(f"fooled_cases_{side}", subtype),
+            n_cases=cells.n_cases(side, subtype),
         )
         for side, (run, share) in enumerate(zip(cells.runs, shares, strict=True))
     )
@@ -561,10 +604,7 @@ def _test_rows(keys: Sequence[TestKey]) -> list[PairedTest]:
             0 if cells.is_movement else cells.total(f"{name}_{side}", subtype) for name in BUCKETS
         )
         n_lies = cells.total(f"both_{side}", subtype)
-        answered = [
-            cells.total(f"answered_{number}", subtype) // cells.runs[number].n_orders
-            for number in (0, side)
-        ]
+        answered = [cells.n_cases(number, subtype) for number in (0, side)]
         rows.append(
             PairedTest(
                 subtype=subtype,

@@ -38,8 +38,7 @@ class Scorecard:
     """The scorecard's columns and choices.
 
     Attributes:
-        columns: The columns, those of one question set next to each other.
-        models: The models to show; empty means all.
+        columns: The columns, those of one question set next to each other, with cells of the models to show.
         names: Display names of models.
         looks: Colors and symbols of models.
         baseline: The model whose row is marked.
@@ -50,7 +49,6 @@ class Scorecard:
     """
 
     columns: Sequence[LeaderboardColumn]
-    models: tuple[str, ...]
     names: Mapping[str, str]
     looks: Looks
     baseline: str = ""
@@ -61,17 +59,16 @@ class Scorecard:
 
     @cached_property
     def rows(self) -> list[str]:
-        """The models to show, in the order of the rows. Models without a value come last."""
+        """The models in the order of the rows. Models without a value come last."""
         models = ranked_models(self.columns, self.sort)
         if self.is_reversed:
             is_missing = {model: self.columns[self.sort].rank(model)[0] for model in models}
             models = sorted(reversed(models), key=is_missing.__getitem__)
-        return [model for model in models if not self.models or model in self.models]
+        return models
 
     def table(self) -> pd.DataFrame:
         """Return one row per model and column, as `vlprobe leaderboard --format csv` prints it, with display names."""
         rows = table(self.columns)
-        rows = rows.loc[rows["model"].isin(self.rows)].reset_index(drop=True)
         datasets = [dataset_name(dataset, self.renamed) for dataset in rows["dataset"]]
         rows.insert(1, "model_name", [self.names[model] for model in rows["model"]])
         rows.insert(4, "dataset_name", datasets)
@@ -122,7 +119,9 @@ class Scorecard:
             best = [self.names[model] for model in tops[0]]
             heading = f"{listed(best)} are tied at the top."
             if len(best) == 1:
-                heading = f"{best[0]} is {'right most often' if self.is_right else 'fooled least'}."
+                feat = "is right most often" if self.is_right else "is fooled least"
+                feat = "moves least" if self._moves(self.columns[0]) else feat
+                heading = f"{best[0]} {feat}."
             elif len(best) > MOST_TIED:
                 heading = f"{capitalized(count_word(len(best)))} models are tied at the top."
             places = {name: titles for name, titles in places.items() if [name] != best}
@@ -183,16 +182,16 @@ class Scorecard:
         best, fooled, count = ("lowest", "fooled", "in full")
         if self.is_right:
             best, fooled, count = ("highest", "right", "not at all")
-        full = {self._full(column) for column in self.columns}
-        bars = ["A full bar is guessing, 50 %."] if FULL in full else ["A full bar is 100 %."]
+        full = {self._full(column) for column in self.columns if column.metric.unit == "rate"}
+        bars = ["A full bar is 100 %."] if full else []
+        if FULL in full:
+            bars = ["A full bar is guessing, 50 %."]
         if len(full) > 1:
             bars.append("It is 100 % in columns with a share above guessing.")
         return joined(
             f"Colored: {best}, or tied with the {best} (paired by picture, Holm).",
             *bars,
-            "Models that share a letter are tied."
-            if any(not each.subtype for each in self.columns)
-            else "",
+            "Models that share a letter are tied." if self._has_letters else "",
             "The rule counts captions of equal length as wrong." if self._has_rule else "",
             f"Asked in both orders of the captions: {listed(both_orders)}. A case {fooled} in only "
             f"one order counts half in the share, and {count} in the number below it."
@@ -206,6 +205,10 @@ class Scorecard:
         runs = [run for column in self.columns for run in column.question_set.runs]
         models = {run.model for run in runs if run.n_orders == 2}
         return [self.names[model] for model in self.rows if model in models]
+
+    @property
+    def _has_letters(self) -> bool:
+        return any(cell.group for column in self.columns for cell in column.cells.values())
 
     @property
     def _has_rule(self) -> bool:
@@ -286,7 +289,7 @@ class Scorecard:
 
     def _full(self, column: LeaderboardColumn) -> float:
         """Return the share at which the bars of a column are full: guessing, or 1 if a bar would pass it."""
-        if self.is_right:
+        if self.is_right or self._moves(column):
             return 1.0
         values = [row.value for model in self.rows if (row := column.cell(model).estimate)]
         return 1.0 if max(values, default=0.0) > FULL else FULL
@@ -350,7 +353,7 @@ class Scorecard:
         """Return the number of cases that fool the model, or of those that do not, as chosen."""
         if not self._is_mirrored(column) or cell.estimate is None:
             return cell.n_fooled
-        return min(cell.estimate.n_cases, column.n_cases) - cell.n_fooled
+        return cell.estimate.n_cases - cell.n_fooled
 
     def tooltip(self, column: LeaderboardColumn, cell: LeaderboardCell) -> str:
         """Return a cell's value with interval and counts, such as "6.6 %, 6.0 to 7.2 %; 496 of 7,512"."""
@@ -362,11 +365,11 @@ class Scorecard:
         ends = interval(row.low, row.high, unit)
         parts = [number(row.value, unit), f"95 % interval {ends}" if ends else ""]
         if not self._moves(column):
-            n_cases = min(row.n_cases, column.n_cases)
             orders = "in both orders" if self.is_right else "at least in one order"
-            orders = f", {orders} of the captions" if row.n_cases > n_cases else ""
+            is_asked_twice = column.question_set.run(row.model).n_orders == 2
+            orders = f", {orders} of the captions" if is_asked_twice else ""
             happened = "right on" if self.is_right else "fooled by"
-            parts.append(f"{happened} {self._n_counted(column, cell):,} of {n_cases:,}{orders}")
+            parts.append(f"{happened} {self._n_counted(column, cell):,} of {row.n_cases:,}{orders}")
         against = compared(mirrored, unit)
         base = self.names.get(self.baseline, "")
         parts += [f"{against} against {base}" if against and base else "", cell.note]

@@ -18,6 +18,7 @@ from vlprobe.dashboard.state import (
     choose,
     dataset_name,
     page_subject,
+    quiet,
     renamed,
     set_labels,
     view,
@@ -27,12 +28,14 @@ from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, follow_lin
 from vlprobe.features.compare.data import Scorecard
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.sentences import counted, sentence_names, unbroken
+from vlprobe.render.wall import narrowed
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import By, LeaderboardColumn
 
 TABS = {"scorecard": "Scorecard", "differences": "Differences"}
 OF_DIFFERENCES = ("with", "other", "type", "base", "open", "case", "area", "bucket")
 COLUMNS = {"edit": "Types of edit", "kind": "All tests"}
+MOST_SETS = 12  # question sets in one table, each of which takes up to 4 s to test
 SCORES = {"fooled": "Fooled, %", "right": "Right, %"}
 
 
@@ -54,7 +57,8 @@ def draw_scorecard() -> None:
     subject = sentence.subject()
     has_tests = has_many_tests(subject)
     by: By = "kind" if has_tests and st.query_params.get("by") == "kind" else "edit"
-    subjects = [page_subject(key) for key in chosen_sets(subject, by)]
+    keys = chosen_sets(subject, by)
+    subjects = [page_subject(key) for key in keys[:MOST_SETS]]
     models = tuple(ordered({model for each in subjects for model in each.models}))
     with draw_row("scorecard_bar"):
         shown = sentence.pick_shown(models)
@@ -65,10 +69,12 @@ def draw_scorecard() -> None:
         st.space("stretch")
         if has_tests:
             choose("Columns", "by", COLUMNS, "edit", segments=True, bare=True)
-        score = choose("Score", "score", SCORES, "fooled", segments=True, bare=True)
+        score = "fooled"
+        if any(_can_fool(each) for each in subjects):
+            score = choose("Score", "score", SCORES, "fooled", segments=True, bare=True)
         export.draw_share(subject)
     columns = [
-        column
+        column.narrowed(shown)
         for each in subjects
         for column in view(
             views.leaderboard.leaderboard, (each.question_set,), (), "micro", by, subject.model
@@ -76,12 +82,17 @@ def draw_scorecard() -> None:
     ]
     place, is_reversed = _sorted_by(columns)
     scorecard = Scorecard(
-        *(columns, shown, sentence_names(models, renamed()), subject.looks, subject.model),
+        *(columns, sentence_names(models, renamed()), subject.looks, subject.model),
         *(score == "right", place, is_reversed, renamed()),
     )
     heading, detail = map(unbroken, scorecard.finding())
     st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], detail and htpy.p[detail]]))
-    frame.say_strangers(subject)
+    frame.say_strangers(
+        subject, [model for model in subject.question_set.rated_models if model in shown]
+    )
+    if len(keys) > MOST_SETS:
+        counts = f"{MOST_SETS} of {len(keys)} question sets are shown."
+        quiet(f"{counts} Choose others in the list of question sets.")
     differences = partial(_differences, baseline=subject.model)
     outcome = "held" if scorecard.is_right else "fooled"
     cases = partial(_cases, subjects={each.key: each for each in subjects}, outcome=outcome)
@@ -91,6 +102,12 @@ def draw_scorecard() -> None:
         st.warning(note, icon=":material/info:")
     st.html(scorecard.legend())
     export.draw_menu("scorecard", table=scorecard.table, text=scorecard.text)
+
+
+def _can_fool(subject: PageSubject) -> bool:
+    """Return whether a question set has a kind of case that can fool a model, so that a model can be right."""
+    kinds = view(views.leaderboard.ranked_kinds, subject.question_set)
+    return any(not subject.presentation.kind(kind).is_movement for kind in kinds)
 
 
 def has_many_tests(subject: PageSubject) -> bool:
@@ -126,6 +143,7 @@ def _pick_sets(subjects: Sequence[PageSubject]) -> None:
             list(labels),
             format_func=labels.__getitem__,
             key="sets",
+            max_selections=MOST_SETS,
             on_change=_change_sets,
         )
 
@@ -174,5 +192,5 @@ def _cases(
     column: LeaderboardColumn, model: str, subjects: Mapping[str, PageSubject], outcome: str
 ) -> str:
     """Return the URL of the cases that fool a model in a column, or of those that do not."""
-    case_filter = Filter.parse(model, column.kind, subtype=column.subtype, outcome=outcome)
+    case_filter = Filter.parse(model, column.kind, outcome=outcome, **narrowed(column.subtype))
     return case_links.address(subjects[column.question_set.key], case_filter)
