@@ -12,10 +12,8 @@ interval is NaN.
 
 import functools
 import math
-import os
 import statistics
 from collections.abc import Hashable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,8 +30,7 @@ MOST_PRODUCTS = 2**25  # cosines to compute for one Fourier transform, which tak
 GROUPS = 1024  # if there are more items, they are pooled into this many random groups
 NO_SPREAD = 1e-9  # a narrower interval only has a width because of rounding
 ITEM_BLOCK = 1024  # items whose draws are multiplied at once
-EXCHANGE_BLOCK = 1000  # exchanges held in memory at once, by each thread
-_exchangers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))  # exchange blocks in parallel
+EXCHANGE_BLOCK = 1000  # exchanges held in memory at once
 
 
 def rate_interval(value: float, variance: float, n_items: int) -> tuple[float, float]:
@@ -428,8 +425,8 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
         pooled[1, 0], 1e-300
     )
 
-    def n_large(first: int) -> np.ndarray:
-        """Count the exchanges in the block that starts at `first` whose difference is at least as large as observed."""
+    large = np.ones(len(value))  # exchanges whose difference is at least as large as observed
+    for first in range(0, EXCHANGES, EXCHANGE_BLOCK):
         size = min(EXCHANGE_BLOCK, EXCHANGES - first)
         coins = np.frombuffer(
             np.random.default_rng([n_groups, first]).bytes(size * -(-n_groups // 8)), np.uint8
@@ -440,11 +437,7 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
         if weights_move:
             left[1] += exchange @ moved[1]
         exchanged = np.abs(_difference(*np.stack([left, pooled - left], axis=-1)))
-        return (~(exchanged < observed)).sum(axis=0)  # NaN counts too
-
-    large = np.ones(len(value))
-    for block_large in _exchangers.map(n_large, range(0, EXCHANGES, EXCHANGE_BLOCK)):
-        large += block_large
+        large += (~(exchanged < observed)).sum(axis=0)  # NaN counts too
     p = large / (EXCHANGES + 1)
     is_bounded = (large == 1) & ~moved[1].any(axis=0)
     squares = 2 * (moved[0] ** 2).sum(axis=0)

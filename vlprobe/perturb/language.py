@@ -121,7 +121,7 @@ def _is_known(word: str) -> bool:
     return word in TAGS or word in _ENGLISH_ALONE or word in _DEMO_WORDS
 
 
-@functools.cache
+@functools.cache  # reading the model takes 3 s
 def _identifier() -> "LanguageIdentifier":
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 

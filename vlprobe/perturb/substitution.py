@@ -122,7 +122,7 @@ _RAND_VOCA = _by_form(
 )
 
 
-@functools.cache
+@functools.cache  # .2 ms, and each noun of each caption needs it
 def _pool(policy: str, form: Form, groups: frozenset[str]) -> tuple[Concept, ...]:
     if policy == "same-concept":
         return tuple(concept for concept in _THINGS.get(form, ()) if concept.groups & groups)

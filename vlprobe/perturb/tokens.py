@@ -23,7 +23,7 @@ def read_resource(name: str) -> str:
     return files("vlprobe.perturb").joinpath(name).read_text(encoding="utf-8")
 
 
-@cache
+@cache  # .7 ms, and each of 52 lists needs it when this package is imported
 def _word_lists() -> dict[str, str]:
     lines = read_resource("word_lists.txt").splitlines()
     return dict(line.split(": ") for line in lines if not line.startswith("#"))

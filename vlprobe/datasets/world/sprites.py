@@ -527,9 +527,7 @@ def sprite(name: str, color: str, size: int, faces_left: bool) -> Image.Image:
     return _drawn(name, color, Pen(size), 1)
 
 
-@functools.lru_cache(
-    maxsize=32
-)  # 12 ms, up to five times in a scene; large sprites take much memory
+@functools.lru_cache(maxsize=32)  # 12 ms, up to five in a scene; large sprites take much memory
 def large_sprite(name: str, color: str, size: int, faces_left: bool, scale: int) -> Image.Image:
     """Draw an object like `sprite`, in a square of `size * scale` pixels."""
     image = _drawn(name, color, Pen(size * scale, larger=_LARGER), scale)
