@@ -193,17 +193,21 @@ def test_the_keys_of_a_drawer_are_those_that_lead_somewhere(blank):
 def test_letters_typed_before_the_field_of_tags_is_ready_are_typed_into_it(blank):
     mount(blank, "keys", {"ways": ["play"]})
     blank.evaluate("""() => { const fold = document.createElement("div");
-      fold.className = "st-key-case_details";
-      fold.innerHTML = "<details><summary>Details</summary></details>";
+      fold.className = "st-key-case_tab";
+      fold.innerHTML = "<a role='tab'>Why</a><a role='tab'>Notes</a><div class='st-key-case_tags'></div>";
+      fold.addEventListener("click", (event) => (window.pressed = event.target.textContent));
       document.body.append(fold); }""")
     blank.keyboard.press("t")
     blank.keyboard.type("pho")  # P is a key of the drawer
     blank.evaluate(
-        """() => document.querySelector("details").append(document.createElement("input"))"""
+        """() => document.querySelector(".st-key-case_tags").append(document.createElement("input"))"""
     )
-    blank.wait_for_function("() => document.querySelector('details input').value === 'pho'")
+    blank.wait_for_function(
+        "() => document.querySelector('.st-key-case_tags input').value === 'pho'"
+    )
     blank.keyboard.type("to")
-    assert blank.locator("details input").input_value() == "photo"
+    assert blank.locator(".st-key-case_tags input").input_value() == "photo"
+    assert blank.evaluate("window.pressed") == "Notes"
 
 
 def test_the_wheel_drag_and_z_zoom_into_the_pictures_of_a_case(blank):

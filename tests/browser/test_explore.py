@@ -45,7 +45,7 @@ def test_the_wall_and_its_drawer_are_used_by_keyboard_alone(page, url: str):
     idle(page)
     page.keyboard.press("t")
     dialog.locator(".st-key-case_saved").get_by_text("Your tags").wait_for()
-    page.wait_for_function("() => document.activeElement.matches('.st-key-case_details input')")
+    page.wait_for_function("() => document.activeElement.matches('.st-key-case_tags input')")
     page.keyboard.type("tl")  # letters are only letters while one types
     assert dialog.get_by_text("Link copied").count() == 0
     for _ in range(3):  # the list of tags takes the first one

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.dashboard.test_pages import ROOT, words
+from tests.dashboard.test_pages import ROOT, bodies, words
 from tests.dashboard.walls import card_ids, component_values, send, wall
 from vlprobe import views
 from vlprobe.dashboard import case_links, state
@@ -451,12 +451,13 @@ def test_other_lies_on_a_picture_are_listed_and_opened(shown, compared: Store, k
     card = next(card for card in cards if card.more)
     at = shown(compared, "explore", model=ONE, case=card.id)
     near = views.wall.neighbors(compared, question_set, views.filter.Filter(ONE), card.case)
-    assert len(near.same_picture) == card.more
-    at.button(key="case_more").click().run()
+    assert len(near.same_group) == card.more
+    noun = "wrong caption" if card.more == 1 else "wrong captions"
+    assert f"{card.more} more {noun} for this picture" in bodies(at)
     siblings = [button for button in at.button if str(button.key).startswith("case_sibling")]
     assert len(siblings) == card.more
     siblings[0].click().run()
-    assert at.query_params["case"] == near.same_picture[0].id
+    assert at.query_params["case"] == near.same_group[0].id
 
 
 @pytest.mark.parametrize("name", ["explore", "compare"])

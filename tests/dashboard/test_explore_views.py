@@ -24,11 +24,11 @@ from vlprobe import views
 from vlprobe.dashboard import embeddings, present
 from vlprobe.dashboard.embeddings import N_NEAREST
 from vlprobe.dashboard.loaded import load_player
-from vlprobe.dashboard.state import plain
+from vlprobe.dashboard.state import model_name, plain
 from vlprobe.perturb.influence import word_spans
 from vlprobe.render.slides.arrangement import parse
 from vlprobe.runs.playground import influences
-from vlprobe.storage import access, annotations
+from vlprobe.storage import access, annotations, shipped
 from vlprobe.storage.bookmarks import DECKS
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter, region_cases, region_label
@@ -209,3 +209,34 @@ def test_a_case_says_which_words_and_parts_matter(shown, bundled, drawn):
     assert any("The score falls most" in each for each in alternatives)
     at.button("case_why").click().run()
     assert "vp-word" not in bodies(at)
+    of_type = Filter.parse(FLIPS.model, "flip", subtype=card.subtype)
+    n_fooled = views.cases.outcomes(bundled, asked, of_type)
+    shares = f"{n_fooled['fooled']:,} of {n_fooled['all']:,} cases"
+    (label,) = [link.proto.label for link in at.get("page_link") if shares in link.proto.label]
+    assert label.startswith("A wrong") and " fools Tiny CLIP in " in label
+
+
+def test_why_says_what_it_needs_where_the_model_is_not_on_this_computer(
+    shown, tmp_path, monkeypatch
+):
+    monkeypatch.delenv(shipped.SETTING)
+    published = shipped.StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER)
+    (row,) = [
+        each
+        for each in views.runs.question_set_rows(published)
+        if each.dataset == "bundled:SugarCrepe" and each.probe == "eqben"
+    ]
+    asked = views.runs.question_set(published, row.case_key)
+    chosen = Filter(asked.rated_models[0], "foil", pictured=True)
+    card = views.wall.wall(published, asked, chosen)[0][0]
+    query = {"set": asked.key, "model": chosen.model, "kind": "foil", "case": card.id}
+    at = shown(published, "explore", **query)
+    name = model_name(chosen.model)
+    assert f"needs {name} on this computer. Its answers are published or read" in words(at)
+    assert "case_why" not in {button.key for button in at.button}
+    without = views.cases.passing(published, asked, Filter(chosen.model, "foil"))[0]
+    hidden = views.rows.pictured(published, asked, "foil")
+    number = next(each for each in without.tolist() if each not in hidden)
+    case_id = views.rows.questions(published, asked, [number])["id"].iloc[0]
+    at = shown(published, "explore", **{**query, "case": case_id})
+    assert "needs the picture on this computer" in words(at)

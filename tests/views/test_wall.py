@@ -3,11 +3,14 @@
 import math
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
 
 from vlprobe import views
+from vlprobe.case import json
+from vlprobe.case.card import case_card
 from vlprobe.errors import StoredDamage
 from vlprobe.storage.store import Store
 from vlprobe.views.bodies import BODIES
@@ -55,6 +58,34 @@ def test_a_wall_has_one_card_a_picture_with_its_worst_case(
     assert n_cases == sum(more + 1 for _, more in expected)
 
 
+@pytest.mark.parametrize("outcome", ["all", "fooled"])
+def test_a_caption_that_ranks_first_for_several_pictures_is_one_card(every_probe: Store, outcome):
+    (row,) = (each for each in views.runs.question_set_rows(every_probe) if each.probe == "rococo")
+    question_set = views.runs.question_set(every_probe, row.case_key)
+    model = question_set.models[0]
+    chosen = Filter(model, "i2t", outcome=outcome)
+    scores = every_probe.files([question_set.run(model).key], "scores")[0]
+    cases = every_probe.files([question_set.key], "cases")[0]
+    table = duckdb.execute(
+        f"SELECT \"case\", cases.item, margin, top FROM '{cases}' JOIN '{scores}' USING (\"case\") "
+        f"WHERE cases.kind = 'i2t' AND (margin <= 0 OR {outcome == 'all'}) ORDER BY margin, \"case\""
+    ).df()
+    heads = table.drop_duplicates("item")  # the first case of each picture
+    hubs = heads.groupby("top")["item"].agg(list)
+    sizes = {top: table["item"].isin(items).sum() for top, items in hubs.items()}
+    first = heads.drop_duplicates("top")[["case", "top"]].itertuples(index=False)
+    expected = [(case, sizes[top] - 1, len(hubs[top])) for case, top in first]
+    cards, n_groups, n_cases = views.wall.wall(every_probe, question_set, chosen, 1, 500)
+    assert [(card.case, card.more, card.n_pictures) for card in cards] == expected
+    assert (n_groups, n_cases) == (len(hubs), len(table)) and n_groups < table["item"].nunique()
+    hub = next(card for card in cards if card.n_pictures > 1)
+    beside = views.wall.neighbors(every_probe, question_set, chosen, hub.case)
+    assert beside.n_same_group == hub.more and beside.total_groups == n_groups
+    described = case_card(hub, question_set.presentation.kind("i2t"))
+    notes = json.wall_card(described, str)["notes"]
+    assert f"first for {hub.n_pictures} pictures" in notes
+
+
 def test_a_flat_wall_is_the_list_of_failures(filled: Store, question_set: QuestionSet):
     chosen = Filter(MODELS[0])
     cards, _, n_cases = views.wall.wall(filled, question_set, chosen, 1, 500, grouped=False)
@@ -83,17 +114,17 @@ def test_neighbours_walk_over_the_whole_wall(filled: Store, question_set: Questi
     cards, n_pictures, _ = views.wall.wall(filled, question_set, chosen, 1, 500)
     for place, card in enumerate(cards):
         beside = views.wall.neighbors(filled, question_set, chosen, card.case)
-        assert (beside.place, beside.total_pictures) == (place + 1, n_pictures)
+        assert (beside.place, beside.total_groups) == (place + 1, n_pictures)
         assert beside.previous == (cards[place - 1].id if place else "")
         assert beside.next == (cards[place + 1].id if place + 1 < len(cards) else "")
-        assert len(beside.same_picture) == min(card.more, views.wall.SAME_PICTURE)
-        assert beside.n_same_picture == card.more
-        assert {same.item for same in beside.same_picture} <= {card.item}
-        assert card.case not in [same.case for same in beside.same_picture]
-        for same in beside.same_picture[:1]:  # its picture's place, and the shown case beside it
+        assert len(beside.same_group) == min(card.more, views.wall.SAME_GROUP)
+        assert beside.n_same_group == card.more
+        assert {same.item for same in beside.same_group} <= {card.item}
+        assert card.case not in [same.case for same in beside.same_group]
+        for same in beside.same_group[:1]:  # its picture's place, and the shown case beside it
             other = views.wall.neighbors(filled, question_set, chosen, same.case)
             assert (other.place, other.next) == (beside.place, beside.next)
-            assert card.case in [again.case for again in other.same_picture]
+            assert card.case in [again.case for again in other.same_group]
 
 
 def test_a_case_that_does_not_pass_has_no_place(
@@ -101,14 +132,14 @@ def test_a_case_that_does_not_pass_has_no_place(
 ):
     held = int(rows[(rows["kind"] == "flip") & (rows[MODELS[0]] > 0)]["case"].iloc[0])
     beside = views.wall.neighbors(filled, question_set, Filter(MODELS[0]), held)
-    assert (beside.place, beside.previous, beside.next, beside.same_picture) == (0, "", "", ())
-    assert beside.total_pictures > 0
+    assert (beside.place, beside.previous, beside.next, beside.same_group) == (0, "", "", ())
+    assert beside.total_groups > 0
 
 
 def test_an_empty_wall_is_empty(filled: Store, question_set: QuestionSet):
     nothing = Filter(MODELS[0], contains="no caption says this")
     assert views.wall.wall(filled, question_set, nothing) == ((), 0, 0)
-    assert views.wall.neighbors(filled, question_set, nothing, 0).total_pictures == 0
+    assert views.wall.neighbors(filled, question_set, nothing, 0).total_groups == 0
 
 
 def test_disagreements_are_what_only_one_of_two_believes(
@@ -202,6 +233,13 @@ def test_every_kind_of_every_probe_has_a_wall(every_probe: Store, probe: str):
         for card in flat:
             name = card.images if len(card.images) == 1 else ("item", card.item)
             groups.setdefault(name, []).append(card.case)
+        if probe == "rococo" and kind.endswith(
+            "i2t"
+        ):  # pictures with the same winner have one card
+            tops = {card.case: card.answer.columns["top"] for card in flat if card.answer}
+            pictures, groups = groups, {}
+            for numbers in pictures.values():
+                groups.setdefault((tops[numbers[0]],), []).extend(numbers)
         grouped, n_pictures, _ = views.wall.wall(every_probe, question_set, chosen, 1, 5000)
         assert [(card.case, card.more) for card in grouped] == [
             (cases[0], len(cases) - 1) for cases in groups.values()

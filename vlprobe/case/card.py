@@ -210,6 +210,7 @@ class CaseCard:
     is_neutral: ClassVar[bool] = False  # whether both of the two texts are right
     has_large_pictures: ClassVar[bool] = True  # whether pictures are shown above the texts
     counts_pictures: ClassVar[bool] = True  # whether a heading counts the pictures of the cases
+    group: ClassVar[str] = "picture"  # what the cases of one card on the wall have in common
     has_picture_per_side: ClassVar[bool] = False
     wrong_role: ClassVar[str] = "lie"
     speaker_notes: ClassVar[tuple[str, str]] = ("", "")  # notes below the slides for the two sides
@@ -482,6 +483,7 @@ class CaptionSearchCard(SearchCard):
     fooled = ("ranks a false one first", "rank a false one first")
     chose = "put a false caption first"
     wrong_role = "first"
+    group = "caption"
 
     @property
     def loser(self) -> Role:

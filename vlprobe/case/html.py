@@ -287,25 +287,27 @@ def data_address(name: str, side: int) -> str:
     return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def place_text(position: int, total: int, is_picture: bool) -> str:
+def place_text(position: int, total: int, noun: str) -> str:
     """Describe the position of a case in the list on the Explore page.
 
-    >>> place_text(2, 282, True), place_text(0, 282, True)
+    >>> place_text(2, 282, "picture"), place_text(0, 282, "picture")
     ('Picture 2 of 282', 'Not among the cases that pass the filters')
     """
     if not position:
         return "Not among the cases that pass the filters"
-    return f"{'Picture' if is_picture else 'Case'} {position:,} of {total:,}"
+    return f"{noun.capitalize()} {position:,} of {total:,}"
 
 
-def more_label(count: int, lies: str) -> str:
-    """Return the label for the button that lists the other cases about a picture.
+def more_label(count: int, lies: str, group: str = "picture") -> str:
+    """Return the heading of the other cases of a group on the wall.
 
-    >>> more_label(3, "wrong captions"), more_label(29, "mixed pictures")
-    ('3 more wrong captions for this picture', '29 more mixed pictures for this picture')
+    >>> more_label(3, "wrong captions"), more_label(1, "altered captions", "caption")
+    ('3 more wrong captions for this picture', '1 more case with this caption or picture')
     """
+    if group == "caption":
+        return f"{count:,} more {'case' if count == 1 else 'cases'} with this caption or picture"
     noun = lies.removesuffix("s") if count == 1 else lies
-    return f"{count:,} more {noun} for this picture"
+    return f"{count:,} more {noun} for this {group}"
 
 
 def others_text(n_shown: int, n_others: int) -> str:

@@ -47,6 +47,8 @@ def wall_card(
     if count and not shows_squares:  # nothing else shows what is counted
         count, word = f"{count} {word}", ""
     notes = [card.verdict_text] if kind.is_movement else []
+    if badge and card.case.n_pictures > 1:
+        notes.append(f"first for {card.case.n_pictures:,} pictures")
     return {
         "id": card.case.id,
         "name": card.name,

@@ -11,10 +11,10 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.case import html
-from vlprobe.case.card import CaseCard, case_card, wrong_captions
+from vlprobe.case.card import CaseCard, card_type, case_card, wrong_captions
 from vlprobe.dashboard import embeddings
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.case_links import draw_wall, wall_values
+from vlprobe.dashboard.case_links import count_text, draw_wall, wall_values
 from vlprobe.dashboard.case_links import query as case_query
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.export import draw_link, draw_part, file_button
@@ -28,6 +28,7 @@ from vlprobe.dashboard.state import (
     attempt,
     counts,
     link_docs,
+    model_labels,
     model_name,
     n_passing,
     plain,
@@ -41,8 +42,9 @@ from vlprobe.dashboard.widgets import draw_row, draw_toast, link_page, open_page
 from vlprobe.errors import VlprobeError
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.elements import tag
-from vlprobe.render.sentences import shorten
+from vlprobe.render.sentences import capitalized, shorten
 from vlprobe.render.wall import pattern_words
+from vlprobe.render.words import movement_kinds, wrong
 from vlprobe.runs import exhibits
 from vlprobe.scoring import pictures
 from vlprobe.scoring.thumbnails import addresses
@@ -60,14 +62,17 @@ MARGIN = "Margin = score of the true caption minus score of the wrong one (the s
 T = TypeVar("T")
 UNDO = "case_undo_before"  # session key: question set and annotation before the last change
 WHY = "case_why_of"  # session key: id of the case whose words and parts are shown
-NEEDS_MODEL = "Needs the model on this computer."
+TABS = ("Answers", "Why", "More like this", "Notes")
+HOW_TO_GET = (
+    "Its answers are published or read from a file. Run an encoder on these questions, such as "
+    "vlprobe run --model openclip:ViT-B-32/openai."
+)
 LISTED_CAPTION = 60  # maximum characters of a caption on a button
 
 
 def _close() -> None:
     st.query_params.pop("case", None)
-    for name in ("case_more_open", UNDO):
-        st.session_state.pop(name, None)
+    st.session_state.pop(UNDO, None)
 
 
 @st.dialog("One case", width="small", position="right", on_dismiss=_close)
@@ -78,7 +83,7 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
         subject: The question set.
         case_filter: The filter for the wall.
         size: Number of cards on one page of the wall.
-        is_grouped: Whether the wall has one card per picture; otherwise one per case.
+        is_grouped: Whether the wall has one card per group; otherwise one per case.
     """
     case_id = st.query_params.get("case", "")
     number = view(views.rows.case_number, subject.question_set, case_id)
@@ -88,9 +93,10 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
     (card,) = view(views.wall.cards, subject.question_set, case_filter, (number,))
     kind = subject.presentation.kind(card.kind)
     near = view(views.wall.neighbors, subject.question_set, case_filter, number, is_grouped)
-    n_cards = near.total_pictures if is_grouped else n_passing(subject, case_filter)
+    n_cards = near.total_groups if is_grouped else n_passing(subject, case_filter)
     with st.container(key="case_head", gap="xsmall"):  # stays in view while the rest scrolls
-        _draw_steps(near, n_cards, size, is_picture=is_grouped and bool(card.images))
+        noun = card_type(kind).group if is_grouped and card.images else "case"
+        _draw_steps(subject, card, near, n_cards, size, noun)
         draw_toast()
         if problem := st.session_state.pop("problem", ""):
             st.error(link_docs(problem), icon=":material/error:")
@@ -101,24 +107,46 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
     written = annotations.read(store(), subject.key)
     _draw_key_tags(subject, card, _annotation(written, card))
     st.html(str(html.captions(described.texts)))
-    for strip in described.strips():
-        st.html(str(htpy.fragment[html.strips([strip], _thumbnail)]))
-    st.html(str(html.bars(described, subject.looks, renamed())))
-    _draw_cause(subject, case_filter.model, card)
-    _draw_ways_on(subject, case_filter, described, near)
-    _draw_pattern(subject, case_filter, described)
-    with st.expander("Details", key="case_details", icon=":material/data_object:"):
-        _draw_details(subject, case_filter, card, written)
+    answers, why, alike, notes = st.tabs(TABS, key="case_tab")
+    with answers:
+        for strip in described.strips():
+            st.html(str(htpy.fragment[html.strips([strip], _thumbnail)]))
+        st.html(str(html.bars(described, subject.looks, renamed())))
+        _draw_type(subject, case_filter.model, card)
+        with st.expander("Details", key="case_details", icon=":material/data_object:"):
+            _draw_details(subject, case_filter, card)
+    with why:
+        _draw_why(subject, case_filter.model, card)
+    with alike:
+        _draw_alike(subject, case_filter, described, near)
+    with notes:
+        _draw_annotation(subject, card, written)
     ways = ["deck", *["zoom"] * has_pictures, *["play"] * _has_words(card)]
     with st.container(key="case_foot"):  # stays in view, like the head
         component("keys")(key="case_keys", data={"ways": ways})
 
 
-def _draw_steps(near: Neighbours, n_cards: int, size: int, is_picture: bool) -> None:
-    """Draw the case's position on the wall, and buttons to the previous and next case."""
-    where = html.place_text(near.place, n_cards, is_picture)
+def _draw_steps(
+    subject: PageSubject,
+    card: WallCard,
+    near: Neighbours,
+    n_cards: int,
+    size: int,
+    noun: str,
+) -> None:
+    """Draw the case's position on the wall, and buttons for the slides, Try it, and the previous and next case."""
+    where = html.place_text(near.place, n_cards, noun)
     with draw_row("case_steps"):
         st.html(tag("p", where, class_="vp-quiet vp-small"), width="stretch")
+        if _has_words(card):
+            dataset = subject.question_set.runs[0].dataset
+            caption = {"from": dataset, "item": card.item, "caption": card.true_text}
+            with st.container(key="case_try", width="content"):
+                label = "Try your own words"
+                link_page("try", label, caption, icon="draw", help=label)
+        added = add_cases, subject.key, card.kind, [card.id]
+        look = {"icon": "add_to_queue", "key": "case_deck", "type": "tertiary"}
+        press("Add to the slides", *added, **look, help="Add to the slides")
         for label, shortcut, icon, case_id, position in (
             ("Previous", "Left", "chevron_left", near.previous, near.place - 1),
             ("Next", "Right", "chevron_right", near.next, near.place + 1),
@@ -137,7 +165,6 @@ def _step(case_id: str, page: int) -> None:
     """Open another case, and switch the wall behind the drawer to the page that contains it."""
     st.query_params["case"] = case_id
     st.query_params["page"] = str(page)
-    st.session_state.pop("case_more_open", None)
 
 
 def _has_words(card: WallCard) -> bool:
@@ -150,56 +177,51 @@ def _thumbnail(name: str) -> str:
     return addresses(store().root, [name])[name]
 
 
-def _draw_cause(subject: PageSubject, model: str, card: WallCard) -> None:
-    """Draw a sentence on whether the model's text tower or its image tower saw the difference, if it is fooled."""
+def _draw_type(subject: PageSubject, model: str, card: WallCard) -> None:
+    """Draw a link to the cases with the same type of edit, with the number of those that fool the model."""
+    if not card.subtype or card.kind in movement_kinds():
+        return
+    of_type = Filter.parse(model, card.kind, subtype=card.subtype)
+    label = (
+        f"{wrong(card.subtype)} fools {model_name(model)} in {count_text(subject, of_type)} cases"
+    )
+    link_page("explore", plain(capitalized(label)), case_query(subject, of_type))
+
+
+def _draw_why(subject: PageSubject, model: str, card: WallCard) -> None:
+    """Draw which side of the model did not see the difference, and which words and parts of the picture matter.
+
+    Words and parts need a model that is on this machine: the filter's, or another encoder of the question set.
+    """
     table = view(views.causes.causes, subject.question_set, model, card.kind)
     if text := views.causes.sentence(table, card.case, model_name(model)):
         quiet(text)
+    encoders = embeddings.encoders(subject)
+    if not _has_words(card):
+        quiet("Which words and parts matter: needs the picture on this computer.")
+        return
+    if model not in encoders:
+        instead = "Choose another model." if encoders else HOW_TO_GET
+        quiet(
+            f"Which words and parts matter: needs {model_name(model)} on this computer. {instead}"
+        )
+    if not encoders:
+        return
+    if model not in encoders:
+        label = model_labels(encoders)
+        model = st.selectbox("Model", encoders, format_func=label, key="case_why_model")
+    is_open = st.session_state.get(WHY) == card.id
+    press(
+        "Hide words and parts" if is_open else "Show words and parts",
+        *(st.session_state.__setitem__, WHY, "" if is_open else card.id),
+        icon="psychology_alt",
+        key="case_why",
+    )
+    if is_open:
+        _draw_words_and_parts(model, card)
 
 
-def _draw_ways_on(
-    subject: PageSubject, case_filter: Filter, described: CaseCard, near: Neighbours
-) -> None:
-    """Draw links to the other cases with the same picture, to similar ones, the Playground and the slides."""
-    card = described.case
-    is_listed = st.session_state.get("case_more_open", False)
-    with st.container(horizontal=True, key="case_ways"):
-        if near.same_picture:
-            label = html.more_label(near.n_same_picture, wrong_captions(described.kind))
-            toggled = ("case_more_open", not is_listed)
-            press(
-                label, st.session_state.__setitem__, *toggled, icon="photo_library", key="case_more"
-            )
-        if _has_words(card):
-            dataset = subject.question_set.runs[0].dataset
-            caption = {"from": dataset, "item": card.item, "caption": card.true_text}
-            link_page("try", "Try your own words", caption, icon="draw")
-            if encoder := embeddings.ready_encoder(subject):
-                alike = embeddings.show_similar, subject, encoder, card.images[0], card.true_text
-                if st.button("More like this", icon=":material/image_search:", key="case_similar"):
-                    attempt(*alike)
-                    st.rerun()  # of the page: the drawer alone would look for a case
-        added = add_cases, subject.key, card.kind, [card.id]
-        press("Add to the slides", *added, icon="add_to_queue", key="case_deck")
-        if _has_words(card):
-            is_open = st.session_state.get(WHY) == card.id
-            press(
-                "Why",
-                *(st.session_state.__setitem__, WHY, "" if is_open else card.id),
-                icon="psychology_alt",
-                key="case_why",
-                disabled=not embeddings.may_embed(case_filter.model),
-                help=f"Which words and parts matter. {NEEDS_MODEL}",
-            )
-    if st.session_state.get(WHY) == card.id:
-        _draw_why(case_filter.model, card)
-    if is_listed:
-        with st.container(key="case_more_list", gap=None):
-            for sibling in near.same_picture:
-                _draw_sibling(case_card(sibling, described.kind))
-
-
-def _draw_why(model: str, card: WallCard) -> None:
+def _draw_words_and_parts(model: str, card: WallCard) -> None:
     """Draw how much each word of both captions and each part of the picture influences a model."""
     if not loads_at_once(model) and ready_player(model, "encode_texts", "texts") is None:
         return
@@ -215,22 +237,48 @@ def _draw_why(model: str, card: WallCard) -> None:
     )
 
 
-def _draw_sibling(sibling: CaseCard) -> None:
+def _draw_alike(
+    subject: PageSubject, case_filter: Filter, described: CaseCard, near: Neighbours
+) -> None:
+    """Draw other cases about the same picture, cases with the same change, and a button for the nearest pictures."""
+    card = described.case
+    if near.same_group:
+        lies = wrong_captions(described.kind)
+        draw_part(html.more_label(near.n_same_group, lies, described.group))
+        with st.container(key="case_more_list", gap=None):
+            for sibling in near.same_group:
+                _draw_sibling(case_card(sibling, described.kind), card.wrong_text)
+    has_pattern = _draw_pattern(subject, case_filter, described)
+    encoder = embeddings.ready_encoder(subject) if _has_words(card) else ""
+    if encoder:
+        alike = embeddings.show_similar, subject, encoder, card.images[0], card.true_text
+        label = f"Show the {embeddings.N_NEAREST} nearest pictures"
+        if st.button(label, icon=":material/image_search:", key="case_similar"):
+            attempt(*alike)
+            st.rerun()  # of the page: the drawer alone would look for a case
+    if not (near.same_group or has_pattern or encoder):
+        quiet("No other case has this picture or this change.")
+
+
+def _draw_sibling(sibling: CaseCard, wrong_text: str) -> None:
+    """Draw a button that opens another case of the group. `wrong_text` is the wrong caption of the open case."""
     source, target = sibling.changed_words
     words = f"{source} → {target}"
-    if not (source and target):
+    if sibling.case.wrong_text == wrong_text:  # the same caption for another picture
+        words = sibling.case.true_text
+    elif not (source and target):
         words = sibling.case.wrong_text or sibling.case.true_text
     label = f"{plain(shorten(words, LISTED_CAPTION))} · {sibling.count_text}"
     key = f"case_sibling_{sibling.case.case}"
     press(label, _show_case, sibling.case.id, key=key, type="tertiary")
 
 
-def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard) -> None:
-    """Draw other pictures on which the same replaced words fool the model."""
+def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard) -> bool:
+    """Draw other pictures on which the same replaced words fool the model. Return whether there are any."""
     card, kind = described.case, described.kind
     key = view(views.patterns.pattern_of, subject.question_set, card.kind, card.case)
     if not key or kind.is_movement:
-        return
+        return False
     alike = Filter(case_filter.model, card.kind, pair=(key,))
     counted = counts(subject, alike)
     cards, n_pictures, _ = view(views.wall.wall, subject.question_set, alike, 1, SHOWN_ALIKE + 1)
@@ -238,7 +286,7 @@ def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard
         :SHOWN_ALIKE
     ]
     if not others:
-        return
+        return False
     n_others = n_pictures - (card.margin <= 0)
     with st.container(horizontal=True, key="case_pattern"):
         words = html.others_text(len(others), n_others)
@@ -254,17 +302,15 @@ def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard
             if has_more and st.button("Show all", key="case_pattern_all", type="tertiary"):
                 open_page("explore", case_query(subject, alike))
         draw_wall("case_alike", wall_values(others, words, badge=False) | {"strip": True})
+    return True
 
 
 def _show_case(case_id: str) -> None:
     st.query_params["case"] = case_id
 
 
-def _draw_details(
-    subject: PageSubject, case_filter: Filter, card: WallCard, written: Annotations
-) -> None:
-    """Draw a case's tags, scores and rule, a button that saves it as a web page, and the equivalent command."""
-    _draw_annotation(subject, card, written)
+def _draw_details(subject: PageSubject, case_filter: Filter, card: WallCard) -> None:
+    """Draw a case's scores and rule, a button that saves it as a web page, and the equivalent command."""
     answers = view(views.rows.answer_rows, subject.question_set, (card.case,))
     kind = subject.presentation.kind(card.kind)
     described = case_card(card, kind, answers[card.case])

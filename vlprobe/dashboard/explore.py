@@ -176,7 +176,7 @@ VIEWS = {"": "Wall", "map": "Map", "suspects": "Suspect labels"}  # views of the
 
 
 def is_grouped() -> bool:
-    """Return whether the wall shows one card per picture, rather than one card per case."""
+    """Return whether the wall shows one card per group, rather than one card per case."""
     return st.query_params.get("cards", "") != "every"
 
 
@@ -193,10 +193,8 @@ def draw_wall(subject: PageSubject, case_filter: Filter) -> None:
     n_cases = n_passing(subject, case_filter)
     page = page_number(n_cases, size)
     arguments = size, is_grouped()
-    cards, n_pictures, _ = view(
-        views.wall.wall, subject.question_set, case_filter, page, *arguments
-    )
-    n_cards = n_pictures if is_grouped() else n_cases
+    cards, n_groups, _ = view(views.wall.wall, subject.question_set, case_filter, page, *arguments)
+    n_cards = n_groups if is_grouped() else n_cases
     if n_cards and not cards:  # the link names a page beyond the last one
         page = page_number(n_cards, size)
         cards, _, _ = view(views.wall.wall, subject.question_set, case_filter, page, *arguments)
@@ -206,7 +204,7 @@ def draw_wall(subject: PageSubject, case_filter: Filter) -> None:
     has_pictures = any(card.images for card in cards)
     is_scored = subject.question_set.run(case_filter.model).is_scored
     heading = render_wall.heading(
-        kind, case_filter.outcome, n_cases, n_pictures, has_pictures, is_scored
+        kind, case_filter.outcome, n_cases, n_groups, has_pictures, is_scored
     )
     _draw_cards(subject, case_filter, cards, heading)
     if n_cards > size:
@@ -234,7 +232,7 @@ def _draw_cards(
     described = [case_card(card, kind) for card in cards]
     notes = [
         _rate(subject, case_filter),
-        "grouped by picture" if is_grouped() else "every case",
+        f"grouped by {card_type(kind).group}" if is_grouped() else "every case",
         *(active.label for active in filters.active_filters(case_filter)),
     ]
     values = case_links.wall_values(

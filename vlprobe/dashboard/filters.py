@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.case.card import card_type
 from vlprobe.dashboard import case_links, embeddings
 from vlprobe.dashboard.mixed import KIND, WALL
 from vlprobe.dashboard.sentence import (
@@ -74,7 +75,6 @@ SIDES = {  # the answer on the other side of a triplet, by kind and outcome
     "t2t": {"held": "right from the texts only", "fooled": "wrong from the texts only"},
     "i2t": {"held": "right with the picture", "fooled": "wrong with the picture"},
 }
-LAYOUTS = {"": "One card per picture", "every": "Every case"}
 OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Not fooled", "all": "All"}
 
 
@@ -105,7 +105,9 @@ def draw_filters(subject: PageSubject) -> Filter:
         case_filter = with_order(subject, case_filter)
         with st.container(key="phone_order"):
             draw_order(subject, case_filter, "_phone")
-        choose("Cards", "cards", LAYOUTS, segments=True)
+        group = card_type(subject.kind_presentation).group
+        layouts = {"": f"One card per {group}", "every": "Every case"}
+        choose("Cards", "cards", layouts, segments=True)
         labels = set_labels(view(views.runs.question_sets))
         if len(labels) > 1:
             choose("Question set", "set", labels, subject.key, always=True, on_change=leave_cases)

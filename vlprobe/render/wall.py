@@ -93,13 +93,14 @@ def heading(
     kind: KindPresentation,
     outcome: str,
     n_cases: int,
-    n_pictures: int,
+    n_groups: int,
     has_pictures: bool = True,
     is_scored: bool = True,
 ) -> str:
     """Return a heading that says how many cases and pictures are on the wall.
 
     Args:
+        n_groups: Number of groups of the cases (`views.wall`).
         outcome: The outcome that the filter selects: "fooled", "tied", "held" or "all".
         has_pictures: Whether the cases have pictures at all.
         is_scored: Whether the model has scores. Otherwise its answers are only right or wrong.
@@ -115,9 +116,9 @@ def heading(
         "held": "rejected",
     }.get(outcome, "")
     sentence = f"{n_cases:,} {wrong} {'' if kind.is_movement else happened}".strip()
-    if not has_pictures or not words.counts_pictures:
+    if not has_pictures or not words.counts_pictures or words.group != "picture":
         return sentence
-    return f"{sentence}, on {n_pictures:,} {'picture' if n_pictures == 1 else 'pictures'}"
+    return f"{sentence}, on {n_groups:,} {'picture' if n_groups == 1 else 'pictures'}"
 
 
 def rate_text(counted: Mapping[str, int], n_orders: int) -> str:

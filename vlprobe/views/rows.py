@@ -191,6 +191,12 @@ class AnswerTable(TableFile):
             )
         return table["margin"].to_numpy()
 
+    @property
+    @remembered
+    def first_ranked(self) -> np.ndarray:
+        """Return the code of the candidate that the model ranked first in each case of a search: int32, (n_cases,)."""
+        return self.codes("top")[0]
+
     def margins_of(self, numbers: np.ndarray) -> np.ndarray:
         """Return the margins of the given cases: float32 of shape (n,)."""
         margins = self.margins

@@ -1,4 +1,6 @@
-"""Cards for the Explore page: cases that pass a filter, one card per picture, with every model's verdict.
+"""Cards for the Explore page: cases that pass a filter, one card per group, with every model's verdict.
+
+A group has the cases about one picture or, in a search among captions, about the pictures with the same winner.
 
 A question set's margins are kept in memory, so a changed filter needs only a few passes over arrays.
 Texts are read only for the cards on one page.
@@ -19,11 +21,11 @@ from vlprobe.views.cases import Matches
 from vlprobe.views.changes import changed_words
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import AnswerRow, CaseRow, records
-from vlprobe.views.rows import CaseTable
+from vlprobe.views.rows import AnswerTable, CaseTable
 from vlprobe.views.runs import QuestionSet
 
 Verdict = Literal["fooled", "tied", "held", "unknown"]
-SAME_PICTURE = 24  # other cases about a picture that the drawer lists
+SAME_GROUP = 24  # other cases of a group that the drawer lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,12 @@ class WallCard(CaseRow):
     wrong_image: str  # for picture searches, the mixed picture that the filter's model ranks first
     margin: float  # margin of the filter's model
     verdicts: tuple[ModelVerdict, ...]  # of all models, as in `QuestionSet.ordered_models`
-    more: int  # other cases about the same picture that pass the filter
+    more: int  # other cases of the same group that pass the filter
     # The answer of the filter's model, if the kind is a search or a ranking. `rank`, `top`,
     # `local_10` and others are in its `columns`.
     answer: AnswerRow | None
     is_scored: bool = True  # whether the filter's model has scores
+    n_pictures: int = 1  # pictures of the group
 
     @property
     def n_believed(self) -> int:
@@ -62,13 +65,13 @@ class WallCard(CaseRow):
 class Neighbours:
     """The position of a case on the Explore page, and the ids of the neighboring cards, or "" if there is none."""
 
-    place: int  # position of the picture, from 1; 0: the case does not pass the filter
-    total_pictures: int
+    place: int  # position of the group, from 1; 0: the case does not pass the filter
+    total_groups: int
     previous: str  # id of the previous card
     next: str
-    # The first of the other cases about the picture that pass, in the filter's order.
-    same_picture: tuple[WallCard, ...]
-    n_same_picture: int  # number of all such cases
+    # The first of the other cases of the group that pass, in the filter's order.
+    same_group: tuple[WallCard, ...]
+    n_same_group: int  # number of all such cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +101,13 @@ def model_verdict(
 
 @dataclass(frozen=True, slots=True)
 class _Passing:
-    """The cases that pass a filter, grouped by picture. The first case in the filter's order represents its picture."""
+    """The cases that pass a filter, in groups. The first case in the filter's order represents its group."""
 
     matches: Matches
-    groups: np.ndarray  # for each case, the position of its picture in `heads`, shape (n,)
-    heads: np.ndarray  # positions in `numbers`, ascending, one per picture
-    sizes: np.ndarray  # number of cases of each picture
+    groups: np.ndarray  # for each case, the position of its group in `heads`, shape (n,)
+    heads: np.ndarray  # positions in `numbers`, ascending, one per group
+    sizes: np.ndarray  # number of cases of each group
+    pictures: np.ndarray  # number of pictures of each group
     shown: np.ndarray  # positions of the cases that have a card: `heads`, or all
 
 
@@ -119,19 +123,20 @@ def wall(
     as fooled.
 
     Args:
-        grouped: Whether to return one card per picture (the first case in the filter's order)
+        grouped: Whether to return one card per group (the first case in the filter's order)
             instead of one per case.
 
     Returns:
-        The cards on the page; the number of pictures that pass the filter, which is the total
+        The cards on the page; the number of groups that pass the filter, which is the total
         number of cards if `grouped`; and the number of cases that pass.
     """
     passing = _passing(store, question_set, case_filter, grouped)
     start = max(page - 1, 0) * size
     positions = passing.shown[passing.matches.order(start, start + size, passing.shown)]
-    n_more = passing.sizes[passing.groups[positions]] - 1
+    groups = passing.groups[positions]
+    extent = np.stack([passing.sizes[groups] - 1, passing.pictures[groups]], axis=1).tolist()
     numbers = passing.matches.numbers[positions].tolist()
-    page_cards = cards(store, question_set, case_filter, numbers, n_more.tolist())
+    page_cards = cards(store, question_set, case_filter, numbers, extent)
     return page_cards, len(passing.heads), len(passing.matches.numbers)
 
 
@@ -141,13 +146,13 @@ def neighbors(
     case_filter: Filter,
     case: int,
     grouped: bool = True,
-    n_same: int = SAME_PICTURE,
+    n_same: int = SAME_GROUP,
 ) -> Neighbours:
-    """Return the cards before and after a case's card, and other cases about the same picture.
+    """Return the cards before and after a case's card, and other cases of the same group.
 
     Args:
         case: Number of any case; a case that does not pass the filter has no position.
-        n_same: Maximum number of other cases about the picture to return.
+        n_same: Maximum number of other cases of the group to return.
     """
     passing = _passing(store, question_set, case_filter, grouped)
     position = int(np.searchsorted(passing.matches.numbers, case))
@@ -164,8 +169,8 @@ def neighbors(
     several = cards(store, question_set, case_filter, numbers)
     previous = several[0].id if rank > 0 else ""
     next_id = several[len(beside) - 1].id if rank + 1 < len(order) else ""
-    same_picture = several[len(beside) :]
-    return Neighbours(rank + 1, len(passing.heads), previous, next_id, same_picture, len(same))
+    same_group = several[len(beside) :]
+    return Neighbours(rank + 1, len(passing.heads), previous, next_id, same_group, len(same))
 
 
 def disagreements(
@@ -198,14 +203,14 @@ def cards(
     question_set: QuestionSet,
     case_filter: Filter,
     numbers: Sequence[int],
-    n_more: Sequence[int] = (),
+    extents: Sequence[Sequence[int]] = (),
 ) -> tuple[WallCard, ...]:
     """Return cards for the cases with the given numbers, in the given order.
 
     Args:
         case_filter: The filter. Cards show the margin and the answer by the filter's model.
-        n_more: For each case, the number of other cases about the same picture. If empty, all are
-            0.
+        extents: For each case, the number of other cases of its group, and the number of pictures of the group. If
+            empty, each case is alone.
     """
     if not numbers:
         return ()
@@ -228,7 +233,7 @@ def cards(
                 for run, margin in zip(runs, margins[:, index].tolist(), strict=True)
             ),
             answers.get(row.case, {}).get(model),
-            n_more[index] if n_more else 0,
+            *(extents[index] if extents else (0, 1)),
         )
         for index, row in enumerate(rows)
     )
@@ -241,6 +246,7 @@ def _card(
     verdicts: tuple[ModelVerdict, ...],
     answer: AnswerRow | None,
     n_more: int,
+    n_pictures: int,
 ) -> WallCard:
     verdict_of_model = next(verdict for verdict in verdicts if verdict.model == model)
     top = str(answer.columns.get("top", "")) if answer else ""
@@ -259,6 +265,7 @@ def _card(
         margin=verdict_of_model.margin,
         verdicts=verdicts,
         more=n_more,
+        n_pictures=n_pictures,
         answer=answer,
         is_scored=verdict_of_model.is_scored,
     )
@@ -268,11 +275,19 @@ def _passing(
     store: Store, question_set: QuestionSet, case_filter: Filter, grouped: bool
 ) -> _Passing:
     matches = views_cases.matching(store, question_set, case_filter)
-    codes = CaseTable(store, question_set.key).picture_codes[matches.numbers]
-    heads, groups, sizes = first_of_each(codes, matches.sort_keys)
-    return _Passing(
-        matches, groups, heads, sizes, heads if grouped else np.arange(len(matches.numbers))
-    )
+    numbers, keys = matches.numbers, matches.sort_keys
+    codes = CaseTable(store, question_set.key).picture_codes[numbers]
+    heads, groups, sizes = first_of_each(codes, keys)
+    pictures = np.ones(len(heads), dtype=np.int64)
+    answers = AnswerTable(store, question_set.run(case_filter.model).key)
+    is_search = stored_body(question_set.probe, case_filter.kind).ranks == "captions"
+    if is_search and "top" in answers.columns:  # one caption can win for hundreds of pictures
+        winners = answers.first_ranked[numbers[heads]]
+        first, group_of_picture, pictures = first_of_each(winners, keys[heads])
+        heads, groups = heads[first], group_of_picture[groups]
+        sizes = np.bincount(groups, minlength=len(heads))
+    shown = heads if grouped else np.arange(len(numbers))
+    return _Passing(matches, groups, heads, sizes, pictures, shown)
 
 
 def first_of_each(

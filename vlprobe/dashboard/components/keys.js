@@ -60,16 +60,13 @@ class Line {
   }
 
   tag() {
-    const fold = document.querySelector(".st-key-case_details details");
-    if (!fold) return;
-    if (!fold.open) fold.querySelector("summary").click();
+    [...document.querySelectorAll(".st-key-case_tab [role=tab]")].at(-1)?.click();
     this.typed = "";
-    this.focus(fold, FRAMES, 0);
+    this.focus(FRAMES, 0);
   }
 
-  focus(fold, frames, nSettled) {
-    for (const opening of fold.getAnimations({ subtree: true })) opening.finish();
-    const field = fold.querySelector("input") ?? fold.querySelector("button");
+  focus(frames, nSettled) {
+    const field = document.querySelector(".st-key-case_tags :is(input, button)");
     if (field && document.activeElement !== field) {
       field.scrollIntoView({ block: "center" });
       field.focus({ preventScroll: true });
@@ -77,7 +74,7 @@ class Line {
     }
     if (this.typed === null) return;
     if (!frames || nSettled === SETTLED) this.type();
-    else requestAnimationFrame(() => this.focus(fold, frames - 1, nSettled + Boolean(field)));
+    else requestAnimationFrame(() => this.focus(frames - 1, nSettled + Boolean(field)));
   }
 
   async copy() {
@@ -90,7 +87,7 @@ class Line {
   }
 
   play() {
-    document.querySelector(".st-key-case_ways a")?.click();
+    document.querySelector(".st-key-case_try a")?.click();
   }
 
   zoom() {
