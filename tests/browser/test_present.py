@@ -118,6 +118,18 @@ def test_slides_are_moved_ticked_renamed_and_annotated_and_each_change_is_sent(b
     assert last()["order"] == [ids[0], ids[2], ids[1], *ids[3:]]
 
 
+def test_a_tap_near_an_edge_of_the_slide_turns_it_and_one_on_a_credit_or_the_middle_does_not(blank):
+    sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
+    blank.set_viewport_size({"width": 390, "height": 844})
+    mount(blank, "slides", sent)
+    blank.locator("button.start").click()
+    number = blank.locator(".foot .count")
+    first = number.inner_text()
+    for x, is_first in ((380, False), (200, False), (8, True), (200, True)):
+        blank.mouse.click(x, 60)
+        assert (number.inner_text() == first) is is_first
+
+
 def test_typing_loses_neither_the_next_click_nor_the_focus_nor_a_letter_to_new_data(blank):
     page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
     sent = hostile_file()[1] | page

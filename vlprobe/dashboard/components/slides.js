@@ -12,6 +12,7 @@
 const KEYS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, Enter: 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1 };
 const MOST_NAMED = 6;
 const SIZES = [0.8, 0.9, 1, 1.15, 1.3, 1.5, 1.75, 2]; // of type
+const EDGE = 0.15; // share of the width in which a tap turns the slide
 const SETTLED = 60; // milliseconds in which a click follows where a finger was lifted
 
 function shape({ path, color }) {
@@ -146,6 +147,7 @@ class Show {
     };
     this.stage = make("div", "stage");
     this.stage.tabIndex = -1;
+    this.stage.addEventListener("click", (event) => this.tap(event));
     this.speaker = make("aside", "speaker");
     this.speaker.hidden = true;
     this.speaker.setAttribute("aria-label", "Speaker notes");
@@ -470,6 +472,13 @@ class Show {
     this.size = Math.max(0, Math.min(SIZES.length - 1, this.size + step));
     this.stage.style.setProperty("--size", SIZES[this.size]);
     this.status.textContent = `Type at ${Math.round(100 * SIZES[this.size])} %`;
+  }
+
+  // A tap near an edge of the slide, which phones have instead of keys.
+  tap({ clientX, target }) {
+    const share = clientX / this.stage.clientWidth;
+    if (target.closest("a") || (share > EDGE && share < 1 - EDGE)) return;
+    this.go(this.place + (share < EDGE ? -1 : 1));
   }
 
   note() {
