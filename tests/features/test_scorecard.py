@@ -119,6 +119,8 @@ def test_models_that_share_a_letter_in_a_type_are_those_that_no_test_tells_apart
         tied = set(p) - different(p)
         letters = {model: set(column.cells[model].group) for model in models}
         assert {frozenset(pair) for pair in pairs if letters[pair[0]] & letters[pair[1]]} == tied
+        beside = {model for model, cell in column.cells.items() if cell.verdict == "tied"}
+        assert beside == {model for pair in tied if GPT in pair for model in pair - {GPT}}
     monkeypatch.setattr(views.paired_tests, "MOST_RANKED", 2)
     few = leaderboard(store, [question_set], by="edit", baseline=GPT)
     assert few[0].cells == columns[0].cells

@@ -186,13 +186,16 @@ def _share_columns(
         for share in ranking.contestants:
             row = None if math.isnan(share.share) else _estimate(share, subtype)
             test = against.get((subtype, share.model))
+            verdict = ranking.verdict(share.model, baseline)  # the one that agrees with the letters
+            if verdict == "unknown" and test:
+                verdict = test.verdict
             cells[share.model] = LeaderboardCell(
                 row,
                 letters.get(share.model, ""),
                 _note(share.model, row is not None, share.is_fit),
                 n_fooled=0 if ranking.is_movement else share.n_fooled_cases,
                 difference=test.difference if test else math.nan,
-                verdict=test.verdict if test else "unknown",
+                verdict=verdict,
             )
         measure = MOVED if ranking.is_movement else SHARE
         metric = replace(measure, unit=ranking.unit, kinds=(kind,))

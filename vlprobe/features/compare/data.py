@@ -24,6 +24,7 @@ from vlprobe.views.leaderboard import (
     ranked_models,
     table,
 )
+from vlprobe.views.named_slices import PREFIX
 
 FULL = 0.5  # share at which a bar is full: guessing
 MOST_WIDE = 5  # columns that have room for differences on a narrow screen
@@ -110,7 +111,7 @@ class Scorecard:
         places: dict[str, list[str]] = {}
         for column, models in zip(self.columns, tops, strict=True):
             if len(models) == 1 and (column.subtype or not self._is_one_set):
-                places.setdefault(self.names[models[0]], []).append(self.title(column).lower())
+                places.setdefault(self.names[models[0]], []).append(self._phrase(column))
         tied = ""
         if n_tied:
             tied = f"{capitalized(count_word(n_tied))} of {count_word(len(tops))} columns "
@@ -152,14 +153,18 @@ class Scorecard:
         lie = wrong(column.subtype) if column.subtype else presented.lie or value_label(column.kind)
         return capitalized(lie.removeprefix("a ").removeprefix("an "))
 
+    def _phrase(self, column: LeaderboardColumn) -> str:
+        """Return a column's title for use in a sentence. The name of a slice keeps its letters."""
+        title = self.title(column)
+        return title if column.subtype.startswith(PREFIX) else title.lower()
+
     def note(self) -> str:
         """Name the columns that can be solved without the picture, or return ""."""
         solved = [column for column in self.columns if column.blind < SOLVED]
         if not solved:
             return ""
         shares = [
-            f"{number(1 - column.blind, 'rate')} of {self.title(column).lower()}"
-            for column in solved
+            f"{number(1 - column.blind, 'rate')} of {self._phrase(column)}" for column in solved
         ]
         subject = f"{capitalized(count_word(len(solved)))} of the columns can be solved without the picture:"
         return f"{subject} choosing the caption with fewer words is right in {listed(shares)}."
