@@ -99,13 +99,25 @@ def test_comparisons_queries_and_links_are_those_of_the_commands(cache):
     assert address.startswith(f"{agent.DASHBOARD}/explore?set=") and "control%3Arandom" in address
 
 
+def test_a_comparison_in_a_slice_is_that_of_the_command(cache):
+    call(cache, "slice", "save", "Colors", MODELS[0], "--subtype", "color")
+    within = ("--slice", "Colors", "--by", "edit", "--format", "json")
+    printed = call(cache, "compare", *MODELS, *within)
+    compared = answer(cache, "compare", models=MODELS, named_slice="Colors").structured_content
+    whole = answer(cache, "compare", models=MODELS).structured_content
+    call(cache, "slice", "remove", "Colors")
+    assert compared["rows"] == json.loads(printed.stdout)
+    assert compared["rows"][0]["n_lies"] < whole["rows"][0]["n_lies"]
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
         ("numbers", {"key": "control:randon"}, "No stored run or model"),
         ("failures", {"key": "control:random", "size": 1000}, "size from 1 to 20"),
         ("failures", {"key": "control:random", "subtype": "nonsense"}, "nonsense"),
-        ("compare", {"models": ["control:random"]}, "Expected two to four models"),
+        ("compare", {"models": ["control:random"]}, "Expected 2 to 8 models"),
+        ("compare", {"models": MODELS, "named_slice": "Colours"}, "No slice named 'Colours'"),
         ("query", {"sql": "DROP VIEW runs"}, "read-only"),
         ("query", {"sql": "SELECT * FROM read_text('/etc/passwd')"}, "disabled"),
         ("run", {"model": "control:random", "dataset": "demo"}, "run"),

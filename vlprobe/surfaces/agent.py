@@ -121,19 +121,24 @@ class _Tools:
                 content.append(Image(data=base64.b64decode(encoded), format="webp"))
         return content
 
-    def compare(self, models: list[str], probe: str = "", kind: str = "") -> dict[str, Any]:
-        """Compare two to four models on the same questions. The first model is the baseline.
+    def compare(
+        self, models: list[str], probe: str = "", kind: str = "", named_slice: str = ""
+    ) -> dict[str, Any]:
+        """Compare two to eight models on the same questions. The first model is the baseline.
 
         Return the finding in words, and paired differences by type of edit with p-values adjusted by Holm.
+        named_slice: name of a saved slice; only its cases are compared.
         """
         if not 2 <= len(models) <= MOST_COMPARED:
-            raise InvalidInput(f"Expected two to four models. Got {len(models)}.")
+            raise InvalidInput(f"Expected 2 to {MOST_COMPARED} models. Got {len(models)}.")
         store = self._store
         names = [find_model(store, name) for name in models]
-        question_set = views.runs.select(store, names, [probe] if probe else None)
+        of_slice = views.named_slices.locate(store, named_slice)
+        question_set = views.runs.select(store, names, [probe] if probe else None, of_slice)
+        kind = kind or of_slice.get(question_set.key, "")
         kind = views.runs.choose_kind(store, question_set, kind)
         tests = views.paired_tests.compare_models(
-            store, question_set, question_set.models, kind, "cosine"
+            store, question_set, question_set.models, kind, named_slice=named_slice
         )
         renamed = display_names.read(store)
         finding = verdict(tests, question_set.presentation.kind(kind), renamed)
