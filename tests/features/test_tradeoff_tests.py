@@ -1,17 +1,23 @@
 """Each test with two properties has its trade-off, with its own axes and the numbers of the views."""
 
 import math
+import re
 
 import pytest
 
 from tests.dashboard.test_pages import bodies, open_page
+from tests.features.test_tradeoff_data import boxes
 from vlprobe import views
 from vlprobe.features.tradeoff.data import (
+    HEIGHT,
+    MARGINS,
     figure_table,
+    short_name,
     trade_off_data,
     trade_off_figure,
     trade_offs_by_type,
 )
+from vlprobe.render.charts.names import LETTER, LINE, NARROW, WIDTHS
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.text_tables import formatted
@@ -65,6 +71,34 @@ def test_only_sets_with_both_axes_are_offered_and_others_say_what_they_lack(monk
     assert at.query_params["set"] == question_set("eqben").key and not at.exception
     at = open_page(monkeypatch, STORE, "tradeoff", set=question_set("prsm").key)
     assert "measures one thing" in bodies(at)
+
+
+def test_every_mark_has_a_name_that_no_interval_and_no_other_text_crosses():
+    questions = question_set("lgip")
+    drawn = trade_off_data(STORE, questions)
+    names = sentence_names(questions.models, {})
+    figure = trade_off_figure(drawn, styles(questions.models), names)
+    rings = [ring for ring in drawn.printed if not drawn.side(ring)]
+    expected = {*names.values(), *(short_name(ring.model) for ring in rings)}
+    (left, right), (bottom, top) = figure.layout.xaxis.range, figure.layout.yaxis.range
+    height = HEIGHT - MARGINS["t"] - MARGINS["b"]
+    for width in WIDTHS:
+        placed = boxes(figure, width)
+        if width != WIDTHS[NARROW]:
+            assert {re.sub("</?b>", "", text) for text, _ in placed} == expected
+        for text, (x0, y0, x1, y1) in placed:
+            assert x1 < width - LETTER * len("better") or y1 < height - LINE + 1, text
+            for point in drawn.points:
+                x = width * (point.x - left) / (right - left)
+                y = height * (point.y - bottom) / (top - bottom)
+                low, high = (
+                    height * (end - bottom) / (top - bottom) for end in (point.y_low, point.y_high)
+                )
+                assert not (x0 < x < x1 and low < y1 and y0 < high), (text, point.model, width)
+                near, far = (
+                    width * (end - left) / (right - left) for end in (point.x_high, point.x_low)
+                )
+                assert not (y0 < y < y1 and near < x1 and x0 < far), (text, point.model, width)
 
 
 def test_panels_by_type_share_the_axes_of_the_test():

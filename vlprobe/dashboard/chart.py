@@ -64,8 +64,9 @@ def selectable_chart(
     carried: str = "",
     table: Callable[[], pd.DataFrame] | None = None,
     caption: str = "",
-) -> None:
-    """Draw a figure with a toolbar to zoom and export. Users can select marks by a click, a box or a lasso.
+) -> go.Figure:
+    """Draw a figure with a toolbar to zoom and export, and return it. Users can select marks by a click, a box or a
+    lasso.
 
     Args:
         figure: A function that makes the figure. Its result is cached, so it may depend only on stored results,
@@ -87,6 +88,7 @@ def selectable_chart(
     }
     st.plotly_chart(ready, key=key, alt=alt, config=config, on_select=on_select)
     draw_menu(key, ready, table, caption)
+    return ready
 
 
 def selected(key: str) -> tuple[list[Sequence], bool]:

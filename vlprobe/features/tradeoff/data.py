@@ -44,6 +44,8 @@ SIDES = {
     "left": "← further to the left",
     "right": "→ further to the right",
 }
+BETTER = "better ↗"
+WIDE_ONLY = "wide only"  # the name of annotations without room in a narrow figure
 PUBLISHED = "published models, on other pictures"
 FRONT = "no other model is better on both counts"
 # Words for the axes, by the unit of the y axis
@@ -438,7 +440,7 @@ def _draw_names(
 
     marks = [mark(row, re.sub("<[^>]*>", "", text)) for row, text in labels.items()]
     marks += [mark(point, "") for point in others]
-    places = place_names(marks, HEIGHT - MARGINS["t"] - MARGINS["b"])
+    places = place_names(marks, HEIGHT - MARGINS["t"] - MARGINS["b"], BETTER)
     for (row, text), place in zip(labels.items(), places, strict=False):
         if place:
             figure.add_annotation(
@@ -451,6 +453,7 @@ def _draw_names(
                 arrowwidth=1,
                 arrowcolor=QUIET if place.has_leader else "rgba(0,0,0,0)",
                 standoff=7,
+                name="" if place.fits_narrow else WIDE_ONLY,
             )
 
 
@@ -488,7 +491,13 @@ def _draw_titles(figure: go.Figure, data: TradeOffData) -> None:
     figure.add_annotation(text=up_title, y=1, yanchor="bottom", yshift=6, **start)
     figure.add_annotation(text=right_title, y=0, yanchor="top", yshift=-26, **start)
     corner = words | {"x": 1, "xanchor": "right", "y": 1, "yanchor": "top"}
-    figure.add_annotation(text="<b>better ↗</b>", **corner)
+    figure.add_annotation(text=f"<b>{BETTER}</b>", **corner)
+
+
+def wide_names(figure: go.Figure) -> list[int]:
+    """Return the positions of the names that a narrow page hides, among the figure's annotations."""
+    annotations = figure.to_plotly_json()["layout"]["annotations"]
+    return [place for place, each in enumerate(annotations) if each.get("name") == WIDE_ONLY]
 
 
 def short_name(printed: str) -> str:

@@ -269,7 +269,7 @@ def _draw_figure(
 ) -> None:
     """Draw the figure, and name the models outside its axes. Users can click a model or select several in an area."""
     tables.cards(trade_off.up, trade_off.down)
-    selectable_chart(
+    figure = selectable_chart(
         lambda: data.trade_off_figure(trade_off, subject.looks, subject.names, named),
         "tradeoff",
         data.alternative(trade_off, subject.names),
@@ -278,6 +278,11 @@ def _draw_figure(
         table=partial(data.figure_table, store(), subject.question_set, trade_off, subject.names),
         caption=f"{finding.heading} {finding.detail} {data.arms_note(trade_off)}",
     )
+    rules = [
+        f'.st-key-tradeoff .annotation[data-index="{place}"] {{ display: none; }}'
+        for place in data.wide_names(figure)
+    ]
+    st.html(f"<style>@media (max-width: 900px) {{ {' '.join(rules)} }}</style>")
     for note in data.edge_notes(trade_off, subject.names):
         quiet(note)
 

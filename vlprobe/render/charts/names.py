@@ -1,21 +1,25 @@
 """Place names next to the marks in a figure so that they do not overlap each other or the marks.
 
 Plotly puts texts at fixed positions and lets them overlap. The browser decides how wide a figure is, so a place
-counts as free only if it is free at each of `WIDTHS`.
+counts as free only if it is free at each of `WIDTHS`. Names that are not free in a narrow figure are hidden there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-WIDTHS = (270, 560, 800)  # pixels of a plot in windows of 390, 1024 and 1280 pixels
+# Pixels of a plot in windows of 1024 and 1280 pixels, in a figure file, and in a narrow window (390 pixels)
+WIDTHS = (580, 765, 602, 288)
+NARROW = 3  # index of the last one, which counts less than the others
 GAPS = (4, 10, 20, 34, 52, 74)  # pixels between a mark and its name
 LEADER = 16  # pixels: a wider gap gets a line from the mark to its name
 WAYS = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))
 LETTER, LINE = 7.4, 18  # pixels: width of a letter, height of a line
 MARK = 11  # pixels: half of a mark with the space around it
-ON_MARK_OR_NAME, ON_ARM = 10.0, 1.2  # cost per covered square pixel
+ON_MARK_OR_NAME, ON_ARM = 10.0, 3.0  # cost per covered square pixel
+IN_NARROW = 0.1  # factor of costs in a narrow figure
+ON_CAP = 16.0  # square pixels of an end cap that a name may cover in a narrow figure
 OUTSIDE = 400.0  # cost per pixel outside of the plot
 PASSES = 4
 
@@ -39,15 +43,19 @@ class LabelPlace:
     right: float
     up: float
     has_leader: bool
+    fits_narrow: bool  # whether the name is also free in a narrow figure
 
 
-def place_names(marks: Sequence[NamedMark], height: float) -> list[LabelPlace | None]:
+def place_names(
+    marks: Sequence[NamedMark], height: float, corner: str = ""
+) -> list[LabelPlace | None]:
     """Find a position for each name. The result is None for marks without a name and for names that do not fit
     anywhere.
 
     Args:
         marks: All marks in the figure. Names of earlier marks are placed first.
         height: Height of the plot in pixels.
+        corner: Text in the upper right corner of the plot.
     """
     sizes = np.array([(width, height) for width in WIDTHS])  # (W, 2)
     centers = np.array([(mark.x, mark.y) for mark in marks]).reshape(-1, 1, 2) * sizes  # (M, W, 2)
@@ -57,15 +65,26 @@ def place_names(marks: Sequence[NamedMark], height: float) -> list[LabelPlace | 
         if mark.text
     }
     solid = np.concatenate([centers - MARK, centers + MARK], axis=2)  # (M, W, 4)
+    if corner:
+        in_corner = np.concatenate([sizes - (LETTER * len(corner), LINE), sizes], axis=1)
+        solid = np.concatenate([solid, in_corner[None]])
+    weights = np.ones(len(WIDTHS))
+    weights[NARROW] = IN_NARROW
     arms = np.concatenate([_arms(mark, sizes) for mark in marks]) if marks else np.empty((0, 1, 4))
     chosen: dict[int, int] = {}  # index of the chosen candidate for each name
     # A small cost per candidate prefers near places, then places to the right
     order = np.array([3 * gap + way for gap in GAPS for way in range(len(WAYS))])
 
-    def covered(index: int) -> np.ndarray:
+    def covered(index: int, places: Mapping[int, int]) -> np.ndarray:
         """Return the boxes that the name must not overlap: all other marks and all placed names, shape (O, W, 4)."""
-        names = [boxes[other][place] for other, place in chosen.items() if other != index]
+        names = [boxes[other][place] for other, place in places.items() if other != index]
         return np.concatenate([np.delete(solid, index, axis=0), *np.array(names)[:, None]])
+
+    def is_free(index: int, places: Mapping[int, int]) -> np.ndarray:
+        """Return whether the place of a name is inside and overlaps no mark or name, by width."""
+        box = boxes[index][chosen[index]]
+        is_inside = ((box[:, :2] >= -2) & (box[:, 2:] <= sizes + 2)).all(axis=1)
+        return is_inside & (_overlap(box[None], covered(index, places))[0] <= 2)
 
     for is_minor in (False, True):
         group = [index for index in boxes if marks[index].is_minor is is_minor]
@@ -73,19 +92,23 @@ def place_names(marks: Sequence[NamedMark], height: float) -> list[LabelPlace | 
             for index in group:
                 box = boxes[index]
                 outside = np.maximum(-box[..., :2], 0) + np.maximum(box[..., 2:] - sizes, 0)
-                cost = ON_MARK_OR_NAME * _overlap(box, covered(index))
-                cost += ON_ARM * _overlap(box, arms) + OUTSIDE * outside.sum(axis=(1, 2))
-                chosen[index] = int((cost + order[: len(box)]).argmin())
+                cost = ON_MARK_OR_NAME * _overlap(box, covered(index, chosen))
+                cost += ON_ARM * _overlap(box, arms) + OUTSIDE * outside.sum(axis=2)
+                chosen[index] = int((cost @ weights + order[: len(box)]).argmin())
         for index in reversed(group):
-            box = boxes[index][chosen[index]]
-            is_inside = (box[:, :2] >= -2).all() and (box[:, 2:] <= sizes + 2).all()
-            if not is_inside or _overlap(box[None], covered(index))[0] > 2:
+            if not is_free(index, chosen)[:NARROW].all():
                 del chosen[index]
     places: list[LabelPlace | None] = [None] * len(marks)
+    in_narrow = dict(chosen)
+    for index in reversed(chosen):
+        on_arm = _overlap(boxes[index][chosen[index]][None], arms)[0]
+        if not is_free(index, in_narrow)[NARROW] or on_arm[NARROW] > ON_CAP:
+            del in_narrow[index]
     for index, candidate in chosen.items():
         box = boxes[index][candidate][0] - np.tile(centers[index][0], 2)
         right, up = (box[:2] + box[2:]) / 2
-        places[index] = LabelPlace(float(right), float(up), GAPS[candidate // len(WAYS)] > LEADER)
+        has_leader = GAPS[candidate // len(WAYS)] > LEADER
+        places[index] = LabelPlace(float(right), float(up), has_leader, index in in_narrow)
     return places
 
 
@@ -106,12 +129,12 @@ def _arms(mark: NamedMark, sizes: np.ndarray) -> np.ndarray:
     """Return the boxes around both intervals of a mark, shape (2, W, 4)."""
     across = np.array([mark.across[0], mark.y, mark.across[1], mark.y])
     along = np.array([mark.x, mark.along[0], mark.x, mark.along[1]])
-    thick = np.array([-2.0, -2.0, 2.0, 2.0])
+    thick = np.array([-4.0, -4.0, 4.0, 4.0])  # includes the end caps
     return np.stack([ends * np.tile(sizes, 2) + thick for ends in (across, along)])
 
 
 def _overlap(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return how much of each box (B, W, 4) the others (O, W, 4) cover: pixels summed over all widths, shape (B,)."""
+    """Return how many pixels of each box (B, W, 4) the others (O, W, 4) cover, by width, shape (B, W)."""
     left_bottom = np.maximum(boxes[:, None, :, :2], others[None, :, :, :2])
     right_top = np.minimum(boxes[:, None, :, 2:], others[None, :, :, 2:])
-    return np.maximum(right_top - left_bottom, 0).prod(axis=3).sum(axis=(1, 2))
+    return np.maximum(right_top - left_bottom, 0).prod(axis=3).sum(axis=1)

@@ -114,7 +114,8 @@ async function plot(host, figure, chosen, change) {
   const traces = data.map((trace) => ({ ...trace, selectedpoints: trace.customdata?.flatMap((choice, at) => (choice === chosen ? [at] : [])) }));
   const config = { displayModeBar: false, responsive: true };
   const isNew = !host.data;
-  await window.Plotly.react(host, traces.map((trace) => ({ ...trace, selected: { marker: { size: 17 } } })), layout, config);
+  const annotations = layout.annotations?.filter(({ name }) => name !== "wide only" || host.clientWidth > 600);
+  await window.Plotly.react(host, traces.map((trace) => ({ ...trace, selected: { marker: { size: 17 } } })), { ...layout, annotations }, config);
   host.setAttribute("role", "img");
   host.ariaLabel = figure.alternative;
   host.change = change;
