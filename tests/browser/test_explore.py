@@ -42,6 +42,8 @@ def test_the_wall_and_its_drawer_are_used_by_keyboard_alone(page, url: str):
     page.keyboard.press("ArrowRight")
     dialog.get_by_text("Picture 2 of 282").wait_for()
     assert "case=" in page.url
+    page.locator("li:nth-child(2) > button.card.open").wait_for()
+    assert page.locator("button.card.open").count() == 1
     idle(page)
     page.keyboard.press("t")
     dialog.locator(".st-key-case_saved").get_by_text("Your tags").wait_for()
@@ -55,7 +57,7 @@ def test_the_wall_and_its_drawer_are_used_by_keyboard_alone(page, url: str):
             break
     dialog.wait_for(state="detached")
     page.wait_for_function("() => !location.search.includes('case=')")
-    page.wait_for_function(f"(name) => ({FOCUSED})() === name", arg=cards[0], polling=50)
+    page.wait_for_function(f"(name) => ({FOCUSED})() === name", arg=cards[1], polling=50)
 
 
 @pytest.mark.full
@@ -116,3 +118,27 @@ def test_another_page_of_the_wall_begins_at_its_top_and_moves_nothing_above_it(p
     assert card.get_attribute("aria-label") != first
     assert 0 < card.bounding_box()["y"] < 450
     assert page.locator("main h1").first.bounding_box()["y"] > 50  # below the row of pages
+
+
+@pytest.mark.full  # embeds 500 scenes
+def test_a_lasso_on_the_map_selects_the_pictures_inside_it(page, url: str):
+    page.set_viewport_size({"width": 1280, "height": 900})
+    labels = []
+    for x, y in ((0.3, 0.4), (0.6, 0.6)):
+        visit(page, f"{url}{EXPLORE}&view=map")
+        box = page.locator(".js-plotly-plot").bounding_box()
+        left, top = box["x"] + x * box["width"], box["y"] + y * box["height"]
+        page.evaluate("""() => document.querySelector(".js-plotly-plot").on("plotly_selected",
+          (event) => { if (event) window.inside = event.points.map((point) => point.customdata[0]); })""")
+        page.mouse.move(left, top)
+        page.mouse.down()
+        for right, down in ((50, 0), (50, 60), (0, 60), (0, 5)):
+            page.mouse.move(left + right, top + down, steps=4)
+        page.mouse.up()
+        page.wait_for_url("**region=*")
+        idle(page)
+        n_inside = len(set(page.evaluate("window.inside")))
+        label = page.locator(".st-key-chip_0").inner_text().splitlines()[0]
+        assert n_inside > 1 and label == f"{n_inside:,} pictures on the map"
+        labels.append(page.url.partition("region=")[2])
+    assert labels[0] != labels[1]

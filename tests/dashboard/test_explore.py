@@ -359,6 +359,17 @@ def test_each_model_must_or_must_not_be_fooled(shown, compared: Store, key: str)
         assert len(card_ids(at)) == len(ids_of(compared, question_set, chosen)[:60])
 
 
+def test_any_stays_when_the_next_model_is_pressed_before_the_facets_are_drawn_again(
+    shown, compared: Store, key: str
+):
+    models = ordered(views.runs.question_set(compared, key).models)
+    at = shown(compared, "explore", model=ONE, cards="every")
+    at.query_params["outcome"] = "all"  # the first press; its page was not drawn
+    at.button_group(key=f"who_{models.index(OTHER)}").set_value("fooled").run()
+    assert "".join(at.query_params["outcome"]) == "all"
+    assert "".join(at.query_params["fooled"]) == OTHER
+
+
 def ids_of(store: Store, question_set, chosen) -> list[str]:
     """Ids of the cases that pass."""
     return views.cases.failures(store, question_set, chosen, 1, 10_000)[0]["id"].tolist()

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import math
 
 import numpy as np
 import plotly.io
@@ -26,6 +27,7 @@ from vlprobe.dashboard.embeddings import N_NEAREST
 from vlprobe.dashboard.loaded import load_player
 from vlprobe.dashboard.state import model_name, plain
 from vlprobe.perturb.influence import word_spans
+from vlprobe.render.charts.points import point_map
 from vlprobe.render.slides.arrangement import parse
 from vlprobe.runs.playground import influences
 from vlprobe.storage import access, annotations, shipped
@@ -110,6 +112,16 @@ def test_pictures_are_found_by_what_they_show_and_the_map_shows_them(shown, bund
     assert "A region chosen by eye looks extreme" in words(at)
     at.text_input("shows").set_value("").run()
     assert "region" not in at.query_params and "sort" not in at.query_params
+    at.text_input("shows").set_value("a boat on the sea").run()
+    at.button("clear_filters").click().run()
+    assert "region" not in at.query_params and at.text_input("shows").value == ""
+
+
+def test_the_marks_of_a_map_have_numbers_that_survive_the_browser():
+    values = np.array([0.5, math.nan, 0.25])
+    figure = point_map(np.zeros((3, 2)), values, ["a", "b", "c"], "Share fooled", 0.5)
+    sent = [trace["customdata"] for trace in json.loads(figure.to_json())["data"]]
+    assert sent == [[[0], [2]], [[1]]]  # an array of bytes would come back as {"0": number}
 
 
 @pytest.mark.parametrize(

@@ -254,6 +254,12 @@ def test_every_page_shows_the_shipped_results(shown, bundled, page):
     assert not [one for one in at.info if "Nothing has been run" in one.value]
 
 
+def test_why_is_promised_only_where_the_model_can_be_asked(shown, bundled, monkeypatch):
+    for folder, has_why in ((shipped.FOLDER, True), (shipped.PUBLISHED_FOLDER, False)):
+        monkeypatch.setenv(shipped.SETTING, str(folder))
+        assert {case["why"] for case in hero(shown(bundled))["cases"]} == {has_why}
+
+
 def test_tags_on_shipped_cases_go_to_the_own_store(shown, bundled):
     key = views.runs.question_sets(bundled)["case_key"][0]
     before = {path for path in shipped.FOLDER.rglob("*")}

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,7 +14,7 @@ from vlprobe.storage import shipped
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 from vlprobe.views.facets import LEAST_ASKED
-from vlprobe.views.filter import Filter
+from vlprobe.views.filter import Filter, region_text
 
 CLIP, TUNED = "published:CLIP ViT-B/32", "published:CLIP_TROHN-Text"
 SETS = {
@@ -90,6 +91,17 @@ def test_rows_count_what_a_join_counts_and_each_filters_to_the_same_cases(store,
             assert row.n_asked == (is_row & margins.notna()).sum()
             assert set(numbers) == set(table["case"][is_row & (margins <= 0)])
     assert "subtype" in names and "caption_length" in names
+
+
+def test_cases_that_all_fool_the_model_are_broken_down_like_any_other(store):
+    question_set, case_filter = opened(store, "demo")
+    table = joined(store, question_set, case_filter)
+    numbers = np.sort(table["case"][table[case_filter.model] <= 0])[:40]
+    selected = replace(case_filter, region=region_text("mine", numbers))
+    facets = {one.name: one for one in views.facets.facets(store, question_set, selected)}
+    of_numbers = table[table["case"].isin(numbers)]["subtype"].value_counts().to_dict()
+    assert {row.value: row.n_asked for row in facets["subtype"].rows} == of_numbers
+    assert all(row.n_fooled == row.n_asked for row in facets["subtype"].rows)
 
 
 def test_lengths_are_counted_in_words_of_the_true_caption(store):

@@ -37,11 +37,15 @@ from vlprobe.render.wall import value_text
 from vlprobe.storage import access
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Picture
-from vlprobe.views.filter import Filter, region_cases, region_text
+from vlprobe.views.filter import Filter, region_cases, region_label, region_text
 from vlprobe.views.points import MOST_POINTS, Points, Side, hexagons, project
 
 LEAST_POINTS = 3  # of a map
 N_NEAREST = 24  # pictures that a search shows
+SEARCHED, SEARCH_LENGTH = (
+    "pictures like “{}”",
+    40,
+)  # label of a search's result, and letters of its text
 COLORS = {"share": "Share fooled", "n_models": "Models fooled", "split": "Disagreement"}
 MOST_SHARE = 0.5  # of the strongest color
 LAYOUTS = {"pca": "PCA", "umap": "UMAP"}
@@ -147,11 +151,13 @@ def draw_search(subject: PageSubject) -> None:
 
     def find() -> None:
         if text := st.session_state["shows"].strip():
-            label = f"pictures like “{text[:40]}”"
-            attempt(_show_nearest, subject, encoder, label, text)
+            attempt(_show_nearest, subject, encoder, SEARCHED.format(text[:SEARCH_LENGTH]), text)
         else:
             write_choice({"region": None})
 
+    label = region_label(st.query_params.get("region", ""))
+    if label != SEARCHED.format(st.session_state.get("shows", "").strip()[:SEARCH_LENGTH]):
+        st.session_state["shows"] = ""  # the search was removed, or another selection replaced it
     st.text_input(
         "Pictures that show",
         key="shows",

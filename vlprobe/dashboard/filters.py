@@ -505,6 +505,13 @@ def _states(case_filter: Filter) -> dict[str, str]:
 
 
 def _choose_state(subject: PageSubject, case_filter: Filter, model: str, key: str) -> None:
+    """Require an outcome from one model. The facets are drawn last, so a quick second press comes with a filter from
+    before the first one: the other models keep what the URL requires.
+    """
+    if "other" not in st.query_params:
+        linked = {name: tuple(st.query_params.get_all(name)) for name in ("fooled", "held")}
+        outcome = st.query_params.get("outcome", "fooled")
+        case_filter = Filter(case_filter.model, case_filter.kind, outcome=outcome, **linked)
     states = _states(case_filter) | {model: st.session_state[key] or "any"}
     _write_states(subject, states)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import frame
+from vlprobe.dashboard import embeddings, frame
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.jobs import demo_button, watched
 from vlprobe.dashboard.navigation import ROW, address
@@ -39,6 +39,7 @@ from vlprobe.views import caption_bins
 from vlprobe.views.filter import Slice
 from vlprobe.views.mixed.case import MixedCase
 from vlprobe.views.mixed.searches import KIND
+from vlprobe.views.rows import are_here
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.showcase import LieCount
 
@@ -191,6 +192,7 @@ def draw_hero(subject: PageSubject) -> None:
     cases = [
         home.failure(case, kind, subject.model, *looks, links[case.card.id].href)
         | {"place": place, "present": links[f"present:{case.card.id}"].href}
+        | {"why": embeddings.may_embed(subject.model) and are_here(case.card.images[:1])}
         for place, case in shown.items()
     ]
     kicker = home.kicker(subject.presentation, kind, question_set.shipped)

@@ -51,9 +51,7 @@ class Facet:
 
 
 def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
-    """Return the facets for the filter's kind of cases. A facet is omitted if every value has a failure rate of 100%,
-    unless the filter already selects one of the values.
-    """
+    """Return the facets of the filter's cases. A facet of one value is left out unless the filter selects it."""
     is_movement = question_set.presentation.kind(case_filter.kind).is_movement
     selections: dict[Filter, tuple[np.ndarray, np.ndarray]] = {}
     shown = []
@@ -71,8 +69,7 @@ def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
             for value, total, fooled in zip(members.keys, n_asked, n_fooled, strict=True)
             if value and (total >= least or value in chosen)
         ]
-        has_rates = is_movement or any(row.n_fooled < row.n_asked for row in listed)
-        if chosen or (len(listed) > 1 and has_rates):
+        if chosen or len(listed) > 1:
             listed.sort(key=lambda row: (-row.n_fooled / max(row.n_asked, 1), -row.n_asked))
             shown.append(Facet(name, tuple(listed)))
     return tuple(shown)

@@ -2,7 +2,7 @@
 //
 // data: kicker, only (there is no other one), cases: those that the browser has, the one that is shown first.
 // case: id, place, heading [line, line], pictures [{source, name, alt, label, credit}], boxes [{line [[text, style], ...], label,
-// style}], marks [{name, path, color}], more, verdict, right {marks, more, verdict} (models that chose the true caption), href, present (address of the slides about the case; absent on a site).
+// style}], marks [{name, path, color}], more, verdict, right {marks, more, verdict} (models that chose the true caption), href, why (whether the words and parts that decided can be computed), present (address of the slides about the case; absent on a site).
 // State: place, the number of the case that is shown. Triggers: go (the case's id).
 
 const ICONS = {
@@ -99,7 +99,7 @@ class Hero {
   }
 
   buttons(shown) {
-    const open = make("a", "button primary", make("span", "wide", "Why? "), make("span", "", "Open this case"), icon("arrow"));
+    const open = make("a", "button primary", shown.why && make("span", "wide", "Why? "), make("span", "", "Open this case"), icon("arrow"));
     open.href = shown.href;
     open.dataset.go = shown.id;
     const row = make("div", "buttons", open);

@@ -157,6 +157,7 @@ class Wall {
     const kept = this.buttons.find((button) => button.dataset.id === this.current) || this.buttons[0];
     if (kept) kept.tabIndex = 0;
     if (hadFocus && kept) kept.focus();
+    if (!data.strip) this.follow();
     this.mark();
     // The numbers of pages are below the wall; another page begins at its top.
     const first = data.cards[0]?.id;
@@ -281,6 +282,15 @@ class Wall {
     for (const button of this.buttons) button.classList.toggle("open", button.dataset.id === this.opened);
   }
 
+  // The drawer leads from case to case without drawing the wall again; the address has the case that it shows.
+  follow() {
+    const id = new URLSearchParams(location.search).get("case");
+    if (!id || id === this.opened || !this.buttons.some((button) => button.dataset.id === id)) return;
+    if (!this.opened) this.watch();
+    this.opened = id;
+    this.mark();
+  }
+
   // The page's drawer gives focus back to what it knows, which is not inside of this part.
   watch() {
     this.observer?.disconnect();
@@ -288,6 +298,7 @@ class Wall {
     this.observer = new MutationObserver(() => {
       const isOpen = document.querySelector('[role="dialog"]') !== null;
       seen ||= isOpen;
+      if (isOpen) this.follow();
       if (seen && !isOpen) this.back();
     });
     this.observer.observe(document.body, { childList: true, subtree: true });

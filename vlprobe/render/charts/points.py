@@ -50,7 +50,8 @@ def point_map(
                 "line": {"width": 1, "color": HIGH if colors else QUIET},
                 **colors,
             },
-            customdata=numbers[:, None],
+            # Lists: the browser sends a row of an array to the server as {"0": number}
+            customdata=numbers[:, None].tolist(),
             text=[wrapped(texts[number], LETTERS) for number in numbers.tolist()],
             hovertemplate="%{text}<extra></extra>",
             selectedpoints=None if inside is None else np.flatnonzero(inside[group]).tolist(),
