@@ -115,6 +115,10 @@ def test_a_run_under_way_is_told_at_the_bottom_of_every_page_and_stopped_there(
         assert (compared.root / "jobs" / job_id / "cancel").exists()
         assert at.button(key="stop_under_way").disabled
         at = shown(compared, "run", job=job_id)
+        assert at.get("progress")[-1].proto.text == plain(
+            progress.in_one_line(jobs.read(compared, job_id))
+        )
+        assert "None was started here yet" not in words(at)
         assert not [button for button in at.button if button.key == "stop_under_way"]
         assert at.button(key=f"cancel_{job_id}")
     finally:
@@ -318,6 +322,9 @@ def test_a_way_to_another_page_and_back_keeps_the_progress_and_the_form(
         assert at.checkbox(key="run_probe_visla").value
         assert at.multiselect(key="run_models").value == [CONSTANT, "openclip:one/two"]
         assert at.text_input(key="run_own").value == "csv:/a/b.csv"
+        assert at.radio(key="run_dataset").value is None
+        at.radio(key="run_dataset").set_value("").run()
+        assert at.text_input(key="run_own").value == ""
     finally:
         shutil.rmtree(compared.root / "jobs" / job_id)
 

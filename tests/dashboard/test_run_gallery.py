@@ -1,6 +1,7 @@
 """The gallery of the Run page shows the edits that a run would make of a picture and its captions."""
 
 import html
+import re
 
 from streamlit.testing.v1 import AppTest
 
@@ -18,12 +19,18 @@ def assert_shows(at: AppTest, item: Item, severity: int) -> None:
     """Compare the gallery with the cases of the two probes."""
     assert not at.exception
     text = html.unescape(bodies(at))
-    assert f"After: {item.captions[0]}</th>" in text
+    assert ">Before</th>" in text and ">After</th>" in text
     table = text[text.index(">Caption edit</th>") :].partition("</table>")[0]
     assert table.count("<tr>") == len(gallery.CAPTION_KINDS)
     lgip = registry.load_probe("lgip")
     edits, _ = lgip.cases(item, {**lgip.defaults, "kinds": list(gallery.lgip.OFFERED_KINDS)}, 42)
     made = {case.edit.subtype for case in edits if case.edit.kind != "combined"}
+    rows = re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td></tr>", table)
+    texts = {case.texts[:2]: case.roles[1] for case in edits}
+    for label, *texts_of_row in rows:  # each caption stands next to its own edit
+        if texts_of_row[1]:
+            meaning = gallery.MEANINGS[texts[tuple(texts_of_row)]]
+            assert label.endswith(f": {meaning}")
     for kind in gallery.CAPTION_KINDS:
         is_missing = f"<td>{value_label(kind)}</td><td>not in" in table
         assert is_missing == (kind not in made)

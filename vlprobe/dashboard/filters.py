@@ -509,9 +509,13 @@ def _choose_state(subject: PageSubject, case_filter: Filter, model: str, key: st
     before the first one: the other models keep what the URL requires.
     """
     if "other" not in st.query_params:
-        linked = {name: tuple(st.query_params.get_all(name)) for name in ("fooled", "held")}
-        outcome = st.query_params.get("outcome", "fooled")
-        case_filter = Filter(case_filter.model, case_filter.kind, outcome=outcome, **linked)
+        case_filter = Filter(
+            case_filter.model,
+            case_filter.kind,
+            outcome=st.query_params.get("outcome", "fooled"),
+            fooled=tuple(st.query_params.get_all("fooled")),
+            held=tuple(st.query_params.get_all("held")),
+        )
     states = _states(case_filter) | {model: st.session_state[key] or "any"}
     _write_states(subject, states)
 

@@ -17,9 +17,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.jobs import begin, span
+from vlprobe.dashboard.jobs import begin, span, under_way
 from vlprobe.dashboard.pictures import large_picture
-from vlprobe.dashboard.run import dropped, gallery
+from vlprobe.dashboard.run import dropped, gallery, progress
 from vlprobe.dashboard.state import dataset_name, link_docs, model_name, plain, quiet, store, view
 from vlprobe.dashboard.widgets import draw_row, error_text, fold, press
 from vlprobe.datasets.file_formats import read_head
@@ -31,7 +31,7 @@ from vlprobe.registry import endpoints
 from vlprobe.render.charts.styles import SHIPPED
 from vlprobe.render.html.elements import mark, tag
 from vlprobe.render.sentences import count_word
-from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations
+from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations, value_label
 from vlprobe.runs import ray_cluster, verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
@@ -59,6 +59,11 @@ MODEL_NOUNS = {
     "py": "plug-in",
     "scores": "imported scores",
     "st": "model of sentence-transformers",
+}
+KIND_LABELS = {  # of LGIP's kinds, whose types are not chosen one by one
+    "paraphrase": "Rewording",
+    "flip": "Wrong caption: color, number or object",
+    "combined": "Reworded and wrong",
 }
 OWN_DATA = "coco:/path/to/folder"
 MODELS_HELP = (
@@ -112,8 +117,10 @@ def _draw() -> None:
     described = [option for option in SETTINGS if option.name not in hidden]
     settings = _fold_of_fields("machine", "Advanced", [described], "run", COLUMNS)
     run_choice = (models, dataset, {name: typed[name] for name in probes}, settings)
-    with st.bottom, draw_row("run_bar"):
-        _bar(*run_choice)
+    with st.bottom:
+        progress.draw_state()  # the panel at the top of the page may be out of view
+        with draw_row("run_bar"):
+            _bar(*run_choice)
 
 
 @contextmanager
@@ -274,11 +281,17 @@ def _preview(name: str) -> None:
 
 
 def _pick_pictures(options: Sequence[str], labels: Mapping[str, str]) -> str | None:
-    """Draw the dataset picker: options side by side or, if there are many, a searchable list. Returns the choice."""
+    """Draw the dataset picker: options side by side or, if there are many, a searchable list. Returns the choice.
+
+    Nothing is chosen while the user's own path is in use, and a choice removes the path.
+    """
     label, key = "Pictures and captions", "run_dataset"
-    if st.session_state.get(key) not in options:
+    if st.session_state.get("run_own", "").strip():
+        st.session_state[key] = None  # the path below replaces the dataset
+    elif st.session_state.get(key) not in options:
         st.session_state[key] = ""
-    settings: dict[str, Any] = {"key": key, "persist_state": "session"}
+    settings: dict[str, Any] = {"key": key, "persist_state": "session", "index": None}
+    settings["on_change"] = lambda: st.session_state.update(run_own="")
     if len(options) > MOST_DATASETS:
         names = {name: f"{labels[name]} · {name}" if name else labels[name] for name in options}
         return st.selectbox(label, options, format_func=names.__getitem__, **settings)
@@ -295,7 +308,7 @@ def _draw_options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:
             label = f"Options for {plain(presentations()[name].name)}"
             lists = [option for option in described if option.type in WIDE]
             others = [option for option in described if option not in lists]
-            groups, prefix = [lists, others], f"run_{name}"
+            groups, prefix = [*([option] for option in lists), others], f"run_{name}"
             typed[name] = _fold_of_fields(f"how_{name}", label, groups, prefix, CARD_COLUMNS)
     return typed
 
@@ -350,7 +363,7 @@ def _kept(options: Sequence[Option], prefix: str) -> dict[str, Any]:
 def _draw_fields(options: Sequence[Option], prefix: str, width: int) -> None:
     """Draw a field for each option, with `width` fields per row."""
     for start in range(0, len(options), width):
-        columns = st.columns(width, vertical_alignment="bottom")
+        columns = st.columns(min(width, len(options)), vertical_alignment="bottom")
         for option, column in zip(options[start : start + width], columns, strict=False):
             key = f"{prefix}_{option.name}"
             if key not in st.session_state:
@@ -375,7 +388,8 @@ def _field(column: DeltaGenerator, option: Option, key: str) -> None:
             empty = "None; type a value and press Enter" if option.open else "None"
         draw = column.multiselect if is_list else column.selectbox
         common |= {"accept_new_options": option.open, "placeholder": empty}
-        draw(option.label, choices, **common)
+        label = str if option.open else _choice_label  # others may be typed, as they are written
+        draw(option.label, choices, format_func=label, **common)
     else:
         column.text_input(option.label, **common)
 
@@ -385,6 +399,11 @@ def _choices(option: Option) -> list[str]:
     if option.refers_to and not option.choices:
         return _known_names(f"{option.refers_to}s")
     return [str(choice) for choice in option.choices]
+
+
+def _choice_label(choice: str) -> str:
+    """Return plain words for a choice."""
+    return KIND_LABELS.get(choice) or value_label(choice)
 
 
 def _default(option: Option) -> object:
@@ -540,7 +559,7 @@ def _expectation(requests: Sequence[Request]) -> None:
         basis = f"The last run took {span(total.low)}."
     evidence = " ".join(filter(None, [work, basis, _servers(requests)]))
     st.html(
-        f'<div role="status">{tag("strong", in_words(total))}'
+        f'<div role="status">{tag("strong", "Next run: " * bool(under_way()) + in_words(total))}'
         f"{tag('p', evidence, class_='vp-quiet vp-small')}</div>"
     )
 

@@ -31,7 +31,7 @@ CAPTION_KINDS = (  # subtypes of LGIP's cases
     *("simple", "advanced", "case", "punctuation", "typo"),
 )
 NOT_IN_CAPTION = "not in this caption"
-MEANINGS = {"same": "same", "different": "wrong"}
+MEANINGS = {"same": "same meaning", "different": "wrong"}
 
 
 @st.cache_resource(
@@ -91,11 +91,10 @@ def _draw_captions(item: Item) -> None:
     rows = []
     for kind in CAPTION_KINDS:
         case = edited.get(kind)
-        cells = (case.texts[1], MEANINGS[case.roles[1]]) if case else (NOT_IN_CAPTION, "")
-        cells = (value_label(kind), *cells)
-        rows.append(f"<tr>{''.join(tag('td', cell) for cell in cells)}</tr>")
-    heads = column_heads(("Caption edit", f"After: {item.captions[0]}", "Meaning"))
-    st.html(table("Caption edits", heads, rows))
+        cells = case.texts[:2] if case else (NOT_IN_CAPTION, "")
+        label = f"{value_label(kind)}: {MEANINGS[case.roles[1]]}" if case else value_label(kind)
+        rows.append(f"<tr>{''.join(tag('td', cell) for cell in (label, *cells))}</tr>")
+    st.html(table("Caption edits", column_heads(("Caption edit", "Before", "After")), rows))
 
 
 def _draw_pictures(item: Item, severity: int) -> None:

@@ -450,7 +450,7 @@ def past() -> None:
     ][:PAST]
     for error in jobs.damaged(store()):
         st.warning(link_docs(error_text(error)), icon=":material/warning:")
-    if not earlier:
+    if not earlier and not watched:
         quiet(
             "None was started here yet. Runs started from the command line and bundled results "
             "are on the other pages."
@@ -525,7 +525,13 @@ def draw_bar(unfinished: Sequence[Job]) -> None:
     job = _current_job(unfinished)
     if job is not None and job.id not in st.query_params.get_all("job"):
         with st.bottom:
-            st.fragment(_draw_job, run_every=BAR_SECONDS)()
+            draw_state()
+
+
+def draw_state() -> None:
+    """Draw the current job's progress in one row, updated every 2 seconds, or nothing if no job is unfinished."""
+    if under_way():
+        st.fragment(_draw_job, run_every=BAR_SECONDS)()
 
 
 def _current_job(unfinished: Sequence[Job]) -> Job | None:
@@ -540,6 +546,8 @@ def _draw_job() -> None:
         return
     with draw_row("under_way"):
         st.progress(overall_fraction(job), text=plain(in_one_line(job)))
+        if job.id in st.query_params.get_all("job"):
+            return  # the page has its panel, with a button that cancels it
         link_page("run", "Show", {"job": job.id}, width="content")
         if not access.read_only():
             draw_stop(job, "Stop", "Stopping", "stop_under_way", type="tertiary")
