@@ -22,7 +22,7 @@ from tests.views.test_suspects import (  # noqa: F401 (fixtures)
     store,
 )
 from vlprobe import views
-from vlprobe.dashboard import embeddings, present
+from vlprobe.dashboard import decks, embeddings
 from vlprobe.dashboard.embeddings import N_NEAREST
 from vlprobe.dashboard.loaded import load_player
 from vlprobe.dashboard.state import model_name, plain
@@ -166,7 +166,7 @@ def test_a_case_is_added_to_the_slides_where_it_is(shown, bundled, drawn, monkey
         at.button("case_deck").click().run()
         assert at.toast[0].value == f"{said}."
         assert at.query_params["case"] == case_id and not at.exception
-    deck = parse(json.loads(at.session_state[present.DECK][f"{drawn} flip"]))
+    deck = parse(json.loads(at.session_state[decks.DECK][f"{drawn} flip"]))
     assert deck.cases == (case_id,)
 
 

@@ -1,27 +1,34 @@
 """Present, without a browser: its pickers, its slides for every probe, the next case, the file."""
 
+import base64
+import io
 import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny, tiers
 from tests.dashboard.walls import component_values
 from vlprobe import registry, views
-from vlprobe.dashboard import frame, present
+from vlprobe.dashboard import access as dashboard_access
+from vlprobe.dashboard import decks, export, frame, present
+from vlprobe.errors import InvalidInput
 from vlprobe.render import charts
 from vlprobe.render.sentences import sentence_names
+from vlprobe.render.slides import arrangement as arrangements
 from vlprobe.render.slides import deck, values
-from vlprobe.render.slides.arrangement import CASE
+from vlprobe.render.slides.arrangement import CASE, Arrangement
 from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import presentations
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
+from vlprobe.surfaces import paper
 from vlprobe.views.story import opener, order, story
 
 
@@ -175,9 +182,9 @@ def test_an_added_case_is_before_the_last_slide_and_a_damaged_or_too_long_deck_i
     at = shown(store, "present", kind="flip")
     case_id = talk(at)["suggestions"][0]["id"].removeprefix(CASE)
     key = views.runs.question_sets(store)["case_key"].iloc[0]
-    monkeypatch.setattr(present, "store", lambda: store)
+    monkeypatch.setattr(decks, "store", lambda: store)
     for _ in range(2):  # the second one changes nothing
-        present.add_cases(key, "flip", [case_id])
+        decks.add_cases(key, "flip", [case_id])
     added = shown(store, "present", kind="flip")
     ids = [slide["id"] for slide in talk(added)["slides"]]
     assert ids.index(f"{CASE}{case_id}") == ids.index("closing") - 1
@@ -193,7 +200,7 @@ def test_a_visitor_s_deck_is_kept_for_the_session_only(
     shown, compared: Store, monkeypatch: pytest.MonkeyPatch, server: str
 ):
     if server == "another computer":
-        monkeypatch.setattr(present, "LOCAL_HOSTS", ())
+        monkeypatch.setattr(dashboard_access, "LOCAL_HOSTS", ())
     else:
         setting = access.READ_ONLY if server == "read-only" else access.SIGN_IN
         monkeypatch.setenv(setting, "1")
@@ -205,6 +212,52 @@ def test_a_visitor_s_deck_is_kept_for_the_session_only(
     sent_deck(at, monkeypatch, sent)
     assert [slide["id"] for slide in talk(at)["slides"]] == ids[::-1]
     assert not (compared.root / "mine" / "decks.json").exists()
+
+
+@pytest.mark.parametrize("page", ["tradeoff", "compare"])
+def test_a_figure_of_a_page_is_a_slide_until_it_is_removed(
+    shown, compared: Store, monkeypatch: pytest.MonkeyPatch, page: str
+):
+    drawn = Image.new("RGB", (1344, 800), "white")
+    buffer = io.BytesIO()
+    drawn.save(buffer, "PNG")
+    monkeypatch.setattr(export, "can_render", lambda: True)
+    monkeypatch.setattr(paper, "exported", lambda figure, suffix: buffer.getvalue())
+    monkeypatch.setattr(dashboard_access, "LOCAL_HOSTS", ())  # kept for the session
+    at = shown(compared, page, tab="differences", kind="flip")
+    name = {"tradeoff": "tradeoff", "compare": "forest"}[page]
+    at.button(key=f"deck_{name}").click().run()
+    assert at.toast[0].value == "Added to the slides." and not at.error
+    deck_of_page = dict(at.session_state[decks.DECK])
+    at = shown(compared, "present", kind="flip")
+    at.session_state[decks.DECK] = deck_of_page
+    at.run()
+    slides = talk(at)["slides"]
+    ((place, slide),) = [pair for pair in enumerate(slides) if pair[1]["layout"] == "figure"]
+    assert slides[place + 1]["id"] == "closing" and slide["on"]
+    assert len(slide["heading"][0][0]) > 10  # the finding of the page
+    source = talk(at)["pictures"][slide["pictures"][0]["key"]]
+    content = base64.b64decode(source.partition(",")[2])
+    assert Image.open(io.BytesIO(content)).size == drawn.size
+    order = [one["id"] for one in slides]
+    sent = {"order": order[::-1], "included": {}, "titles": {slide["key"]: "Ours"}, "notes": {}}
+    sent_deck(at, monkeypatch, sent)
+    assert [one["id"] for one in talk(at)["slides"]] == order[::-1]
+    assert [one["titled"] for one in talk(at)["slides"] if one["id"] == slide["id"]] == ["Ours"]
+    sent_deck(at, monkeypatch, {**sent, "order": [each for each in order if each != slide["id"]]})
+    assert slide["id"] not in [one["id"] for one in talk(at)["slides"]]
+    (text,) = at.session_state[decks.DECK].values()
+    assert "data:image" not in text
+
+
+def test_a_deck_takes_a_limited_number_of_figures_and_of_pictures_only():
+    arrangement = Arrangement()
+    for number in range(arrangements.MOST_FIGURES):
+        arrangement = arrangement.with_figure(f"figure:{number}", arrangements.PICTURE, "A finding")
+    with pytest.raises(InvalidInput, match="Remove one first"):
+        arrangement.with_figure("figure:x", arrangements.PICTURE, "")
+    hostile = {**json.loads(arrangement.text()), "figures": {"figure:0": "https://example.org"}}
+    assert not arrangements.parse(hostile).figures
 
 
 def test_nothing_stored_is_said(shown, tmp_path):

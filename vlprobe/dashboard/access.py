@@ -1,11 +1,20 @@
 """Access control: sign-in, and the read-only mode for public demos."""
 
+from urllib.parse import urlsplit
+
 import streamlit as st
 from streamlit.errors import StreamlitAuthError
 
 from vlprobe.dashboard import guard
 from vlprobe.dashboard.state import link_docs, plain, quiet
 from vlprobe.storage import access
+
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+
+
+def is_local(address: str) -> bool:
+    """Return whether the address of a page works on this computer only."""
+    return urlsplit(address).hostname in LOCAL_HOSTS
 
 
 def admit() -> None:

@@ -17,12 +17,12 @@ from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.case_links import count_text, draw_wall, wall_values
 from vlprobe.dashboard.case_links import query as case_query
 from vlprobe.dashboard.components import component
+from vlprobe.dashboard.decks import add_cases
 from vlprobe.dashboard.export import draw_link, draw_part, file_button
 from vlprobe.dashboard.loaded import load_player, loads_at_once, ready_player
 from vlprobe.dashboard.photographs import draw_download
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.play.playground import draw_parts, draw_words
-from vlprobe.dashboard.present import add_cases
 from vlprobe.dashboard.state import (
     PageSubject,
     attempt,

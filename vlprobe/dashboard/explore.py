@@ -24,10 +24,10 @@ from vlprobe.dashboard import (
     sentence,
     tables,
 )
+from vlprobe.dashboard.decks import add_cases
 from vlprobe.dashboard.lab import suspects
 from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.dashboard.photographs import draw_download
-from vlprobe.dashboard.present import add_cases
 from vlprobe.dashboard.state import (
     PageSubject,
     attempt,

@@ -3,20 +3,21 @@
 from collections.abc import Callable
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from vlprobe.dashboard.state import PageSubject, address, quiet, store
+from vlprobe.dashboard import decks
+from vlprobe.dashboard.access import is_local
+from vlprobe.dashboard.state import PageSubject, address, attempt, quiet, store
+from vlprobe.dashboard.widgets import draw_toast
 from vlprobe.render.html.elements import tag
 from vlprobe.render.text_tables import formatted
 from vlprobe.surfaces import paper
 from vlprobe.surfaces.paper import can_render
 from vlprobe.surfaces.report import report
 
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 LINK = "Opens this view for everyone with access to this dashboard."
 LOCAL_LINK = (
     "This link works on this computer only. To share the results, send the page as one file:"
@@ -56,6 +57,8 @@ def draw_menu(
                         file_button(
                             label, contents, f"vlprobe_{key}{suffix}", mime, f"{key}{suffix}"
                         )
+                if "set" in st.query_params:
+                    _draw_deck_button(key, figure, caption)
             else:
                 quiet(NOT_RENDERED)
             if caption:
@@ -70,6 +73,15 @@ def draw_menu(
                     file_button(label, contents, f"vlprobe_{key}.{suffix}", mime, f"{key}.{suffix}")
 
 
+def _draw_deck_button(key: str, figure: go.Figure, caption: str) -> None:
+    draw_toast()
+    if st.button("Add to the slides", icon=":material/add_to_queue:", key=f"deck_{key}"):
+        title = caption.partition(". ")[0].rstrip(".") + "." if caption else ""
+        with st.spinner("Drawing the figure"):  # some seconds
+            attempt(decks.add_figure, figure, title)
+        st.rerun()
+
+
 def _text(table: pd.DataFrame | Callable[[], pd.DataFrame], how: str) -> str:
     return formatted(table if isinstance(table, pd.DataFrame) else table(), how)
 
@@ -82,7 +94,7 @@ def draw_part(title: str) -> None:
 def draw_link(subject: PageSubject) -> None:
     """Draw the link to the current view, and the button for a page in one file that works everywhere."""
     draw_part("Link")
-    quiet(LOCAL_LINK if urlsplit(address()).hostname in LOCAL_HOSTS else LINK)
+    quiet(LOCAL_LINK if is_local(address()) else LINK)
     with st.container(key="share_link"):
         st.code(address(), language=None, wrap_lines=True)
     report_button(subject)

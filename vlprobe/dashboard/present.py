@@ -1,19 +1,16 @@
 """The Present page: slides about a question set, which can be shown here or downloaded as a file, and the quiz."""
 
-import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
-from vlprobe.dashboard import components, frame
+from vlprobe.dashboard import components, decks, frame
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.export import file_button
-from vlprobe.dashboard.navigation import address
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.play import page as quiz
 from vlprobe.dashboard.sentence import list_kinds
@@ -39,8 +36,6 @@ from vlprobe.render.slides.case import case_slides
 from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import presentations, value_label
 from vlprobe.scoring.thumbnails import addresses
-from vlprobe.storage import access
-from vlprobe.storage.bookmarks import DECKS
 from vlprobe.surfaces.page import slides_file
 from vlprobe.views.story import Story, added_cards, opener, story, suggestions
 
@@ -50,8 +45,6 @@ MANY_PICTURES = 24  # a page with more shows thumbnails, and large pictures near
 NEAR = 6  # slides from the open one on, with large pictures
 MOST_SUGGESTIONS = 5
 SLIDES_KEY = "slides"  # of the component
-DECK = "deck"  # session key: the arrangements of a visitor's decks
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 TABS = {"slides": "Slides", "quiz": "Quiz"}
 QUIZ_PARAMETERS = ("quiz", "round", "room")  # a link with one of these opens the quiz
 
@@ -93,87 +86,45 @@ def _draw_editor(subject: PageSubject, talk_story: Story, download: DeltaGenerat
     name = f"{subject.key} {kind}"
     base = deck.slides(talk_story, renamed())
     sent = (st.session_state.get(SLIDES_KEY) or {}).get("deck")
-    arrangement = _arrangement(name)
+    arrangement = decks.read(name)
     try:
         if sent is not None:
             shown = {slide.text_key for slide in [*base, *_added(subject, talk_story, arrangement)]}
             arrangement = parse(sent).with_other_texts(arrangement, shown)
-            _save(name, arrangement)
+            decks.save(name, arrangement)
     except VlprobeError as error:
         st.error(link_docs(str(error)), icon=":material/error:")
-        arrangement = _arrangement(name)
+        arrangement = decks.read(name)
     slides = arrange([*base, *_added(subject, talk_story, arrangement)], arrangement)
-    talk = _talk(subject, talk_story, slides)
+    talk = _talk(subject, talk_story, slides, arrangement.figures)
     for slide in talk["slides"]:
         slide["titled"] = arrangement.titles.get(slide["key"])
         slide["noted"] = arrangement.notes.get(slide["key"])
     talk |= {
         "editable": True,
-        "saved": "Saved" if _is_kept() else "Saved until you close this page",
+        "saved": "Saved" if decks.is_kept() else "Saved until you close this page",
         "suggestions": _suggestions(subject, talk_story, arrangement),
     }
     with download:
-        _draw_download(subject, slides, talk)
+        _draw_download(subject, slides, talk, arrangement.figures)
     component("slides")(
         key=SLIDES_KEY, data=talk, on_deck_change=lambda: None, on_near_change=lambda: None
     )
 
 
-def add_cases(question_set: str, kind: str, case_ids: Sequence[str]) -> None:
-    """Add cases to the slides about their kind, and say so in a toast (`widgets.draw_toast`).
-
-    Args:
-        question_set: Key of the question set.
-        kind: Kind of the cases.
-        case_ids: Ids of the cases. Cases that the slides have already are not added again.
-
-    Raises:
-        InvalidInput: the deck is full, or its file is damaged.
-    """
-    name = f"{question_set} {kind}"
-    arrangement = _arrangement(name)
-    n_added = len(set(case_ids) - set(arrangement.cases))
-    _save(name, arrangement.with_cases(case_ids))
-    added = "Added to the slides" if n_added else "The slides have it already"
-    if len(case_ids) > 1:
-        added = f"Added {n_added:,} of {len(case_ids):,} cases to the slides"
-    deck = address("present", {"set": question_set, "kind": kind})
-    # The link opens a tab of its own, which lacks the deck of a session
-    link = f" [Open the slides]({deck})" if _is_kept() else ""
-    st.session_state["toast"] = f"{added}.{link}"
-
-
-def _arrangement(name: str) -> Arrangement:
-    """Return this session's arrangement of a deck, or else the stored one."""
-    text = st.session_state.get(DECK, {}).get(name) or DECKS.read(store()).get(name)
-    return parse(json.loads(text)) if text else Arrangement()
-
-
-def _save(name: str, arrangement: Arrangement) -> None:
-    """Store an arrangement, or keep it in the session if it is that of a visitor."""
-    text = arrangement.text()
-    if _is_kept():
-        DECKS.save(store(), name, text)
-    else:
-        st.session_state.setdefault(DECK, {})[name] = text
-
-
-def _is_kept() -> bool:
-    """Return whether decks are stored: on one's own computer, but not for visitors, who would all share one deck."""
-    host = urlsplit(st.context.url or "//localhost").hostname
-    return not (access.read_only() or access.sign_in()) and host in LOCAL_HOSTS
-
-
 def _added(subject: PageSubject, talk_story: Story, arrangement: Arrangement) -> list[Slide]:
-    """Return a slide for each case that the user added. Cases of other question sets or kinds are left out."""
+    """Return a slide for each case and figure that the user added. Cases of other question sets or kinds are left
+    out.
+    """
     kind = subject.presentation.kind(talk_story.standings.kind)
     names = sentence_names(subject.models, renamed())
     # Read at once: one `opener` a case, which orders all candidates, took minutes for 200 cases
     cards = view(added_cards, subject.question_set, talk_story.standings.kind, arrangement.cases)
-    return [
+    cases = [
         replace(case_slides(talk_story.models, card, kind, names)[1], id=f"{CASE}{card.id}")
         for card in cards
     ]
+    return [*cases, *arrangement.figure_slides()]
 
 
 def _suggestions(
@@ -238,15 +189,21 @@ def _open_next(case_id: str) -> None:
     st.query_params["case"] = case_id
 
 
-def _talk(subject: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) -> values.Values:
-    """Build the data for the `slides` component."""
+def _talk(
+    subject: PageSubject,
+    talk_story: Story,
+    slides: tuple[Slide, ...],
+    figures: Mapping[str, str],
+) -> values.Values:
+    """Build the data for the `slides` component. `figures` are data URLs by slide id."""
     kind = subject.presentation.kind(talk_story.standings.kind)
     pictures = values.picture_names(slides)
     near, is_large = _near(slides), len(pictures) > MANY_PICTURES
     # 200 large pictures of drawn scenes take 20 s or more, their stored thumbnails .4 s
     sources = addresses(store().root, pictures) if is_large else {}
     shown = values.picture_names(near) if is_large else pictures
-    sources |= {name: large_picture(name, SIDE) for name in shown}
+    large = {name: large_picture(name, SIDE) for name in shown if name not in figures}
+    sources |= {**large, **figures}
     names = sentence_names(subject.models, renamed())
     heading = findings.ranking(talk_story.standings, names)
     detail = deck.describe_questions(talk_story, kind, renamed())
@@ -263,7 +220,12 @@ def _near(slides: tuple[Slide, ...]) -> tuple[Slide, ...]:
     return slides[max(place - 1, 0) : place + NEAR]
 
 
-def _draw_download(subject: PageSubject, slides: tuple[Slide, ...], talk: values.Values) -> None:
+def _draw_download(
+    subject: PageSubject,
+    slides: tuple[Slide, ...],
+    talk: values.Values,
+    figures: Mapping[str, str],
+) -> None:
     """Draw a button that downloads the slides as a single web page that works offline."""
     script, sheets = components.source("slides")
     shown = [slide for slide in talk["slides"] if slide["on"]]
@@ -273,7 +235,7 @@ def _draw_download(subject: PageSubject, slides: tuple[Slide, ...], talk: values
         names = values.picture_names(slides)
         if talk["near"]:
             pictures = {
-                key: large_picture(name, SMALL_SIDE)
+                key: figures.get(name) or large_picture(name, SMALL_SIDE)
                 for key, name in zip(pictures, names, strict=True)
             }
         sent = {**talk, "slides": shown, "pictures": pictures, "near": []}

@@ -321,7 +321,7 @@ class Show {
     const row = make("div", "actions",
       press("act", "Move this slide up", () => this.move(slide.id, place - 1), "↑"),
       press("act", "Move this slide down", () => this.move(slide.id, place + 1), "↓"));
-    if (slide.id.startsWith("case:")) {
+    if (/^(case|figure):/.test(slide.id)) {
       row.append(press("act", "", () => {
         this.data.slides.splice(place, 1);
         this.chosen = this.data.slides[Math.max(place - 1, 0)]?.id;

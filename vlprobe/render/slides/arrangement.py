@@ -6,10 +6,11 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from vlprobe.errors import InvalidInput
-from vlprobe.render.slides.values import Slide
+from vlprobe.render.slides.values import Slide, SlidePicture
 
-CASE = "case:"  # prefix of the id of a slide about an added case
-MOST_SLIDES = 240
+CASE, FIGURE = "case:", "figure:"  # prefixes of the ids of slides that a user added
+MOST_SLIDES, MOST_FIGURES = 240, 12
+PICTURE = "data:image/webp;base64,"
 MOST_TEXTS = 1000  # titles, and as many notes
 LONGEST_TITLE, LONGEST_NOTE, LONGEST_KEY = 300, 4000, 1000
 EXPECTED = (
@@ -25,6 +26,7 @@ class Arrangement:
     included: Mapping[str, bool] = field(default_factory=dict)  # by slide id
     titles: Mapping[str, str] = field(default_factory=dict)  # by `Slide.text_key`
     notes: Mapping[str, str] = field(default_factory=dict)  # by `Slide.text_key`
+    figures: Mapping[str, str] = field(default_factory=dict)  # data URLs of figures by slide id
 
     @property
     def cases(self) -> tuple[str, ...]:
@@ -36,12 +38,41 @@ class Arrangement:
 
         Raises InvalidInput if the deck is full.
         """
-        order = _insert_cases(self.order, case_ids)
+        order = _insert(self.order, [f"{CASE}{name}" for name in case_ids])
         return parse(asdict(replace(self, order=order)))
+
+    def with_figure(self, name: str, source: str, title: str) -> "Arrangement":
+        """Return the arrangement with one more figure, before the closing slide. Raises InvalidInput if it has too
+        many.
+
+        Args:
+            name: Id of the slide, which begins with FIGURE.
+            source: The figure as a data URL.
+        """
+        figures = dict(self.figures) | {name: source}
+        if len(figures) > MOST_FIGURES:
+            raise InvalidInput(
+                f"The slides have {MOST_FIGURES} figures, which is the maximum. Remove one first."
+            )
+        titles = {name: title, **self.titles}
+        order = _insert(self.order, [name])
+        return parse(asdict(replace(self, order=order, titles=titles, figures=figures)))
+
+    def figure_slides(self) -> list[Slide]:
+        """Return a slide for each figure. `arrange` gives it the title."""
+        return [
+            Slide(
+                id=name,
+                heading=(("Figure", ""),),
+                layout="figure",
+                pictures=(SlidePicture(name, self.titles.get(name, "Figure")),),
+            )
+            for name in self.figures
+        ]
 
     def with_other_texts(self, before: "Arrangement", shown: Collection[str]) -> "Arrangement":
         """Return the arrangement with the titles and notes of slides that are not shown now, such as those about
-        another case.
+        another case, and with the figures that are still in its order, which a browser does not send.
 
         Args:
             before: The arrangement so far.
@@ -53,18 +84,19 @@ class Arrangement:
             return dict([*others.items(), *new.items()][-MOST_TEXTS:])
 
         titles, notes = merge(before.titles, self.titles), merge(before.notes, self.notes)
-        return replace(self, titles=titles, notes=notes)
+        figures = {name: each for name, each in before.figures.items() if name in self.order}
+        return replace(self, titles=titles, notes=notes, figures=figures)
 
     def text(self) -> str:
         """Return the arrangement as JSON."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
-def _insert_cases(order: Sequence[str], case_ids: Sequence[str]) -> tuple[str, ...]:
-    """Return the ids of slides with those of more cases before the closing slide."""
+def _insert(order: Sequence[str], added: Sequence[str]) -> tuple[str, ...]:
+    """Return the ids of slides with more ids before the closing slide."""
     names = list(order)
     place = names.index("closing") if "closing" in names else len(names)
-    names[place:place] = [name for each in case_ids if (name := f"{CASE}{each}") not in names]
+    names[place:place] = [name for name in added if name not in names]
     return tuple(names)
 
 
@@ -79,12 +111,15 @@ def parse(value: object) -> Arrangement:
     if len(names) > MOST_SLIDES:
         raise InvalidInput(f"The deck has {len(names):,} slides. The maximum is {MOST_SLIDES}.")
     included = _checked(value.get("included"), bool)
-    titles, notes = (_checked(value.get(name), str) for name in ("titles", "notes"))
+    titles, notes, figures = (
+        _checked(value.get(name, {}), str) for name in ("titles", "notes", "figures")
+    )
     return Arrangement(
         names,
         {name: is_on for name, is_on in included.items() if name in names},
         {key: text[:LONGEST_TITLE] for key, text in titles.items()},
         {key: text[:LONGEST_NOTE] for key, text in notes.items()},
+        {name: each for name, each in figures.items() if each.startswith(PICTURE)},
     )
 
 
@@ -101,11 +136,9 @@ def _checked(value: object, kind: type) -> dict[str, Any]:
 def arrange(slides: Sequence[Slide], arrangement: Arrangement) -> tuple[Slide, ...]:
     """Return the slides in the order of the arrangement, with its titles and notes. New slides come last."""
     order = arrangement.order
-    if len(arrangement.cases) == len(order):  # nobody has moved a slide yet
-        default = [slide.id for slide in slides if not slide.id.startswith(CASE)]
-        order = _insert_cases(
-            default, arrangement.cases
-        )  # a full deck may exceed the maximum by these
+    if all(name.startswith((CASE, FIGURE)) for name in order):  # nobody has moved a slide yet
+        default = [slide.id for slide in slides if not slide.id.startswith((CASE, FIGURE))]
+        order = _insert(default, order)  # a full deck may exceed the maximum by these
     place = {name: index for index, name in enumerate(order)}
     ordered = sorted(slides, key=lambda slide: place.get(slide.id, len(place)))
     arranged = []

@@ -16,7 +16,8 @@ from vlprobe.views.wall import Verdict
 
 Values = dict[str, Any]
 NO_PICTURE = "No picture"  # in place of a model: the best guess from the texts
-Layout = Literal["beside", "stacked"]  # pictures to the left of the text, or below it
+# Pictures to the left of the text, below it, or as large as the slide
+Layout = Literal["beside", "stacked", "figure"]
 
 
 @dataclass(frozen=True, slots=True)
