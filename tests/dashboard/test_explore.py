@@ -392,7 +392,7 @@ def test_a_pattern_of_a_link_filters_the_wall_and_can_be_dropped(shown, compared
     assert card_ids(at) == [card.id for card in expected]
     assert len(chips(at)) == 1
     at = shown(compared, "explore", model=ONE, pair="no>such</script>")
-    assert "No wrong caption fools the model here." in words(at)
+    assert "None of the wrong captions fools the model here." in words(at)
     at.button(key="drop_nearest").click().run()
     assert "pair" not in at.query_params and card_ids(at)
 

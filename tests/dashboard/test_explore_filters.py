@@ -15,7 +15,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
-from vlprobe.views import rows
+from vlprobe.views import caption_bins, rows
 
 ONE, OTHER = "control:random", "guess"
 
@@ -108,6 +108,18 @@ def test_one_click_leaves_the_cases_that_the_text_does_not_give_away(shown, gues
     pairs = [case["texts"] for case in cases if case["kind"] == of_text[0]]
     n_hard = sum(len(wrong) <= len(true) for true, wrong in pairs)
     assert wall(at)["heading"].startswith(f"{n_hard:,} ")
+
+
+def test_no_click_hides_what_the_text_gives_away_where_too_many_pairs_are_guessed(
+    shown, guessed, monkeypatch
+):
+    monkeypatch.setattr(caption_bins, "MOST_PAIRS", 2)
+    at = shown(guessed, "explore", cards="every", outcome="all")
+    assert not at.exception and "hard" not in {button.key for button in at.button}
+    row = next(row for row in views.runs.question_set_rows(guessed) if row.probe == "lgip")
+    question_set = views.runs.question_set(guessed, row.case_key)
+    assert caption_bins.guessed_kinds(guessed, question_set) == frozenset()
+    assert caption_bins.TEXT_ALONE not in views.estimates.slices(guessed, question_set)
 
 
 def test_home_ends_with_the_best_guess_without_the_picture(shown, guessed):

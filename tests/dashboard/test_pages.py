@@ -274,7 +274,7 @@ def test_details_open_from_the_url_and_name_the_command(shown, filled: Store):
 
 def test_no_case_left_says_so(shown, filled: Store):
     at = shown(filled, "failures", words="zebra crossing in space")
-    assert "No wrong caption fools the model here." in words(at)
+    assert "None of the wrong captions fools the model here." in words(at)
     total = views.cases.outcomes(
         filled,
         views.runs.question_set(filled, views.runs.question_sets(filled)["case_key"].iloc[0]),

@@ -235,6 +235,12 @@ def test_a_site_is_all_that_its_pages_name_and_holds_no_markup_of_data(drawn):
     assert drawn.n_bytes == sum(map(len, drawn.files.values()))
 
 
+def test_the_trade_off_of_pairs_links_to_pairs_and_not_to_wrong_captions(drawn):
+    text = json.dumps(tables(drawn.files)["f48bdd99-tradeoff-0"])
+    assert "near-identical pairs that fool it" in text
+    assert "wrong captions that fool it" not in text
+
+
 def test_a_component_becomes_a_function_and_stays_the_file_that_it_is():
     for page in pages.PAGES:
         for name in page.components:

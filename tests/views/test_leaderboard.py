@@ -13,11 +13,13 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.metrics.tie_groups import group_letters
+from vlprobe.render.leaderboard import distinct_heads
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
-from vlprobe.views.leaderboard import CONTROL, NOT_RUN
+from vlprobe.views.leaderboard import CONTROL, NOT_RUN, LeaderboardColumn
+from vlprobe.views.runs import QuestionSet
 
 SETS = {("bundled:SugarCrepe", "eqben"): "foil_accuracy", ("demo", "rococo"): "i2t_drop_rate"}
 
@@ -127,3 +129,24 @@ def test_what_cannot_be_ranked_is_one_line(bundled: Store, tmp_path: Path, monke
     monkeypatch.setenv(shipped.SETTING, "")
     done = CliRunner().invoke(main, ["--cache", str(tmp_path), "leaderboard"])
     assert done.exit_code == 1 and "Nothing is stored yet. Run a probe first" in done.stderr
+
+
+def test_equal_headings_are_told_apart_by_the_set_or_else_by_kind_and_type(bundled: Store):
+    first, second = (views.runs.question_set(bundled, key) for key in keys(bundled))
+
+    def column(question_set: QuestionSet, kind: str, subtype: str) -> LeaderboardColumn:
+        return LeaderboardColumn(question_set, first.metrics["foil_accuracy"], {}, kind, subtype)
+
+    columns = [
+        *(column(first, "flip", "color"), column(first, "combined", "color")),
+        *(column(second, "flip", "color"), column(first, "flip", "object")),
+    ]
+    heads = distinct_heads(["Color", "Color", "Color", "Object"], columns)
+    one, other = first.key[:8], second.key[:8]
+    assert heads == [
+        f"Color {one} (flip, color)",
+        f"Color {one} (combined, color)",
+        f"Color {other}",
+        "Object",
+    ]
+    assert distinct_heads(["A", "A"], columns[:2]) == ["A (flip, color)", "A (combined, color)"]

@@ -12,7 +12,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.case import json
-from vlprobe.case.card import card_type, case_card
+from vlprobe.case.card import card_type, case_card, wrong_captions
 from vlprobe.dashboard import (
     case_links,
     drawer,
@@ -50,6 +50,7 @@ from vlprobe.render import wall as render_wall
 from vlprobe.render.html.elements import tag
 from vlprobe.render.words import movement_kinds
 from vlprobe.storage import access, annotations
+from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter, region_text
 from vlprobe.views.points import Side
 from vlprobe.views.wall import WallCard
@@ -299,7 +300,7 @@ def _offer_pictures(subject: PageSubject, case_filter: Filter) -> None:
 def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:
     """Explain that no case passes, and offer to drop the filter that hides the fewest cases, or all filters."""
     kind = subject.presentation.kind(case_filter.kind)
-    st.html(tag("h1", _nothing(case_filter, kind.is_movement), class_="vp-nothing"))
+    st.html(tag("h1", _nothing(case_filter, kind), class_="vp-nothing"))
     for active, n_cases in filters.nearest_to_drop(subject, case_filter):
         press(
             f"Drop “{active.label}”: {n_cases:,} {'case' if n_cases == 1 else 'cases'}",
@@ -320,11 +321,11 @@ def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:
         press(f"Show all {n_all:,} cases", filters.clear_filters, "all", key="show_all")
 
 
-def _nothing(case_filter: Filter, is_movement: bool) -> str:
+def _nothing(case_filter: Filter, kind: KindPresentation) -> str:
     if case_filter.outcome == "held" and not case_filter.other:
-        return "The model rejects no wrong caption here."
-    if is_movement or case_filter.outcome == "all":
+        return f"The model rejects none of the {wrong_captions(kind)} here."
+    if kind.is_movement or case_filter.outcome == "all":
         return "No cases match these filters."
     if case_filter.outcome == "tied":
         return f"{model_name(case_filter.model)} has no ties here."
-    return "No wrong caption fools the model here."
+    return f"None of the {wrong_captions(kind)} fools the model here."

@@ -440,10 +440,8 @@ def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
     for facet in facets:
         if facet.name != "rule" or case_filter.rule or not _repeats_types(facet, facets):
             _draw_facet(case_filter, facet)
-    table = views.rows.CaseTable(store(), subject.key)
-    if caption_bins.has_pairs(table, subject.kind) and caption_bins.TEXT_ALONE not in [
-        each.name for each in facets
-    ]:
+    is_guessed = subject.kind in view(caption_bins.guessed_kinds, subject.question_set)
+    if is_guessed and caption_bins.TEXT_ALONE not in [each.name for each in facets]:
         guessed = Slice(caption_bins.TEXT_ALONE, caption_bins.VALUES[caption_bins.TEXT_ALONE][1])
         chosen = [*st.query_params.get_all("caption"), str(guessed)]
         label = "Hide what the text gives away"

@@ -102,9 +102,15 @@ def _heads(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> 
 
 
 def distinct_heads(heads: Sequence[str], columns: Sequence[LeaderboardColumn]) -> list[str]:
-    """Return headings of columns, with the start of the question set's key added to equal ones."""
-    counts = Counter(heads)
-    return [
-        head if counts[head] == 1 else f"{head} {column.question_set.key[:8]}"
-        for head, column in zip(heads, columns, strict=True)
-    ]
+    """Return headings of columns. Equal ones are extended by the start of the question set's key or, within a question
+    set, by the stored names of the kind and the type of edit.
+    """
+    keys = [column.question_set.key[:8] for column in columns]
+    counts, of_sets = Counter(heads), Counter(zip(heads, keys, strict=True))
+    extended = []
+    for head, key, column in zip(heads, keys, columns, strict=True):
+        n_equal = of_sets[head, key]
+        names = ", ".join(filter(None, (column.kind, column.subtype)))
+        parts = [head, *[key] * (counts[head] > n_equal), *[f"({names})"] * (n_equal > 1)]
+        extended.append(" ".join(parts))
+    return extended

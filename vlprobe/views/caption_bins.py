@@ -105,16 +105,18 @@ def caption_pairs(table: CaseTable, kind: str) -> pd.DataFrame:
         ).df()
 
 
-@remembered
-def has_pairs(table: CaseTable, kind: str = "") -> bool:
-    """Return whether there are enough pictures for guessing the true caption from the texts alone; "": any kind."""
+def guessed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
+    """Return the kinds of cases whose true caption is guessed from the texts alone: those with enough pictures, and
+    with at most MOST_PAIRS pairs of captions.
+    """
+    table = CaseTable(store, question_set.key)
     with readable(), table.store.cursor() as cursor:
-        counted = cursor.execute(
-            f"SELECT count(DISTINCT {table.unit}) FROM read_parquet(?) WHERE {IS_PAIR} "
-            "AND (kind = ? OR ? = '')",
-            [[table.path], kind, kind],
+        rows = cursor.execute(
+            f"SELECT kind FROM read_parquet(?) WHERE {IS_PAIR} GROUP BY kind "
+            f"HAVING count(DISTINCT {table.unit}) >= ? AND count(*) <= ?",
+            [[table.path], blind.FEWEST_PICTURES, MOST_PAIRS],
         ).fetchall()
-    return counted[0][0] >= blind.FEWEST_PICTURES
+    return frozenset(kind for (kind,) in rows)
 
 
 def estimates(store: Store, question_set: QuestionSet, binned_by: str) -> pd.DataFrame:

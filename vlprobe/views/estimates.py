@@ -153,7 +153,7 @@ def slices(store: Store, question_set: QuestionSet) -> list[str]:
         names.add(named_slices.BREAKDOWN)
     fixed = [name for name in FIXED_BREAKDOWNS if name in names]
     of_captions = [*caption_bins.VALUES]
-    if not caption_bins.has_pairs(CaseTable(store, question_set.key)):
+    if not caption_bins.guessed_kinds(store, question_set):
         of_captions.remove(caption_bins.TEXT_ALONE)
     return [*fixed, *of_captions, *sorted(names - set(FIXED_BREAKDOWNS))]
 

@@ -284,8 +284,8 @@ def failures(metric: Metric, model: str, subtype: str = "") -> Filter:
     return Filter.parse(model, metric.kinds[0], subtype=subtype)
 
 
-def failures_link(n_failures: int, lies: str = "wrong captions") -> str:
-    """Return the text for a link to the wrong captions, or other `lies`, that fool a model."""
+def failures_link(n_failures: int, lies: str) -> str:
+    """Return the text for a link to the wrong captions, or whatever `lies` names, that fool a model."""
     if n_failures == 1:
         return f"See the {lies.removesuffix('s')} that fools it"
     return f"See the {n_failures:,} {lies} that fool it"

@@ -348,7 +348,7 @@ def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: st
                 st.html(str(credit))
         st.html(str(html.captions(described.texts)))
     else:
-        quiet("No wrong caption fools it here.")
+        quiet(f"None of the {wrong_captions(kind)} fools it here.")
     point = next(point for point in trade_off.points if point.model == model)
     rows = (
         (trade_off.up, with_interval(point.y, point.y_low, point.y_high, trade_off.y_unit)),

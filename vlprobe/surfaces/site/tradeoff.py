@@ -5,7 +5,7 @@ import math
 import htpy
 
 from vlprobe import views
-from vlprobe.case.card import case_card
+from vlprobe.case.card import case_card, wrong_captions
 from vlprobe.features.tradeoff import data
 from vlprobe.features.tradeoff.data import TradeOffData
 from vlprobe.render.charts.theme import page_figures
@@ -91,12 +91,14 @@ def _example(subject: Subject, trade_off: TradeOffData, model: str) -> tuple[str
     failures = data.failures(trade_off.up, model)
     store, question_set = subject.store, subject.question_set
     cards, _, _ = views.wall.wall(store, question_set, failures, 1, 1)
+    kind = subject.presentation.kind(failures.kind)
     nodes: list[htpy.Node] = [
         htpy.h2[embed(mark(subject.model_looks[model])), " ", htpy.bdi[subject.names[model]]]
     ]
     if not cards:
-        return inert([nodes, htpy.p(".quiet")["No wrong caption fools it here."]]), []
-    kind = subject.presentation.kind(failures.kind)
+        return inert(
+            [nodes, htpy.p(".quiet")[f"None of the {wrong_captions(kind)} fools it here."]]
+        ), []
     markup = pictures_and_captions(subject, case_card(cards[0], kind))
     query = {"set": subject.key, "kind": failures.kind, "model": subject.keys[model]}
     n_failures = views.cases.outcomes(store, question_set, failures)["fooled"]
@@ -104,6 +106,8 @@ def _example(subject: Subject, trade_off: TradeOffData, model: str) -> tuple[str
         htpy.p(".quiet")["Its worst mistake:"],
         embed(markup["pictures"]),
         embed(markup["captions"]),
-        htpy.a(".press", href=page("explore", **query))[f"{data.failures_link(n_failures)} →"],
+        htpy.a(".press", href=page("explore", **query))[
+            f"{data.failures_link(n_failures, wrong_captions(kind))} →"
+        ],
     ]
     return inert(nodes), [cards[0].case]
