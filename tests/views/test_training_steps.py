@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -10,13 +11,16 @@ import pytest
 from click.testing import CliRunner
 
 from tests.conftest import make_tiny
+from tests.dashboard.test_pages import bodies, open_page
 from tests.views.conftest import Dealt
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.errors import NotFound
+from vlprobe.render import charts
 from vlprobe.render.words import value_label
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
+from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.surfaces import paper
 
@@ -75,6 +79,32 @@ def test_the_figure_of_a_training_has_a_line_for_all_cases_and_one_for_each_type
     assert result.exit_code == 0 and result.stdout.strip() == caption
     alone = CliRunner().invoke(main, [*line, "toy@0", "--force"])
     assert alone.exit_code == 1 and "needs at least two steps of one training" in alone.stderr
+
+
+def test_lab_draws_what_is_learned_and_forgotten_at_each_step(
+    trained: Store, monkeypatch: pytest.MonkeyPatch
+):
+    question_set, models = views.training_steps.find_training(trained, "toy")
+    table = views.training_steps.cases_by_step(trained, question_set, models, "flip")
+    figure = charts.repair.learned(table, STEPS)
+    for bar, (outcome, sign) in zip(figure.data, (("learned", 1), ("forgotten", -1)), strict=True):
+        of_outcome = [row.step for row in table.itertuples() if row.outcome == outcome]
+        assert list(bar.x) == ["0", "20", "100"]
+        assert list(bar.y) == [sign * of_outcome.count(step) for step in STEPS]
+        assert sum(bar.y) == sign * len(of_outcome) != 0
+    monkeypatch.setenv(shipped.SETTING, "")
+    at = open_page(monkeypatch, trained, "repair")
+    assert not at.exception and "By training step" in [each.value for each in at.header]
+    counts = table["outcome"].value_counts()
+    (line,) = [each.value for each in at.markdown if each.value.startswith(f"**{len(table)} ")]
+    for outcome, count in counts.items():
+        assert f"{count} {outcome}" in line
+    caption = paper.steps(trained, replace(question_set, runs=question_set.runs[:3]))[1]
+    assert caption in bodies(at) and len(at.get("plotly_chart")) >= 2
+    at.selectbox(key="steps_kind").set_value("combined").run()
+    assert not at.exception and at.query_params["steps_kind"] == "combined"
+    combined = views.training_steps.cases_by_step(trained, question_set, models, "combined")
+    assert any(each.value.startswith(f"**{len(combined)} ") for each in at.markdown)
 
 
 def test_a_case_is_learned_or_forgotten_at_the_step_after_which_nothing_changes(trained: Store):

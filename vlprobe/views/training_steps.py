@@ -41,26 +41,39 @@ def models_of(models: Collection[str], training: str) -> list[str]:
     return [model for model, matched in matches if matched and matched[1] == training]
 
 
+def step_of(model: str) -> int:
+    """Return the step in the name of a model of a training run, NAME@STEP."""
+    return int(model.rpartition("@")[2])
+
+
+def list_trainings(store: Store, probe: str = "") -> list[tuple[QuestionSet, str, dict[int, str]]]:
+    """Return the training runs with results for at least two steps: question set, name, and the models by step.
+
+    Args:
+        store: The store with the results.
+        probe: The probe of the question sets; "" for any.
+    """
+    return [
+        (question_set, name, steps)
+        for row in runs.question_set_rows(store)
+        if probe in ("", row.probe) and sum(map(bool, map(_STEP.fullmatch, row.models))) > 1
+        for question_set in [runs.question_set(store, row.case_key)]
+        for name, steps in trainings(question_set).items()
+    ]
+
+
 def find_training(store: Store, name: str, probe: str = "") -> tuple[QuestionSet, dict[int, str]]:
     """Return the question set with the most steps of a training run, and the models by step.
 
     Raises:
         NotFound: No question set has at least two steps of a training run with this name.
     """
-    rows = [row for row in runs.question_set_rows(store) if probe in ("", row.probe)]
-    best: tuple[QuestionSet, dict[int, str]] | None = None
-    names: dict[str, None] = {}
-    for row in rows:
-        if sum(_STEP.fullmatch(model) is not None for model in row.models) < 2:
-            continue
-        question_set = runs.question_set(store, row.case_key)
-        of_set = trainings(question_set)
-        names |= dict.fromkeys(of_set)
-        if name in of_set and (best is None or len(of_set[name]) > len(best[1])):
-            best = question_set, of_set[name]
-    if best is None:
+    every = list_trainings(store, probe)
+    of_name = [(question_set, steps) for question_set, each, steps in every if each == name]
+    if not of_name:
+        names = dict.fromkeys(each for _, each, _ in every)
         raise NotFound("training run with results for at least two steps", name, names)
-    return best
+    return max(of_name, key=lambda found: len(found[1]))
 
 
 def curves(

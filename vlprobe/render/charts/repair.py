@@ -1,7 +1,9 @@
-"""Charts about fine-tuning: metrics before, in the control and after fine-tuning, and losses by training step."""
+"""Charts about fine-tuning: metrics before, in the control and after fine-tuning, and losses and cases learned by
+training step.
+"""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,7 @@ from vlprobe.render.numbers import with_interval
 from vlprobe.views.records import LevelRow, records
 
 TRAINING, HELD_OUT = "#0072B2", "#D55E00"
+LEARNED, FORGOTTEN = TRAINING, HELD_OUT
 Rows = Mapping[tuple[str, str], tuple[str, str]]  # (probe, metric) to (label, unit)
 
 
@@ -127,3 +130,30 @@ def losses(table: pd.DataFrame, terms: Mapping[str, str], n_steps: int) -> go.Fi
     figure.update_yaxes(rangemode="tozero", zeroline=False, nticks=5)
     finished(figure, 110 + 170 * len(terms))
     return figure.update_layout(legend={"y": 1, "yref": "container", "yanchor": "top"}, margin_t=70)
+
+
+def learned(table: pd.DataFrame, steps: Sequence[int]) -> go.Figure:
+    """Draw how many cases a model learns at each training step, and below the line, how many it forgets.
+
+    Args:
+        table: The table that `views.training_steps.cases_by_step` returns.
+        steps: The training steps, ascending.
+    """
+    figure = go.Figure()
+    for outcome, color, sign in (("learned", LEARNED, 1), ("forgotten", FORGOTTEN, -1)):
+        at_step = table.loc[table["outcome"] == outcome, "step"].value_counts()
+        counts = [int(at_step.get(step, 0)) for step in steps]
+        figure.add_bar(
+            x=[f"{step:,}" for step in steps],
+            y=[sign * count for count in counts],
+            marker_color=color,
+            name=outcome,
+            text=[f"{count:,}" if count else "" for count in counts],
+            hovertext=[
+                f"Step {step:,}: {n:,} {outcome}" for step, n in zip(steps, counts, strict=True)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    figure.update_xaxes(title="Training step", type="category")
+    figure.update_yaxes(title="Cases", zeroline=True, zerolinecolor=QUIET, showticklabels=False)
+    return finished(figure, 300).update_layout(barmode="relative", bargap=0.4)
