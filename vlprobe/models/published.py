@@ -7,6 +7,7 @@
 The answers are bundled with vlprobe (`tools.ship_published`) and only apply to the questions in `bundled:` datasets.
 """
 
+import functools
 from typing import TypedDict, cast
 
 import numpy as np
@@ -103,8 +104,13 @@ def publication(name: str) -> Publication | None:
         return None
 
 
+@functools.cache  # 2 ms, and each name needs it; the files are part of the installation
+def _manifests() -> list[dict]:
+    return Store(shipped.PUBLISHED_FOLDER).runs()
+
+
 def _manifest(name: str) -> _Manifest:
-    manifests = Store(shipped.PUBLISHED_FOLDER).runs()
+    manifests = _manifests()
     for manifest in manifests:
         if manifest["run"]["model"] == name:
             return cast(_Manifest, manifest)

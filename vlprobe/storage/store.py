@@ -23,7 +23,6 @@ import hashlib
 import os
 import re
 import tempfile
-import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -31,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vlprobe.errors import NO_MEMORY, InvalidInput, NotFound, StoredDamage, printable
-from vlprobe.storage import files, memo
+from vlprobe.storage import files
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.entry import SCHEMA, Entry
 from vlprobe.storage.files import present, unreadable
@@ -44,7 +43,6 @@ DEFAULT = os.environ.get("VLPROBE_CACHE", "cache")
 FETCH_THREADS = 8
 Fact = TypeVar("Fact")
 DOWNLOADED = "pictures/downloaded"  # written after each download of pictures
-MANIFESTS = 4096  # kept in memory, some kilobytes each
 
 
 @dataclass(frozen=True)
@@ -176,13 +174,14 @@ class Store:
             if not isinstance(error, FileNotFoundError):
                 unread[""] = unreadable(self.root / "runs", error)
         for key in keys:
-            try:
-                manifest = _manifest(os.path.join(self.root, "runs", key))
-            except InvalidInput as error:
-                if present(self.root / "runs" / key / "manifest.json"):  # not removed meanwhile
-                    unread[key] = error.with_traceback(None)  # callers keep it
+            entry = Entry(self.root / "runs" / key)
+            if not present(entry.folder / "manifest.json"):  # incomplete
                 continue
-            if manifest is None:  # incomplete
+            try:
+                manifest = entry.manifest()
+            except InvalidInput as error:
+                if present(entry.folder / "manifest.json"):  # not removed meanwhile
+                    unread[key] = error.with_traceback(None)  # callers keep it
                 continue
             # Made by a file manager; reported by `vlprobe verify`
             is_copy = manifest.get("key") != key
@@ -308,34 +307,9 @@ def _stamp(path: str) -> str:
     return f"{status.st_mtime_ns}:{status.st_ctime_ns}"
 
 
-def _manifest(folder: str) -> dict[str, Any] | None:
-    """Return the fields in a run's manifest, or None if there is none. A changed file is read again.
-
-    Raises InvalidInput if the manifest cannot be read or is damaged.
-    """
-    began = time.time_ns()
-    try:
-        stamp = memo.stamp(os.path.join(folder, "manifest.json"))
-    except (FileNotFoundError, NotADirectoryError):
-        return Entry(Path(folder)).manifest() if present(Path(folder, "manifest.json")) else None
-    except OSError:  # `Entry` reports the problem
-        return Entry(Path(folder)).manifest()
-    if not (memo.is_used() and memo.is_settled(stamp, began)):
-        return Entry(Path(folder)).manifest()
-    return _manifest_copy(_settled_manifest(folder, tuple(stamp)))
-
-
 def _manifest_copy(manifest: dict[str, Any]) -> dict[str, Any]:
     """Return a copy of a manifest that callers may modify."""
     return {**manifest, "run": {**manifest["run"]}} if "run" in manifest else {**manifest}
-
-
-@functools.lru_cache(maxsize=MANIFESTS)
-def _settled_manifest(folder: str, _stamp: tuple[int, ...]) -> dict[str, Any]:
-    """Read a run's manifest. The result is cached until the stamp changes, because each page reads all manifests
-    (0.1 ms per run).
-    """
-    return Entry(Path(folder)).manifest()
 
 
 @functools.lru_cache(maxsize=8)  # opening DuckDB takes 14 ms; a page has several queries
