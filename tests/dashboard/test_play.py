@@ -266,7 +266,9 @@ def test_two_people_in_one_room(shown, screen: Screen, rooms: Rooms, monkeypatch
     assert parameter(guest, "room") == code and not screen.told["next"]
     asked = rooms.quiz(code).questions[0]
     vote(guest, asked.true_index, 0, page.ROOM_KEY)
-    assert screen.told["heading"] == "Your vote is in."
+    assert screen.told["heading"] == "Your vote is in." and screen.told["open"]
+    vote(guest, 1 - asked.true_index, 0, page.ROOM_KEY)
+    vote(guest, asked.true_index, 0, page.ROOM_KEY)  # a slip of the finger
     assert "1 of 1 voted. The person who opened the room reveals the answer." in words(guest)
     send(guest, page.ROOM_KEY, next=0)  # a guest leads nobody
     assert not rooms.tally(code, guest.session_state["quiz_secret"]).is_revealed
@@ -319,9 +321,11 @@ def test_a_browser_that_comes_back_is_who_it_was(shown, screen: Screen, rooms: R
     vote(guest, 1, 0, page.ROOM_KEY)
     before = guest.session_state["quiz_secret"]
     again = shown(room=code)  # a reload: a new session
-    assert screen.told["open"] and rooms.tally(code, before).n_people == 2
+    own = [one["own"] for one in screen.told["captions"]]
+    assert own == ["", ""] and rooms.tally(code, before).n_people == 2
     send(again, page.ROOM_KEY, voter=before)
-    assert again.session_state["quiz_secret"] == before and not screen.told["open"]
+    assert again.session_state["quiz_secret"] == before
+    assert [one["own"] for one in screen.told["captions"]] == ["", "You"]
     assert rooms.tally(code, before).n_people == 1
 
 

@@ -43,6 +43,7 @@ from vlprobe.views.rows import are_here
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.showcase import LieCount
 
+ABOUT_MODELS = "A model is a program that scores how well a caption fits a picture."
 EVERY_SECONDS = 2
 LEADING = "home_leading"  # session key: the most complete question set at the last check
 
@@ -67,7 +68,7 @@ def draw_page() -> None:
         with st.popover("Change", type="tertiary"):
             subject = home_subject(pick_question_set())
     with about_slot:
-        quiet(_describe(subject))
+        quiet(f"{_describe(subject).removesuffix('.')}. {ABOUT_MODELS}")
         frame.say_strangers(subject)
     with body:
         draw_hero(subject)

@@ -101,7 +101,7 @@ class Quiz {
     this.isKeyed = false;
     this.told = told;
     this.data = data;
-    if (moved || opened) this.sent = false;
+    this.sent = false;
     this.body.replaceChildren(...(data.end ? this.end(data) : [this.question(data), ...this.scores(data)]));
     if (focus) this.focus(moved || opened ? "" : focus);
     if (this.status.textContent !== data.status) this.status.textContent = data.status;

@@ -394,6 +394,9 @@ def participants(
 ROOM_KEY = "room_quiz"  # of the component
 LOOK = 1.5  # seconds between two refreshes of a room
 _rooms = Rooms()  # not in a Streamlit cache, because a message from any visitor clears those
+REVEALS = (
+    " The person who opened the room reveals the answer. Until then, you can change your vote."
+)
 ABOUT_ROOMS = (
     "Everyone in a room gets the same questions. Votes are anonymous; they stay in this server's memory and are "
     "deleted after a day. Votes on random questions give the human baseline in Compare."
@@ -518,7 +521,7 @@ def _draw_room_question(code: str) -> None:
     # Drawn outside the component, which is sent again with its picture whenever a value changes.
     if not tally.is_revealed:
         voted = f"{tally.n_votes:,} of {tally.n_people:,} voted."
-        leads = "" if tally.is_host else " The person who opened the room reveals the answer."
+        leads = "" if tally.is_host else REVEALS
         quiet(voted + leads)
 
 
@@ -527,6 +530,7 @@ def _room_values(subject: PageSubject, quiz: QuizRound, tally: Tally) -> dict[st
     is_last = tally.question + 1 == len(quiz.questions)
     values: dict[str, object] = {
         "question": tally.number,
+        "open": not tally.is_revealed,
         "scores": _room_scores(subject, quiz, tally) if tally.rights else [],
         "voter": person_secret(),
     }

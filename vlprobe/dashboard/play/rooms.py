@@ -161,7 +161,7 @@ class Rooms:
     def vote(
         self, code: str, secret: str, round_number: int, question: int, caption: object
     ) -> None:
-        """Record a person's first and only vote on the current question.
+        """Record a person's vote on the current question, which replaces an earlier one until the answer is revealed.
 
         Args:
             code: Code of the room.
@@ -181,8 +181,6 @@ class Rooms:
             raise InvalidInput("That question is over.")
         if current.revealed > question:
             raise InvalidInput("Your vote came after the answer was revealed.")
-        if person in current.votes[question]:
-            raise InvalidInput("You have already voted on this question.")
         current.votes[question][person] = caption
         room.voted_at = self._clock()
 
