@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+import segno
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
@@ -419,3 +420,18 @@ def test_former_addresses_lead_to_the_quiz_and_to_try_it(
     monkeypatch.setattr(navigation.st, "query_params", Linked(params))
     navigation.lead_on(old)
     assert opened == [(f"pages/{page}.py", expected)]
+
+
+@pytest.mark.parametrize("host", ["localhost", "10.0.0.7"])
+def test_a_room_that_others_can_reach_has_a_qr_code(shown, screen, rooms, monkeypatch, host: str):
+    here = f"http://{host}:8501/present"
+    monkeypatch.setattr("streamlit.runtime.context.ContextProxy.url", property(lambda _: here))
+    at = shown()
+    at.button(key="open_room").click().run()
+    room = f"{here}?room={parameter(at, 'room')}"
+    assert room in [code.value for code in at.code]
+    sources = [image.url for grid in at.get("image") for image in grid.proto.imgs]
+    if host == "localhost":
+        assert not sources and "works on this computer only" in words(at)
+    else:
+        assert sources == [segno.make(room, error="m").png_data_uri(scale=8)]

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import segno
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
 from vlprobe.dashboard import frame
+from vlprobe.dashboard.access import is_local
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.play.rooms import NUMBERS, Rooms, Tally, is_secret, new_secret
@@ -392,6 +394,7 @@ def participants(
 
 
 ROOM_KEY = "room_quiz"  # of the component
+QR_SIDE = 280  # pixels
 LOOK = 1.5  # seconds between two refreshes of a room
 _rooms = Rooms()  # not in a Streamlit cache, because a message from any visitor clears those
 REVEALS = (
@@ -473,12 +476,27 @@ def draw_room(bar: DeltaGenerator) -> None:
         with st.popover(f"Room {code}", icon=":material/groups:", type="tertiary", key="quiz_room"):
             st.html(tag("p", code, class_="vp-code"))
             quiet(ABOUT_ROOMS)
-            st.code(f"{st.context.url or ''}?room={code}", language=None, wrap_lines=True)
+            _draw_room_address(code)
             if tally.is_host:
                 press("Close the room", _leave, all_rooms().close, code, key="close_room")
             else:
                 press("Leave", _leave, all_rooms().leave, code, key="leave_room")
     st.fragment(_draw_room_question, run_every=LOOK)(code)
+
+
+def _draw_room_address(code: str) -> None:
+    """Draw the address of a room and, if others can reach it, its QR code."""
+    page = st.context.url or ""
+    room = f"{page}?room={code}"
+    if page and not is_local(page):
+        picture = segno.make(room, error="m").png_data_uri(scale=8)
+        st.image(picture, width=QR_SIDE, alt=f"QR code of {room}")
+    st.code(room, language=None, wrap_lines=True)
+    if is_local(page):
+        quiet(
+            "This address works on this computer only. Others can join a dashboard that was started with "
+            "`vlprobe dashboard --quiz --read-only --address 0.0.0.0`."
+        )
 
 
 def _leave(action: Callable[..., object], code: str) -> None:
