@@ -3,11 +3,12 @@
 import itertools
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.dashboard.test_pages import bodies, open_page
-from vlprobe import views
+from vlprobe import dashboard, views
 from vlprobe.features.compare.data import Scorecard
 from vlprobe.render.charts.styles import PATHS, SIZE, styles
 from vlprobe.render.html.elements import mark
@@ -204,6 +205,11 @@ def test_the_page_shows_tests_of_many_sets_and_na_where_a_model_was_not_asked(
     monkeypatch.delenv(shipped.SETTING, raising=False)
     at = open_page(monkeypatch, store, "compare", sets="|".join([question_set.key, drawn[0]]))
     assert not at.exception and "n/a" in bodies(at) and at.button_group(key="score")
+    assert "No model answered all of these question sets." in bodies(at)
+    assert "Hsieh et al., SugarCrepe" in bodies(at)
+    first = open_page(monkeypatch, store, "compare", sets="|".join([drawn[0], question_set.key]))
+    assert "Hsieh et al., SugarCrepe" in bodies(first)
+    assert "(SugarCrepe)" in bodies(first) and "columns that it answered." in bodies(first)
     table = next(body for body in bodies(at).split("<table") if "vp-scorecard" in body)
     assert "Tiny CLIP" in table and "GPT-4V" in table
     assert "tab=differences" in table and "explore?" in table
@@ -211,7 +217,8 @@ def test_the_page_shows_tests_of_many_sets_and_na_where_a_model_was_not_asked(
 
 def test_the_legend_says_why_a_count_is_not_its_share_where_a_shown_model_saw_both_orders(columns):
     rule = (
-        f"Asked in both orders of the captions: {GPT}. A case fooled in only one order counts half"
+        f"Asked in both orders of the captions: {GPT}. Below the share: cases fooled in both orders "
+        "+ cases fooled in only one order, each of which counts half."
     )
     assert rule in card(columns).reading()
     shown = [replace(each, cells={TROHN: each.cells[TROHN]}) for each in columns]
@@ -225,21 +232,23 @@ def test_right_is_the_direction_of_heading_legend_bars_counts_and_tooltips(publi
     assert "Colored: highest" in right.reading() and "A full bar is 100 %." in right.reading()
     html = right.html(address, address, address)
     counted = views.cases.outcomes(store, question_set, Filter.parse(GPT, "foil"))
-    share = 100 * (1 - columns[0].cells[GPT].estimate.value)
+    share, column_size = 100 * (1 - columns[0].cells[GPT].estimate.value), columns[0].n_cases
     assert f"right on {counted['held']:,} of 7,512, in both orders of the captions" in html
-    assert f'cases that do not fool {GPT}: Explore">{counted["held"]:,}<' in html
+    once = counted["tied"]
+    assert f'cases that do not fool {GPT}: Explore">{counted["held"]:,} + {once:,} × ½<' in html
+    assert (counted["held"] + once / 2) / column_size == pytest.approx(share / 100)
+    fooled = card(columns).html(address, address, address)
+    assert f">{counted['fooled'] - once:,} + {once:,} × ½<" in fooled
     assert f"width:{share:.1f}%" in html and "vp-right" in html
 
 
-def test_only_many_columns_hide_differences_on_a_narrow_screen_and_the_legend_goes_with_them(
-    columns,
-):
-    assert len(columns) > 5
-    for shown, is_crowded in ((columns, True), (columns[:1], False)):
+def test_differences_are_shown_at_every_width_and_the_legend_names_the_baseline(columns):
+    for shown in (columns, columns[:1]):
         drawn = card(shown)
-        for html in (drawn.html(address, address, address), drawn.legend()):
-            assert ("vp-crowded" in html) is is_crowded
-        assert "Small figures" in drawn.legend() and "Small figures" not in drawn.reading()
+        assert f"Small figures: points against {GPT}, or tied." in drawn.reading()
+        assert ">+2.8<" in drawn.html(address, address, address)
+    css = (Path(dashboard.__file__).parent / "compare.css").read_text()
+    assert not re.search(r"vp-numbers small[^}]*display: none", css)
 
 
 def test_a_share_above_guessing_is_not_a_full_bar_and_the_legend_says_so(columns):
@@ -310,13 +319,22 @@ def test_latex_and_markdown_have_the_table_on_the_page_and_csv_one_row_for_each_
     columns = [replace(each, cells={name: each.cells[name] for name in shown}) for each in columns]
     for is_right in (False, True):
         scorecard = card(columns, is_right=is_right, sort=1)
-        head, _, *rows = scorecard.text("markdown").splitlines()
+        head, _, counts, *rows, rule, _, caption = scorecard.text("markdown").splitlines()
+        assert counts.startswith("| Cases | 7,512 |") and "Fewer words (no picture)" in rule
+        assert "points against GPT-4V; tied: no clear difference." in caption.replace(
+            "published:", ""
+        )
         assert head.split(" | ")[1:3] == ["All", scorecard.title(columns[1])]
-        assert [row.split(" | ")[0].strip("| ") for row in rows] == ["GPT-4V", "CLIP_TROHN-Text"]
+        assert [row.split(" | ")[0].strip("| ") for row in rows] == [f"{GPT} (baseline)", TROHN]
         value = columns[0].cells[GPT].estimate.value
         share = 1 - value if is_right else value
         assert rows[0].split(" | ")[1].startswith(f"{100 * share:.1f} % (")
-        assert scorecard.text("latex").count("\\\\\n") == 1 + len(shown)
+        latex = scorecard.text("latex")
+        assert latex.count("\\\\\n") == 3 + len(shown) and "Bold: clearly best." in latex
+        bold = [
+            column for column in columns if sum(cell.is_best for cell in column.cells.values()) == 1
+        ]
+        assert 1 < len(bold) < len(columns) and latex.count("textbf") == len(bold)
     table = scorecard.table()
     assert len(table) == len(shown) * len(columns)
     assert {"model", "model_name", "dataset", "dataset_name"} <= set(table)

@@ -142,19 +142,26 @@ def watched_job(besides: str = "") -> None:
             panel(job)
 
 
-def say_strangers(subject: PageSubject, models: Sequence[str] = ()) -> None:
+def say_strangers(
+    subject: PageSubject, models: Sequence[str] = (), others: Sequence[PageSubject] = ()
+) -> None:
     """Draw a note if others published some of the answers, and a note if models for drawn scenes ran on photographs.
 
     Args:
         subject: The question set.
         models: The models whose answers are shown; by default all models except controls.
+        others: Other question sets on the page.
     """
-    shown = [run for run in subject.question_set.runs if not models or run.model in models]
-    if line := published_line(shown, renamed()):
+    runs = [
+        run
+        for each in (subject, *others)
+        for run in each.question_set.runs
+        if run.model in (models or each.question_set.rated_models)
+    ]
+    if line := published_line(runs, renamed()):
         st.html(str(line))
-    if subject.question_set.runs[0].dataset.startswith(DRAWN):
-        return
-    asked_models = models or subject.question_set.rated_models
+    on_pictures = (run.model for run in runs if not run.dataset.startswith(DRAWN))
+    asked_models = list(dict.fromkeys(on_pictures))
     toys = [name for name in asked_models if name.startswith(f"{DRAWN}:")]
     names = sentence_names(toys, renamed())
     if note := drawn_only([names[name] for name in toys], len(asked_models)):

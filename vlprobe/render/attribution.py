@@ -101,7 +101,8 @@ def _sources(runs: Sequence[RunRow]) -> dict[tuple[str, str], list[str]]:
     for run in runs:
         if run.publication:
             key = run.publication.authors, run.publication.source
-            sources.setdefault(key, []).append(run.model)
+            models = sources.setdefault(key, [])
+            models += [run.model] * (run.model not in models)
     return sources
 
 

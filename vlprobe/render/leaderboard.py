@@ -12,24 +12,16 @@ from vlprobe.render.words import dataset_name, value_label
 from vlprobe.views.leaderboard import LeaderboardCell, LeaderboardColumn, ranked_models
 
 
-def paper_text(
-    columns: Sequence[LeaderboardColumn],
-    renamed: Mapping[str, str],
-    how: str,
-    models: Sequence[str] = (),
-    heads: Sequence[str] = (),
-) -> str:
+def paper_text(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str], how: str) -> str:
     """Format the leaderboard as "latex", with tie letters as superscripts, or as "markdown".
 
     Args:
         columns: The columns that `views.leaderboard.leaderboard` returns.
         renamed: Display names of models and datasets.
         how: "latex" or "markdown".
-        models: Models of the rows, in order; empty means all, best first.
-        heads: Different headings of the columns; empty means dataset, probe, kind and type of edit.
     """
-    models = models or ranked_models(columns)
-    table = in_words(columns, renamed, how != "latex", models, heads)
+    models = ranked_models(columns)
+    table = in_words(columns, renamed, how != "latex")
     if how != "latex":
         return formatted(table, how)
     groups = [[column.cell(model).group for model in models] for column in columns]
@@ -51,8 +43,8 @@ def in_words(
         columns: The columns that `views.leaderboard.leaderboard` returns.
         renamed: Display names of models and datasets.
         has_letters: Whether the cells contain the tie letters.
-        models: As in `paper_text`.
-        heads: As in `paper_text`.
+        models: Models of the rows, in order; empty means all, best first.
+        heads: Different headings of the columns; empty means dataset, probe, kind and type of edit.
     """
     models = models or ranked_models(columns)
     names = sentence_names(models, renamed)

@@ -14,9 +14,10 @@ import pandas as pd
 
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, embed, mark
-from vlprobe.render.leaderboard import compared, distinct_heads, paper_text
+from vlprobe.render.leaderboard import compared, distinct_heads, in_words
 from vlprobe.render.numbers import interval, number
 from vlprobe.render.sentences import capitalized, count_word, joined, listed
+from vlprobe.render.text_tables import formatted, latex_lines, latex_text, markdown_text
 from vlprobe.render.words import dataset_name, presentations, value_label, wrong
 from vlprobe.views.leaderboard import (
     LeaderboardCell,
@@ -27,7 +28,6 @@ from vlprobe.views.leaderboard import (
 from vlprobe.views.named_slices import PREFIX
 
 FULL = 0.5  # share at which a bar is full: guessing
-MOST_WIDE = 5  # columns that have room for differences on a narrow screen
 MOST_TIED = 3  # tied models that the heading names
 SOLVED = 0.1  # a rule without the picture that is wrong less often solves a column
 RULE = "Fewer words"
@@ -92,7 +92,34 @@ class Scorecard:
             for column in self.columns
         ]
         heads = distinct_heads(heads, columns)
-        return paper_text(columns, self.renamed, how, self.rows, heads)
+        table = in_words(columns, self.renamed, how != "latex", self.rows, heads)
+        base = self.names.get(self.baseline)
+        table["model"] = [
+            f"{self.names[model]} (baseline)" if model == self.baseline else self.names[model]
+            for model in self.rows
+        ]
+        counts = [f"{column.n_cases:,}" for column in columns]
+        around = [pd.DataFrame([["Cases", *counts]], columns=list(table)), table]
+        if self._has_rule:
+            shares = [number(self._shown(column, column.blind), "rate") for column in self.columns]
+            row = [f"{RULE} (no picture)", *shares]
+            around.append(pd.DataFrame([row], columns=list(table)))
+        whole = pd.concat(around).rename(columns={"model": "Model"})
+        n_after = len(whole) - len(table) - 1
+        groups = [[column.cell(model).group for model in self.rows] for column in columns]
+        letters = {
+            head: ["", *group, *[""] * n_after] for head, group in zip(heads, groups, strict=True)
+        }
+        caption = joined(
+            f"{'Right' if self.is_right else 'Fooled'}, with 95 % intervals.",
+            f"Differences are in points against {base}; tied: no clear difference." if base else "",
+            "Paired tests by picture, corrected by Holm's method.",
+            "Models that share a letter are tied." if self._has_letters else "",
+            "Bold: clearly best." if how == "latex" else "",
+        )
+        if how == "latex":
+            return "\n".join([*latex_lines(whole, letters), "", latex_text(caption), ""])
+        return f"{formatted(whole, how)}\n{markdown_text(caption)}\n"
 
     def finding(self) -> tuple[str, str]:
         """Return a heading and a sentence: which model is clearly best where, and where models are tied."""
@@ -131,7 +158,10 @@ class Scorecard:
         if not leaders:
             return "No model is clearly best in any column.", ""
         first = self.names[leaders[0]]
-        where = f"{count_word(alone.count(leaders[0]))} of {count_word(len(tops))} columns"
+        answered = [column for column in self.columns if column.cell(leaders[0]).estimate]
+        where = f"{count_word(alone.count(leaders[0]))} of {count_word(len(answered))} columns"
+        if len(answered) < len(tops):
+            where = f"{count_word(alone.count(leaders[0]))} of the {count_word(len(answered))} columns that it answered"
         others = [f"{name} in {listed(titles)}" for name, titles in places.items() if name != first]
         also = f"Also clearly best: {'; '.join(others[:3])}." if others else ""
         return f"{first} is clearly best in {where}.", joined(also, tied)
@@ -156,7 +186,11 @@ class Scorecard:
     def _phrase(self, column: LeaderboardColumn) -> str:
         """Return a column's title for use in a sentence. The name of a slice keeps its letters."""
         title = self.title(column)
-        return title if column.subtype.startswith(PREFIX) else title.lower()
+        title = title if column.subtype.startswith(PREFIX) else title.lower()
+        if len({each.question_set.key for each in self.columns}) == 1:
+            return title
+        dataset = dataset_name(column.question_set.runs[0].dataset, self.renamed)
+        return dataset if title == "all" else f"{title} ({dataset})"
 
     def note(self) -> str:
         """Name the columns that can be solved without the picture, or return ""."""
@@ -169,24 +203,11 @@ class Scorecard:
         subject = f"{capitalized(count_word(len(solved)))} of the columns can be solved without the picture:"
         return f"{subject} choosing the caption with fewer words is right in {listed(shares)}."
 
-    def legend(self) -> str:
-        """Return the explanation as HTML. On a narrow screen it leaves out differences if the cells do."""
-        differences = htpy.span(self._crowded)[
-            " Small figures: points against the baseline, or tied."
-        ]
-        return str(htpy.p(".vp-quiet.vp-small")[self.reading(), differences])
-
-    @property
-    def _crowded(self) -> str:
-        """The class of what has no room for differences on a narrow screen."""
-        return ".vp-crowded" if len(self.columns) > MOST_WIDE else ""
-
     def reading(self) -> str:
-        """Explain colors, bars, letters and counts."""
+        """Explain colors, bars, letters, counts, differences and missing values."""
         both_orders = self._both_orders
-        best, fooled, count = ("lowest", "fooled", "in full")
-        if self.is_right:
-            best, fooled, count = ("highest", "right", "not at all")
+        best, fooled = ("highest", "right") if self.is_right else ("lowest", "fooled")
+        base = self.names.get(self.baseline)
         full = {self._full(column) for column in self.columns if column.metric.unit == "rate"}
         bars = ["A full bar is 100 %."] if full else []
         if FULL in full:
@@ -198,11 +219,27 @@ class Scorecard:
             *bars,
             "Models that share a letter are tied." if self._has_letters else "",
             "The rule counts captions of equal length as wrong." if self._has_rule else "",
-            f"Asked in both orders of the captions: {listed(both_orders)}. A case {fooled} in only "
-            f"one order counts half in the share, and {count} in the number below it."
+            f"Asked in both orders of the captions: {listed(both_orders)}. Below the share: cases "
+            f"{fooled} in both orders + cases {fooled} in only one order, each of which counts half."
             if both_orders
             else "",
+            f"Small figures: points against {base}, or tied." if base else "",
+            self._gaps(),
         )
+
+    def _gaps(self) -> str:
+        """Say why cells have no value, or return ""."""
+        answered = {
+            column.question_set.key: {
+                model for model, cell in column.cells.items() if cell.estimate and not cell.note
+            }
+            for column in self.columns
+        }
+        if all(model in models for models in answered.values() for model in self.rows):
+            return ""
+        if len(answered) > 1 and not set.intersection(*answered.values()):
+            return "n/a: not asked. No model answered all of these question sets."
+        return "n/a: the model was not asked there."
 
     @property
     def _both_orders(self) -> list[str]:
@@ -268,9 +305,7 @@ class Scorecard:
         scroll = htpy.div(
             ".vp-scroll", role="region", tabindex="0", aria_label="Scorecard of all models"
         )
-        return str(
-            scroll[htpy.table(f".vp-table.vp-scorecard{self._crowded}")[head, htpy.tbody[rows]]]
-        )
+        return str(scroll[htpy.table(".vp-table.vp-scorecard")[head, htpy.tbody[rows]]])
 
     def _group(self, column: LeaderboardColumn, width: int) -> htpy.Node:
         run = column.question_set.runs[0]
@@ -338,7 +373,7 @@ class Scorecard:
             label = f"{n_counted:,} cases that {happen} {self.names[model]}: Explore"
             count = htpy.a(
                 ".vp-go.vp-count", href=cases(column, model), target="_self", title=label
-            )[f"{n_counted:,}"]
+            )[self._count(column, cell)]
         numbers = htpy.span(".vp-numbers")[
             htpy.small[against], " ", link[htpy.b[value]], htpy.sup[cell.group]
         ]
@@ -359,6 +394,15 @@ class Scorecard:
         if not self._is_mirrored(column) or cell.estimate is None:
             return cell.n_fooled
         return cell.estimate.n_cases - cell.n_fooled
+
+    def _count(self, column: LeaderboardColumn, cell: LeaderboardCell) -> str:
+        """Return the number of cases, or "240 + 694 × ½" if 694 of them fool the model in one of two orders."""
+        n_counted, row = self._n_counted(column, cell), cell.estimate
+        if row is None or column.question_set.run(row.model).n_orders != 2:
+            return f"{n_counted:,}"
+        n_once = 2 * cell.n_fooled - round(2 * row.n_cases * row.value)
+        n_always = n_counted if self._is_mirrored(column) else n_counted - n_once
+        return f"{n_always:,} + {n_once:,} × ½"
 
     def tooltip(self, column: LeaderboardColumn, cell: LeaderboardCell) -> str:
         """Return a cell's value with interval and counts, such as "6.6 %, 6.0 to 7.2 %; 496 of 7,512"."""

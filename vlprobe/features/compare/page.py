@@ -87,9 +87,7 @@ def draw_scorecard() -> None:
     )
     heading, detail = map(unbroken, scorecard.finding())
     st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], detail and htpy.p[detail]]))
-    frame.say_strangers(
-        subject, [model for model in subject.question_set.rated_models if model in shown]
-    )
+    frame.say_strangers(subject, shown, subjects[1:])
     if len(keys) > MOST_SETS:
         counts = f"{MOST_SETS} of {len(keys)} question sets are shown."
         quiet(f"{counts} Choose others in the list of question sets.")
@@ -100,7 +98,7 @@ def draw_scorecard() -> None:
     follow_links()
     if note := scorecard.note():
         st.warning(note, icon=":material/info:")
-    st.html(scorecard.legend())
+    quiet(scorecard.reading())
     export.draw_menu("scorecard", table=scorecard.table, text=scorecard.text)
 
 
