@@ -1,5 +1,6 @@
 """Links from marks in figures, table rows and example cards to the matching cases on the Explore page."""
 
+import contextlib
 import html
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -15,12 +16,12 @@ from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import address as page_address
 from vlprobe.dashboard.state import PageSubject, counts, model_name, plain, renamed, store, view
 from vlprobe.dashboard.widgets import link_page, open_page
+from vlprobe.errors import NotFound
 from vlprobe.registry import is_control
 from vlprobe.render.charts.theme import safe
 from vlprobe.render.words import movement_kinds
 from vlprobe.scoring.thumbnails import addresses
-from vlprobe.views import caption_bins
-from vlprobe.views.filter import LURE, STRENGTH, Filter, Slice, corners_text
+from vlprobe.views.filter import Filter, corners_text
 from vlprobe.views.named_slices import BREAKDOWN
 from vlprobe.views.unit_counts import BUCKETS
 
@@ -68,15 +69,8 @@ def slice_filter(
     if not kind or model not in subject.models:
         return None
     outcome = "all" if kind in movement_kinds() else "fooled"
-    if slicing in ("subtype", "rule"):
-        return Filter.parse(model, kind, outcome=outcome, **{slicing: value})
-    if slicing in (STRENGTH, LURE):
-        return Filter(model, kind, bin=(Slice(slicing, value),), outcome=outcome)
-    if slicing in caption_bins.VALUES:
-        return Filter(model, kind, caption=(Slice(slicing, value),), outcome=outcome)
-    if slicing.startswith("tag:"):
-        tag = Slice(slicing.removeprefix("tag:"), value)
-        return Filter(model, kind, tag=(tag,), outcome=outcome)
+    with contextlib.suppress(NotFound):  # such as a comparison, which no filter has
+        return Filter(model, kind, outcome=outcome).with_values(slicing, [value])
     return None
 
 

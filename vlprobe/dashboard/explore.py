@@ -292,7 +292,7 @@ def _offer_pictures(subject: PageSubject, case_filter: Filter) -> None:
         return
     n_pictured = n_passing(subject, replace(case_filter, pictured=True))
     if n_pictured:
-        label = f"Show only the {n_pictured:,} with a picture"
+        label = f"Show only the {'one' if n_pictured == 1 else f'{n_pictured:,}'} with a picture"
         shown = {"pictured": "here"}
         press(label, write_choice, shown, icon="image", key="only_pictured")
 

@@ -586,6 +586,11 @@ def _bars(key: str, shares: Sequence[float]) -> str:
 
 
 def _choose_values(case_filter: Filter, name: str, key: str) -> None:
+    """Require, exclude or free the value of a pressed row. A quick second press comes with a filter from before the
+    first one, so the URL says what other facets exclude.
+    """
+    linked = Filter.parse(case_filter.model, excluded=st.query_params.get_all("not"))
+    case_filter = replace(case_filter, excluded=linked.excluded)
     required, excluded = case_filter.values_of(name)
     pressed = st.session_state[key]
     chosen = case_filter.with_values(

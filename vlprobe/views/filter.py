@@ -329,9 +329,11 @@ def facet_field(facet: str) -> tuple[str, str]:
     prefix, _, name = facet.partition(":")
     if prefix == "tag" and name:
         return "tag", name
-    if facet not in caption_bins.VALUES:
-        raise NotFound("facet", facet, (*PLAIN_FACETS, *caption_bins.VALUES, "tag:NAME"))
-    return "caption", facet
+    for field in ("caption", "bin"):
+        if facet in SLICES[field][0]:
+            return field, facet
+    bins = (*SLICES["caption"][0], *SLICES["bin"][0])
+    raise NotFound("facet", facet, (*PLAIN_FACETS, *bins, "tag:NAME"))
 
 
 def values_by_name(slices: Iterable[Slice]) -> dict[str, tuple[str, ...]]:
