@@ -279,3 +279,21 @@ def test_try_it_shows_every_model_s_verdict_on_a_phone(blank):
     assert len(places) == 3 and all(box["x"] + box["width"] <= 390 for box in places)
     scroll = blank.locator(".scroll")
     assert scroll.evaluate("e => e.scrollWidth <= e.clientWidth")
+
+
+def test_a_card_is_selected_by_its_box_by_shift_and_by_x_and_saved_as_a_slice(blank):
+    values = wall("x")
+    ids = ["1", "2", "3"]
+    cards = [values["cards"][0] | {"id": name, "name": name} for name in ids]
+    mount(blank, "wall", values | {"cards": cards, "selects": True, "offered": ["odd"]})
+    blank.get_by_label("Select: 1").check()
+    blank.locator("button.card").nth(1).click(modifiers=["Shift"])
+    blank.locator("button.card").nth(2).focus()
+    blank.keyboard.press("x")
+    assert blank.locator(".picker:checked").count() == 3
+    blank.get_by_placeholder("Tag or slice name").fill("mine")
+    blank.get_by_role("button", name="Save as a slice").click()
+    sent = {"ids": ids, "act": "slice", "tag": "mine"}
+    assert blank.evaluate("window.sent") == [["chosen", sent]]
+    mount(blank, "wall", values | {"cards": cards, "selects": False})
+    assert not blank.locator(".picker").count()

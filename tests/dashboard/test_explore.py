@@ -173,7 +173,15 @@ def test_a_tag_and_a_note_are_stored_when_entered_and_shown_and_filter(shown, ow
     )
     at = shown(own, "explore", model=ONE, tagged="ambiguous")
     assert card_ids(at) == [first["id"]]
-    assert wall(at)["cards"][0]["notes"] == ["ambiguous"]
+    assert wall(at)["cards"][0]["notes"] == ["ambiguous, ✎ note"]
+    assert at.button(key="chip_0").label == "tagged ambiguous"
+    for value, label in ((" note", "with a note"), (" any", "with any tag")):
+        at = shown(own, "explore", model=ONE)
+        group = at.button_group(key="facet_tagged")
+        rows = [f"{name} :gray[1 / 1]" for name in ("any tag", "a note", "ambiguous")]
+        assert list(group.options) == rows
+        group.set_value([value]).run()
+        assert card_ids(at) == [first["id"]] and at.button(key="chip_0").label == label
     at = shown(own, "explore", model=ONE, tagged="ambiguous", case=first["id"])
     assert at.text_area[0].value == "**Look** <script>alert(1)</script>"
     annotations.write(own, key, Annotation(int(first["case"]), first["id"]))

@@ -82,7 +82,8 @@ def test_suspects_are_those_of_the_selected_cases(shown, store: Store):  # noqa:
         passing = views.cases.passing(store, asked, Filter(weakest, kind, outcome=outcome))[0]
         selected = [each for each in ranking.suspects if each.case in passing]
         at = shown(store, "explore", **query, outcome=outcome)
-        assert f"{len(selected)} of these cases pass the filters." in words(at)
+        named = {"all": "", "held": f", with these filters: {model_name(weakest)} not fooled"}
+        assert f"Listed: {len(selected)}{named[outcome]}." in words(at)
         listed = at.dataframe[0].value["wrong caption"].tolist() if selected else []
         assert listed == [each.wrong_text for each in selected]
 
@@ -183,6 +184,10 @@ def test_selected_cards_are_tagged_added_to_the_slides_and_shown_alone(shown, bu
         )
     at = send(at, "wall", "chosen", sent | {"tag": "x" * 31})
     assert "is not a valid tag" in at.error[0].value
+    at = send(at, "wall", "chosen", sent | {"act": "slice", "tag": "mine"})
+    numbers = views.named_slices.members(bundled, drawn, "mine")
+    asked = views.runs.question_set(bundled, drawn)
+    assert set(views.rows.questions(bundled, asked, numbers.tolist())["id"]) == set(ids)
     at = send(at, "wall", "chosen", sent | {"act": "deck"})
     assert at.toast[0].value.startswith("Added 3 of 3 cases to the slides. [Open the slides](")
     assert parse(json.loads(DECKS.read(bundled)[f"{drawn} flip"])).cases == tuple(ids)

@@ -168,13 +168,16 @@ def test_wrong_names_and_shapes_are_refused(compared: Store, key: str):
 def test_tagged_cases_are_those_that_people_tagged(compared: Store, key: str, tmp_path: Path, rows):
     there = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     flips = rows[rows["kind"] == "flip"]["case"].tolist()
-    annotations.write(there, key, Annotation(flips[3], "x", ("odd",)))
+    annotations.write(there, key, Annotation(flips[3], "x", ("odd",), "look"))
     annotations.write(there, key, Annotation(flips[1], "y", ("odd", "even")))
     annotations.write(there, key, Annotation(flips[2], "z", ("even",)))
     for tag, expected in (
         ("odd", {flips[1], flips[3]}),
         ("even", {flips[1], flips[2]}),
         ("none", set()),
+        (("odd", "even"), {*flips[1:4]}),
+        (annotations.ANY, {*flips[1:4]}),
+        (annotations.NOTE, {flips[3]}),
     ):
         assert (
             set(passing(there, key, views.filter.Filter(ONE, outcome="all", tagged=tag)))

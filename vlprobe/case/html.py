@@ -314,8 +314,8 @@ def others_text(n_shown: int, n_others: int) -> str:
     """Describe how many of a pattern's other cases are shown as thumbnails.
 
     >>> others_text(3, 3), others_text(1, 1), others_text(4, 55)
-    ('the other three', 'the other one', 'four of 55 others')
+    ('the other three pictures', 'the other picture', 'four of 55 other pictures')
     """
     if n_shown == n_others:
-        return f"the other {count_word(n_shown)}"
-    return f"{count_word(n_shown)} of {n_others:,} others"
+        return f"the other {count_word(n_shown)} pictures" if n_shown > 1 else "the other picture"
+    return f"{count_word(n_shown)} of {n_others:,} other pictures"

@@ -42,7 +42,7 @@ from vlprobe.dashboard.widgets import draw_row, draw_toast, link_page, open_page
 from vlprobe.errors import VlprobeError
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.elements import tag
-from vlprobe.render.sentences import capitalized, shorten
+from vlprobe.render.sentences import capitalized, counted, shorten
 from vlprobe.render.wall import pattern_words
 from vlprobe.render.words import movement_kinds, wrong
 from vlprobe.runs import exhibits
@@ -280,7 +280,7 @@ def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard
     if not key or kind.is_movement:
         return False
     alike = Filter(case_filter.model, card.kind, pair=(key,))
-    counted = counts(subject, alike)
+    n_cases = counts(subject, alike)
     cards, n_pictures, _ = view(views.wall.wall, subject.question_set, alike, 1, SHOWN_ALIKE + 1)
     others = [case_card(neighbour, kind) for neighbour in cards if neighbour.images != card.images][
         :SHOWN_ALIKE
@@ -293,7 +293,7 @@ def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard
         source, target = pattern_words(key)
         text = htpy.div(".vp-pattern")[
             htpy.strong[source, htpy.span(".vp-quiet")[" → "], target],
-            htpy.p(".vp-quiet.vp-small")[f"fooled {counted['fooled']:,} of {counted['all']:,}"],
+            htpy.p(".vp-quiet.vp-small")[f"fooled {n_cases['fooled']:,} of {n_cases['all']:,}"],
             htpy.p(".vp-quiet.vp-small")[words],
         ]
         with st.container(width=128, gap="xsmall"):
@@ -324,11 +324,13 @@ def _draw_details(subject: PageSubject, case_filter: Filter, card: WallCard) -> 
     beside = bool(case_filter.other)
     shown = described.strips()
     answer = described.answers[case_filter.model]
+    # Without scores, the table would repeat the answers above
+    has_scores = any(described.answers[model].is_scored for model in models)
     more = (
         html.verdict(kind, answer.margin, answer.is_scored),
         html.captions(described.more_texts),
         html.strips([row for row in described.strips(True) if row not in shown], _thumbnail),
-        html.numbers(described, models, subject.looks, names, beside),
+        has_scores and html.numbers(described, models, subject.looks, names, beside),
     )
     st.html(str(htpy.div(".vp-card")[more]))
     st.html(html.properties(described))
@@ -509,7 +511,7 @@ def _files(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
     limit = selection.MOST
     extent = f"The first {limit:,} of {n_cases:,} cases, in this order"
     if n_cases <= limit:
-        extent = f"All {n_cases:,} cases"
+        extent = "The only case" if n_cases == 1 else f"All {n_cases:,} cases"
     quiet(f"{extent}: the captions, the scores, every model's margin, and your tags and notes.")
     with st.container(horizontal=True):
         for label, make, mime in (
@@ -560,7 +562,7 @@ def _slices(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
         words = case_filter.words()
         views.named_slices.save(store(), subject.question_set, name, words, numbers)
 
-    _draw_named(SLICES, "slice", links, f"Save these {n_cases:,} cases as a slice", save)
+    _draw_named(SLICES, "slice", links, f"Save {counted(n_cases, 'case')} as a slice", save)
 
 
 def _draw_named(

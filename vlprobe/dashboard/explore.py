@@ -48,6 +48,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.dashboard.widgets import draw_row, draw_styles, draw_toast, press
 from vlprobe.render import wall as render_wall
 from vlprobe.render.html.elements import tag
+from vlprobe.render.sentences import counted
 from vlprobe.render.words import movement_kinds
 from vlprobe.storage import access, annotations
 from vlprobe.types.presentation import KindPresentation
@@ -149,7 +150,11 @@ def _draw_margins(subject: PageSubject, case_filter: Filter, scored: Sequence[st
 def draw_suspects(subject: PageSubject, case_filter: Filter) -> None:
     """Draw the cases among the filtered ones whose label may be wrong, so that the user can judge them one by one."""
     numbers, *_ = view(views.cases.passing, subject.question_set, case_filter)
-    suspects.draw_suspects(subject, subject.kind, frozenset(numbers.tolist()))
+    labels = [each.label for each in filters.active_filters(case_filter)]
+    if case_filter.outcome in ("fooled", "tied", "held") and not case_filter.other:
+        outcome = filters.OUTCOMES[case_filter.outcome].lower()
+        labels.insert(0, f"{model_name(case_filter.model)} {outcome}")
+    suspects.draw_suspects(subject, subject.kind, frozenset(numbers.tolist()), labels)
 
 
 def _draw_notes(subject: PageSubject) -> None:
@@ -240,7 +245,10 @@ def _draw_cards(
         described,
         heading,
         badge=is_grouped(),
-        tags={each.case: each.tags for each in annotations.read(store(), subject.key).current},
+        tags={
+            each.case: (*each.tags, *["✎ note"] * bool(each.note))
+            for each in annotations.read(store(), subject.key).current
+        },
         heading=heading,
         # On a phone, no picker shows the dataset
         place=dataset_name(subject.question_set.runs[0].dataset),
@@ -253,11 +261,16 @@ def _draw_cards(
             draw_download(subject, "wall_download")
     values |= {"note": " · ".join(filter(None, notes))}
     values |= {"offered": [] if access.read_only() else annotations.SUGGESTED}
-    case_links.draw_wall("wall", values, partial(attempt, _use_selected, subject, cards))
+    case_links.draw_wall(
+        "wall", values, partial(attempt, _use_selected, subject, case_filter, cards)
+    )
 
 
-def _use_selected(subject: PageSubject, cards: Sequence[WallCard], sent: object) -> None:
-    """Do what the user chose for selected cards: show only them, add them to the slides, or tag them.
+def _use_selected(
+    subject: PageSubject, case_filter: Filter, cards: Sequence[WallCard], sent: object
+) -> None:
+    """Do what the user chose for selected cards: show only them, add them to the slides, tag
+    them, or save them as a slice.
 
     Raises:
         InvalidInput: the deck is full, or the tag is not valid.
@@ -268,14 +281,20 @@ def _use_selected(subject: PageSubject, cards: Sequence[WallCard], sent: object)
     if not selected:
         return
     noun = "case" if len(selected) == 1 else "cases"
-    if sent.get("act") == "deck":
+    numbers = np.array([card.case for card in selected])
+    region = region_text(f"{len(selected):,} selected {noun}", numbers)
+    name = " ".join(str(sent.get("tag", "")).split())
+    if sent.get("act") == "slice" and name:
+        words = replace(case_filter, region=region).words()
+        views.named_slices.save(store(), subject.question_set, name, words, numbers)
+        st.session_state["toast"] = f"Saved {len(selected):,} {noun} as the slice {plain(name)}"
+    elif sent.get("act") == "deck":
         add_cases(subject.key, selected[0].kind, [card.id for card in selected])
-    elif name := " ".join(str(sent.get("tag", "")).split()):
+    elif name:
         drawer.add_tag(subject.key, selected, name)
         st.session_state["toast"] = f"Tagged {len(selected):,} {noun}: {plain(name)}"
     else:
-        label = f"{len(selected):,} selected {noun}"
-        write_choice({"region": region_text(label, np.array([card.case for card in selected]))})
+        write_choice({"region": region})
 
 
 def _pictures_here(subject: PageSubject, case_filter: Filter) -> str:
@@ -303,7 +322,7 @@ def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:
     st.html(tag("h1", _nothing(case_filter, kind), class_="vp-nothing"))
     for active, n_cases in filters.nearest_to_drop(subject, case_filter):
         press(
-            f"Drop “{active.label}”: {n_cases:,} {'case' if n_cases == 1 else 'cases'}",
+            f"Drop “{active.label}”: {counted(n_cases, 'case')}",
             filters.drop,
             active.parameter,
             active.value,
@@ -315,10 +334,10 @@ def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:
     n_all = n_passing(subject, everything)
     n_fooled = n_passing(subject, Filter(case_filter.model, case_filter.kind))
     if n_fooled and filters.active_filters(case_filter):
-        label = f"Clear all filters: {n_fooled:,} cases"
+        label = f"Clear all filters: {counted(n_fooled, 'case')}"
         press(label, filters.clear_filters, key="drop_all")
     elif n_all:
-        press(f"Show all {n_all:,} cases", filters.clear_filters, "all", key="show_all")
+        press(f"Show all: {counted(n_all, 'case')}", filters.clear_filters, "all", key="show_all")
 
 
 def _nothing(case_filter: Filter, kind: KindPresentation) -> str:

@@ -145,15 +145,9 @@ def _read_filter(subject: PageSubject) -> Filter:
     possible |= {each for each in st.query_params.get_all("not") if each.startswith("pair=")}
     possible |= caption_bins.names().keys()
     others = [name for name in subject.models if name != subject.model]
-    counted = annotations.read(store(), subject.key).tags
-    people_tags = {name: f"{name} ({count:,})" for name, count in counted.items()}
-    help_ = "Tags that people added to a case, such as wrong label: open one and press T."
-    left, right = st.columns(2)
-    with left:
-        options = {"": "Any", **people_tags}
-        tagged = choose("My tags", "tagged", options, disabled=not people_tags, help_=help_)
-    with right:
-        second = _second_model(subject)
+    people_tags = annotations.read(store(), subject.key).cases
+    possible |= {f"tagged={name}" for name in people_tags}
+    second = _second_model(subject)
     has_pictures_filter = "pictured" in st.query_params or views.rows.keeps_unpictured(
         subject.question_set
     )
@@ -166,7 +160,7 @@ def _read_filter(subject: PageSubject) -> Filter:
         contains=st.query_params.get("words", "").strip()[:WORDS_LENGTH],
         outcome="all",
         other=second,
-        tagged=tagged,
+        tagged=linked("My tag", "tagged", people_tags),
         pair=() if subject.kind in movement_kinds() else chosen_pairs(),
         lost_to=choose("Searches", "lost", SEARCHES) if subject.kind == KIND else "",
         bin=_bin(subject),
@@ -297,10 +291,9 @@ def _outcome(subject: PageSubject, case_filter: Filter) -> str:
 
 def active_filters(case_filter: Filter) -> list[ActiveFilter]:
     """Return the wall's active filters, apart from the model, the kind and the outcome "fooled"."""
-    words, tagged, crossed = case_filter.contains, case_filter.tagged, case_filter.crossed
+    words, crossed = case_filter.contains, case_filter.crossed
     single: tuple[tuple[str, object, dict[str, Any]], ...] = (
         ("words", words and f"caption contains “{words}”", {"contains": ""}),
-        ("tagged", tagged and f"tagged {tagged}", {"tagged": ""}),
         ("pictured", case_filter.pictured and "with pictures on this machine", {"pictured": False}),
         ("crossed", crossed and SIDES[crossed.name][crossed.value], {"crossed": None}),
         ("lost", case_filter.lost_to and "lost to its own mixture", {"lost_to": False}),
@@ -342,6 +335,10 @@ SEVERAL: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
         lambda bin_: value_label(bin_.value) if bin_.name == STRENGTH else f"lure {bin_.value}",
     ),
     ("caption", "caption", lambda chosen: chosen.value),
+    (
+        *("tagged", "tagged"),
+        lambda name: f"{'with' if name[0] == ' ' else 'tagged'} {value_text('tagged', name)}",
+    ),
     ("unseen", "unseen_by", partial(value_text, "unseen_by")),
     ("not", "excluded", lambda each: f"not {shorten(value_text(*each), NAMED)}"),
 )
@@ -380,6 +377,7 @@ WIDTH = 252  # pixels
 LISTED = 8  # rows of a facet, or models, shown before the user asks for all
 STATES = {"fooled": "✕", "held": "✓", "any": "any"}
 TITLES = {
+    "tagged": "My tags",
     "subtype": "What changed",
     "rule": "Rule",
     "pair": "Words",
@@ -436,7 +434,13 @@ def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
         _draw_models(subject, case_filter)
     facets = view(views.facets.facets, subject.question_set, case_filter)
     if facets:
-        quiet("Click a value to require it, again to exclude it.")
+        how = "Click a value to require it, again to exclude it."
+        if subject.question_set.run(case_filter.model).n_orders == 2:
+            how += (
+                f" {model_name(case_filter.model)} saw both orders of the captions: these numbers count cases that "
+                "fool it in at least one order, Home counts both answers."
+            )
+        quiet(how)
     for facet in facets:
         if facet.name != "rule" or case_filter.rule or not _repeats_types(facet, facets):
             _draw_facet(case_filter, facet)

@@ -37,6 +37,7 @@ KEYS = {
     "T Z D": "in a case: other tags and a note, zoom, add to the deck",
     "L P": "in a case: copy link, try it in the Playground",
     "↑ ↓ ← → Enter": "on the wall: move, open",
+    "X": "on the wall: select a case (or Shift and click), then tag, add to the deck, save as a slice",
     "+ - [": "on Explore: larger, smaller pictures; facets",
     "1 2": "in the quiz: choose a caption",
     "← → B Esc": "on slides: previous, next, black screen, end",

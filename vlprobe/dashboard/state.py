@@ -163,7 +163,9 @@ def view(
     current = store()
     page_store = _page_store.get()
     version = page_store.version if page_store else current.version()
-    is_tagged = any(isinstance(value, Filter) and value.tagged for value in arguments)
+    is_tagged = query is views.facets.facets or any(
+        isinstance(value, Filter) and value.reads_tags for value in arguments
+    )
     question_sets = [value for value in arguments if isinstance(value, QuestionSet) and is_tagged]
     annotated = tuple(annotations.version(current, each.key) for each in question_sets)
     moment = (current, version)

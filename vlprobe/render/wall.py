@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from vlprobe.case.card import card_type, preferred, wrong_captions
 from vlprobe.render.words import movement_kinds, value_label
+from vlprobe.storage import annotations
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views import causes
 from vlprobe.views.filter import Filter
@@ -80,6 +81,8 @@ def value_text(facet: str, value: str) -> str:
         return pattern_text(value)
     if facet.startswith("tag:"):
         return f"{facet[4:]}: {value}"
+    if facet == "tagged":
+        return {annotations.ANY: "any tag", annotations.NOTE: "a note"}.get(value, value)
     return causes.LABELS[value] if facet == "unseen_by" else value_label(value)
 
 

@@ -19,6 +19,10 @@ FOLDER = "annotations"
 # Tags offered while none exist; the drawer gives them the keys 1 to 4
 SUGGESTED = ("ambiguous", "wrong label", "telling", "to discuss")
 FORMER = {"label wrong": "wrong label"}  # former names of tags, in files of older versions
+ANY, NOTE = (
+    " any",
+    " note",
+)  # in filters: cases with a tag, and with a note; no tag begins with a space
 TAG_LENGTH = 30
 MAX_CASE_TAGS = 8
 MAX_VOCABULARY = 40  # different tags in one question set
@@ -47,6 +51,17 @@ class Annotations:
         """Count the cases for each tag. The result is sorted by tag."""
         counts = Counter(tag for annotation in self.current for tag in annotation.tags)
         return dict(sorted(counts.items()))
+
+    @property
+    def cases(self) -> dict[str, list[int]]:
+        """List the numbers of the cases with ANY tag, with a NOTE and with each tag. Empty lists are left out."""
+        listed = {
+            ANY: [each.case for each in self.current if each.tags],
+            NOTE: [each.case for each in self.current if each.note],
+        }
+        for name in self.tags:
+            listed[name] = [each.case for each in self.current if name in each.tags]
+        return {name: numbers for name, numbers in listed.items() if numbers}
 
 
 def read(store: Store, case_key: str) -> Annotations:

@@ -110,10 +110,10 @@ def passing(
     models = filter(None, (case_filter.model, case_filter.other))
     runs = [question_set.run(model) for model in models]
     answered = AnswerTable(store, runs[0].key)
-    tagged = annotations.current_name(case_filter.tagged)
-    annotated = annotations.read(store, question_set.key).current if tagged else ()
+    tagged = map(annotations.current_name, case_filter.tagged)
+    of_tag = annotations.read(store, question_set.key).cases if case_filter.tagged else {}
     where = case_filter.where(
-        [annotation.case for annotation in annotated if tagged in annotation.tags],
+        [case for name in tagged for case in of_tag.get(name, ())],
         answered.columns if case_filter.bin else (),
     )
     numbers = cases.numbers(where.condition, where.values, answered if where.needs_scores else None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
 from vlprobe.views import caption_bins, cases, causes, estimates, pattern_groups, rows
 from vlprobe.views.filter import Filter
@@ -41,9 +42,9 @@ class Facet:
     excludes in this facet do not restrict the counts.
 
     Attributes:
-        name: "subtype", "rule", "pair", "unseen_by", or the name of a kind of slice: "tag:NAME",
+        name: "subtype", "rule", "pair", "unseen_by", "tagged", or the name of a kind of slice: "tag:NAME",
             "caption_length", "word_frequency", "text_alone".
-        rows: At least two values, or one value that is in the filter.
+        rows: At least two values, or one value that is in the filter; of "tagged" at least one.
     """
 
     name: str
@@ -69,7 +70,7 @@ def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
             for value, total, fooled in zip(members.keys, n_asked, n_fooled, strict=True)
             if value and (total >= least or value in chosen)
         ]
-        if chosen or len(listed) > 1:
+        if chosen or len(listed) > (name != "tagged"):
             listed.sort(key=lambda row: (-row.n_fooled / max(row.n_asked, 1), -row.n_asked))
             shown.append(Facet(name, tuple(listed)))
     return tuple(shown)
@@ -111,11 +112,18 @@ def _facet_members(
     store: Store, question_set: QuestionSet, case_filter: Filter
 ) -> Iterator[tuple[str, PatternGroups]]:
     table = CaseTable(store, question_set.key)
+    answers = AnswerTable(store, question_set.run(case_filter.model).key)
 
     def by_case(codes: np.ndarray, names: Sequence[str]) -> PatternGroups:
         listed = np.flatnonzero(codes >= 0)
         return PatternGroups(listed, codes[listed], tuple(names))
 
+    if of_tag := annotations.read(store, question_set.key).cases:
+        numbers, codes = np.array(
+            [(case, code) for code, cases_ in enumerate(of_tag.values()) for case in cases_]
+        ).T
+        exists = numbers < len(answers.margins)  # the file of tags may name others
+        yield "tagged", PatternGroups(numbers[exists], codes[exists], tuple(of_tag))
     for name in ("subtype", "rule"):
         yield name, by_case(*table.codes(name))
     if not question_set.presentation.kind(case_filter.kind).is_movement:
@@ -125,7 +133,6 @@ def _facet_members(
     groups = pattern_groups.pattern_groups(table, question_set.probe, case_filter.kind)
     is_member = np.array([all(pattern_groups.words_of(each)) for each in groups.keys], dtype=bool)
     if is_member.any():
-        answers = AnswerTable(store, question_set.run(case_filter.model).key)
         listed = is_member[groups.codes] & pattern_groups.answers(groups, answers)[0]
         yield "pair", PatternGroups(groups.cases[listed], groups.codes[listed], groups.keys)
     tags = remember(("tags", table.version), lambda: _tags(store, question_set, table))

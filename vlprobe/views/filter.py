@@ -78,8 +78,14 @@ SLICES: dict[str, tuple[Mapping[str, Collection[str]], str]] = {
 }
 SWITCHES = {"lost_to": "own", "pictured": "here"}  # on-off fields, and the word for "on"
 # Fields that can have several values
-SEVERAL = ("subtype", "rule", "tag", "bin", "caption", "unseen_by", "excluded")
-PLAIN_FACETS = ("subtype", "rule", "pair", "unseen_by")  # facets that are fields of a filter
+SEVERAL = ("subtype", "rule", "tag", "bin", "caption", "unseen_by", "tagged", "excluded")
+PLAIN_FACETS = (
+    "subtype",
+    "rule",
+    "pair",
+    "unseen_by",
+    "tagged",
+)  # facets that are fields of a filter
 MOST_EXCLUDED = 200
 AGREEMENTS = ("", "one", "split")
 
@@ -109,7 +115,7 @@ class Filter:
         other: A second model that answered the same questions.
         other_outcome: One of OTHER_OUTCOMES, for the second model.
         within: Corners of a polygon, each with the model's margin and the second model's margin.
-        tagged: A tag that people gave the case.
+        tagged: Tags that people gave the case, or `annotations.ANY` or `annotations.NOTE`.
         pair: Keys of patterns (`views.pattern_groups`); the case is a member of at least one pattern.
         lost_to: Whether to keep only picture searches that find the right picture among the originals but rank a
             mixture of that picture first once mixtures are added.
@@ -138,7 +144,7 @@ class Filter:
     other: str = ""
     other_outcome: str = ""
     within: tuple[tuple[float, float], ...] = ()
-    tagged: str = ""
+    tagged: tuple[str, ...] = ()
     pair: tuple[str, ...] = ()
     lost_to: bool = False
     bin: tuple[Slice, ...] = ()
@@ -155,7 +161,7 @@ class Filter:
 
     def __post_init__(self) -> None:
         # A string means one value, as before several were allowed
-        for name in ("subtype", "rule", "unseen_by"):
+        for name in ("subtype", "rule", "unseen_by", "tagged"):
             if isinstance(value := getattr(self, name), str):
                 object.__setattr__(self, name, (value,) if value else ())
         for name, names in (
@@ -242,6 +248,11 @@ class Filter:
         """Return whether the filter or its sort order depends on the second model's margins."""
         return bool(self.other_outcome or self.within or self.sort == "difference")
 
+    @property
+    def reads_tags(self) -> bool:
+        """Return whether the cases depend on tags and notes that people added."""
+        return bool(self.tagged) or any(each.name == "tagged" for each in self.excluded)
+
     def any_outcome(self) -> "Filter":
         """Return a copy of the filter that allows any answers."""
         return replace(
@@ -288,7 +299,7 @@ class Filter:
         `named_slice`, `unseen_by`, `region` and `excluded`.
 
         Args:
-            tagged_cases: Numbers of the cases to which people gave the tag `tagged`.
+            tagged_cases: Numbers of the cases to which people gave one of the tags `tagged`.
             answer_columns: Names of the columns that the model's run stores for each answer.
         """
         terms: list[tuple[str, list[object]]] = []

@@ -147,6 +147,7 @@ class Wall {
     for (const card of data.cards) {
       const item = make("li");
       item.append(pressed(card, data.strip), ...card.frames.map((shown) => creditOf(shown.credit)));
+      if (data.selects) item.append(this.picker(card));
       this.list.append(item);
     }
     this.buttons = [...this.list.querySelectorAll("button")];
@@ -203,12 +204,24 @@ class Wall {
     this.send("open", button.dataset.id);
   }
 
+  // The check box of a card. It is not in the order of the Tab key: X does the same for the card in focus.
+  picker(card) {
+    const box = Object.assign(make("input", "picker"), { type: "checkbox", tabIndex: -1, ariaLabel: `Select: ${card.name}` });
+    box.title = "Select (key X, or Shift and click)";
+    box.addEventListener("change", () => this.choose(card.id));
+    return box;
+  }
+
   choose(id) {
     if (!this.chosen.delete(id)) this.chosen.add(id);
     for (const button of this.buttons) {
-      if (this.chosen.has(button.dataset.id)) button.setAttribute("aria-pressed", "true");
+      const isChosen = this.chosen.has(button.dataset.id);
+      if (isChosen) button.setAttribute("aria-pressed", "true");
       else button.removeAttribute("aria-pressed");
+      const box = button.parentElement.querySelector(".picker");
+      if (box) box.checked = isChosen;
     }
+    this.list.classList.toggle("choosing", this.chosen.size > 0);
     if (!this.chosen.size) this.tally.replaceChildren();
     else if (this.tally.firstChild) this.tally.firstChild.textContent = `${this.chosen.size} selected`;
     else this.tally.replaceChildren(make("span", "", `${this.chosen.size} selected`), ...this.acts());
@@ -217,15 +230,17 @@ class Wall {
   // What can be done with the selected cards. It stays while more are selected, with what is typed.
   acts() {
     const send = (act, tag = "") => this.send("chosen", { ids: [...this.chosen], act, tag });
-    const tag = Object.assign(make("input"), { placeholder: "Tag, then Enter", maxLength: 30, ariaLabel: "Tag of the selected cases" });
+    const tag = Object.assign(make("input"), { placeholder: "Tag or slice name", maxLength: 30, ariaLabel: "Tag or slice name" });
+    const name = (act) => (tag.value.trim() ? send(act, tag.value) : tag.focus());
     tag.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && tag.value.trim()) send("tag", tag.value);
+      if (event.key === "Enter") name("tag");
     });
     return [
       press("", "", () => send("show"), "Show only these"),
       press("", "", () => send("deck"), "Add to the slides"),
       ...this.offered.map((name) => press("", "", () => send("tag", name), `# ${name}`)),
-      ...(this.offered.length ? [tag] : []),
+      ...(this.offered.length
+        ? [tag, press("", "", () => name("tag"), "Tag"), press("", "", () => name("slice"), "Save as a slice")] : []),
       press("", "", () => [...this.chosen].forEach((id) => this.choose(id)), "Clear"),
     ];
   }
@@ -256,6 +271,11 @@ class Wall {
       return;
     }
     const button = event.target.closest("button.card");
+    if (button && this.selects && event.key.toUpperCase() === "X") {
+      this.choose(button.dataset.id);
+      event.preventDefault();
+      return;
+    }
     const to = button && this.next(this.buttons.indexOf(button), event.key);
     if (!to) return;
     this.focus(to);

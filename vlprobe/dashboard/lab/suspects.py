@@ -5,7 +5,7 @@ The URL names the question set (`set`), the kind (`kind`), the minimum accuracy 
 (`accuracy`) and the case (`case`).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import htpy
@@ -59,7 +59,10 @@ def draw_page() -> None:
 
 
 def draw_suspects(
-    questions: PageSubject, kind: str, selected: Collection[int] | None = None
+    questions: PageSubject,
+    kind: str,
+    selected: Collection[int] | None = None,
+    labels: Sequence[str] = (),
 ) -> None:
     """Draw the list of cases with suspect labels, the open case, and the accuracy of each model.
 
@@ -67,6 +70,7 @@ def draw_suspects(
         questions: The question set.
         kind: The kind of cases.
         selected: Numbers of the cases to consider [all].
+        labels: Labels of the filters that selected them.
     """
     if not kind or not _has_label(questions.probe, kind):
         st.info(
@@ -87,10 +91,11 @@ def draw_suspects(
     if selected is not None:
         listed_cases = tuple(each for each in ranking.suspects if each.case in selected)
         ranking = replace(ranking, suspects=listed_cases)
-        strong += f" {len(listed_cases):,} of these cases pass the filters."
+        strong += f" Listed: {len(listed_cases):,}"
+        strong += f", with these filters: {', '.join(labels)}." if labels else "."
     quiet(strong)
     if ranking.suspects:
-        left, right = st.columns([2, 3], gap="medium")
+        left, right = st.columns([3, 2], gap="medium")
         with left:
             suspect = _pick(ranking)
         with right:
@@ -126,13 +131,11 @@ def _pick(ranking: Suspects) -> Suspect:
     )
     table = pd.DataFrame(
         {
-            "rejected by": [
-                f"{each.n_rejecting} of {len(ranking.strong)}" for each in ranking.suspects
-            ],
+            "wrong caption": [each.wrong_text for each in ranking.suspects],
             "verdict": [
                 CHOICES[each.verdict][0] if each.verdict else "" for each in ranking.suspects
             ],
-            "wrong caption": [each.wrong_text for each in ranking.suspects],
+            f"of {len(ranking.strong)}": [each.n_rejecting for each in ranking.suspects],
         }
     )
     st.dataframe(
@@ -140,7 +143,13 @@ def _pick(ranking: Suspects) -> Suspect:
         hide_index=True,
         height=420,
         key="suspect_list",
-        column_config={"verdict": st.column_config.TextColumn(width=120)},
+        column_config={
+            "wrong caption": st.column_config.TextColumn(width=360),
+            "verdict": st.column_config.TextColumn(width=90),
+            f"of {len(ranking.strong)}": st.column_config.NumberColumn(
+                width=44, help="Strong models that reject the label"
+            ),
+        },
         on_select=lambda: _open(ranking),
         selection_mode="single-row",
     )
@@ -159,12 +168,15 @@ def _draw_case(questions: PageSubject, kind: str, suspect: Suspect) -> None:
         store(), questions.question_set, Filter(questions.models[0], kind), [suspect.case]
     )
     described = case_card(card, questions.presentation.kind(kind))
-    draw_pictures(described)
     for label, text in zip(("Labeled true", "Labeled wrong"), described.sides, strict=True):
         st.html(str(htpy.p(".vp-quiet.vp-small")[label]))
         st.html(str(htpy.p(".vp-pair")[html.words(text.runs())]))
-    if not changes("Verdicts cannot be changed here."):
-        return
+    if changes("Verdicts cannot be changed here."):
+        _draw_verdicts(questions, suspect)
+    draw_pictures(described)
+
+
+def _draw_verdicts(questions: PageSubject, suspect: Suspect) -> None:
     with st.container(horizontal=True, key="suspect_buttons"):
         for choice, (label, key, icon) in CHOICES.items():
             press(

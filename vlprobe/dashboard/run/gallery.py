@@ -93,7 +93,8 @@ def _draw_captions(item: Item) -> None:
         case = edited.get(kind)
         cells = case.texts[:2] if case else (NOT_IN_CAPTION, "")
         label = f"{value_label(kind)}: {MEANINGS[case.roles[1]]}" if case else value_label(kind)
-        rows.append(f"<tr>{''.join(tag('td', cell) for cell in (label, *cells))}</tr>")
+        texts = (tag("td", text, class_="vp-wrap") for text in cells)
+        rows.append(f"<tr>{tag('td', label)}{''.join(texts)}</tr>")
     st.html(table("Caption edits", column_heads(("Caption edit", "Before", "After")), rows))
 
 
