@@ -52,6 +52,7 @@ def test_the_command_prints_what_was_held_out_before_and_after_and_the_name_to_p
         assert abs(rows[name]["after"] - after) < 1e-6
     assert {name: row["weight"] for name, row in rows.items()}["eqsim"] == 0.5
     assert f"Probe it as {straight.card['tuned']}" in result.stderr
+    assert f"cost {100 * straight.card['added_time']:+.0f} % a step" in result.stderr
 
 
 def test_the_ablation_of_eqben_is_asked_for_by_options(straight, tmp_path):

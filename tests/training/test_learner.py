@@ -1,5 +1,6 @@
 import copy
 import math
+import time
 
 import numpy as np
 import pytest
@@ -161,3 +162,26 @@ def test_the_scale_stays_below_a_hundred_unless_it_began_above(small, batch):
     made = learner(small, {"clip": 1.0}, rate=1e-9)
     made.learn(batch, 0)
     assert made.model.logit_scale.exp().item() == pytest.approx(117, rel=1e-3)
+
+
+def test_the_time_that_added_terms_cost_is_measured_beside_the_same_batch_without_them(
+    small, batch, monkeypatch
+):
+    made = learner(small)
+    before = {name: value.clone() for name, value in made.model.state_dict().items()}
+    seconds = iter(
+        # of each pair: its begin, the end of the plain pass, the end of the whole one; the first warms up
+        [0, 9, 9.5, *(10, 12, 15), *(20, 22, 24.2), *(30, 32, 34.4), *(40, 42, 44.6), *(50, 52, 59)]
+    )
+    seen = []
+    monkeypatch.setattr(time, "perf_counter", lambda: next(seconds))
+    own = made._backward
+    monkeypatch.setattr(
+        made,
+        "_backward",
+        lambda *asked: seen.append((len(asked[0].tokens), {*asked[1]})) or own(*asked),
+    )
+    assert made.added_time(batch) == pytest.approx(0.3)  # of .5, .1, .2, .3 and 2.5
+    assert seen == [(6, {"clip"}), (18, set(EVERYTHING))] * 6
+    assert all(torch.equal(value, before[name]) for name, value in made.model.state_dict().items())
+    assert math.isnan(learner(small, {"clip": 1.0}).added_time(batch))

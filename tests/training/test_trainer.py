@@ -76,7 +76,8 @@ def test_a_killed_training_goes_on_from_its_last_state_to_the_same_weights_and_l
     for one, two in zip(
         outputs.read_log(straight.request.path), outputs.read_log(request.path), strict=True
     ):
-        assert {**one, "seconds": 0} == {**two, "seconds": 0}
+        timed = {"seconds": 0, "added_time": 0}
+        assert {**one, **timed} == {**two, **timed}
     assert (card["digest"], card["held_out"]) == (
         straight.card["digest"],
         straight.card["held_out"],
@@ -122,6 +123,8 @@ def test_the_log_has_every_step_and_the_held_out_losses(straight):
     assert [line["step"] for line in judged] == [0, 2, 4]
     before, after = straight.card["held_out"]["before"], straight.card["held_out"]["after"]
     assert (judged[0]["held_out"], judged[-1]["held_out"]) == (before, after)
+    assert straight.card["added_time"] == judged[0]["added_time"] > -1
+    assert "added_time" not in judged[1]
 
 
 def test_another_loss_and_seed_make_other_weights_that_are_judged_alike(straight, tmp_path):

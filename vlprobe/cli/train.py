@@ -105,7 +105,7 @@ def train(
     ctx: click.Context, datasets: Sequence[str], freeze: str | None, how: str, **given
 ) -> None:
     """Fine-tune a model and print the losses on held-out data. To resume, repeat the command."""
-    from vlprobe.training.objective import PARTS, weights
+    from vlprobe.training.objective import PARTS, added_time_text, weights
     from vlprobe.training.trainer import train as tune
 
     request = Default(datasets=tuple(datasets), freeze=freeze or "", **given)
@@ -124,4 +124,6 @@ def train(
             inform(
                 f"{source['name']}: {count:,} captions are not in English; consistency and flip do not edit them."
             )
+    if "added_time" in card:
+        inform(f"{added_time_text(card['added_time'])}.")
     inform(f"Probe it as {card['tuned']}")

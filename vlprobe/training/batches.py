@@ -163,6 +163,11 @@ class Batch:
     flipped: np.ndarray
     kinds: np.ndarray  # the kind of each flip: color, number or object
 
+    def without_alterations(self) -> "Batch":
+        """Return the batch without its altered inputs."""
+        rows = [rows[:0] for rows in (self.mixed, self.corrupted, self.reworded, self.flipped)]
+        return Batch(self.n, self.pixels[: self.n], self.tokens[: self.n], *rows, self.kinds[:0])
+
 
 def split(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
     """Split items into training items and held-out items by hash, independently of the order of the data.

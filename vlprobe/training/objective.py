@@ -68,6 +68,18 @@ def weights(formula: str) -> dict[str, float]:
     return weight_of
 
 
+def added_time_text(share: float) -> str:
+    """Say how much longer a step is with the added terms of a loss.
+
+    >>> added_time_text(0.034)
+    'The added terms of the loss cost +3 % a step (forward and backward pass, without reading pictures)'
+    """
+    return (
+        f"The added terms of the loss cost {100 * share:+.0f} % a step (forward and backward pass, "
+        "without reading pictures)"
+    )
+
+
 def check(settings: Settings) -> None:
     """Raise InvalidInput if a setting is not valid."""
     if settings.scores not in SCORES:

@@ -60,7 +60,8 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
     Returns:
         The card: the request, `tuned` (the name to probe), `digest` (of the tuned model),
         `start_digest`, `data` (the name, digest and number of items for each dataset), `held_out` (the
-        number of items, and their losses before and after), `seconds`.
+        number of items, and their losses before and after), `seconds`, and `added_time`
+        (see `Learner.added_time`) if the loss has more than one term.
 
     Raises:
         InvalidInput: The request is not valid, the file belongs to another training run, or a loss is
@@ -235,9 +236,15 @@ class _Training:
                         self._save(done, seconds)
                         saved = time.monotonic()
                         took = saved - begun
-        judged = [line["held_out"] for line in outputs.read_log(request.path) if "held_out" in line]
+        lines = outputs.read_log(request.path)
+        judged = [line["held_out"] for line in lines if "held_out" in line]
+        added_time = {"added_time": lines[0]["added_time"]} if "added_time" in lines[0] else {}
         held_out = self._judged | {"before": judged[0], "after": judged[-1]}
-        return {"held_out": held_out, "seconds": round(spent + time.monotonic() - started, 1)}
+        return {
+            "held_out": held_out,
+            "seconds": round(spent + time.monotonic() - started, 1),
+            **added_time,
+        }
 
     def _validate(self, step: int) -> None:
         """Log the mean of every loss term over the held-out items, including terms that are not trained."""
@@ -250,7 +257,12 @@ class _Training:
             },
         }
         # The first line identifies the training run
-        self._note(line if step else line | {"pinned": self._pinned})
+        if not step:
+            line["pinned"] = self._pinned
+            added_time = self._learner.added_time(self._batches.batch(0))
+            if not math.isnan(added_time):
+                line["added_time"] = added_time
+        self._note(line)
 
     def _note(self, line: dict) -> None:
         with self._log.open("a", encoding="utf-8") as file:

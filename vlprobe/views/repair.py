@@ -209,6 +209,12 @@ def loss_curves(path: Path) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=pd.Index(["step", "side", "part", "value"]))
 
 
+def added_time(path: Path) -> float:
+    """Return how much longer the added terms make a step, as a share; NaN if there are none or it is not known yet."""
+    first = next(iter(outputs.read_log(path)), {})
+    return first.get("added_time", math.nan)
+
+
 def seconds_per_step(path: Path) -> float:
     """Return the average time per training step so far, in seconds; NaN before the first step."""
     newest = next((line for line in reversed(outputs.read_log(path)) if "seconds" in line), None)

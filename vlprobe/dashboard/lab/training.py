@@ -23,7 +23,7 @@ from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
 from vlprobe.training import objective
 from vlprobe.training.request import TrainRequest
-from vlprobe.views.repair import loss_curves, seconds_per_step
+from vlprobe.views.repair import added_time, loss_curves, seconds_per_step
 
 ROWS = 12  # rows in the list of training runs
 COLUMNS = (
@@ -318,6 +318,8 @@ def _panel(training: Training, probe: Callable[[str, str], None]) -> None:
             quiet(
                 f"{job.label.rstrip('.')}, {span(job.updated - job.created)} after it was started."
             )
+        if not math.isnan(share := added_time(request.path)):
+            quiet(f"{objective.added_time_text(share)}.")
         _buttons(training, probe)
         _curves(request, table)
         draw_log(job)
