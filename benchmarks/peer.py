@@ -19,6 +19,8 @@ the peer has none.
     --threads N     [2]
     --idle          before each command, wait until other processes use at most .5 of a core; else repeat that turn
     --venv FOLDER   folder of the peer's environment; created on first use, which needs a package index
+    --changes N     time the picture changes of the probe `pictures` at severity 3 on N pictures and one thread, and
+                    nothing else; each next to torchvision's closest transform, if there is one
     --whole         also run three whole `vlprobe run`, with model checks, RoCOCO's altered captions and mixed pictures
 """
 
@@ -37,9 +39,13 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PIL import Image
 from startup import environment
+
+if TYPE_CHECKING:
+    import torch
 
 COCO = Path(__file__).resolve().parents[2] / "shared" / "data" / "coco_real"
 N = 200
@@ -352,6 +358,86 @@ def quotients(turn: dict[str, tuple[float, float]]) -> list[float]:
     return [peer / own for own, peer in zip(turn["vlprobe"], turn[CLIP_BENCHMARK], strict=True)]
 
 
+def torchvision_changes() -> dict[str, Callable[["torch.Tensor"], object]]:
+    """Return the transforms of torchvision that are closest to vlprobe's changes at severity 3, on uint8 tensors."""
+    import torch
+    from torchvision.transforms import v2
+    from torchvision.transforms.v2 import functional as change
+
+    nearest = v2.InterpolationMode.NEAREST
+
+    def pixelate(picture: torch.Tensor) -> torch.Tensor:
+        height, width = picture.shape[-2:]
+        small = change.resize(picture, [height // 5, width // 5])
+        return change.resize(small, [height, width], nearest)
+
+    def crop(picture: torch.Tensor) -> torch.Tensor:
+        height, width = picture.shape[-2:]
+        sides = [round(0.7 * height), round(0.7 * width)]
+        return change.resized_crop(picture, 9, 9, *sides, [height, width])
+
+    def noise(picture: torch.Tensor) -> torch.Tensor:
+        values = change.to_dtype(picture, torch.float32, scale=True)
+        return change.to_dtype(change.gaussian_noise(values, sigma=0.18), torch.uint8, scale=True)
+
+    corners = [[0, 0], [639, 0], [639, 479], [0, 479]], [[60, 40], [600, 20], [580, 450], [30, 440]]
+    return {
+        "gaussian-noise": noise,
+        "defocus-blur": lambda picture: change.gaussian_blur(picture, [13, 13]),
+        "jpeg": lambda picture: change.jpeg(picture, 15),
+        "pixelate": pixelate,
+        "brightness": lambda picture: change.adjust_brightness(picture, 1.3),
+        "contrast": lambda picture: change.adjust_contrast(picture, 0.2),
+        "saturation": lambda picture: change.adjust_saturation(picture, 3.0),
+        "grayscale": lambda picture: change.rgb_to_grayscale(picture, 3),
+        "hue": lambda picture: change.adjust_hue(picture, 0.2),
+        "rotation": lambda picture: change.rotate(picture, 15.0, v2.InterpolationMode.BILINEAR),
+        "crop": crop,
+        "flip": change.horizontal_flip,
+        "perspective": lambda picture: change.perspective(picture, *corners),
+        "occlusion": lambda picture: change.erase(
+            picture, 60, 60, 215, 286, torch.full((3, 1, 1), 128, dtype=torch.uint8)
+        ),
+    }
+
+
+def changes(count: int) -> None:
+    """Print how many pictures one core changes in a CPU second, with vlprobe and torchvision taking turns."""
+    import torch
+    from torchvision.transforms.v2 import functional
+
+    from vlprobe.perturb import picture_changes
+    from vlprobe.types import PictureChange
+
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        names = [name for name, _ in pictures(Path(folder), count)]
+        opened = [
+            Image.open(Path(folder, name)).convert("RGB").resize((640, 480)) for name in names
+        ]
+    tensors = [functional.pil_to_tensor(image) for image in opened]
+    theirs = torchvision_changes()
+    print(f"{'pictures/s/core, 640 x 480':28}{'vlprobe':>9}{'torchvision':>13}{'ratio':>8}")
+    ratios = []
+    for kind in picture_changes.KINDS:
+        change = PictureChange(kind, 3, 7, "umbrella" if kind.endswith("-word") else "")
+        spent: list[tuple[float, float]] = []
+        for image, tensor in zip(opened, tensors, strict=True):
+            begun = time.process_time()
+            picture_changes.apply(image, change)
+            middle = time.process_time()
+            if kind in theirs:
+                theirs[kind](tensor)
+            spent.append((middle - begun, time.process_time() - middle))
+        ours, other = (statistics.median(column) for column in zip(*spent, strict=True))
+        line = f"{kind:28}{1 / ours:9.0f}"
+        if kind in theirs:
+            ratios.append(statistics.median(second / first for first, second in spent))
+            line += f"{1 / other:13.0f}{ratios[-1]:8.2f}"
+        print(line)
+    print(f"median of {len(ratios)} ratios: {statistics.median(ratios):.2f}")
+
+
 def main() -> None:
     """Print one line per repeat and side, the ratios and the largest difference."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -361,7 +447,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--idle", action="store_true")
     parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--changes", type=int, default=0)
     typed = parser.parse_args()
+    if typed.changes:
+        changes(typed.changes)
+        return
     command = install(typed.venv)
     with tempfile.TemporaryDirectory(prefix="vlprobe-peer-") as folder:
         work = Path(folder)

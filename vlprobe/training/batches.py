@@ -12,7 +12,7 @@ import math
 import random
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -165,8 +165,9 @@ class Batch:
 
     def without_alterations(self) -> "Batch":
         """Return the batch without its altered inputs."""
-        rows = [rows[:0] for rows in (self.mixed, self.corrupted, self.reworded, self.flipped)]
-        return Batch(self.n, self.pixels[: self.n], self.tokens[: self.n], *rows, self.kinds[:0])
+        altered = ("mixed", "corrupted", "reworded", "flipped", "kinds")
+        empty = {name: getattr(self, name)[:0] for name in altered}
+        return replace(self, pixels=self.pixels[: self.n], tokens=self.tokens[: self.n], **empty)
 
 
 def split(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
