@@ -1,6 +1,8 @@
 """The Run page's form, without a browser: every option of every probe reaches the job, what is wrong is told first."""
 
 import io
+import itertools
+import json
 import os
 from pathlib import Path
 
@@ -11,8 +13,10 @@ from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny, tiers
 from tests.dashboard.test_pages import open_form, open_page, words
+from tests.dashboard.walls import wall
 from tests.probes.test_common import PROBES, make
 from vlprobe import registry, views
+from vlprobe.perturb import picture_changes
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.runs import jobs, verify
 from vlprobe.runs.request import Request
@@ -513,3 +517,59 @@ def test_what_cannot_be_dropped_is_one_line_and_the_choice_stays(
     assert said in words(at) and not at.exception
     assert at.text_input(key="run_own").value == name
     assert not (store.root / "dropped").exists()
+
+
+def photographed(shared_data: Path, folder: Path) -> str:
+    """A folder of the first 6 photographs of COCO, 160 pixels wide, with their captions."""
+    folder.mkdir()
+    coco = shared_data / "coco_real"
+    listed = json.loads((coco / "annotations" / "captions_val2017.json").read_text())
+    captions = {}
+    for image in listed["images"][:6]:
+        of_image = [row for row in listed["annotations"] if row["image_id"] == image["id"]]
+        captions[image["file_name"]] = [row["caption"] for row in of_image]
+        with Image.open(coco / "val2017" / image["file_name"]) as opened:
+            opened.convert("RGB").resize((160, 120)).save(folder / image["file_name"])
+    (folder / "captions.json").write_text(json.dumps(captions))
+    return f"folder:{folder}"
+
+
+@pytest.mark.full  # 6 pictures changed in 22 ways, by two models
+def test_all_picture_changes_and_half_truths_run_from_the_form_and_their_failures_show_both_pictures(
+    monkeypatch, store: Store, unspawned: None, shared_data: Path, tmp_path: Path
+):
+    photographs, models = (
+        photographed(shared_data, tmp_path / "data"),
+        ["demo:weak", "demo:softmax"],
+    )
+    at = open_form(monkeypatch, store)
+    for name in PROBES:
+        at.checkbox(key=f"run_probe_{name}").set_value(name in ("pictures", "halftruths"))
+    at.run()
+    at.multiselect(key="run_models").set_value(models)
+    at.text_input(key="run_own").set_value(photographs)
+    at.multiselect(key="run_pictures_changes").set_value(list(picture_changes.KINDS))
+    at.multiselect(key="run_pictures_severities").set_value(["3"])
+    at.selectbox(key="run_device").set_value("cpu")
+    at.toggle(key="run_examine").set_value(False)
+    at.number_input(key="run_workers").set_value(1).run()
+    at.button(key="start").click().run()
+    done = [jobs.work(store.address, job.id) for job in jobs.jobs(store)]
+    assert done and not any(done)
+    manifests = [store.run(key).manifest() for job in jobs.jobs(store) for key in job.keys]
+    ran = {(manifest["run"]["probe"], manifest["run"]["model"]) for manifest in manifests}
+    assert ran == set(itertools.product(("pictures", "halftruths"), models))
+    (cases,) = {m["case_key"] for m in manifests if m["run"]["probe"] == "pictures"}
+    rows = store.cases(cases).table("cases").to_pylist()
+    assert {row["rule"] for row in rows} <= {f"{kind}:3" for kind in picture_changes.KINDS}
+    assert len({row["subtype"] for row in rows}) == len(picture_changes.KINDS)
+    at = open_page(monkeypatch, store, "explore", set=cases, model=models[0])
+    cards = wall(at)["cards"]
+    assert cards
+    for before, after in (card["frames"] for card in cards):
+        assert before["source"] != after["source"] and after["text"].startswith(before["text"])
+    at = open_page(monkeypatch, store, "tradeoff", set=cases)
+    text = words(at)
+    assert "Before" in text and "After: " in text
+    (half,) = {m["case_key"] for m in manifests if m["run"]["probe"] == "halftruths"}
+    assert wall(open_page(monkeypatch, store, "explore", set=half))["cards"]
