@@ -15,6 +15,7 @@ from vlprobe.render.sentences import (
     hesitate,
     listed,
     share,
+    some_models,
     undecided,
 )
 from vlprobe.views.quiz import HumanBaseline, QuizQuestion, QuizRound
@@ -64,21 +65,16 @@ def outcome(own_right: bool | None, question: QuizQuestion) -> str:
         own_right: Whether the vote was right, or None if there was no vote.
     """
     verdict = {True: "Right. ", False: "Wrong. ", None: ""}[own_right]
-    n_models, n_ties, n_changes = len(question.verdicts), question.n_ties, question.n_changes
-    n_fooled = question.n_fooled - n_ties - n_changes
+    n_models, n_tied = len(question.verdicts), question.n_tied
+    n_changes = sum(map(is_in_one_order, question.verdicts))
+    n_ties = n_tied - n_changes
+    n_fooled = question.n_fooled - n_tied
     if not n_models:
         return verdict.strip() or "No vote."
     if not question.n_fooled:
         whom = "No model was" if n_models > 1 else "The model was not"
         return f"{verdict}{whom} fooled."
-    who = "The model"
-    if n_models > 1:
-        n_named = n_fooled or question.n_fooled
-        who = (
-            every_model(n_models).capitalize()
-            if n_named == n_models
-            else f"{capitalized(count_word(n_named))} of {count_word(n_models)} models"
-        )
+    who = some_models(n_fooled or question.n_fooled, n_models)
     if not n_fooled:
         return f"{verdict}{who} {hesitate(n_ties, n_changes)}."
     mistake = MISTAKES.get(question.subtype, "believed the lie")

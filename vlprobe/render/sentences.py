@@ -50,6 +50,19 @@ def every_model(count: int) -> str:
     return "both models" if count == 2 else f"all {count_word(count)} models"
 
 
+def some_models(count: int, total: int) -> str:
+    """Return the subject of a sentence about `count` of `total` models.
+
+    >>> some_models(2, 5), some_models(6, 6), some_models(1, 1)
+    ('Two of five models', 'All six models', 'The model')
+    """
+    if total == 1:
+        return "The model"
+    if count == total:
+        return capitalized(every_model(total))
+    return capitalized(f"{count_word(count)} of {count_word(total)} models")
+
+
 def undecided(n_ties: int, n_changes: int) -> str:
     """Return the end of a sentence about models that neither chose the wrong caption nor rejected it.
 

@@ -8,9 +8,9 @@ from vlprobe.render.sentences import (
     MOST_NAMES,
     capitalized,
     count_word,
-    every_model,
     hesitate,
     listed,
+    some_models,
     undecided,
 )
 from vlprobe.render.words import is_plural
@@ -50,13 +50,11 @@ def verdict(
     """Return the sentence about the fooled models, which is shown next to the models' symbols."""
     if kind.is_movement:
         return f"What {names[model]} answers"
-    subject = every_model(showcase.n_models).capitalize()
+    subject = some_models(showcase.n_fooled, showcase.n_models)
     if showcase.n_models == 1:
-        subject = names[
-            next(answer.model for answer in showcase.card.verdicts if answer.model in names)
-        ]
-    elif showcase.n_fooled < showcase.n_models:
-        subject = models_word(showcase.n_fooled, showcase.n_models, "")
+        subject = next(
+            names[answer.model] for answer in showcase.card.verdicts if answer.model in names
+        )
     if chose := card_type(kind).chose:
         return f"{subject} {chose.format(lie=kind.lie)}"
     tied = [

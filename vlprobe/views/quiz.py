@@ -59,14 +59,9 @@ class QuizQuestion:
         return sum(verdict.verdict in ("fooled", "tied") for verdict in self.verdicts)
 
     @property
-    def n_ties(self) -> int:
-        """Count the models among these that score both captions alike."""
-        return sum(verdict.verdict == "tied" and verdict.is_scored for verdict in self.verdicts)
-
-    @property
-    def n_changes(self) -> int:
-        """Count the models among these whose answer changes with the order of the captions."""
-        return sum(verdict.verdict == "tied" and not verdict.is_scored for verdict in self.verdicts)
+    def n_tied(self) -> int:
+        """Count the models among these that cannot decide."""
+        return sum(verdict.verdict == "tied" for verdict in self.verdicts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,11 @@ from vlprobe.render.quiz import ASKED
 from vlprobe.render.sentences import (
     CHANGES,
     capitalized,
-    count_word,
     counted,
-    every_model,
     hesitate,
     listed,
     shorten,
+    some_models,
     undecided,
 )
 from vlprobe.render.slides.values import ModelMark, Slide, SlideBar, SlideOption, SlidePicture
@@ -165,10 +164,7 @@ def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
         return "No model gave an answer."
     if not fooled and not tied:
         return "The model is not fooled." if many == 1 else "No model is fooled."
-    count = fooled or tied
-    subject = capitalized(f"{count_word(count)} of {count_word(many)} models")
-    if count == many:
-        subject = "The model" if many == 1 else every_model(many).capitalize()
+    subject = some_models(fooled or tied, many)
     if not fooled:
         return f"{subject} {hesitate(tied - n_changes, n_changes)}."
     verb = single_verb if fooled == 1 else plural_verb

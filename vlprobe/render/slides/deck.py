@@ -14,9 +14,9 @@ from vlprobe.render.sentences import (
     capitalized,
     count_word,
     counted,
-    every_model,
     sentence_names,
     shorten,
+    some_models,
 )
 from vlprobe.render.slides.case import MOST_BARS, case_slides
 from vlprobe.render.slides.values import NO_PICTURE, Figure, Slide, SlideBar, SlidePicture
@@ -293,14 +293,8 @@ def _mixed(mixture: MixedStory | None, renamed: Mapping[str, str]) -> list[Slide
         return []
     case = mixture.case
     ranks = case.ranks_of(mixture.model)
-    losing = (
-        f"{capitalized(every_model(mixture.n_models))} lose"
-        if mixture.n_fooled == mixture.n_models
-        else f"{capitalized(count_word(mixture.n_fooled))} of {count_word(mixture.n_models)} models "
-        f"{'loses' if mixture.n_fooled == 1 else 'lose'}"
-    )
-    if mixture.n_models == 1:
-        losing = "The model loses"
+    losing = some_models(mixture.n_fooled, mixture.n_models)
+    losing += " loses" if mixture.n_fooled == 1 else " lose"
     pictures = (
         SlidePicture(case.right, case.caption, "The right picture", "true"),
         SlidePicture(case.partner, "The picture that is mixed in", "The other picture"),
