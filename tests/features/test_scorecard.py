@@ -165,8 +165,9 @@ def test_of_many_question_sets_the_first_are_shown_and_a_line_counts_all(monkeyp
     assert "Choose others" not in bodies(at)
 
 
-def test_movements_have_words_of_their_own(monkeypatch, published):
+def test_movements_have_words_of_their_own(monkeypatch, published, columns):
     store, _ = published
+    foils = columns
     (key,) = [row.case_key for row in views.runs.question_set_rows(store) if row.probe == "prsm"]
     columns = leaderboard(store, [views.runs.question_set(store, key)], by="edit")
     assert {(column.metric.name, column.metric.label) for column in columns} == {
@@ -176,8 +177,11 @@ def test_movements_have_words_of_their_own(monkeypatch, published):
     heading = scorecard.finding()[0]
     assert "moves least" in heading or "tied" in heading
     assert "fooled" not in heading + scorecard.reading() and "right" not in heading
-    assert "guessing" not in scorecard.reading()
+    assert "guessing" not in scorecard.reading() and scorecard.title(columns[0]) == "Movement"
     assert "fooled" not in scorecard.html(address, address, address)
+    both = card([*foils, *columns])
+    assert "above guessing and of movements." in both.reading()
+    assert "Colored: best, or tied" in replace(both, is_right=True).reading()
     monkeypatch.delenv(shipped.SETTING, raising=False)
     at = open_page(monkeypatch, store, "compare", set=key)
     assert not at.exception and "moves least" in bodies(at) + "moves least" * ("tied" in heading)

@@ -176,6 +176,10 @@ class Scorecard:
 
     def title(self, column: LeaderboardColumn) -> str:
         """Return a column's title, such as "Swapped objects", or "All" for all types of edit of the only kind."""
+        if column.subtype.startswith(PREFIX):
+            return value_label(column.subtype)
+        if not column.subtype and self._moves(column):
+            return column.metric.label
         kinds = {each.kind for each in self.columns if each.question_set == column.question_set}
         if len(kinds) == 1 and not column.subtype:
             return "All"
@@ -208,12 +212,16 @@ class Scorecard:
         both_orders = self._both_orders
         best, fooled = ("highest", "right") if self.is_right else ("lowest", "fooled")
         base = self.names.get(self.baseline)
+        moves = any(map(self._moves, self.columns))
+        if moves and self.is_right:
+            best = "best"
         full = {self._full(column) for column in self.columns if column.metric.unit == "rate"}
         bars = ["A full bar is 100 %."] if full else []
         if FULL in full:
             bars = ["A full bar is guessing, 50 %."]
         if len(full) > 1:
-            bars.append("It is 100 % in columns with a share above guessing.")
+            others = " and of movements" if moves else ""
+            bars.append(f"It is 100 % in columns with a share above guessing{others}.")
         return joined(
             f"Colored: {best}, or tied with the {best} (paired by picture, Holm).",
             *bars,
