@@ -187,13 +187,13 @@ def _received(process: subprocess.Popen[bytes]) -> Iterator[Chunk]:
 
 def work() -> None:
     """Generate the cases assigned to one process (main function of the worker process)."""
-    out = os.fdopen(os.dup(1), "wb")
+    # Without a buffer, nothing is left to write at the exit if the parent has ended
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # whatever prints must not disturb the chunks
     try:
         _send_chunks(sys.stdin.buffer, out)
     except (VlprobeError, EOFError, BrokenPipeError):
-        # The parent repeats the failure itself, or has ended
-        os._exit(1)
+        sys.exit(1)  # the parent repeats the failure itself, or has ended
 
 
 def _send_chunks(source: BinaryIO, out: BinaryIO) -> None:
@@ -201,7 +201,6 @@ def _send_chunks(source: BinaryIO, out: BinaryIO) -> None:
     gc.freeze()  # the collector need not look at the items again
     for items, start in share:
         pickle.dump(make(items, start), out)
-        out.flush()
 
 
 if __name__ == "__main__":
