@@ -88,10 +88,7 @@ def test_a_p_value_that_rounds_to_zero_is_below_a_thousandth(how, capsys):
         assert pd.read_csv(io.StringIO(text))["p_holm"].tolist() == [1e-9, 0.5]
         return
     first = next(line for line in text.splitlines() if re.search(r"\ba\b", line))
-    assert re.findall(r"[&lt;<]*[\d.]+", first)[-3:] in (
-        ["<.001", "<.001", "0.0000"],
-        ["&lt;.001", "&lt;.001", "0.0000"],
-    )
+    assert re.findall(r"[&lt;<]*[\d.]+", first)[-3:] == ["<.001", "<.001", "0.0000"]
     assert "0.2500" in text and "0.5000" in text
 
 

@@ -2,7 +2,6 @@
 
 import io
 import json
-from functools import partial
 
 import pandas as pd
 import pytest
@@ -66,7 +65,7 @@ def test_the_files_of_a_figure_are_light_and_as_wide_as_the_text(open_probe, key
     monkeypatch.setattr(export, "draw_menu", lambda *given, **_: made.append(given))
     monkeypatch.setattr("vlprobe.dashboard.chart.draw_menu", lambda *given, **_: made.append(given))
     at = open_probe("compare", set=keys["lgip"], tab="differences")
-    ((_, figure, table, caption),) = [given for given in made if given[0] == "forest"]
+    ((_, figure, table, caption, text),) = [given for given in made if given[0] == "forest"]
     printed = paper.print_style(figure)
     shown = json.loads(at.get("plotly_chart")[0].proto.spec)
     assert printed.layout.width == paper.WIDTHS["text"] and printed.layout.paper_bgcolor == "white"
@@ -78,13 +77,18 @@ def test_the_files_of_a_figure_are_light_and_as_wide_as_the_text(open_probe, key
     assert "Click" not in caption and "Click a row" in bodies(at)
     assert all(name in caption for name in ("Compared with", *sentence_names(models, {}).values()))
     rows = pd.read_csv(io.StringIO(formatted(table(), "csv")))
-    assert {"baseline", "subtype", "difference", "p_holm"} <= set(rows)
+    assert {"baseline", "subtype", "difference", "p_holm", "model_name", "type"} <= set(rows)
+    first, _, *lines = text("markdown").splitlines()
+    assert first.startswith("| Type | Model | Fooled |") and len(lines) == len(rows)
+    assert "&lt;" not in text("markdown") and ":" not in lines[0]
+    assert text("latex").count(r" \\") == 1 + len(rows) and "\u2212" not in text("latex")
 
 
 def test_the_rows_of_the_plot_are_those_of_the_command(every_probe, keys):
     question_set = views.runs.question_set(every_probe, keys["lgip"])
     tests = compare_models(every_probe, question_set, question_set.models[:2], "flip")
-    table = partial(rows_table, tests)()
+    names = {model: model for model in question_set.models}
+    table = rows_table(tests, question_set.presentation.kind("flip"), names)
     assert table["difference"].tolist() == [row.difference for row in tests.rows]
     assert formatted(table, "latex").splitlines()[2] == r"\toprule"
     assert formatted(table, "markdown").startswith("| baseline | kind |")

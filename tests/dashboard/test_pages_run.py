@@ -431,6 +431,7 @@ def test_what_a_typed_model_is_stands_below_its_field_and_it_is_asked(
         ("scores:/nope.csv", "Not recognized yet."),
         ("hf:google/siglip-base-patch16-224", "Recognized: dual encoder from Hugging Face."),
         (matrix, "Recognized: imported scores, a file on this computer."),
+        (matrix.removeprefix("scores:"), "Recognized: imported scores, a file on this computer."),
     ):
         at.text_input(key="run_own_model").set_value(name).run()
         assert said in words(at)

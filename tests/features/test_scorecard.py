@@ -308,7 +308,7 @@ def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, publi
     (column,) = [column for column in columns if column.subtype == "swap_att"]
     points = (n_model + n_halves / 2 - n_twice - n_once / 2) / column.n_cases
     assert points == pytest.approx(column.cells[TROHN].difference)
-    assert "= equal scores, or fooled in one of two orders" in text
+    assert "= equal scores, or fooled in one of two orders (GPT-4V)." in text
 
 
 def test_one_model_is_a_row_without_a_comparison(monkeypatch, tiny, store):

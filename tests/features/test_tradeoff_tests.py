@@ -12,6 +12,7 @@ from vlprobe.features.tradeoff.data import (
     HEIGHT,
     MARGINS,
     figure_table,
+    in_columns,
     short_name,
     trade_off_data,
     trade_off_figure,
@@ -121,6 +122,13 @@ def test_the_table_to_export_has_each_mark_of_the_figure_with_the_names_of_its_m
         assert values == pytest.approx([point.y, point.x], nan_ok=True)
     first = drawn.points[0]
     assert whole.loc[first.model, "name"] == names[first.model]
+    words = in_columns(STORE, questions, drawn, names)
+    assert len(words) == len(table) and list(words)[:2] == ["Type", "Model"]
+    assert words.loc[0, "Positive rate"].startswith(f"{100 * first.y:.1f} % (")
+    assert (
+        words["Invariance error"].str.endswith("(published)").sum()
+        == (table["source"] == "published").sum()
+    )
     assert str(int(first.y_n)) in formatted(table, "csv").splitlines()[1].split(",")
     assert f" {first.y_n:.0f} " in formatted(table, "latex").splitlines()[5]
     assert set(table["type"]) == {"all", *trade_offs_by_type(STORE, questions, drawn)}

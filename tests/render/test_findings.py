@@ -32,7 +32,7 @@ from vlprobe.views.records import PointRow
 NAN = math.nan
 X, Y, Z = "a", "b", "c"
 POWER = re.compile(
-    r" (A difference of [^()]+ would have been found \(80 % power\)|"
+    r" (A true difference of [^()]+ would be found four times in five \(80 % power\)[^.]*(?:\.\d[^.]*)?|"
     r"With so few pictures, no difference could have been detected)\."
 )
 
@@ -74,8 +74,12 @@ def test_a_tie_says_which_difference_would_have_been_found(name: str):
     if known and not finite:
         assert told.detail.endswith("With so few pictures, no difference could have been detected.")
     elif known and not comparison.is_movement:
-        largest = f"{100 * max(finite):.1f} points would have been found (80 % power)."
-        assert told.detail.endswith(largest)
+        most, least = (f"{100 * end(finite):.1f} points" for end in (max, min))
+        precise = f", in the most precise comparison one of {least}" if most != least else ""
+        expected = (
+            f"A true difference of {most} would be found four times in five (80 % power){precise}."
+        )
+        assert told.detail.endswith(expected)
 
 
 def test_a_tie_on_one_type_of_edit_names_the_difference_of_that_type():
@@ -86,7 +90,7 @@ def test_a_tie_on_one_type_of_edit_names_the_difference_of_that_type():
     least = (2.394 + 0.8416) * math.sqrt(20) / 300
     assert abs(least - 0.048) < 0.001
     found = re.search(
-        r"On colors the two are tied\. A difference of ([0-9.]+) points would have been found",
+        r"On colors the two are tied\. A true difference of ([0-9.]+) points would be found",
         detail,
     )
     assert found and float(found[1]) == pytest.approx(100 * least, rel=0.1)

@@ -115,6 +115,7 @@ def test_pdf_has_its_fonts_and_png_its_resolution(question_set, tmp_path):
     content = (tmp_path / "f.pdf").read_bytes()
     assert content.startswith(b"%PDF") and b"/FontFile" in content
     with Image.open(tmp_path / "f.png") as image:
+        assert image.info["dpi"] == pytest.approx((384, 384), abs=1)
         assert image.width == 672 * paper.PNG_SCALE
 
 

@@ -27,6 +27,7 @@ from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.report import case as report_case
 from vlprobe.surfaces.report import report, selection
+from vlprobe.surfaces.site import pages
 
 SCORECARD = 'aria-label="All models, and which of them are tied"'
 ONE, OTHER = "control:random", "guess"
@@ -169,6 +170,11 @@ def test_a_report_begins_with_the_verdict_its_shares_and_failures_of_different_p
         margins = pd.read_parquet(noted.files([run.key], "scores")[0])["margin"].to_numpy()
         believed = [margin <= 0 for margin in margins[kinds == kind] if not math.isnan(margin)]
         assert f"<td>{numbers.number(sum(believed) / len(believed), 'rate')}<br>" in first
+
+
+def test_a_report_names_the_page_that_opens_first():
+    file = pages.one_file("Title", pages.PAGES, {}, [], "compare")
+    assert '<main data-start="compare">' in file and "dataset.start" in file
 
 
 def test_a_report_of_one_model_begins_with_its_failures(nasty: Store):

@@ -64,6 +64,7 @@ def selectable_chart(
     carried: str = "",
     table: Callable[[], pd.DataFrame] | None = None,
     caption: str = "",
+    text: Callable[[str], str] | None = None,
 ) -> go.Figure:
     """Draw a figure with a toolbar to zoom and export, and return it. Users can select marks by a click, a box or a
     lasso.
@@ -77,6 +78,7 @@ def selectable_chart(
         carried: Any other values that the figure depends on, such as a choice on another page that is not in the URL.
         table: A function that makes the table of the figure's values, for the *Export* menu.
         caption: The facts for the figure's caption, for the *Export* menu.
+        text: As in `draw_menu`.
     """
     ready, _ = _figures.get((key, carried, *_circumstances()), lambda: _finished(figure()))
     config = {
@@ -87,7 +89,7 @@ def selectable_chart(
         "toImageButtonOptions": {"format": "svg", "filename": f"vlprobe_{key}"},
     }
     st.plotly_chart(ready, key=key, alt=alt, config=config, on_select=on_select)
-    draw_menu(key, ready, table, caption)
+    draw_menu(key, ready, table, caption, text)
     return ready
 
 

@@ -6,6 +6,7 @@ corners of the selected area (`area`), the bucket, the order and the page. Older
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -45,9 +46,11 @@ from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
 from vlprobe.render.sentences import sentence_names, unbroken
+from vlprobe.render.text_tables import formatted
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.scoring import thumbnails
+from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.bodies import body_of
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_outcomes import bucket
@@ -283,8 +286,9 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
         ),
         _choose,
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
-        table=partial(rows_table, comparison),
+        table=partial(rows_table, comparison, kind, contest.names),
         caption=forest.caption(comparison, kind, renamed, dataset),
+        text=lambda how: formatted(forest.in_columns(comparison, kind, contest.names), how),
     )
     place = comparison.subtypes.index(open_row.subtype)
     st.html(
@@ -320,7 +324,6 @@ def show_row(subtype: str, rival: str) -> None:
 
 
 SHOWN = 6  # cards per column
-TICKS = "On a card: ✕ fooled, ✓ not fooled, = equal scores, or fooled in one of two orders."
 
 
 def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting) -> Filter:
@@ -352,8 +355,17 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting
                 quiet(
                     f"{n_halves:,} of those that fool both fool {name} in one order (a half each)."
                 )
-        quiet(TICKS)
+        quiet(_describe_marks(contest))
     return filters[0]
+
+
+def _describe_marks(contest: PageSubject) -> str:
+    """Explain the marks on the cards. "=" differs between models asked in one order of the captions and in both."""
+    runs = [contest.question_set.run(model) for model in contest.compared]
+    twice = [contest.names[run.model] for run in runs if run.n_orders == 2]
+    equal = [] if len(twice) == len(runs) else ["equal scores"]
+    halves = [f"fooled in one of two orders ({', '.join(twice)})"] if twice else []
+    return f"On a card: ✕ fooled, ✓ not fooled, = {', or '.join([*equal, *halves])}."
 
 
 def _n_halves(contest: PageSubject, case_filter: Filter) -> int:
@@ -513,11 +525,16 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests) -> None:
         quiet(f"Not measured here, or unknown for these models: {', '.join(unknown)}.")
 
 
-def rows_table(comparison: PairedTests) -> pd.DataFrame:
-    """Return the rows of the forest plot as a table, with one column per field."""
+def rows_table(
+    comparison: PairedTests, kind: KindPresentation, names: Mapping[str, str]
+) -> pd.DataFrame:
+    """Return the rows of the forest plot as a table, with one column per field, and with names as on the page."""
     table = comparison.table()
     table.insert(0, "baseline", comparison.baseline.model)
     table.insert(1, "kind", comparison.kind)
+    table["baseline_name"] = names[comparison.baseline.model]
+    table["model_name"] = [names[model] for model in table["model"]]
+    table["type"] = [forest.row_title(subtype, kind) for subtype in table["subtype"]]
     return table
 
 

@@ -302,7 +302,8 @@ def _pictures_here(subject: PageSubject, case_filter: Filter) -> str:
     n_pictured, n_cases = view(views.rows.with_pictures, subject.question_set, case_filter.kind)
     if n_pictured == n_cases:
         return ""
-    return f"{n_pictured:,} of {n_cases:,} {'has' if n_pictured == 1 else 'have'} a picture on this machine"
+    have = "has" if n_pictured == 1 else "have"
+    return f"{n_pictured:,} of {n_cases:,} {have} a picture on this machine; these come first"
 
 
 def _offer_pictures(subject: PageSubject, case_filter: Filter) -> None:

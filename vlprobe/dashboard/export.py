@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -121,10 +122,11 @@ def file_button(
 
 
 def report_button(subject: PageSubject) -> None:
-    """Draw a button that downloads a report on the question set as a single HTML file."""
+    """Draw a button that downloads a report on the question set as a single HTML file, which opens on this page."""
+    page = urlsplit(address()).path.rpartition("/")[2]
     file_button(
         "Download as a report",
-        partial(report.report, store(), subject.question_set),
+        partial(report.report, store(), subject.question_set, page),
         f"vlprobe_{subject.probe}_{subject.key[:8]}.html",
         "text/html",
         icon="description",

@@ -6,13 +6,14 @@ Only models that passed their checks set the range of the axis, so a control doe
 import math
 from collections.abc import Mapping, Sequence
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from vlprobe.case.card import wrong_captions
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.findings import verdict
-from vlprobe.render.numbers import TOO_FEW, power
+from vlprobe.render.numbers import TOO_FEW, chance, number, power
 from vlprobe.render.sentences import capitalized, joined, sentence_names, shortened
 from vlprobe.render.words import value_label, wrong
 from vlprobe.types.presentation import KindPresentation
@@ -359,6 +360,32 @@ def row_in_full(
     ]
     detectable = f". {power([row.detectable], unit)}".rstrip(". ") if row.verdict == "tied" else ""
     return f"{verdict}{between} ({written[0]}, {base} {written[1]}){counts}{detectable}"
+
+
+def in_columns(
+    comparison: PairedTests, kind: KindPresentation, names: Mapping[str, str]
+) -> pd.DataFrame:
+    """Return the rows of the forest plot in words, for a paper: type, model, both values, difference and p."""
+    unit = comparison.unit
+    base = names[comparison.baseline.model]
+    return pd.DataFrame(
+        {
+            "Type": row_title(row.subtype, kind),
+            "Model": names[row.model],
+            "Moves" if comparison.is_movement else "Fooled": number(row.value, unit),
+            base: number(row.base, unit),
+            "Difference": f"{difference} ({low} to {high})",
+            "p (Holm)": chance(row.p_holm).removeprefix("p ").removeprefix("= "),
+            "Cases": f"{row.n_lies:,}",
+        }
+        for row in comparison.rows
+        for difference, low, high in [
+            [
+                signed(value, unit).replace(MINUS, "-")
+                for value in (row.difference, row.low, row.high)
+            ]
+        ]
+    )
 
 
 CLICK = "Click a row for its pictures."  # added to `how_to_read` where rows can be clicked

@@ -85,8 +85,8 @@ def power(values: Iterable[float], unit: str) -> str:
     """Describe the smallest difference (or range of differences) that tests could detect, or return "" if unknown.
 
     >>> power([0.021], "rate"), power([0.021, 0.034], "rate")
-    ('A difference of 2.1 points would have been found (80 % power).', 'A difference of 2.1 to 3.4 points would have \
-been found (80 % power).')
+    ('A true difference of 2.1 points would be found four times in five (80 % power).', 'A true difference of 3.4 \
+points would be found four times in five (80 % power), in the most precise comparison one of 2.1 points.')
     >>> power([math.inf], "rate"), power([math.nan], "rate")
     ('With so few pictures, no difference could have been detected.', '')
     """
@@ -95,8 +95,8 @@ been found (80 % power).')
     if not finite:
         return "With so few pictures, no difference could have been detected." if known else ""
     least, most = (signed(value, unit).removeprefix("+") for value in (finite[0], finite[-1]))
-    size = most if least == most else f"{least.removesuffix(' points')} to {most}"
-    return f"A difference of {size} would have been found (80 % power)."
+    precise = "" if least == most else f", in the most precise comparison one of {least}"
+    return f"A true difference of {most} would be found four times in five (80 % power){precise}."
 
 
 def _unsigned_zero(text: str) -> str:

@@ -194,7 +194,7 @@ def latex_text(text: str) -> str:
     """
     line = printable(" ".join(text.split()))
     line = re.sub(r"[\\~^<>|[#$%&_{}]", lambda match: LATEX.get(match[0], rf"\{match[0]}"), line)
-    return re.sub(r"^-(?=[\d.])|(?<= )-(?=[\d.])", "$-$", line)
+    return re.sub(r"^-(?=[\d.])|(?<=[ (])-(?=[\d.])", "$-$", line)
 
 
 def markdown_text(text: str) -> str:
@@ -203,12 +203,8 @@ def markdown_text(text: str) -> str:
     >>> markdown_text("a|b <i>x</i>\n[link](javascript:1) _m_")
     'a\\|b &lt;i&gt;x&lt;/i&gt; \\[link\\](javascript:1) \\_m\\_'
     """
-    line = (
-        printable(" ".join(text.split()))
-        .replace("&", "&amp;")
-        .replace("<", "&lt;")
-        .replace(">", "&gt;")
-    )
+    line = printable(" ".join(text.split())).replace("&", "&amp;").replace(">", "&gt;")
+    line = re.sub(r"<(?![\s.\d])", "&lt;", line)  # no tag begins with a dot, a digit or a space
     return re.sub(r"[\\|`*\[\]#~]|(?<!\w)_|_(?!\w)", r"\\\g<0>", line)
 
 

@@ -4,6 +4,7 @@ Plotly draws the same figures as on the pages. The optional package kaleido rend
 """
 
 import functools
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ from typing import Any, Literal, cast
 
 import pandas as pd
 import plotly.graph_objects as go
+from PIL import Image
 
 from vlprobe import views
 from vlprobe.case.card import preferred, wrong_captions
@@ -298,10 +300,15 @@ def rendered(figure: go.Figure, suffix: str) -> bytes:
         raise MissingDependency("vlprobe figure", "kaleido", "'vlprobe[figures]'")
     scale = PNG_SCALE if suffix == ".png" else 1
     try:
-        return cast(bytes, figure.to_image(format=suffix[1:], scale=scale))
+        image = cast(bytes, figure.to_image(format=suffix[1:], scale=scale))
     except RuntimeError as error:
         if "Chrome" not in str(error):
             raise
         raise InvalidInput(
             "vlprobe figure needs Chrome or Chromium, and neither is installed. Install one, or run plotly_get_chrome."
         ) from None
+    if suffix != ".png":
+        return image
+    buffer = io.BytesIO()
+    Image.open(io.BytesIO(image)).save(buffer, "PNG", dpi=(96 * PNG_SCALE, 96 * PNG_SCALE))
+    return buffer.getvalue()

@@ -26,6 +26,7 @@ from vlprobe.datasets.file_formats import read_head
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.models.endpoint.budget import Budget
 from vlprobe.models.frozen import pick_device
+from vlprobe.models.score_file import SUFFIXES
 from vlprobe.probes.fit import check_name_fits
 from vlprobe.registry import endpoints
 from vlprobe.render.charts.styles import SHIPPED
@@ -171,6 +172,8 @@ def _pick_models(below: DeltaGenerator) -> tuple[str, ...]:
         persist_state="session",
         live=PAUSE,
     ).strip()
+    if typed.partition("+")[0].lower().endswith(SUFFIXES) and "scores:" not in typed:
+        typed = f"scores:{typed}"
     if typed:
         quiet(_recognized(typed))
     others = [*others, typed] if typed else others
@@ -268,10 +271,10 @@ def _drop() -> None:
 def _preview(name: str) -> None:
     """Draw the number of pictures in a dataset and the first few. The bar shows why one cannot be read."""
     try:
-        n_items, pictured = gallery.pictured_items(name, str(store().root))
+        n_items, n_pictures, pictured = gallery.pictured_items(name, str(store().root))
     except (VlprobeError, OSError):
         return
-    quiet(f"{n_items:,} pictures with captions.")
+    quiet(f"{views.runs.extent(n_items, n_pictures)} with captions.")
     shown = {}  # captions by address
     for item in pictured[:PREVIEWED]:
         if source := large_picture(cast(Picture, item.image).name, PREVIEW_SIDE):

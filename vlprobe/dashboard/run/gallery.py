@@ -37,14 +37,15 @@ MEANINGS = {"same": "same meaning", "different": "wrong"}
 @st.cache_resource(
     ttl=30, max_entries=3, show_spinner=False
 )  # .2 s for 283 photographs, at each press
-def pictured_items(dataset: str, root: str) -> tuple[int, list[Item]]:
-    """Return the number of items in a dataset, and the first ones with a picture on this machine.
+def pictured_items(dataset: str, root: str) -> tuple[int, int, list[Item]]:
+    """Return the numbers of items and pictures in a dataset, and the first items with a picture on this machine.
 
     Raises NotFound, InvalidInput or OSError.
     """
     items = registry.load_dataset(dataset, Path(root)).items
     pictured = (item for item in items if item.image and not item.image.absent)
-    return len(items), list(islice(pictured, MOST_ITEMS))
+    n_pictures = len({item.image for item in items})
+    return len(items), n_pictures, list(islice(pictured, MOST_ITEMS))
 
 
 def draw(dataset: str) -> None:
@@ -56,7 +57,7 @@ def draw(dataset: str) -> None:
             if dataset in ("", demo.PREFIX):  # drawing all scenes takes half a minute
                 pictured = [item for item, _ in demo.draw_items("test", N_SCENES, store().root)]
             else:
-                pictured = pictured_items(dataset, str(store().root))[1]
+                pictured = pictured_items(dataset, str(store().root))[-1]
             if not pictured:
                 quiet("This dataset has no pictures on this machine.")
                 return

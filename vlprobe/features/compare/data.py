@@ -31,6 +31,10 @@ FULL = 0.5  # share at which a bar is full: guessing
 MOST_TIED = 3  # tied models that the heading names
 SOLVED = 0.1  # a rule without the picture that is wrong less often solves a column
 RULE = "Fewer words"
+IN_SEARCHES = (
+    "RoCOCO: share of altered captions above the true one. Trade-off shows its drop rate: the share of searches "
+    "that they spoil."
+)
 Address = Callable[[LeaderboardColumn, str], str]  # URL for a column and a model
 
 
@@ -232,6 +236,7 @@ class Scorecard:
             if both_orders
             else "",
             f"Small figures: points against {base}, or tied." if base else "",
+            IN_SEARCHES if "rococo" in {each.question_set.probe for each in self.columns} else "",
             self._gaps(),
         )
 

@@ -21,6 +21,7 @@ from vlprobe.render.charts.theme import QUIET, arms, finished, guessing, safe, t
 from vlprobe.render.numbers import TOO_FEW, number, unit_of, with_interval
 from vlprobe.render.sentences import listed
 from vlprobe.render.symbols import heading
+from vlprobe.render.words import value_label
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED, Metric
 from vlprobe.views.filter import Filter
@@ -277,6 +278,32 @@ def figure_table(
     table = pd.DataFrame(rows).astype({"x_n": "Int64", "y_n": "Int64"})
     table["name"] = [names.get(model, model) for model in table["model"]]
     return table.loc[:, ["type", "model", "name", "source", *columns]].rename(columns=columns)
+
+
+def in_columns(
+    store: Store, question_set: QuestionSet, trade_off: TradeOffData, names: Mapping[str, str]
+) -> pd.DataFrame:
+    """Return the values of the trade-off figures in words, for a paper. The arguments are those of `figure_table`."""
+    figures = {"all": trade_off} | trade_offs_by_type(store, question_set, trade_off)
+    return pd.DataFrame(
+        {
+            "Type": "All" if name == "all" else value_label(name),
+            "Model": names.get(point.model, point.model),
+            trade_off.up.label: with_interval(point.y, *ends[:2], trade_off.y_unit)
+            if ends
+            else f"{number(point.y, trade_off.y_unit)} (published)",
+            trade_off.down.label: with_interval(point.x, *ends[2:], trade_off.x_unit)
+            if ends
+            else f"{number(point.x, trade_off.x_unit)} (published)",
+        }
+        for name, figure in figures.items()
+        for point in (*figure.points, *figure.printed)
+        for ends in [
+            (point.y_low, point.y_high, point.x_low, point.x_high)
+            if isinstance(point, PointRow)
+            else ()
+        ]
+    )
 
 
 def failures(metric: Metric, model: str, subtype: str = "") -> Filter:

@@ -57,6 +57,7 @@ from vlprobe.render.findings import Finding
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
 from vlprobe.render.numbers import number, with_interval
 from vlprobe.render.sentences import joined, listed
+from vlprobe.render.text_tables import formatted
 from vlprobe.render.words import AVERAGED, presentations, value_label
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.types import AS_PAPER, Metric, Picture
@@ -269,13 +270,15 @@ def _draw_figure(
 ) -> None:
     """Draw the figure, and name the models outside its axes. Users can click a model or select several in an area."""
     tables.cards(trade_off.up, trade_off.down)
+    arguments = store(), subject.question_set, trade_off, subject.names
     figure = selectable_chart(
         lambda: data.trade_off_figure(trade_off, subject.looks, subject.names, named),
         "tradeoff",
         data.alternative(trade_off, subject.names),
         lambda: _select(page_subject(subject.key).models),
         BETWEEN.join(sorted(named)),
-        table=partial(data.figure_table, store(), subject.question_set, trade_off, subject.names),
+        table=partial(data.figure_table, *arguments),
+        text=lambda how: formatted(data.in_columns(*arguments), how),
         caption=f"{finding.heading} {finding.detail} {data.arms_note(trade_off)}",
     )
     rules = [

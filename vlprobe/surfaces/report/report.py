@@ -44,13 +44,18 @@ FAILURES = 6  # cases on the page without scripts, one per picture
 NOTED = 40  # cases with tags or a note
 
 
-def report(store: Store, question_set: QuestionSet) -> str:
-    """Return the report on one question set as HTML. It includes all pictures, notes and file names."""
+def report(store: Store, question_set: QuestionSet, start: str = "") -> str:
+    """Return the report on one question set as HTML. It includes all pictures, notes and file names.
+
+    Args:
+        start: Name of the page that opens first, such as "compare"; Home if the report has no such page.
+    """
     store = store.snapshot()
     limits = Limits(CASES, with_notes=True, may_publish=True, n_baselines=1)
     content = bundle.contents(store, [question_set], limits)
     subject = read_subject(store, question_set, Shelf(store.root, may_publish=True), limits)
-    return pages.one_file(question_set.label, content.pages, content.tables, _numbers_page(subject))
+    numbers_page = _numbers_page(subject)
+    return pages.one_file(question_set.label, content.pages, content.tables, numbers_page, start)
 
 
 def _numbers_page(subject: Subject) -> list[htpy.Node]:

@@ -36,7 +36,7 @@ from vlprobe.surfaces.site.subject import (
     without_folders,
 )
 from vlprobe.surfaces.site.tradeoff import kind_of_lie, tradeoff_values
-from vlprobe.views.runs import QuestionSet
+from vlprobe.views.runs import QuestionSet, extent
 
 TITLE = "vlprobe"
 SPACE_FILE = 10_000_000  # bytes, the largest file that a Space accepts without Git LFS
@@ -193,7 +193,7 @@ def _index_entry(subject: Subject, label: str) -> Values:
     return {
         "key": subject.key,
         "label": label,
-        "about": " · ".join([label, counted(run.n_items, "picture"), models, *notes]),
+        "about": " · ".join([label, extent(run.n_items, run.n_units), models, *notes]),
         "models": subject.marks(),
         "kinds": [
             {

@@ -80,6 +80,7 @@ def one_file(
     pages: Sequence[Page],
     tables: Mapping[str, Mapping[str, object] | Sequence[str]],
     numbers: htpy.Node,
+    start: str = "",
 ) -> str:
     """Return all pages of a site as a single HTML file, with an additional page that needs no scripts and is used for
     printing.
@@ -89,12 +90,13 @@ def one_file(
         pages: The pages of the site.
         tables: The data for the pages and pictures, by script name.
         numbers: Content of the additional page.
+        start: Name of the page that opens first; "" for Home.
     """
     links = {page.name: page.title for page in pages} | {NUMBERS: "Numbers"}
     note = "This page needs scripts; without them it only shows the numbers."
     nodes = [
         _header("vlprobe", links, "#page={}"),
-        htpy.main[htpy.noscript[note]],
+        htpy.main(data_start=start)[htpy.noscript[note]],
         htpy.section(".numbers")[htpy.h1[title], numbers],
         _footer(),
     ]

@@ -222,7 +222,7 @@ function sentence(...parts) {
 async function draw(isNew = true) {
   const index = await table("index");
   const [main, numbers] = [document.querySelector("main"), document.querySelector(".numbers")];
-  const said = document.body.dataset.page || address().page;
+  const said = document.body.dataset.page || address().page || document.querySelector("main").dataset.start;
   const name = Object.hasOwn(PAGES, said) ? said : "index";
   const page = about(index, name);
   for (const anchor of document.querySelectorAll("nav a")) {
