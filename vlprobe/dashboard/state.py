@@ -39,7 +39,7 @@ from vlprobe.views.runs import QuestionSet
 
 # A page run again saves 10 to 130 ms of CPU, and 1.3 s on Rankings. Streamlit's own cache would pickle each answer
 # for each visitor.
-_answers = SingleFlightCache(1000)  # 16 ms each; a page that is drawn again asks for about six
+_answers = SingleFlightCache(1000)
 _snapshots = SingleFlightCache(4)  # 1.3 ms each, shared by all answers for one version
 RESULTS = (  # URL parameters that name results; all others only change how results are shown
     *("set", "model", "kind", "base", "with", "other", "metric", "by", "type", "rule", "tag"),
