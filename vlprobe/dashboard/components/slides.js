@@ -248,10 +248,11 @@ class Show {
       const title = this.field("input", "Title of this slide", slide.heading.map(([words]) => words).join(""),
         (value) => ((slide.heading = [[value, ""]]), (slide.titled = value)));
       title.querySelector("input").maxLength = 300;
-      middle.append(notes, this.additions());
+      middle.append(notes);
       side.append(title, this.actions(slide));
     }
-    this.page.replaceChildren(head, make("div", "editor", this.strip, middle, side));
+    const more = data.editable && this.additions();
+    this.page.replaceChildren(head, make("div", "editor", this.strip, middle, side, more));
   }
 
   small(slide) {

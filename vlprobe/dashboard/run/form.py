@@ -21,7 +21,7 @@ from vlprobe.dashboard.jobs import begin, span, under_way
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.run import dropped, gallery, progress
 from vlprobe.dashboard.state import dataset_name, link_docs, model_name, plain, quiet, store, view
-from vlprobe.dashboard.widgets import draw_row, error_text, fold, press
+from vlprobe.dashboard.widgets import draw_row, error_text, fold, open_folds, press
 from vlprobe.datasets.file_formats import read_head
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.models.endpoint.budget import Budget
@@ -105,7 +105,8 @@ def _draw() -> None:
     duration.
     """
     probes = _pick_probes()
-    left, middle, right = st.columns([6, 11, 6], gap="small")
+    is_wide = "gallery" in open_folds() or any(name.startswith("how_") for name in open_folds())
+    left, middle, right = st.columns([6, 11 if is_wide else 6, 6], gap="small")
     with left, _step("Models", "who") as below:
         models = _pick_models(below)
     with right, _step("Pictures", "which") as below:
