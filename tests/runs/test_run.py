@@ -430,7 +430,7 @@ def test_with_a_limit_the_defects_told_are_those_of_the_items_asked(tmp_path, st
 def test_a_run_says_how_many_captions_are_not_in_english(tmp_path, store):
     captions = {
         "a.png": "A red dog sits on the grass.",
-        "b.png": "Ein roter Hund sitzt auf dem Gras.",
+        "b.png": "Egy piros kutya ül a zöld füvön a ház előtt.",
     }
     asked = request(pictured(tmp_path, captions), examine=False)
     manifest = execute(asked, store)[0]
