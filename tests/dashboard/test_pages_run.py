@@ -303,7 +303,7 @@ def test_kinds_that_are_not_lgip_s_are_chosen_beside_them(
     at = open_form(monkeypatch, store)
     at.multiselect(key="run_models").set_value(["control:random"])
     kinds = at.multiselect(key="run_lgip_kinds")
-    assert "Wrong caption: color, number or object" in kinds.options
+    assert "Wrong color, number or object" in kinds.options
     assert not {"flip", "attribute-swap"} & set(kinds.options)  # words, not the names of options
     kinds.set_value([*kind_edits.OFFERED, "flip"]).run()
     at.button(key="start").click().run()

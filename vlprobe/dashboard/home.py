@@ -31,7 +31,7 @@ from vlprobe.registry import model_order
 from vlprobe.render import home
 from vlprobe.render import mixed as words
 from vlprobe.render.sentences import count_word, counted, shortened
-from vlprobe.render.words import movement_kinds
+from vlprobe.render.words import movement_kinds, probe_name
 from vlprobe.runs import jobs
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage.access import read_only
@@ -120,7 +120,7 @@ def _describe(subject: PageSubject) -> str:
     results = "Bundled results" if question_set.shipped else "Your results"
     unit = "picture" if run.n_items == run.n_units else "question"
     pictures = f"{dataset_name(run.dataset)}, {counted(run.n_items, unit)}"
-    return f"{results} · {question_set.presentation.name} · {pictures} · {models}"
+    return f"{results} · {probe_name(run.probe, run.dataset)} · {pictures} · {models}"
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from vlprobe.render.slides import deck, values
 from vlprobe.render.slides.arrangement import CASE, MOST_SLIDES, Arrangement, arrange, parse
 from vlprobe.render.slides.case import case_slides
 from vlprobe.render.slides.values import Slide
-from vlprobe.render.words import presentations, value_label
+from vlprobe.render.words import probe_name, value_label
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.surfaces.page import slides_file
 from vlprobe.views.story import Story, added_cards, opener, story, suggestions
@@ -155,7 +155,7 @@ def _pick_set() -> PageSubject:
         link_page("run", "Ask a model", icon="play_arrow")
         st.stop()
     labels = {
-        row.case_key: f"{presentations()[row.probe].name} · {dataset_name(row.dataset)}"
+        row.case_key: f"{probe_name(row.probe, row.dataset)} · {dataset_name(row.dataset)}"
         for row in rows
     }
     n_alike = Counter(labels.values())

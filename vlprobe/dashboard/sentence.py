@@ -34,7 +34,7 @@ from vlprobe.registry import is_control, model_order
 from vlprobe.render import wall
 from vlprobe.render.html.elements import marked_before, tag
 from vlprobe.render.sentences import count_word, every_model, shorten
-from vlprobe.render.words import distinct, movement_kinds, presentations
+from vlprobe.render.words import distinct, movement_kinds, presentations, probe_name
 from vlprobe.views.filter import Filter, is_ordered
 from vlprobe.views.records import QuestionSetRow
 
@@ -260,7 +260,7 @@ def _other_kinds(subject: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
     for row, kind in kinds:
         label = _lie(row.probe, kind)
         if n_alike[label] > 1:
-            label = f"{label} ({presentations()[row.probe].name})"
+            label = f"{label} ({probe_name(row.probe, row.dataset)})"
         others = on_dataset if row.dataset == shown.dataset else elsewhere
         if others is elsewhere:
             label = f"{label} in {names[row.dataset]}"

@@ -233,6 +233,18 @@ def _distinct_tails(names: Sequence[str]) -> list[str]:
     return list(names)
 
 
+def probe_name(probe: str, dataset: str) -> str:
+    """Return the display name of a test on a dataset. The bundled photographs have foils instead of EqBen's pairs.
+
+    >>> probe_name("eqben", "demo-pairs"), probe_name("eqben", "bundled:VALSE")
+    ('Near-identical pairs (EqBen)', 'True caption or foil')
+    """
+    if probe == "eqben" and dataset.startswith("bundled:"):
+        return "True caption or foil"
+    presentation = presentations().get(probe)
+    return presentation.name if presentation and presentation.name else probe
+
+
 def set_labels(table: "pd.DataFrame", renamed: Mapping[str, str] = NOT_RENAMED) -> dict[str, str]:
     """Return unique labels for question sets in a picker, by question set key.
 
@@ -241,9 +253,10 @@ def set_labels(table: "pd.DataFrame", renamed: Mapping[str, str] = NOT_RENAMED) 
         renamed: Display names by stored name.
     """
     datasets = distinct({name: dataset_name(name, renamed) for name in table["dataset"]})
-    probes = {name: shown.name or name for name, shown in presentations().items()}
     labels = {
-        key: label.replace(f"{dataset} · {probe}", f"{datasets[dataset]} · {probes[probe]}", 1)
+        key: label.replace(
+            f"{dataset} · {probe}", f"{datasets[dataset]} · {probe_name(probe, dataset)}", 1
+        )
         for key, label, dataset, probe in zip(
             *(table[name] for name in ("case_key", "label", "dataset", "probe")), strict=True
         )

@@ -43,7 +43,7 @@ from vlprobe.render.attribution import (
 from vlprobe.render.html.elements import tag
 from vlprobe.render.quiz import IN_ONE_ORDER, STATES, Participant
 from vlprobe.render.sentences import CHANGES, count_word, sentence_names
-from vlprobe.render.words import presentations
+from vlprobe.render.words import presentations, probe_name
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import access
 from vlprobe.views.quiz import Draw, QuizRound
@@ -255,7 +255,7 @@ def _quiz_sets() -> dict[str, str]:
         key=lambda row: (not row.dataset.startswith(f"{bundled.PREFIX}:"), probes.index(row.probe))
     )
     labels = {
-        row.case_key: f"{dataset_name(row.dataset)}: {presentations()[row.probe].name}"
+        row.case_key: f"{dataset_name(row.dataset)}: {probe_name(row.probe, row.dataset)}"
         for row in rows
     }
     n_alike = Counter(labels.values())

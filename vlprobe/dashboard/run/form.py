@@ -63,8 +63,8 @@ MODEL_NOUNS = {
 }
 KIND_LABELS = {  # of LGIP's kinds, whose types are not chosen one by one
     "paraphrase": "Rewording",
-    "flip": "Wrong caption: color, number or object",
-    "combined": "Reworded and wrong",
+    "flip": "Wrong color, number or object",
+    "combined": "Both at once",
 }
 OWN_DATA = "coco:/path/to/folder"
 MODELS_HELP = (
