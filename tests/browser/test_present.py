@@ -133,6 +133,7 @@ def test_a_tap_near_an_edge_of_the_slide_turns_it_and_one_on_a_credit_or_the_mid
 def test_typing_loses_neither_the_next_click_nor_the_focus_nor_a_letter_to_new_data(blank):
     page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
     sent = hostile_file()[1] | page
+    blank.set_viewport_size({"width": 1280, "height": 900})
     mount(blank, "slides", sent)
     title, notes = (blank.get_by_role("textbox").nth(place) for place in (1, 0))
     title.fill("Ours")
