@@ -88,13 +88,7 @@ class Scorecard:
                 f"{presentations()[column.question_set.probe].name}: {head}"
                 for head, column in zip(heads, self.columns, strict=True)
             ]
-        columns = [
-            replace(
-                column,
-                cells={name: self._mirrored(column, cell) for name, cell in column.cells.items()},
-            )
-            for column in self.columns
-        ]
+        columns = self._shown
         heads = distinct_heads(heads, columns)
         table = in_words(columns, self.renamed, how != "latex", self.rows, heads)
         base = self.names.get(self.baseline)
@@ -105,7 +99,7 @@ class Scorecard:
         counts = [f"{column.n_cases:,}" for column in columns]
         around = [pd.DataFrame([["Cases", *counts]], columns=list(table)), table]
         if self._has_rule:
-            shares = [number(self._shown(column, column.blind), "rate") for column in self.columns]
+            shares = [number(column.blind, "rate") for column in columns]
             row = [f"{RULE} (no picture)", *shares]
             around.append(pd.DataFrame([row], columns=list(table)))
         whole = pd.concat(around).rename(columns={"model": "Model"})
@@ -299,17 +293,15 @@ class Scorecard:
                     embed(breakable(self.names[model])),
                     model == self.baseline and htpy.small[" baseline"],
                 ],
-                [self._cell(column, model, differences, cases) for column in self.columns],
+                [self._cell(column, model, differences, cases) for column in self._shown],
             ]
             for model in self.rows
         ]
         if self._has_rule:
-            cells = (
-                htpy.td[
-                    self._value(column, column.blind) if column.blind == column.blind else "n/a"
-                ]
-                for column in self.columns
-            )
+            cells = [
+                htpy.td[_bare(column.blind, "rate") if column.blind == column.blind else "n/a"]
+                for column in self._shown
+            ]
             rows.append(
                 htpy.tr(".vp-rule")[
                     htpy.th(scope="row")[htpy.em[RULE], " ", htpy.small["no picture"]], cells
@@ -337,9 +329,6 @@ class Scorecard:
         count = htpy.small[f"{column.n_cases:,}"]
         return htpy.th(scope="col", aria_sort=order)[title, arrow, htpy.br, count]
 
-    def _value(self, column: LeaderboardColumn, value: float) -> str:
-        return number(self._shown(column, value), column.metric.unit).removesuffix(" %")
-
     def _full(self, column: LeaderboardColumn) -> float:
         """Return the share at which the bars of a column are full: guessing, or 1 if a bar would pass it."""
         if self.is_right or self._moves(column):
@@ -347,9 +336,19 @@ class Scorecard:
         values = [row.value for model in self.rows if (row := column.cell(model).estimate)]
         return 1.0 if max(values, default=0.0) > FULL else FULL
 
-    def _shown(self, column: LeaderboardColumn, value: float) -> float:
-        """Return the share of cases in which a model is fooled or right, as chosen."""
-        return 1 - value if self._is_mirrored(column) else value
+    @cached_property
+    def _shown(self) -> list[LeaderboardColumn]:
+        """The columns with shares, differences and counts of the cases in which a model is right, if chosen."""
+        return [
+            replace(
+                column,
+                cells={model: _mirrored(cell) for model, cell in column.cells.items()},
+                blind=1 - column.blind,
+            )
+            if self._is_mirrored(column)
+            else column
+            for column in self.columns
+        ]
 
     def _is_mirrored(self, column: LeaderboardColumn) -> bool:
         """Return whether a column shows the share of cases in which a model is right. Movements have no such share."""
@@ -365,13 +364,10 @@ class Scorecard:
         if cell.estimate is None:
             return htpy.td(title=cell.note)["n/a"]
         is_mirrored = self._is_mirrored(column)
-        value = self._value(column, cell.estimate.value)
-        against = compared(self._mirrored(column, cell), column.metric.unit)
-        full = self._full(column)
+        value, unit = cell.estimate.value, column.metric.unit
+        width = min(100, 100 * value / self._full(column))
         bar = htpy.span(".vp-bar.vp-right" if is_mirrored else ".vp-bar")[
-            htpy.span(
-                style=f"width:{min(100, 100 * self._shown(column, cell.estimate.value) / full):.1f}%"
-            )
+            htpy.span(style=f"width:{width:.1f}%")
         ]
         link = htpy.a(
             ".vp-go",
@@ -380,47 +376,33 @@ class Scorecard:
             title=self.tooltip(column, cell),
         )
         count = None
-        n_counted = self._n_counted(column, cell)
-        if n_counted:
+        if cell.n_fooled:
             happen = "do not fool" if is_mirrored else "fool"
-            label = f"{n_counted:,} cases that {happen} {self.names[model]}: Explore"
+            label = f"{cell.n_fooled:,} cases that {happen} {self.names[model]}: Explore"
             count = htpy.a(
                 ".vp-go.vp-count", href=cases(column, model), target="_self", title=label
             )[self._count(column, cell)]
         numbers = htpy.span(".vp-numbers")[
-            htpy.small[against], " ", link[htpy.b[value]], htpy.sup[cell.group]
+            htpy.small[compared(cell, unit)],
+            " ",
+            link[htpy.b[_bare(value, unit)]],
+            htpy.sup[cell.group],
         ]
-        below = htpy.span(".vp-below")[bar if column.metric.unit == "rate" else None, count]
+        below = htpy.span(".vp-below")[bar if unit == "rate" else None, count]
         return htpy.td(".vp-best" if cell.is_best else "")[numbers, below]
-
-    def _mirrored(self, column: LeaderboardColumn, cell: LeaderboardCell) -> LeaderboardCell:
-        """Return a cell with its share, interval and difference in the chosen direction."""
-        if not self._is_mirrored(column):
-            return cell
-        row = cell.estimate
-        if row:
-            row = replace(row, value=1 - row.value, low=1 - row.high, high=1 - row.low)
-        return replace(cell, estimate=row, difference=-cell.difference)
-
-    def _n_counted(self, column: LeaderboardColumn, cell: LeaderboardCell) -> int:
-        """Return the number of cases that fool the model, or of those that do not, as chosen."""
-        if not self._is_mirrored(column) or cell.estimate is None:
-            return cell.n_fooled
-        return cell.estimate.n_cases - cell.n_fooled
 
     def _count(self, column: LeaderboardColumn, cell: LeaderboardCell) -> str:
         """Return the number of cases, or "240 + 694 × ½" if 694 of them fool the model in one of two orders."""
-        n_counted, row = self._n_counted(column, cell), cell.estimate
+        row = cell.estimate
         if row is None or column.question_set.run(row.model).n_orders != 2:
-            return f"{n_counted:,}"
-        n_once = 2 * cell.n_fooled - round(2 * row.n_cases * row.value)
-        n_always = n_counted if self._is_mirrored(column) else n_counted - n_once
+            return f"{cell.n_fooled:,}"
+        n_once = abs(2 * cell.n_fooled - round(2 * row.n_cases * row.value))
+        n_always = cell.n_fooled if self._is_mirrored(column) else cell.n_fooled - n_once
         return f"{n_always:,} + {n_once:,} × ½"
 
     def tooltip(self, column: LeaderboardColumn, cell: LeaderboardCell) -> str:
         """Return a cell's value with interval and counts, such as "6.6 %, 6.0 to 7.2 %; 496 of 7,512"."""
-        mirrored = self._mirrored(column, cell)
-        row = mirrored.estimate
+        row = cell.estimate
         if row is None:
             return cell.note
         unit = column.metric.unit
@@ -431,8 +413,22 @@ class Scorecard:
             is_asked_twice = column.question_set.run(row.model).n_orders == 2
             orders = f", {orders} of the captions" if is_asked_twice else ""
             happened = "right on" if self.is_right else "fooled by"
-            parts.append(f"{happened} {self._n_counted(column, cell):,} of {row.n_cases:,}{orders}")
-        against = compared(mirrored, unit)
+            parts.append(f"{happened} {cell.n_fooled:,} of {row.n_cases:,}{orders}")
+        against = compared(cell, unit)
         base = self.names.get(self.baseline, "")
         parts += [f"{against} against {base}" if against and base else "", cell.note]
         return "; ".join(filter(None, parts))
+
+
+def _mirrored(cell: LeaderboardCell) -> LeaderboardCell:
+    """Return a cell with the share, interval, difference and count of the cases in which a model is right."""
+    row = cell.estimate
+    if row is None:
+        return cell
+    share = replace(row, value=1 - row.value, low=1 - row.high, high=1 - row.low)
+    n_right = row.n_cases - cell.n_fooled
+    return replace(cell, estimate=share, difference=-cell.difference, n_fooled=n_right)
+
+
+def _bare(value: float, unit: str) -> str:
+    return number(value, unit).removesuffix(" %")
