@@ -216,7 +216,7 @@ def leaderboard(
     """
     from vlprobe import views
     from vlprobe.errors import InvalidInput, NotFound
-    from vlprobe.render.leaderboard import describe_columns, in_words, paper_text
+    from vlprobe.render.leaderboard import describe_columns, in_words, latex_table
     from vlprobe.render.model_index import model_index
     from vlprobe.render.model_lookup import find_model
     from vlprobe.storage import display_names
@@ -254,7 +254,7 @@ def leaderboard(
         renamed = display_names.read(store)
         print_words(describe_columns(columns, renamed), how)
         if how == "latex":
-            click.echo(paper_text(columns, renamed, how), nl=False)
+            click.echo(latex_table(columns, renamed), nl=False)
         else:
             print_table(in_words(columns, renamed), how)
 

@@ -7,23 +7,20 @@ import pandas as pd
 
 from vlprobe.render.numbers import WAYS, signed, unit_of, with_interval
 from vlprobe.render.sentences import sentence_names
-from vlprobe.render.text_tables import formatted, latex_lines
+from vlprobe.render.text_tables import latex_lines
 from vlprobe.render.words import dataset_name, value_label
 from vlprobe.views.leaderboard import LeaderboardCell, LeaderboardColumn, ranked_models
 
 
-def paper_text(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str], how: str) -> str:
-    """Format the leaderboard as "latex", with tie letters as superscripts, or as "markdown".
+def latex_table(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> str:
+    """Format the leaderboard as LaTeX, with tie letters as superscripts.
 
     Args:
         columns: The columns that `views.leaderboard.leaderboard` returns.
         renamed: Display names of models and datasets.
-        how: "latex" or "markdown".
     """
     models = ranked_models(columns)
-    table = in_words(columns, renamed, how != "latex")
-    if how != "latex":
-        return formatted(table, how)
+    table = in_words(columns, renamed, has_letters=False)
     groups = [[column.cell(model).group for model in models] for column in columns]
     letters = dict(zip(table.columns[1:], groups, strict=True))
     return "".join(f"{line}\n" for line in latex_lines(table, letters))
