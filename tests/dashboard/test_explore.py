@@ -378,6 +378,18 @@ def test_any_stays_when_the_next_model_is_pressed_before_the_facets_are_drawn_ag
     assert "".join(at.query_params["fooled"]) == OTHER
 
 
+def test_compare_warns_of_a_slice_of_one_model_s_failures(shown, own: Store, key: str):
+    asked = views.runs.question_set(own, key)
+    for outcome in ("fooled", "held", "all"):
+        chosen = views.filter.Filter(ONE, "flip", outcome=outcome)
+        numbers = views.cases.passing(own, asked, chosen)[0]
+        views.named_slices.save(own, asked, f"of {outcome}", chosen.words(), numbers)
+    told = words(shown(own, "compare", model=ONE, **{"with": OTHER}, kind="flip"))
+    assert "The slice of fooled has only cases on which a wrong caption fools" in told
+    assert "The slice of held has only cases on which a wrong caption does not fool" in told
+    assert "The slice of all" not in told
+
+
 def ids_of(store: Store, question_set, chosen) -> list[str]:
     """Ids of the cases that pass."""
     return views.cases.failures(store, question_set, chosen, 1, 10_000)[0]["id"].tolist()

@@ -53,6 +53,7 @@ from vlprobe.scoring import thumbnails
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.bodies import body_of
 from vlprobe.views.filter import Filter
+from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.paired_outcomes import bucket
 from vlprobe.views.paired_tests import PairedTest, PairedTests
 from vlprobe.views.wall import WallCard
@@ -296,7 +297,22 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
         "fill-opacity: 1 !important; }</style>"
     )
     quiet(f"{forest.how_to_read(comparison)} {forest.CLICK}")
+    _warn_of_slices(comparison)
     return open_row
+
+
+def _warn_of_slices(comparison: PairedTests) -> None:
+    """Name the slices that consist of one model's failures or successes, which no fair comparison uses."""
+    for name, named in view(views.named_slices.read).items():
+        model, outcome = named.selected_by
+        if model and f"{PREFIX}{name}" in comparison.subtypes:
+            what, how = (
+                ("fools", "worse") if outcome in ("fooled", "tied") else ("does not fool", "better")
+            )
+            quiet(
+                f"The slice {name} has only cases on which a wrong caption {what} {model_name(model)}, so this "
+                f"model looks {how} in its row than it is."
+            )
 
 
 def draw_row_picker(contest: PageSubject, comparison: PairedTests, open_row: Parting) -> None:

@@ -49,6 +49,12 @@ class NamedSlice:
     filter: Mapping[str, Any]
     digests: Mapping[str, str]
 
+    @property
+    def selected_by(self) -> tuple[str, str]:
+        """The model and the outcome that selected the cases, ("", "") if any outcome was allowed."""
+        outcome = str(self.filter.get("outcome", "all"))
+        return ("", "") if outcome == "all" else (str(self.filter.get("model", "")), outcome)
+
 
 def save(
     store: Store,
