@@ -1,6 +1,5 @@
 """The Present page: slides about a question set, which can be shown here or downloaded as a file, and the quiz."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -17,11 +16,11 @@ from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
     choose,
-    dataset_name,
     link_docs,
     mark_picked,
     page_subject,
     renamed,
+    short_set_labels,
     store,
     view,
 )
@@ -34,7 +33,7 @@ from vlprobe.render.slides import deck, values
 from vlprobe.render.slides.arrangement import CASE, MOST_SLIDES, Arrangement, arrange, parse
 from vlprobe.render.slides.case import case_slides
 from vlprobe.render.slides.values import Slide
-from vlprobe.render.words import probe_name, value_label
+from vlprobe.render.words import value_label
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.surfaces.page import slides_file
 from vlprobe.views.story import Story, added_cards, opener, story, suggestions
@@ -154,14 +153,7 @@ def _pick_set() -> PageSubject:
         st.html(tag("h1", "No results yet, so no slides can be made.", class_="vp-nothing"))
         link_page("run", "Ask a model", icon="play_arrow")
         st.stop()
-    labels = {
-        row.case_key: f"{probe_name(row.probe, row.dataset)} · {dataset_name(row.dataset)}"
-        for row in rows
-    }
-    n_alike = Counter(labels.values())
-    for row in rows:
-        if n_alike[labels[row.case_key]] > 1:
-            labels[row.case_key] = f"{row.label} · {row.case_key[:6]}"
+    labels = short_set_labels(rows)
     return page_subject(choose("About", "set", labels, next(iter(labels)), always=True, width=320))
 
 

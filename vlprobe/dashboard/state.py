@@ -35,6 +35,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Metric
 from vlprobe.types.presentation import KindPresentation, Presentation
 from vlprobe.views.filter import Filter
+from vlprobe.views.records import QuestionSetRow
 from vlprobe.views.runs import QuestionSet
 
 # A page run again saves 10 to 130 ms of CPU, and 1.3 s on Rankings. Streamlit's own cache would pickle each answer
@@ -324,6 +325,15 @@ def pick_question_set(probe: str = "") -> PageSubject:
 def set_labels(table: pd.DataFrame) -> dict[str, str]:
     """Return a unique label for each question set, by key."""
     return words.set_labels(table, renamed())
+
+
+def short_set_labels(rows: Sequence[QuestionSetRow]) -> dict[str, str]:
+    """Return a short unique label for each question set, by key: its dataset and probe."""
+    labels = {
+        row.case_key: f"{dataset_name(row.dataset)} · {words.probe_name(row.probe, row.dataset)}"
+        for row in rows
+    }
+    return words.with_keys(labels)
 
 
 def page_subject(key: str) -> PageSubject:

@@ -261,6 +261,15 @@ def set_labels(table: "pd.DataFrame", renamed: Mapping[str, str] = NOT_RENAMED) 
             *(table[name] for name in ("case_key", "label", "dataset", "probe")), strict=True
         )
     }
+    return with_keys(labels)
+
+
+def with_keys(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return labels by key, with the start of the key after those that are not unique.
+
+    >>> with_keys({"1a2b3c4d": "A", "5e6f7a8b": "A", "9c": "B"})
+    {'1a2b3c4d': 'A · 1a2b3c', '5e6f7a8b': 'A · 5e6f7a', '9c': 'B'}
+    """
     n_alike = Counter(labels.values())
     return {
         key: label if n_alike[label] == 1 else f"{label} · {key[:6]}"

@@ -1,7 +1,6 @@
 """The quiz on the Present page, *Spot the lie*, for one person or for a room."""
 
 import random
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +26,7 @@ from vlprobe.dashboard.state import (
     plain,
     quiet,
     renamed,
+    short_set_labels,
     store,
     view,
 )
@@ -43,7 +43,7 @@ from vlprobe.render.attribution import (
 from vlprobe.render.html.elements import tag
 from vlprobe.render.quiz import IN_ONE_ORDER, STATES, Participant
 from vlprobe.render.sentences import CHANGES, count_word, sentence_names
-from vlprobe.render.words import presentations, probe_name
+from vlprobe.render.words import presentations
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import access
 from vlprobe.views.quiz import Draw, QuizRound
@@ -254,15 +254,7 @@ def _quiz_sets() -> dict[str, str]:
     rows.sort(
         key=lambda row: (not row.dataset.startswith(f"{bundled.PREFIX}:"), probes.index(row.probe))
     )
-    labels = {
-        row.case_key: f"{dataset_name(row.dataset)}: {probe_name(row.probe, row.dataset)}"
-        for row in rows
-    }
-    n_alike = Counter(labels.values())
-    return {
-        key: f"{label} · {key[:6]}" if n_alike[label] > 1 else label
-        for key, label in labels.items()
-    }
+    return short_set_labels(rows)
 
 
 def _pick(label: str, name: str, options: dict[str, str]) -> str:
@@ -570,8 +562,8 @@ def _room_scores(subject: PageSubject, quiz: QuizRound, tally: Tally) -> list[di
 
 def _room(tally: Tally) -> Participant:
     """Return the room as a participant, which is right on a question if most of its votes are."""
-    rights = (None if share is None else share > 50 for share in tally.rights)
-    return Participant(f"The room ({tally.n_people:,})", tuple(STATES[right] for right in rights))
+    states = tuple(STATES[right] for right in tally.rights)
+    return Participant(f"The room ({tally.n_people:,})", states)
 
 
 def _take_room(rooms: Rooms, code: str) -> None:

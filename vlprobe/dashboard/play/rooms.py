@@ -9,7 +9,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
@@ -44,8 +44,8 @@ class Tally:
     n_people: int  # without a host who has not voted
     n_votes: int  # on this question
     votes: tuple[int, int]  # for each caption; (0, 0) until the answer is revealed
-    # Share of right votes on each question in this round, in percent; None: nobody voted
-    rights: tuple[int | None, ...]
+    # For each question so far, whether more than half of the votes were right; None: nobody voted
+    rights: tuple[bool | None, ...]
     own_vote: int | None
     own_rights: tuple[bool | None, ...]  # for each question so far; None: no vote
     is_host: bool
@@ -241,7 +241,7 @@ class Rooms:
             n_votes=len(votes),
             votes=(votes.count(0), votes.count(1)) if is_revealed else (0, 0),
             rights=tuple(
-                round(100 * _mean([caption == true for caption in of_question.values()]))
+                2 * list(of_question.values()).count(true) > len(of_question)
                 if of_question
                 else None
                 for true, of_question in over
@@ -356,7 +356,3 @@ def _check_secret(secret: str) -> None:
 
 def _started(quiz: QuizRound) -> _Round:
     return _Round(quiz, votes=[{} for _ in quiz.questions])
-
-
-def _mean(values: Sequence[bool]) -> float:
-    return sum(values) / len(values)
