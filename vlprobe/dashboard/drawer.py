@@ -67,10 +67,7 @@ T = TypeVar("T")
 UNDO = "case_undo_before"  # session key: question set and annotation before the last change
 WHY = "case_why_of"  # session key: id of the case whose words and parts are shown
 TABS = ("Answers", "Why", "More like this", "Notes")
-HOW_TO_GET = (
-    "Its answers are published or read from a file. Run an encoder on these questions, such as "
-    "vlprobe run --model openclip:ViT-B-32/openai."
-)
+HOW_TO_GET = "Run an encoder here, such as vlprobe run --model openclip:ViT-B-32/openai."
 LISTED_CAPTION = 60  # maximum characters of a caption on a button
 
 
@@ -206,9 +203,8 @@ def _draw_why(subject: PageSubject, model: str, card: WallCard) -> None:
         return
     if model not in encoders:
         instead = "Choose another model." if encoders else HOW_TO_GET
-        quiet(
-            f"Which words and parts matter: needs {model_name(model)} on this computer. {instead}"
-        )
+        lacks = f"needs the weights of {model_name(model)}, which are not on this computer"
+        quiet(f"Which words and parts matter: {lacks}. {instead}")
     if not encoders:
         return
     if model not in encoders:
