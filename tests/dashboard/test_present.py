@@ -18,6 +18,7 @@ from vlprobe.dashboard import access as dashboard_access
 from vlprobe.dashboard import decks, export, frame, present
 from vlprobe.errors import InvalidInput
 from vlprobe.render import charts
+from vlprobe.render.attribution import credit_values
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import arrangement as arrangements
 from vlprobe.render.slides import deck, values
@@ -369,6 +370,26 @@ def test_a_talk_begins_with_a_case_whose_picture_is_here_and_draws_no_empty_fram
     slides, _ = made(store, key, "flip")
     assert not values.picture_names(slides)
     assert {slide.layout for slide in slides if slide.id in ("vote", "reveal")} == {"stacked"}
+
+
+def test_a_slide_credits_the_photographer_whom_the_data_name(tmp_path: Path):
+    store, (name, *others) = Store(tmp_path / "cache"), ("<b>Ann Bee</b>", "")
+    rows = ["image,caption,Photographer"]
+    for color, author in (("red", name), ("blue", others[0])):
+        Image.new("RGB", (40, 30), color).save(tmp_path / f"{color}.png")
+        rows.append(f"{color}.png,A {color} dog on a bench.,{author}")
+    (tmp_path / "all.csv").write_text("\n".join(rows))
+    dataset = f"csv:{tmp_path / 'all.csv'}"
+    execute(Request(("control:constant",), dataset, "lgip", examine=False), store)
+    key = store.read_runs()[0][0]["case_key"]
+    question_set = views.runs.question_set(store, key)
+    credits = {}
+    for case in store.cases(key).table("cases").to_pylist():
+        slides = deck.slides(story(store, question_set, "flip", case["id"]))
+        (picture,) = slides[0].pictures
+        credits[Path(picture.name).stem] = credit_values(picture.name, picture.author)
+    expected = {"label": f"Photo: {name}", "page": "", "license": "", "licenseUrl": ""}
+    assert credits == {"red": expected, "blue": None}
 
 
 def test_a_deck_of_many_pictures_has_large_ones_near_the_open_slide_only(

@@ -12,9 +12,11 @@ import htpy
 from vlprobe.datasets import bundled, photographs
 from vlprobe.datasets.credits import Credit, picture_credit, picture_credits
 from vlprobe.models.published import NOTE
+from vlprobe.render.sentences import shorten
 from vlprobe.render.words import NOT_RENAMED, model_name
 from vlprobe.views.records import RunRow
 
+LONGEST_AUTHOR = 80  # characters
 NOT_BUNDLED = "Picture not bundled"
 SECURE = "https://"  # other addresses are shown as plain text
 
@@ -24,13 +26,19 @@ def photo_values(credit: Credit) -> dict[str, str]:
     return _values("Photo", credit.page, credit.license, credit.license_url)
 
 
-def credit_values(name: str) -> dict[str, str] | None:
+def credit_values(name: str, author: str = "") -> dict[str, str] | None:
     """Return the credit to show below a picture: a label with a web page, and a license with a URL.
 
     Return None if nothing is known about the picture.
+
+    Args:
+        name: The stored name of the picture.
+        author: The photographer, if the dataset names one.
     """
     if credit := picture_credit(name):
         return photo_values(credit)
+    if author:
+        return _values(f"Photo: {shorten(author, LONGEST_AUTHOR)}", "")
     return _values(NOT_BUNDLED, photographs.page(Path(name))) if bundled.is_absent(name) else None
 
 

@@ -30,6 +30,7 @@ from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.bodies import body_of
 from vlprobe.views.wall import ModelVerdict, WallCard
 
+AUTHOR_TAGS = ("photographer", "author", "credit")  # of pictures, in a table of the user
 LONGEST = 600  # maximum length of a caption on a slide
 MOST_MARKS = 14  # models below a caption: two rows
 MOST_BARS = 9  # other models are only counted
@@ -129,8 +130,15 @@ def _sides(card: CaseCard) -> tuple[Slide, Slide]:
 
 
 def _side(card: CaseCard, side: int, text: CaseText, detail: str) -> Slide:
+    tags = {name.lower(): value for name, value in card.case.tags.items()}
+    author = next((tags[name] for name in AUTHOR_TAGS if tags.get(name)), "")
     pictures = tuple(
-        SlidePicture(shot.name, shot.alt, style="lie" if shot.style == "wrong" else "")
+        SlidePicture(
+            shot.name,
+            shot.alt,
+            style="lie" if shot.style == "wrong" else "",
+            author=author if shot.name == card.case.images[0] else "",
+        )
         for shot in card.side_pictures(side)
     )
     return Slide(

@@ -28,6 +28,7 @@ class SlidePicture:
     alt: str
     label: str = ""
     style: str = ""  # "true", "lie" or ""
+    author: str = ""  # the photographer, if the dataset names one
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,7 @@ def _picture_values(picture: SlidePicture, keys: Mapping[str, str]) -> Values:
         "label": picture.label,
         "style": picture.style,
         "name": file_name,
-        "credit": credit_values(picture.name),
+        "credit": credit_values(picture.name, picture.author),
     }
 
 
