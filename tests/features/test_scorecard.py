@@ -9,8 +9,10 @@ import pytest
 
 from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import dashboard, views
+from vlprobe.dashboard import export
 from vlprobe.features.compare.data import Scorecard
 from vlprobe.render.charts.styles import PATHS, SIZE, styles
+from vlprobe.render.forest import forest_figure
 from vlprobe.render.html.elements import mark
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -309,6 +311,32 @@ def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, publi
     points = (n_model + n_halves / 2 - n_twice - n_once / 2) / column.n_cases
     assert points == pytest.approx(column.cells[TROHN].difference)
     assert "= equal scores, or fooled in one of two orders (GPT-4V)." in text
+
+
+def test_the_forest_has_room_for_a_line_of_the_legend_per_model_and_boxes_wrap(published):
+    store, question_set = published
+    kind, looks = question_set.presentation.kind("foil"), styles(views.runs.models(store))
+    for models in (question_set.models[:2], question_set.models):
+        tests = views.paired_tests.compare_models(store, question_set, models, "foil")
+        layout = forest_figure(tests, kind, looks, {}).layout
+        assert layout.margin.b >= max(72, 20 * (len(models) + 1))
+        assert layout.height > layout.margin.b + layout.margin.t
+    css = (Path(dashboard.__file__).parent / "components" / "wall.css").read_text()
+    assert ".boxes { display: flex; flex-wrap: wrap;" in css
+
+
+def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, published, columns):
+    store, question_set = published
+    menus = []
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    monkeypatch.setattr(export, "draw_menu", lambda *given: menus.append(given))
+    at = open_page(monkeypatch, store, "compare", set=question_set.key)
+    ((_, figure, _, caption, _),) = menus
+    assert not at.exception and "CLIP_TROHN-Text is fooled least." in caption
+    values = {trace.customdata[0][0]: trace.x[0] for trace in figure.data}
+    assert values == {
+        model: pytest.approx(cell.estimate.value) for model, cell in columns[0].cells.items()
+    }
 
 
 def test_one_model_is_a_row_without_a_comparison(monkeypatch, tiny, store):

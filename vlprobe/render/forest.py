@@ -26,6 +26,7 @@ PADDING = 0.05  # share of the width, on both sides
 LEAST_WIDTH = 0.01  # minimum width of the axis in shares, in case all marks are at zero
 LANE = 24  # height of a row in pixels
 MARGINS = {"l": 134, "r": 88, "t": 84, "b": 72}  # pixels
+LEGEND_LINE = 20  # pixels
 NO_ARROW = {"showarrow": False}
 TOTALS = "totals"  # the group of published totals; no type of edit has this name
 TOTALS_SOURCE = "mteb, CC0"
@@ -277,10 +278,12 @@ def _draw_axes(
     n_models = len(comparison.rivals)
     half = (max(n_models, 2) + 0.8) / 2
     bottom = max(middles.values()) + half
-    finished(figure, round(LANE * bottom) + MARGINS["t"] + MARGINS["b"])
+    # On a narrow page, each model has a line of the legend
+    margins = MARGINS | {"b": max(MARGINS["b"], LEGEND_LINE * (n_models + 2))}
+    finished(figure, round(LANE * bottom) + margins["t"] + margins["b"])
     line = {"color": QUIET, "width": 0.5}
     figure.update_layout(
-        margin=MARGINS | {"autoexpand": False},
+        margin=margins | {"autoexpand": False},
         hoverdistance=80,
         legend={"y": 0, "yanchor": "top", "x": 0, "xref": "container"},
         shapes=[

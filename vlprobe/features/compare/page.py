@@ -29,6 +29,7 @@ from vlprobe.features.compare.data import Scorecard
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.sentences import counted, sentence_names, unbroken
 from vlprobe.render.wall import narrowed
+from vlprobe.surfaces import paper
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import By, LeaderboardColumn
 
@@ -99,7 +100,10 @@ def draw_scorecard() -> None:
     if note := scorecard.note():
         st.warning(note, icon=":material/info:")
     quiet(scorecard.reading())
-    export.draw_menu("scorecard", table=scorecard.table, text=scorecard.text)
+    figure, caption = None, ""
+    if len(subjects) == 1:
+        figure, caption = view(paper.scorecard, subjects[0].question_set)
+    export.draw_menu("scorecard", figure, scorecard.table, caption, scorecard.text)
 
 
 def _can_fool(subject: PageSubject) -> bool:
