@@ -11,6 +11,7 @@ from PIL import Image
 
 from vlprobe import registry
 from vlprobe.datasets import demo
+from vlprobe.errors import InvalidInput
 from vlprobe.metrics import picture_changes as metrics
 from vlprobe.perturb import picture_changes
 from vlprobe.probes.pictures import PROBE, _different_words
@@ -230,3 +231,10 @@ def test_the_worked_example_of_searches_is_what_the_metrics_compute():
         metric = by_name[f"changed_i2t_{name}"]
         weights = metric.weight(rows) if metric.weight else None
         assert np.average(metric.value(rows), weights=weights) == pytest.approx(expected)
+
+
+def test_a_severity_out_of_range_is_refused_before_any_file_is_read(store: Store):
+    options = {"severities": [3, 7]}
+    asked = Request(("demo:weak",), "coco:/nothing/is/here", "pictures", options)
+    with pytest.raises(InvalidInput, match=r"^Severity 7 is out of range\. .* from 1 to 5\.$"):
+        execute(asked, store)

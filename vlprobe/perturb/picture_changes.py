@@ -85,16 +85,18 @@ def check(change: PictureChange) -> None:
         raise InvalidInput(
             f"'{change.kind}' is not a picture change. Expected one of: {', '.join(KINDS)}."
         )
-    if change.severity not in SEVERITIES:
-        raise InvalidInput(
-            f"Severity {change.severity} of '{change.kind}' is out of range. Expected an "
-            "integer from 1 to 5."
-        )
+    check_severity(change.severity)
     if KINDS[change.kind].function is None and not 0 < len(change.word) <= LONGEST_WORD:
         raise InvalidInput(
             f"The word for '{change.kind}' has {len(change.word)} characters. Expected 1 to "
             f"{LONGEST_WORD}."
         )
+
+
+def check_severity(severity: int) -> None:
+    """Raise InvalidInput for a severity outside of 1 to 5."""
+    if severity not in SEVERITIES:
+        raise InvalidInput(f"Severity {severity} is out of range. Expected an integer from 1 to 5.")
 
 
 def contradicted(kind: str, caption: str) -> bool:

@@ -142,6 +142,11 @@ class ChangedPictures(Probe):
     optional_metrics = metrics.SEARCH_METRICS
     metrics = metrics.METRICS
 
+    def check_options(self, options: Mapping[str, object]) -> None:
+        """Raise InvalidInput for a severity out of range, before any file is read."""
+        for severity in cast(PictureOptions, options)["severities"]:
+            picture_changes.check_severity(severity)
+
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Remove the option `search` if it is off, so that the run key does not depend on it."""
         return file_options.without_unset(options, "search")
