@@ -7,36 +7,9 @@ import re
 from typing import NamedTuple
 
 from vlprobe.perturb.draws import draw
+from vlprobe.perturb.tokens import ordered_words
 
-VOCABULARY = {
-    "color": (
-        "red",
-        "blue",
-        "green",
-        "yellow",
-        "black",
-        "white",
-        "brown",
-        "gray",
-        "orange",
-        "pink",
-        "purple",
-    ),
-    "number": ("one", "two", "three", "four", "five"),
-    "object": (
-        "dog",
-        "cat",
-        "horse",
-        "car",
-        "bus",
-        "train",
-        "person",
-        "bird",
-        "boat",
-        "bicycle",
-        "truck",
-    ),
-}
+VOCABULARY = {kind: ordered_words(f"flips.{kind}") for kind in ("color", "number", "object")}
 TYPES = tuple(VOCABULARY)
 MIN_LENGTH = 5  # characters; a shorter edit is dropped (appendix A.2)
 

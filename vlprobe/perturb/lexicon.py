@@ -5,7 +5,7 @@ A word can have several parts of speech ("walk" is a noun and a verb), so they a
 
 from typing import NamedTuple
 
-from vlprobe.perturb.tokens import read_resource, word_list
+from vlprobe.perturb.tokens import ordered_words, read_resource, word_list
 
 SINGULAR, PLURAL, MASS, ADJECTIVE, ADVERB, PREPOSITION = 1, 2, 4, 8, 16, 32
 DETERMINER, PRONOUN, AUXILIARY, SUBORDINATOR, CONJUNCTION, NUMBER = 64, 128, 256, 512, 1024, 2048
@@ -14,20 +14,7 @@ HUMAN, ANIMAL, NAME = 131072, 262144, 524288
 NOUN = SINGULAR | PLURAL | MASS
 VERB = BASE | PRESENT | ING | PAST | PARTICIPLE
 
-NUMBERS = (
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+NUMBERS = ordered_words("lexicon.numbers")
 
 
 class Verb(NamedTuple):

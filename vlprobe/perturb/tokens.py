@@ -29,6 +29,11 @@ def _word_lists() -> dict[str, str]:
     return dict(line.split(": ") for line in lines if not line.startswith("#"))
 
 
+def ordered_words(name: str) -> tuple[str, ...]:
+    """Return the words in one list in word_lists.txt, in their order."""
+    return tuple(_word_lists()[name].split())
+
+
 def word_list(name: str) -> frozenset[str]:
     """Return the words in one list in word_lists.txt."""
     return words(_word_lists()[name])

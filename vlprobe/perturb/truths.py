@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from vlprobe.perturb.flips import VOCABULARY
 from vlprobe.perturb.lexicon import HUMAN, NUMBERS, TAGS, plural_of
-from vlprobe.perturb.tokens import word_table
+from vlprobe.perturb.tokens import word_list, word_table
 
 _IMPLIED = word_table("truths.implied")
 _COVERING = word_table("truths.covering")
@@ -24,18 +24,10 @@ _AT_LEAST = {
     "dozens": 99,
     "hundreds": 99,
 }
-NEAR = {  # two names that people give to one color
-    "red": {"orange", "pink"},
-    "blue": {"purple"},
-    "green": set(),
-    "yellow": {"orange"},
-    "black": {"gray"},
-    "white": {"gray"},
-    "brown": {"orange"},
-    "gray": {"white", "black"},
-    "orange": {"red", "yellow", "brown"},
-    "pink": {"red", "purple"},
-    "purple": {"pink", "blue"},
+_NEAR_PAIRS = [pair.split("-") for pair in word_list("truths.near")]
+NEAR = {  # names that people give to one color, by color
+    color: {name for pair in _NEAR_PAIRS if color in pair for name in pair} - {color}
+    for color in VOCABULARY["color"]
 }
 
 
