@@ -90,6 +90,7 @@ def test_a_vote_comes_before_its_answer_and_controls_have_no_voice():
     assert ("dogs", "lie") in options["lie"].caption
     assert [mark.model for mark in options["true"].marks] == [A]
     assert [mark.model for mark in options["lie"].marks] == [B, C]
+    assert [mark.word for mark in options["lie"].marks] == ["fooled", "cannot tell"]
     assert said.is_extra and not vote.is_extra
     assert said.title == "Only Pair-tuned noticed."
     assert [(bar.text, bar.start, bar.end) for bar in said.bars] == [
@@ -109,6 +110,17 @@ def test_a_slide_divides_margins_by_each_models_own_spread():
     *_, said = case_slides(begins.models, begins.opener.card, kind, NAMES)
     assert [bar.end - bar.start for bar in said.bars] == pytest.approx([0.5, 0.25, 0.25])
     assert "in units of each model's spread" in said.note
+
+
+def test_a_mark_of_a_model_that_is_right_in_one_order_only_says_so():
+    kind = presentations()["lgip"].kind("flip")
+    shown = card({A: -1.0, B: 0.0, C: 1.0}, "Three yellow trains.", "Three yellow dogs.")
+    shown = replace(shown, verdicts=[replace(one, is_scored=False) for one in shown.verdicts])
+    reveal = case_slides((A, B, C), shown, kind, NAMES)[1]
+    words = {mark.model: mark.word for one in reveal.options for mark in one.marks}
+    assert words[B] == "right in one order only"
+    assert reveal.title == "One of three models believes the lie, one right in one order only."
+    assert "One model is right in one order only, which counts half." in reveal.notes
 
 
 def test_a_slide_marks_the_words_that_home_and_the_quiz_mark_and_cuts_long_captions():

@@ -193,7 +193,10 @@ def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVe
     return replace(
         lie,
         verdict=verdict,
-        marks=tuple(ModelMark(answer.model, answer.verdict) for answer in verdicts[:MOST_MARKS]),
+        marks=tuple(
+            ModelMark(answer.model, answer.verdict, verdict_word(answer))
+            for answer in verdicts[:MOST_MARKS]
+        ),
         note=f"Marks: the first {MOST_MARKS} of {n_models:,} models." * (n_models > MOST_MARKS),
         notes=(*lie.notes, verdict, capitalized(ties.strip())),
     )

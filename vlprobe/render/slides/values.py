@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from vlprobe.case.card import VERDICT_WORDS, Run
+from vlprobe.case.card import Run
 from vlprobe.render.attribution import credit_values
 from vlprobe.render.charts.styles import GREY, Look, Looks, mark_values
 from vlprobe.types import Picture
@@ -37,6 +37,7 @@ class ModelMark:
 
     model: str
     verdict: Verdict
+    word: str  # the verdict in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,7 @@ def _mark_rows(
             **mark_values(model_looks[mark.model]),
             "name": names[mark.model],
             "state": mark.verdict,
-            "word": VERDICT_WORDS[mark.verdict],
+            "word": mark.word,
         }
         for mark in marks
     ]
