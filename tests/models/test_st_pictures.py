@@ -163,8 +163,8 @@ def test_embeddings_are_cut_to_the_length_that_the_settings_say(tmp_path):
     ("name", "message"),
     [
         (f"st:{MINILM}+prompt_name=query", "no prompt 'query'. Expected .prompt=TEXT "),
-        (f"st:{MINILM}+instruction=x", "an unknown option. Expected st:MODEL.prompt=TEXT"),
-        (f"st:{MINILM}+prompt=a\nb", r"an unknown option. .* with \\n for a new line"),
+        (f"st:{MINILM}+instruction=x", "an unknown option. Expected st:MODEL, .*prompt=TEXT"),
+        (f"st:{MINILM}+prompt=a\nb", r"an unknown option. .* .\\n for a new line."),
         (f"st:{MINILM}+prompt=data:image/png;base64,aa", "looks like the path or URL of a picture"),
         ("st:/nowhere+prompt=a", "folder '/nowhere' does not exist"),
     ],
