@@ -30,7 +30,7 @@ from vlprobe.views.filter import Filter
 
 PICKED = dict(zip(("before", "control", "after"), MODELS, strict=True))
 LOG = [
-    {"step": 0, "held_out": {"clip": 2.0, "eqsim": 0.5, "flip": 0.25}},
+    {"step": 0, "added_time": 0.034, "held_out": {"clip": 2.0, "eqsim": 0.5, "flip": 0.25}},
     {"step": 1, "loss": 1.75, "clip": 1.5, "eqsim": 0.25, "rate": 1e-5, "seconds": 0.5},
     {"step": 2, "loss": 1.5, "clip": 1.25, "eqsim": 0.25, "rate": 1e-5, "seconds": 1.0},
     {"step": 2, "held_out": {"clip": 1.0, "eqsim": 0.375, "flip": 0.3}},
@@ -250,6 +250,7 @@ def test_a_finished_training_has_its_losses_its_name_and_can_be_probed(
     assert not at.error
     assert at.selectbox(key="after").value == request.tuned  # the newest that is no control
     assert request.tuned in [code.value for code in at.code]
+    assert "cost +3 % a step" in words(at)
     held_out, trainings = at.dataframe
     assert "eqsim 0.500 → 0.375" in trainings.value.iloc[0, -1]
     rows = [list(row) for row in held_out.value.iloc[:, 1:].itertuples(index=False)]
