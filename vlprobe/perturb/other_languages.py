@@ -3,7 +3,7 @@
 A word is exchanged for the form of another word that has its gender, number and case, so the caption stays
 grammatical. If a form has several readings (French "rouge" is masculine and feminine), the new word must have one form
 for all of them. As in the strict rules for English, counts only go up, and a flip must be false judging by all
-captions of the image. LGIP names other languages as future work (appendix C).
+captions of the image. LGIP names other languages as future work.
 """
 
 import re
