@@ -251,7 +251,7 @@ def test_right_is_the_direction_of_heading_legend_bars_counts_and_tooltips(publi
 def test_differences_are_shown_at_every_width_and_the_legend_names_the_baseline(columns):
     for shown in (columns, columns[:1]):
         drawn = card(shown)
-        assert f"Small figures: points against {GPT}, or tied." in drawn.reading()
+        assert f"Small figures: difference from {GPT} in points, or tied." in drawn.reading()
         assert ">+2.8<" in drawn.html(address, address, address)
     css = (Path(dashboard.__file__).parent / "compare.css").read_text()
     assert not re.search(r"vp-numbers small[^}]*display: none", css)
@@ -264,9 +264,12 @@ def test_a_share_above_guessing_is_not_a_full_bar_and_the_legend_says_so(columns
     above = replace(whole, cells={**whole.cells, GPT: worse})
     mixed = card([above, columns[1]])
     assert "width:70.7%" in mixed.html(address, address, address)
-    assert "guessing, 50 %. It is 100 % in columns with a share above guessing." in mixed.reading()
+    assert (
+        "50 %, the rate for guessing. It is 100 % in columns with a share above guessing."
+        in mixed.reading()
+    )
     assert "A full bar is 100 %." in card([above]).reading()
-    assert "A full bar is guessing, 50 %." in card([whole]).reading()
+    assert "A full bar is 50 %, the rate for guessing." in card([whole]).reading()
 
 
 def test_all_tests_is_offered_only_where_there_is_more_than_one(monkeypatch, published):
@@ -353,8 +356,8 @@ def test_latex_and_markdown_have_the_table_on_the_page_and_csv_one_row_for_each_
         scorecard = card(columns, is_right=is_right, sort=1)
         head, _, counts, *rows, rule, _, caption = scorecard.text("markdown").splitlines()
         assert counts.startswith("| Cases | 7,512 |") and "Fewer words (no picture)" in rule
-        assert "points against GPT-4V; tied: no clear difference." in caption.replace(
-            "published:", ""
+        assert "Differences from GPT-4V are in points; tied: no clear difference." in (
+            caption.replace("published:", "")
         )
         assert head.split(" | ")[1:3] == ["All", scorecard.title(columns[1])]
         assert [row.split(" | ")[0].strip("| ") for row in rows] == [f"{GPT} (baseline)", TROHN]

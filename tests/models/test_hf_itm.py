@@ -366,5 +366,7 @@ def test_a_checkpoint_without_the_head_is_refused(tmp_path):
 
 def test_a_dual_encoder_is_sent_to_its_own_prefix(tmp_path):
     tiny_hf.dual("clip", tmp_path)
-    with pytest.raises(InvalidInput, match=r"model type 'clip'.*Load a dual encoder as hf:"):
+    with pytest.raises(
+        InvalidInput, match=r"model type 'clip'.*If it is a dual encoder, load it as hf:"
+    ):
         registry.load_model(f"hf-itm:{tmp_path}", "cpu")

@@ -88,6 +88,23 @@ def test_rows_may_stand_in_any_order_and_only_those_that_are_asked_about_are_rea
         assert [row["top"] for row in scored(run(form, data, "prsm", store), store)] == expected
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("+matrix", "Expected 'scores'; 'picture_ids' and 'text_ids' are optional."),
+        ("+cosine", "Expected 'scores'; 'ids' is optional."),
+        ("+cosine+key=names", "Expected 'scores' and 'names'."),
+    ],
+)
+def test_an_archive_without_scores_is_refused_with_its_required_and_optional_arrays(
+    tmp_path: Path, options: str, expected: str
+):
+    np.savez(tmp_path / "s.npz", sims=np.zeros((2, 2)))
+    with pytest.raises(InvalidInput) as refused:
+        registry.load_model(f"scores:{tmp_path}/s.npz{options}")
+    assert expected in str(refused.value) and "contains sims." in str(refused.value)
+
+
 def test_missing_scores_are_counted_and_refused_or_unknown_with_an_option(tmp_path, store):
     data = make("lgip", tmp_path / "data")
     name, matrix = saved(tmp_path / "out", data, "lgip", store)

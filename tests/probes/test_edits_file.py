@@ -163,7 +163,7 @@ def test_an_edit_with_an_item_belongs_to_that_item_alone(tiny, store, tmp_path):
     named = [ROWS[0] | {"item": whole[0]["item"]}]
     assert asked(tiny, store, "lgip", written(tmp_path / "b", named))[0]["item"] == whole[0]["item"]
     other = [ROWS[0] | {"item": "elsewhere"}]
-    with pytest.raises(InvalidInput, match="row 1, column 'item': item 'elsewhere' does not have"):
+    with pytest.raises(InvalidInput, match="line 1, column 'item': item 'elsewhere' does not have"):
         asked(tiny, store, "lgip", written(tmp_path / "c", other))
 
 
@@ -174,13 +174,13 @@ GOOD = json.dumps({"caption": FIRST, "text": "b", "meaning": "same"}).encode()
     ("content", "said"),
     [
         (b"", "is empty"),
-        (GOOD + b"\n" + GOOD, "row 2, column 'text': the same edit as in row 1"),
-        (GOOD + b"\n\n[1]", "row 3: not a JSON object"),
-        (GOOD + b"\n" + "é".encode("latin-1"), "row 2, byte 1: not UTF-8"),
-        ('{"caption": "a"}'.encode("utf-16"), "row 1, byte 1: not UTF-8"),
+        (GOOD + b"\n" + GOOD, "line 2, column 'text': the same edit as in line 1"),
+        (GOOD + b"\n\n[1]", "line 3: not a JSON object"),
+        (GOOD + b"\n" + "é".encode("latin-1"), "line 2, byte 1: not UTF-8"),
+        ('{"caption": "a"}'.encode("utf-16"), "line 1, byte 1: not UTF-8"),
         (
             b'{"caption": "a", "meaning": "same"}',
-            "row 1, column 'text': missing (accepted names: 'edit')",
+            "line 1, column 'text': missing (accepted names: 'edit')",
         ),
         (b'{"caption": " ", "text": "b", "meaning": "same"}', "column 'caption': empty"),
         (b'{"caption": "a", "text": 3, "meaning": "same"}', "column 'text': empty or not a string"),
@@ -202,7 +202,7 @@ GOOD = json.dumps({"caption": FIRST, "text": "b", "meaning": "same"}).encode()
             b'{"caption": "a", "text": "b", "meaning": "same"}',
             "column 'caption': caption 'a' is not in the data",
         ),
-        (b"[" * 100_000, "row 1: not a JSON object"),
+        (b"[" * 100_000, "line 1: not a JSON object"),
     ],
 )
 @pytest.mark.parametrize("probe", ["lgip", "visla"])

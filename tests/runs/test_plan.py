@@ -148,7 +148,7 @@ def test_the_command_asks_several_probes_with_options_of_one_or_all(tiny, tmp_pa
     stages = [line.split("  ")[0] for line in ended.stderr.splitlines()]
     assert {"load models", "make questions", "encode and score", "all"} <= set(stages)
     wrong = call(tmp_path, *words, "--probe", "lgip", "--probe", "prsm", "--option", "x=1", code=1)
-    assert "No option of these probes named 'x'" in wrong.stderr
+    assert "No probe option named 'x'" in wrong.stderr
     assert "prmx" in call(tmp_path, *words, "--probe", "prmx", code=1).stderr
 
 

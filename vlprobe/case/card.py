@@ -503,7 +503,7 @@ class PictureSearchCard(SearchCard):
     chose = "put {lie} first"
     shows_query = True
     speaker_notes = (
-        "The caption is the query, and its picture is among many others.",
+        "The caption is the query, and its own picture is one of many candidates.",
         "The mixture is an additional candidate and should not rank first.",
     )
 

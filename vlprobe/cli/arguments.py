@@ -28,7 +28,7 @@ AVERAGING = click.option(
     default=POOLED,
     show_default=True,
     help=(
-        "micro: pool all cases, as the pages do; macro: average the means per caption, as the papers do."
+        "micro: pool all cases, as the pages do; macro: average the per-caption means, as the papers do."
     ),
 )
 UNIT = click.option(

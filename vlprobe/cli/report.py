@@ -63,7 +63,10 @@ def report(store: "Store", output: Path, key: str) -> None:
     default=60,
     show_default=True,
     type=click.IntRange(1, 5000),
-    help="Cases to publish per model, kind and outcome, the worst first.",
+    help=(
+        "Number of worst failures to publish per model and kind, plus as many that are the worst of their "
+        "pictures; half as many ties or cases that did not fool the model."
+    ),
 )
 @click.option(
     "--max-size",

@@ -321,7 +321,7 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
 @click.option(
     "--probe",
     default="",
-    help="Probe of the runs [the one that most steps answered].",
+    help="Probe to report on [the one with results for the most steps].",
     shell_complete=complete_names("probes"),
 )
 @click.option(

@@ -188,9 +188,7 @@ def _options_by_probe(
             for probe in probes:
                 by_probe[probe].setdefault(name, value)  # `parse_options` reports what to do
         else:
-            raise NotFound(
-                "option of these probes", name, sorted(set().union(*option_names.values()))
-            )
+            raise NotFound("probe option", name, sorted(set().union(*option_names.values())))
     return by_probe
 
 

@@ -29,8 +29,8 @@ KEY = click.argument("key", shell_complete=complete_runs)
 @FORMAT
 @pass_results
 def suspects(store: "Store", key: str, kind: str, accuracy: float, size: int, how: str) -> None:
-    """List the cases in run KEY's question set whose label the strong models reject. A model's name selects its
-    newest run.
+    """List the cases in run KEY's question set whose label most strong models reject. At least two strong
+    models, and at least two thirds of them, must reject it. A model's name selects its newest run.
 
     Such a case is more often mislabeled than hard. Judge it in Lab > Suspect labels; `vlprobe errata export`
     writes the verdicts.

@@ -38,7 +38,7 @@ KEYS = {
     "L P": "in a case: copy link, try it in the Playground",
     "↑ ↓ ← → Enter": "on the wall: move, open",
     "X": "on the wall: select a case (or Shift and click), then tag, add to the deck, save as a slice",
-    "+ - [": "on Explore: larger, smaller pictures; facets",
+    "+ - [": "on Explore: larger pictures, smaller pictures, show or hide facets",
     "1 2": "in the quiz: choose a caption",
     "← → B Esc": "on slides: previous, next, black screen, end",
     "Y W B U": "on Suspect labels: a verdict",

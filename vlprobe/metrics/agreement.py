@@ -1,4 +1,4 @@
-"""Agreement between human judges: Krippendorff's alpha with a 95% interval.
+"""Agreement between human judges: Krippendorff's alpha with a 95 % interval.
 
 The interval is a percentile interval over resampled groups (all edits of a caption are drawn together).
 """
@@ -44,7 +44,7 @@ def alpha(counts: np.ndarray) -> float:
 
 
 def estimate(labels: np.ndarray, categories: int, groups: Sequence[int] | np.ndarray) -> Estimate:
-    """Compute Krippendorff's alpha, with a 95% interval from resampled groups.
+    """Compute Krippendorff's alpha, with a 95 % interval from resampled groups.
 
     Args:
         labels: Integers of shape (judges, n); UNJUDGED marks a missing label.

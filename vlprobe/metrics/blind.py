@@ -63,7 +63,7 @@ class BlindAccuracy:
 
 
 def check_pairs(pairs: Sequence[Pair]) -> list[BlindAccuracy]:
-    """Compute the accuracy of each method on all pairs and on each subset, with 95% intervals by picture.
+    """Compute the accuracy of each method on all pairs and on each subset, with 95 % intervals by picture.
 
     Models are trained on the pairs of all subsets.
 

@@ -95,7 +95,7 @@ def chance_of_more(groups: GroupRates, rates: np.ndarray) -> np.ndarray:
 
 
 def rate_interval(groups: GroupRates) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the exact 95% interval for each group's rate at the group's effective sample size. Return the lower and
+    """Compute the exact 95 % interval for each group's rate at the group's effective sample size. Return the lower and
     upper ends as arrays of shape (n_groups,); they are NaN for a group without cases.
     """
     from scipy.special import betaincinv
@@ -112,7 +112,7 @@ def rate_interval(groups: GroupRates) -> tuple[np.ndarray, np.ndarray]:
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """Adjust p-values so that on average at most 5% of those below .05 are false discoveries.
+    """Adjust p-values so that on average at most 5 % of those below .05 are false discoveries.
 
     The k-th smallest of m p-values is multiplied by m / k and capped at the next larger adjusted one.
     """

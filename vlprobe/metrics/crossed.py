@@ -22,7 +22,7 @@ RESAMPLE_BLOCK = 500  # resamples held in memory at once
 
 @dataclass(frozen=True, slots=True)
 class CrossedMean:
-    """A mean and its 95% interval. Values are NaN if they are unknown."""
+    """A mean and its 95 % interval. Values are NaN if they are unknown."""
 
     value: float = math.nan
     low: float = math.nan

@@ -34,7 +34,7 @@ EXCHANGE_BLOCK = 1000  # exchanges held in memory at once
 
 
 def rate_interval(value: float, variance: float, n_items: int) -> tuple[float, float]:
-    """Compute the 95% Wilson interval for a mean of values in [0, 1], using the effective sample size.
+    """Compute the 95 % Wilson interval for a mean of values in [0, 1], using the effective sample size.
 
     The design effect is the variance of the mean divided by value (1 - value) / n_items, the
     variance for the same number of independent right-or-wrong answers. It is below 1 if items have
@@ -66,7 +66,7 @@ def rate_interval(value: float, variance: float, n_items: int) -> tuple[float, f
 
 
 def without_spread(value: float, n_items: int, lowest: float = 0.0) -> tuple[float, float]:
-    """Compute the 95% interval for a mean if all items have the same value, from the number of items.
+    """Compute the 95 % interval for a mean if all items have the same value, from the number of items.
 
     At most a share Z^2 / (n_items + Z^2) of all items differs from the drawn ones, which is the upper
     end of Wilson's interval for 0 of n_items. In the worst case these items have the value `lowest`,
@@ -186,7 +186,7 @@ class Sums:
         self._running[name].resampled = resampled
 
     def estimate(self, name: Hashable, is_rate: bool = False) -> Estimate:
-        """Compute the weighted mean of a measure, with a 95% interval clustered on the item.
+        """Compute the weighted mean of a measure, with a 95 % interval clustered on the item.
 
         The interval is `rate_interval` for a rate (values from 0 to 1), and the percentile interval
         otherwise. It is NaN if there are fewer than FEWEST_ITEMS items. A measure without any weight
@@ -271,7 +271,7 @@ def differences(
 ) -> list[Difference]:
     """Compute the paired difference between two models, with its interval and p-value, for each pair of measures.
 
-    The interval is the 95% percentile interval of the difference over resampled items, with the same draws as in
+    The interval is the 95 % percentile interval of the difference over resampled items, with the same draws as in
     `estimates`. The p-value comes from a randomization test: it is the share of exchanges with a difference at least
     as large in either direction. In an exchange, each item swaps its two models' answers with probability 1/2, as if
     the models were equal. The test keeps its level even if the models differ on few items (five items in favor of one
@@ -289,7 +289,7 @@ def differences(
 
     If there are more than GROUPS items, they are pooled into GROUPS random groups. Each group is resampled, and in
     random exchanges exchanged, as a unit. A hundred thousand items then need no more time or memory than a thousand,
-    and the estimated standard error is off by about 2% (1 / sqrt(2 GROUPS)).
+    and the estimated standard error is off by about 2 % (1 / sqrt(2 GROUPS)).
 
     Two models that gave the same answers on every item may still differ on others, so if all items have the same
     difference of rates, the interval is `without_spread` for that number of items. Other metrics are unbounded, so
@@ -386,7 +386,7 @@ def _difference(totals: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _interval(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the 95% percentile interval of each pair's difference, by resampling the groups.
+    """Compute the 95 % percentile interval of each pair's difference, by resampling the groups.
 
     Args:
         sums: Shape (2, pairs, 2, groups): weight times value, and weight, for both models in each

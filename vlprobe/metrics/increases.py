@@ -1,4 +1,4 @@
-"""Relative increase from one mean to another mean of the same model, with a 95% interval."""
+"""Relative increase from one mean to another mean of the same model, with a 95 % interval."""
 
 import math
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from vlprobe.types import Estimate, Measure
 
 
 def increases(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Estimate]:
-    """Compute how much the first mean of each pair of measures exceeds the second: 0.1 means 10% more.
+    """Compute how much the first mean of each pair of measures exceeds the second: 0.1 means 10 % more.
 
-    The interval is the 95% percentile interval over the same item resamples as for all estimates.
+    The interval is the 95 % percentile interval over the same item resamples as for all estimates.
     Each resample draws both means together, so variation that an item adds to both does not widen
     the interval.
 

@@ -1,6 +1,6 @@
 """Power of paired tests: the smallest detectable difference, and the number of pictures needed for a smaller one.
 
-A difference is detected with 80% power if it is at least (z + z_80) standard errors, where z is the quantile of the
+A difference is detected with 80 % power if it is at least (z + z_80) standard errors, where z is the quantile of the
 level. The level is divided by the number of simultaneous tests. With few pictures a larger difference is needed: an
 exchange test rejects only if enough pictures differ that p is below the level when all of them favor one model.
 
@@ -19,7 +19,7 @@ MOST_PICTURES = 2**40
 
 
 def standard_error(low: float, high: float) -> float:
-    """Compute the standard error that corresponds to a 95% interval.
+    """Compute the standard error that corresponds to a 95 % interval.
 
     >>> round(standard_error(-0.0196, 0.0196), 3)
     0.01
@@ -28,7 +28,7 @@ def standard_error(low: float, high: float) -> float:
 
 
 def detectable(error: float, n_items: int, n_tests: int = 1, is_rate: bool = True) -> float:
-    """Compute the smallest true difference that a paired test on a question set detects with 80% power.
+    """Compute the smallest true difference that a paired test on a question set detects with 80 % power.
 
     Args:
         error: Standard error of the difference, by picture.
@@ -56,7 +56,7 @@ def detectable(error: float, n_items: int, n_tests: int = 1, is_rate: bool = Tru
 def pictures_needed(
     difference: float, error: float, n_items: int, n_tests: int = 1, is_rate: bool = True
 ) -> int:
-    """Compute the number of pictures that a paired test needs to detect a difference with 80% power.
+    """Compute the number of pictures that a paired test needs to detect a difference with 80 % power.
 
     Args:
         difference: The true difference to detect, above 0.
@@ -91,7 +91,7 @@ def _least_pictures(n_tests: int) -> int:
 
 
 def _least_share(least: int, n_items: int) -> float:
-    """Return how often a model must be ahead so that a sample has `least` pictures in its favor with 80% power."""
+    """Return how often a model must be ahead so that a sample has `least` pictures in its favor with 80 % power."""
     from scipy.special import betaincinv
 
     return float(betaincinv(least, n_items - least + 1, POWER))

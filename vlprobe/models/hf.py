@@ -188,8 +188,8 @@ def _matching_head(source: hub.ModelSource) -> ItmHead:
     if source.model_type not in HEADS:
         raise InvalidInput(
             f"'{source.name}' has model type '{source.model_type}', which is not a supported "
-            f"matching head. Supported types: {', '.join(HEADS)}. Load a dual encoder as "
-            f"hf:{source.name.partition(':')[2]}."
+            f"matching head. Supported types: {', '.join(HEADS)}. If it is a dual encoder, "
+            f"load it as hf:{source.name.partition(':')[2]}."
         )
     head = HEADS[source.model_type].opened(source)
     pictures = head.encode_pictures([head.preprocess(Image.new("RGB", (64, 64)))])

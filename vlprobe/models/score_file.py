@@ -206,8 +206,10 @@ def _of_arrays(file: Path, mapping: Mapping[str, str]) -> ScoreTable:
         scores = arrays.mapped(file)
     else:
         score_name, id_name = mapping.get("score", "scores"), mapping.get("key", "ids")
-        required = [score_name, *([id_name] if "key" in mapping else [])]
-        members = arrays.read_archive(file, required, f"'{id_name}'")
+        if "key" in mapping:
+            members = arrays.read_archive(file, [score_name, id_name])
+        else:
+            members = arrays.read_archive(file, [score_name], [id_name])
         scores, ids = members[score_name], arrays.ids_in(file, members, id_name)
     if scores.ndim not in (2, 3) or scores.dtype.kind not in "fiu" or scores.size > MAX_CELLS:
         raise InvalidInput(

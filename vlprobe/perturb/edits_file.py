@@ -103,7 +103,7 @@ class EditsFile:
 
 def _wrong(name: str, row: int, column: str, defect: str) -> InvalidInput:
     return InvalidInput(
-        f"Edits file '{name}', row {row}, column '{column}': {defect}. Fix or remove the line."
+        f"Edits file '{name}', line {row}, column '{column}': {defect}. Fix or remove the line."
     )
 
 
@@ -130,7 +130,7 @@ def read(content: bytes, name: str) -> EditsFile:
         name: Name of the file in errors.
 
     Raises:
-        InvalidInput: a line is invalid; the message has the row and column of the first mistake.
+        InvalidInput: a line is invalid; the message has the line and column of the first mistake.
     """
     rows: list[WrittenEdit] = []
     first_row: dict[tuple[str, str, str], int] = {}
@@ -140,7 +140,7 @@ def read(content: bytes, name: str) -> EditsFile:
         row = _row(number, text, name)
         key = (row.item, row.caption, row.text)
         if key in first_row:
-            raise _wrong(name, number, "text", f"the same edit as in row {first_row[key]}")
+            raise _wrong(name, number, "text", f"the same edit as in line {first_row[key]}")
         first_row[key] = number
         rows.append(row)
     if not rows:
@@ -155,7 +155,7 @@ def _decoded(content: bytes, name: str) -> str:
         previous = content[: error.start]
         row, column = previous.count(b"\n") + 1, error.start - previous.rfind(b"\n")
         raise InvalidInput(
-            f"Edits file '{name}', row {row}, byte {column}: not UTF-8. Save the file as UTF-8."
+            f"Edits file '{name}', line {row}, byte {column}: not UTF-8. Save the file as UTF-8."
         ) from None
 
 
@@ -166,7 +166,7 @@ def _row(number: int, text: str, name: str) -> WrittenEdit:
         record = None
     if not isinstance(record, dict):
         raise InvalidInput(
-            f"Edits file '{name}', row {number}: not a JSON object. Expected a line such as "
+            f"Edits file '{name}', line {number}: not a JSON object. Expected a line such as "
             '{"caption": "A red bus.", "text": "A blue bus.", "meaning": "different"}.'
         )
     caption, edited = (_text(record, field, number, name) for field in SYNONYMS)

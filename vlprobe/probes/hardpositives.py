@@ -44,7 +44,7 @@ PRESENTATION = Presentation(
             label="A caption, a rewording of it and a wrong caption",
             lie="a wrong caption",
             lies="wrong captions",
-            question="A picture should prefer both true captions to the wrong one.",
+            question="Both true captions should score higher than the wrong one.",
             several_comparisons=True,
             guess_held=1 / 3,
         )

@@ -342,7 +342,7 @@ def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip
     if not fitting:
         raise InvalidInput(
             f"The edits file '{options['edits']}' has no line for the picture and captions of "
-            f"item '{item.id}'. Expected one line per item, as `vlprobe perturb` writes them."
+            f"item '{item.id}'. Expected one line per item, as written by `vlprobe perturb`."
         )
     n_shared = [_shared_folders(Path(line.image_path), image_path) for line in fitting]
     nearest = [

@@ -110,8 +110,9 @@ OPTIONS = (
         name="influence",
         default=(),
         label="Encoders that vote on the word",
-        help="Models that embed texts: the noun with the least influence by majority vote is "
-        "replaced. None: a random noun.",
+        help="Text encoders that vote on which nouns matter least. Policies replace the nouns with "
+        "the most votes; delete:high-ei deletes the noun voted most influential. None: nouns are "
+        "chosen at random, and delete:low-ei and delete:high-ei are not available.",
         pattern=".+",
         refers_to="model",
     ),
@@ -122,7 +123,7 @@ OPTIONS = (
         help="Ignore case and punctuation, because released files spell altered captions "
         "differently from originals.",
     ),
-    file_options.edits_option("Edits with a different meaning replace the altered captions."),
+    file_options.edits_option("Edits that change the meaning replace the altered captions."),
 )
 
 

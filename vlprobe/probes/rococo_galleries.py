@@ -280,8 +280,8 @@ class PictureGalleries:
         self._galleries: dict[str, tuple[RuleGallery, list[Picture], pa.Array]] = {}
 
     def search(self, queries: Sequence[str], query_items: np.ndarray, rule: str) -> GallerySearch:
-        """Rank all pictures, including those mixed by a rule, for each caption. `query_items` has the captions' item
-        numbers.
+        """Rank all pictures, including the mixtures that `rule` makes, for each caption in `queries`. `query_items`
+        holds the item number of each caption.
         """
         if rule not in self._galleries:
             self._galleries[rule] = self._build(rule)

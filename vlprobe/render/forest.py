@@ -129,7 +129,7 @@ def forest_figure(
     totals: Sequence[Total] = (),
 ) -> go.Figure:
     """Draw the forest plot: a group of rows for each kind of edit, and in it each model's difference from the baseline
-    with a 95% interval.
+    with a 95 % interval.
 
     A mark is filled if the difference is clear. The `customdata` of a mark is [subtype, model].
 

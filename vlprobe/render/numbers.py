@@ -37,7 +37,7 @@ def shortest(value: float) -> float | None:
 
 
 def interval(low: float, high: float, unit: str) -> str:
-    """Format a 95% interval in the same way as `number`, or return "" if the interval is unknown.
+    """Format a 95 % interval in the same way as `number`, or return "" if the interval is unknown.
 
     >>> interval(0.25, 0.5, "rate")
     '25.0 to 50.0 %'
@@ -48,7 +48,7 @@ def interval(low: float, high: float, unit: str) -> str:
 
 
 def with_interval(value: float, low: float, high: float, unit: str) -> str:
-    """Format a value with its 95% interval, or with the reason why there is no interval.
+    """Format a value with its 95 % interval, or with the reason why there is no interval.
 
     >>> with_interval(0.4, 0.25, 0.5, "rate"), with_interval(0.4, math.nan, math.nan, "rate")
     ('40.0 % (25.0 to 50.0 %)', '40.0 % (-, fewer than 5 pictures)')

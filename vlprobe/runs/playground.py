@@ -176,12 +176,12 @@ class Player:
             )
 
     def share_scores(self, caption: str, pictures: Sequence[Image.Image]) -> ShareScores:
-        """Score the caption with a picture at each mixing share (see `mixtures.share_scores`)."""
+        """Score the caption against the picture at each mixing share (see `mixtures.share_scores`)."""
         with self._lock:
             return mixtures.share_scores(self.model, caption, pictures)
 
     def scores(self, canvases: Sequence[Canvas], texts: Sequence[str]) -> np.ndarray:
-        """Score each picture with each text: float32 of shape (pictures, texts), on the scale of the model's
+        """Score each picture against each text: float32 of shape (pictures, texts), on the scale of the model's
         `score_type`.
 
         All scores are NaN if the model does not take pictures.

@@ -318,15 +318,16 @@ def _is_examination(file: Path) -> bool:
 
 
 def removable(store: Store, keys: Sequence[str]) -> list[dict]:
-    """Find the runs to remove, and return their manifests without duplicates. Nothing is removed yet.
+    """Return the manifests of the runs to remove, without duplicates. Does not remove anything.
 
     Args:
         store: The store that holds the runs.
-        keys: Run keys, or their first digits.
+        keys: Run keys, or unique prefixes of them.
 
     Raises:
         NotFound: no run has one of the keys.
-        InvalidInput: the store cannot be written, or a run is bundled with vlprobe.
+        InvalidInput: the store is not writable, a prefix matches several runs, a run cannot be read, or a run is
+            bundled with vlprobe.
     """
     store.require_local_writable()
     manifests = {manifest["key"]: manifest for manifest in map(store.find, keys)}

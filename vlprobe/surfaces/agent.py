@@ -80,7 +80,7 @@ class _Tools:
         return _rows(views.runs.runs(self._store).loc[:, names])
 
     def numbers(self, key: str, slice_by: str = "all", averaging: str = POOLED) -> Rows:
-        """Return every metric for every model on the questions in a run, with 95% intervals. Unknown values are null.
+        """Return every metric for every model on the questions in a run, with 95 % intervals. Unknown values are null.
 
         key: key of a run, or name of a model. slice_by: all, subtype, rule, caption_length or tag:NAME. averaging:
         micro (all cases pooled) or macro.

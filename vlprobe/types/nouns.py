@@ -225,7 +225,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean and its 95% interval from resampled items. An unknown mean is NaN, never 0, and has n_items 0."""
+    """A mean and its 95 % interval from resampled items. An unknown mean is NaN, never 0, and has n_items 0."""
 
     value: float = math.nan
     low: float = math.nan

@@ -52,7 +52,7 @@ def estimates(
     averaging: str = POOLED,
     unit: str = "cosine",
 ) -> pd.DataFrame:
-    """Return the mean and 95% interval for each metric and model on one question set, overall or in
+    """Return the mean and 95 % interval for each metric and model on one question set, overall or in
     slices.
 
     Args:

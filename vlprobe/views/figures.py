@@ -497,7 +497,7 @@ def crossed_outcomes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     Returns:
         model, slice (a subset; "" means all), texts and pictures ("held" or "fooled", where a tie counts
         as fooled), n_cases, share (among the triplets in the slice with two known answers), low and
-        high (95% interval, by resampling items), n_items. Models that answered only one side have
+        high (95 % interval, by resampling items), n_items. Models that answered only one side have
         no rows.
     """
     both = crossing(store, question_set)

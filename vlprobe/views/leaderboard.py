@@ -37,7 +37,7 @@ class LeaderboardCell:
     """One model's value in one column.
 
     Attributes:
-        estimate: Value and 95% interval; None if the model has no value.
+        estimate: Value and 95 % interval; None if the model has no value.
         group: Letters of the groups of tied models; models that share a letter are tied.
         note: Why the value or the group is missing; "" if both are present.
         is_best: Whether the model has the best value of the column, or is tied with that model.

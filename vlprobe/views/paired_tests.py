@@ -690,11 +690,11 @@ def compare_metrics(
 
     Returns:
         The columns of `DifferenceRow`, one row per metric and model: base (the baseline's value on
-        these items), value (the model's value), difference (value minus base), low, high (95%), p
+        these items), value (the model's value), difference (value minus base), low, high (95 %), p
         (two-sided), p_holm (adjusted for all rows), verdict (see `verdict`),
         n_items (items used), left_out (items that one of the models answered but that are not used), base_alone and
         base_items (the baseline's value and number of items, regardless of the model's answers), detectable (the
-        smallest difference that can be detected with 80% power after the same correction).
+        smallest difference that can be detected with 80 % power after the same correction).
     """
     baseline, *others = runs = select_runs(question_set, models)
     sums_of_runs = _MetricSums(store, question_set, runs, averaging, unit, only, named_slice)

@@ -124,7 +124,7 @@ class AnswerRow:
 
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
-    """One model's mean of one metric in one slice, with a 95% interval. Unknown numbers are NaN."""
+    """One model's mean of one metric in one slice, with a 95 % interval. Unknown numbers are NaN."""
 
     model: str
     key: str  # key of the run
@@ -141,7 +141,7 @@ class EstimateRow:
 
 @dataclass(frozen=True, slots=True)
 class SliceRow:
-    """One model's mean in one slice, with a 95% interval. Unknown numbers are NaN."""
+    """One model's mean in one slice, with a 95 % interval. Unknown numbers are NaN."""
 
     model: str
     slice: str
@@ -173,7 +173,7 @@ class BinRow:
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
-    """A row of `views.repair.repair_levels`: one model's mean of one metric, with a 95% interval."""
+    """A row of `views.repair.repair_levels`: one model's mean of one metric, with a 95 % interval."""
 
     probe: str
     metric: str

@@ -42,7 +42,7 @@ MOVES = [
 
 
 def repair_sets(store: Store, models: tuple[str, ...]) -> dict[str, str]:
-    """Return the key of the most complete question set that all given models answered, for each probe."""
+    """Return, for each probe, the key of the most complete question set that all of the given models answered."""
     keys: dict[str, str] = {}
     for row in question_set_rows(store):
         if set(models) <= set(row.models):
@@ -53,7 +53,7 @@ def repair_sets(store: Store, models: tuple[str, ...]) -> dict[str, str]:
 def repair_levels(
     store: Store, models: tuple[str, ...], numbers: Numbers, unit: str = "spread"
 ) -> pd.DataFrame:
-    """Return each model's means of the given metrics, with 95% intervals.
+    """Return each model's means of the given metrics, with 95 % intervals.
 
     Args:
         models: The models; only questions that all of them answered are used.
@@ -89,7 +89,7 @@ def repair_moves(
 
     Returns:
         One row per metric and step: probe, metric, step ("loss": tuned minus control; "training":
-        control minus original), base, value, difference (value minus base), low, high (95%), p
+        control minus original), base, value, difference (value minus base), low, high (95 %), p
         (two-sided), p_holm (adjusted for all rows), verdict, n_items and left_out (as in
         `compare_metrics`).
 

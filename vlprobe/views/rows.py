@@ -86,7 +86,9 @@ def remembered(compute: Callable[Arguments, Value]) -> Callable[Arguments, Value
 
 @contextlib.contextmanager
 def readable() -> Iterator[None]:
-    """Context manager that raises StoredDamage if a file disappears or is replaced while it is read."""
+    """Context manager that raises StoredDamage if a file cannot be read, for example because it disappears or is
+    replaced while it is being read.
+    """
     try:
         yield
     except (OSError, pa.ArrowInvalid) as error:

@@ -70,9 +70,9 @@ class Suspects:
 
     Attributes:
         strong: The models used to find suspects, best first.
-        suspects: Cases rejected by at least two strong models and by two thirds of the strong
-            models, most rejections first. Among equals, cases with a picture come first, then the
-            order is by case number.
+        suspects: Cases rejected by at least two strong models and at least two thirds of them,
+            most rejections first. Ties are broken by whether the case has a picture (those first),
+            then by case number.
         accuracies: Accuracies of every model that is not a control, best first.
     """
 

@@ -81,7 +81,7 @@ class Comparison:
         benchmark: The benchmark whose totals are compared.
         published: The published values, shares from 0 to 1, in the order of the benchmark's metrics.
         measured: The run's values.
-        agrees: Whether each published value is within the run's 95% interval.
+        agrees: Whether each published value is within the run's 95 % interval.
         authors: Who published the run's answers; "" if vlprobe computed them.
     """
 

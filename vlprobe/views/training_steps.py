@@ -84,7 +84,7 @@ def curves(
     averaging: str = POOLED,
     unit: str = "cosine",
 ) -> pd.DataFrame:
-    """Return each metric at each training step, overall or in slices, with 95% intervals.
+    """Return each metric at each training step, overall or in slices, with 95 % intervals.
 
     Returns:
         metric, slice, step, value, low, high, n_items, n_cases; one row per step.

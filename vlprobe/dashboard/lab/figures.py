@@ -66,6 +66,7 @@ CROSSED_HEADS = {  # by the outcomes on the texts and on the picture
     ("fooled", "held"): "Texts wrong, picture right",
     ("held", "held"): "Both right",
 }
+CROSSED_TITLE = "Each triplet, with texts only and with its picture"
 MOST_NAMED = 9  # maximum number of models in a sentence
 FEW = 5  # minimum number of triplets for which an accuracy is drawn
 
@@ -404,7 +405,7 @@ def both_sides(subject: PageSubject) -> None:
     table = view(views.figures.crossed_outcomes, subject.question_set)
     if table.empty:
         return
-    st.header("Both answers to one triplet")
+    st.header(CROSSED_TITLE)
     by_cell = {
         (model, subset, texts, pictures): (n_cases, numbers.with_interval(share, low, high, "rate"))
         for model, subset, texts, pictures, n_cases, share, low, high, _ in table.itertuples(
@@ -433,7 +434,7 @@ def both_sides(subject: PageSubject) -> None:
             name = f"{mark(subject.looks[model])} {breakable(model_name(model))}"
             lines.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')
     heads = column_heads(["Model", "Subset", *(CROSSED_HEADS[cell] for cell in outcomes)])
-    show("Both answers to one triplet", heads, lines)
+    show(CROSSED_TITLE, heads, lines)
     quiet(
         "How to read it: each triplet is evaluated twice, with only its three texts and with its picture, "
         "and counted once. Texts wrong and picture right: VISLA's figure 10; both wrong: its figure 9, where "

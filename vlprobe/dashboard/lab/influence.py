@@ -84,7 +84,7 @@ def word_votes(subject: PageSubject) -> None:
         quiet("At least two text encoders are needed.")
         return
     all_words = st.toggle(
-        "Any word, not only a noun",
+        "Any word, not just nouns",
         key="consensus_all_words",
         help=(
             "Runs replace nouns. The paper considers any word, because with four models and "

@@ -59,7 +59,8 @@ DOORS = {  # by page: a description and an icon
         "menu_book",
     ),
     "suspects": (
-        "Cases that every strong model rejects: hard, or mislabeled? Judge each with a single key press.",
+        "Cases whose label at least two thirds of the strong models reject: hard, or mislabeled? "
+        "Judge each with a single key press.",
         "flag",
     ),
     "docs": ("Guides, and the formula and a worked example of every number.", "description"),

@@ -110,7 +110,7 @@ class Scorecard:
         }
         caption = joined(
             f"{'Right' if self.is_right else 'Fooled'}, with 95 % intervals.",
-            f"Differences are in points against {base}; tied: no clear difference." if base else "",
+            f"Differences from {base} are in points; tied: no clear difference." if base else "",
             "Paired tests by picture, corrected by Holm's method.",
             "Models that share a letter are tied." if self._has_letters else "",
             "Bold: clearly best." if how == "latex" else "",
@@ -216,7 +216,7 @@ class Scorecard:
         full = {self._full(column) for column in self.columns if column.metric.unit == "rate"}
         bars = ["A full bar is 100 %."] if full else []
         if FULL in full:
-            bars = ["A full bar is guessing, 50 %."]
+            bars = ["A full bar is 50 %, the rate for guessing."]
         if len(full) > 1:
             others = " and of movements" if moves else ""
             bars.append(f"It is 100 % in columns with a share above guessing{others}.")
@@ -229,7 +229,7 @@ class Scorecard:
             f"{fooled} in both orders + cases {fooled} in only one order, each of which counts half."
             if both_orders
             else "",
-            f"Small figures: points against {base}, or tied." if base else "",
+            f"Small figures: difference from {base} in points, or tied." if base else "",
             IN_SEARCHES if "rococo" in {each.question_set.probe for each in self.columns} else "",
             self._gaps(),
         )

@@ -325,7 +325,7 @@ def trade_off_figure(
     named: Collection[str] = (),
     is_panel: bool = False,
 ) -> go.Figure:
-    """Draw models as marks with 95% intervals, published models as rings, and a line through the best models.
+    """Draw models as marks with 95 % intervals, published models as rings, and a line through the best models.
 
     A mark's `customdata` is its model; published models have none.
 

@@ -182,8 +182,8 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
         axes = [metrics[metric].label for metric in (sides.x_metric(sides.ups[0]), sides.ups[0])]
         lacking = f"The trade-off for {name} is between {listed(axes)}, and these questions lack one of them."
     quiet(
-        f"{lacking} A trade-off needs two: what should stay the same, and what a model should notice. "
-        f"{others} have both."
+        f"{lacking} A trade-off needs two measures: invariance to changes that do not matter, and "
+        f"sensitivity to changes that do. {others} have both."
     )
     with st.container(horizontal=True):
         link_page("breakdown", "What fools these models", {"set": linked})

@@ -91,13 +91,15 @@ def mapped(file: Path) -> np.ndarray:
         raise _damaged(file, error) from None
 
 
-def read_archive(file: Path, required: Sequence[str] = (), ids: str = "") -> dict[str, np.ndarray]:
+def read_archive(
+    file: Path, required: Sequence[str] = (), optional: Sequence[str] = ()
+) -> dict[str, np.ndarray]:
     """Read all arrays in an .npz file, by name. Raises InvalidInput, also if a required array is missing.
 
     Args:
         file: The path of the file.
         required: The names of required arrays.
-        ids: The names of optional arrays with ids, as text for error messages.
+        optional: The names of optional arrays, for the error message.
     """
     check_readable(file)
     try:
@@ -117,9 +119,11 @@ def read_archive(file: Path, required: Sequence[str] = (), ids: str = "") -> dic
                 f"'{file}': '{name}' is not an array of at most {MAX_CELLS:,} numbers or ids."
             )
     if not arrays.keys() >= set(required):
+        verb = "is" if len(optional) == 1 else "are"
+        addition = f"; {' and '.join(map(repr, optional))} {verb} optional" if optional else ""
         raise InvalidInput(
             f"'{file}' contains {', '.join(arrays) or 'nothing'}. Expected "
-            f"{' and '.join(map(repr, required))}, and {ids} for ids."
+            f"{' and '.join(map(repr, required))}{addition}."
         )
     return arrays
 

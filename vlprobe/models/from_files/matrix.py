@@ -66,7 +66,7 @@ def load(
         file, matrix = path, arrays.mapped(path)
     else:
         score_name = mapping.get("score", "scores")
-        members = arrays.read_archive(path, [score_name], "'picture_ids' and 'text_ids'")
+        members = arrays.read_archive(path, [score_name], ["picture_ids", "text_ids"])
         file, matrix = path, members[score_name]
         keys = {side: arrays.ids_in(path, members, f"{side[:-1]}_ids") for side in SIDES}
     _require_matrix(file, matrix, bounds, scale)

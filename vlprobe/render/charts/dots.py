@@ -36,7 +36,7 @@ def dots(
     chances: Mapping[str, float] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """Draw one row per slice, with a mark and a 95% interval for each model.
+    """Draw one row per slice, with a mark and a 95 % interval for each model.
 
     Args:
         table: Columns model, slice, value, low, high, n_items, n_cases for one metric.
@@ -61,7 +61,7 @@ def headlines(
     chances: Mapping[str, float],
     labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """Draw one row per metric, with a mark and a 95% interval for each model, and a line for the value of guessing.
+    """Draw one row per metric, with a mark and a 95 % interval for each model, and a line for the value of guessing.
 
     Args:
         table: Columns model, metric, value, low, high, n_items, n_cases.

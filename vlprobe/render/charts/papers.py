@@ -97,7 +97,7 @@ def turning_point(figure: go.Figure, steps: Mapping[str, str], first_step: str, 
 def sizes(
     table: pd.DataFrame, across: str, styles: Looks, called: Mapping[str, str], chance: float
 ) -> go.Figure:
-    """Draw one mark per model: the user's models with 95% intervals, and published models as hollow gray marks.
+    """Draw one mark per model: the user's models with 95 % intervals, and published models as hollow gray marks.
 
     Args:
         table: The table that `views.figures.sizes` returns.

@@ -23,7 +23,7 @@ Rows = Mapping[tuple[str, str], tuple[str, str]]  # (probe, metric) to (label, u
 def dumbbells(
     levels: pd.DataFrame, rows: Rows, names: Mapping[str, str], styles: Looks
 ) -> go.Figure:
-    """Draw one row per metric, with the values before, in the control and after, joined by a line, and 95% intervals.
+    """Draw one row per metric, with the values before, in the control and after, joined by a line, and 95 % intervals.
 
     Args:
         levels: The table that `views.repair.repair_levels` returns.

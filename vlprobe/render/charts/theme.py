@@ -83,7 +83,7 @@ def safe(text: str) -> str:
 def arms(
     values: Sequence[float], lows: Sequence[float], highs: Sequence[float], color: str
 ) -> dict[str, object]:
-    """Return 95% intervals as error bars for Plotly."""
+    """Return 95 % intervals as error bars for Plotly."""
     return {
         "type": "data",
         "symmetric": False,

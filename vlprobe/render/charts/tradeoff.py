@@ -36,7 +36,7 @@ def curves(
     printed: pd.DataFrame | None = None,
     chosen: str = "",
 ) -> go.Figure:
-    """Draw one line per model for a metric over increasing steps, such as strengths, with 95%
+    """Draw one line per model for a metric over increasing steps, such as strengths, with 95 %
     intervals.
 
     With more than DISTINCT models, all lines except the chosen model's are thin and gray, without

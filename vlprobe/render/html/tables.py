@@ -84,7 +84,7 @@ def headline(
     leaders: Mapping[str, Leader] = MappingProxyType({}),
     folded: bool = False,
 ) -> tuple[str, list[str]]:
-    """Return a table with one row per metric and one column per model: value, 95% interval, n, and ties.
+    """Return a table with one row per metric and one column per model: value, 95 % interval, n, and ties.
 
     Args:
         numbers: Estimates that `views.estimates.estimates` returns for the whole question set.

@@ -200,7 +200,7 @@ class Results:
 
     @property
     def table(self) -> pd.DataFrame:
-        """All metrics for all models with 95% intervals, with the same columns as `vlprobe show`."""
+        """All metrics for all models with 95 % intervals, with the same columns as `vlprobe show`."""
         return self.sliced("all")
 
     def sliced(self, slicing: str, averaging: str = POOLED, unit: str = "cosine") -> pd.DataFrame:
