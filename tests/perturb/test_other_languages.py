@@ -114,18 +114,44 @@ UNCHANGED = {  # the reason that is counted for a caption that no table may chan
         ("Um vier Uhr fährt der Zug ab.", "a measure or part of a name"),
         ("Zwei Männer stehen dort, der andere sitzt.", "counted again later"),
         ("Der Turm im Roten Meer ist hoch.", "part of a name"),
+        ("Zwei Hunde, einer liegt und einer steht.", "counted again later"),
     ],
     "fr": [
         ("Un verre de vin rouge sur la table.", "an idiom or a name"),
         ("Une photo en noir et blanc d'un train.", "black and white pictures"),
         ("Une femme peint le vert sur un mur.", "a noun, not a color"),
+        ("L'homme noir attend devant la gare.", "an idiom or a name"),
+        ("L’ours blanc dort sur la glace.", "an idiom or a name"),
+        ("Deux chiens courent, l'un devant et l'autre derrière.", "counted again later"),
+        ("Deux chats jouent, l'un court.", "counted again later"),
+        ("On n'y voit que des bus rouges.", "under a negation"),
     ],
-    "es": [("Hay un hombre negro en la calle y lleva sombrero.", "an idiom or a name")],
-    "it": [("Non ci sono autobus rossi in questa strada.", "under a negation")],
+    "es": [
+        ("Hay un hombre negro en la calle y lleva sombrero.", "an idiom or a name"),
+        ("Las tres cuartas partes del vaso.", "a measure or part of a name"),
+        ("Dos perros en la playa, uno duerme.", "counted again later"),
+    ],
+    "it": [
+        ("Non ci sono autobus rossi in questa strada.", "under a negation"),
+        ("Due donne ridono e un'altra guarda.", "counted again later"),
+        ("Due cani sulla spiaggia, uno dorme.", "counted again later"),
+    ],
     "pt": [("A menina está com dois anos de idade.", "a measure or part of a name")],
     "nl": [("Een glas rode wijn staat op de tafel.", "an idiom or a name")],
-    "zh": [("没有红色的车。", "under a negation"), ("第三个男人在跑步。", "an idiom or a name")],
-    "ja": [("赤いバスはいない。", "under a negation")],
+    "zh": [
+        ("没有红色的车。", "under a negation"),
+        ("一个空的红色杯子。", "under a negation"),
+        ("第三个男人在跑步。", "an idiom or a name"),
+        ("墨绿色的车停在路边。", "an idiom or a name"),
+        ("一件酒红色的外套。", "an idiom or a name"),
+    ],
+    "ja": [
+        ("赤いバスはいない。", "under a negation"),
+        ("真っ白い犬が走っている。", "an idiom or a name"),
+        ("焦げ茶色い椅子がある。", "an idiom or a name"),
+        ("三つ編みの女の子がいる。", "an idiom or a name"),
+        ("四つ葉のクローバーがある。", "an idiom or a name"),
+    ],
 }
 
 
@@ -166,6 +192,47 @@ def test_a_color_or_count_that_a_caption_in_any_language_states_is_never_inserte
             for c in ("gelb", "schwarz", "weiß", "braun", "grau")
         ),
     }
+
+
+@pytest.mark.parametrize(
+    ("captions", "wrong"),
+    [
+        (("穿蓝色衣服的男人", "穿红色T恤的男人"), "红色"),  # a letter hides the language
+        (("Ein blaues Auto steht auf der Straße.", "Ein roter Bus."), "rotes"),  # three words
+        (("A red car is parked on the street.", "Ein blaues Auto steht auf der Straße."), "blue"),
+        (("Two dogs run on the beach.", "Drei Hunde laufen über den Strand."), "three"),
+        (("Ein blaues Hemd hängt an der Wand.", "Ein rot-weißes Boot am Ufer."), "rotes"),
+        (("Een rood shirt hangt aan de muur.", "Een blauw-wit shirt aan de muur."), "blauw"),
+        (("Ein blaues Hemd hängt an der Wand.", "Ein hellgrünes Hemd an der Wand."), "grünes"),
+        (("Un chien noir court vite.", "Un chien court dans l'herbe du parc."), "vert"),
+    ],
+)
+def test_what_any_caption_of_the_image_states_is_inserted_in_none(captions, wrong: str):
+    foreign = foreign_captions(captions)
+
+    def inserted(*captions: str) -> set[str]:
+        every = set()
+        for seed in range(60):
+            edits = lgip.edits(captions, "picture", seed=seed)
+            edits = lgip.edit_other_languages(captions, "picture", edits, foreign, seed=seed)
+            every |= {edit.target for of_caption in edits.edits for _, edit in of_caption}
+        return every
+
+    assert wrong in inserted(captions[0])
+    assert wrong not in inserted(*captions)
+    assert len(inserted(*captions)) > 1  # other words remain
+
+
+def test_a_word_that_is_also_a_noun_stays_at_the_start_and_steel_or_sky_is_no_negation():
+    (roses,) = every_flip("Roses rouges dans un vase sur la table.")
+    assert roses and all(text.startswith("Roses ") for text in roses)
+    for caption in ("红色的不锈钢杯子在桌上。", "红色的风筝在天空中飞。"):
+        assert every_flip(caption) != [set()], caption
+
+
+def test_traditional_chinese_and_kanji_have_no_known_language_and_no_flip():
+    for caption in ("一隻白色的狗", "白色自動車二台"):
+        assert foreign_language(caption) == "" and every_flip(caption) == [set()]
 
 
 def test_every_form_of_a_table_has_a_cell_in_every_column_and_no_color_is_near_itself():

@@ -76,7 +76,10 @@ def foreign_language(caption: str) -> str | None:
     if 2 * scripts["LATIN"] < len(letters):
         if scripts["HIRAGANA"]:  # every Japanese sentence has some
             return "ja"
-        return "zh" if scripts["CJK"] == len(letters) else ""
+        # The tables have Simplified characters, as GB 2312 does
+        if scripts["CJK"] == len(letters) and _is_simplified("".join(letters)):
+            return "zh"
+        return ""
     caption_words = _WORD.findall(caption.lower())
     if len(caption_words) < FEWEST_WORDS or _is_plain_english(caption_words):
         return None
@@ -100,6 +103,14 @@ def is_doubtful(caption: str) -> bool:
         and not any(map(_is_known, caption_words))
         and _looks_foreign(_likelihoods(caption))
     )
+
+
+def _is_simplified(letters: str) -> bool:
+    try:
+        letters.encode("gb2312")
+    except UnicodeEncodeError:  # Traditional Chinese, or Japanese
+        return False
+    return True
 
 
 def _likelihoods(caption: str) -> dict[str, float]:

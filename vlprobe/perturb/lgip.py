@@ -18,8 +18,9 @@ from vlprobe.perturb.grammar import Sentence
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.perturb.rewriting import NEGATIVE, Paraphrase
+from vlprobe.perturb.strict import FLIPPABLE
 from vlprobe.perturb.tokens import Reading
-from vlprobe.perturb.truths import truths
+from vlprobe.perturb.truths import Truths, truths
 from vlprobe.types import Edit
 
 RULES = ("strict", "paper")
@@ -65,7 +66,8 @@ def edit_other_languages(
 ) -> CaptionEdits:
     """Replace the edits for captions that are not in English by flips of colors and numbers.
 
-    Captions without an edit, also those in a language without a table, are counted as dropped.
+    Captions without an edit, also those in a language without a table, are counted as dropped. So are the edits of
+    English captions that insert a color or number which a caption in another language states.
 
     Args:
         captions: All captions of the image.
@@ -81,12 +83,15 @@ def edit_other_languages(
     if not has_tables(rules, kinds) or foreign.keys().isdisjoint(captions):
         return caption_edits
     codes = [foreign.get(caption, "") for caption in captions]
-    made, reasons = other_languages.flips([*map(Reading, captions)], codes, item_id, seed)
+    readings = [*map(Reading, captions)]
+    made, reasons = other_languages.flips(readings, codes, item_id, seed)
+    of_image = other_languages.image_truths(readings, codes)
     dropped = Counter(caption_edits.dropped)
     dropped.update(reasons)
     out = list(caption_edits.edits)
     for index, (code, of_caption) in enumerate(zip(codes, made, strict=True)):
         if code not in other_languages.languages():
+            out[index] = tuple(_false_edits(out[index], of_image, dropped))
             continue
         dropped[NOT_IN_ENGLISH] -= 1
         if not of_caption:
@@ -100,6 +105,19 @@ def edit_other_languages(
             for flip in capped(of_caption, k_diff, number, dropped, "flip")
         )
     return CaptionEdits(tuple(out), {reason: count for reason, count in dropped.items() if count})
+
+
+def _false_edits(
+    of_caption: Iterable[tuple[str, Edit]], of_image: Truths, dropped: Counter[str]
+) -> Iterable[tuple[str, Edit]]:
+    """Yield the edits of an English caption, without colors and numbers that are still true of the image."""
+    for text, edit in of_caption:
+        if edit.kind in ("flip", "combined") and edit.subtype in other_languages.KINDS:
+            source, target = (FLIPPABLE[word.lower()][1] for word in (edit.source, edit.target))
+            if not of_image.allow(edit.subtype, source, target):
+                dropped[f"flip:{edit.subtype}, still true of the image"] += 1
+                continue
+        yield text, edit
 
 
 def has_tables(rules: str, kinds: Iterable[str]) -> bool:

@@ -9,7 +9,7 @@ captions of the image. LGIP names other languages as future work.
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -18,10 +18,11 @@ from vlprobe.perturb.flips import VOCABULARY, Flip
 from vlprobe.perturb.tokens import Reading, like, read_resource, words
 from vlprobe.perturb.truths import Truths, truths
 
-VERSION = 1  # of the rules and tables: raise it when an edit changes
+VERSION = 2  # of the rules and tables: raise it when an edit changes
 OTHER_LANGUAGES = "other_languages"  # the option of a run with flips by the tables
 KINDS = ("color", "number")
 _WITHOUT_BLANKS = ("zh", "ja")
+_WITH_COMPOUNDS = ("de", "nl")  # "hellrot" states red
 _BLACK_AND_WHITE = {"black", "white"}
 
 
@@ -68,17 +69,30 @@ class Language:
 
     def stated(self, reading: Reading) -> Iterator[str]:
         """Yield the English word for each color and number that a caption states."""
-        text, tokens = reading.text.lower(), set(reading.lower)
+        text, parts = reading.text.lower(), _parts(reading)
         for form, meaning in self.mentions:
-            if form in (text if self.code in _WITHOUT_BLANKS else tokens):
+            if form in (text if self.code in _WITHOUT_BLANKS else parts) or (
+                self.code in _WITH_COMPOUNDS
+                and meaning in VOCABULARY["color"]
+                and any(part.endswith(form) for part in parts)
+            ):
                 yield meaning
 
     def has_any(self, name: str, reading: Reading, start: int = 0) -> bool:
         """Return whether one of the words in a list of the table occurs in a caption from index `start` on."""
         text = reading.text[start:].lower()
         if self.code in _WITHOUT_BLANKS:
+            for word in self.lists.get(f"not_{name}", ()):
+                text = text.replace(word, "")
             return any(word in text for word in self.lists[name])
-        return not self.lists[name].isdisjoint(Reading(text).lower)
+        return not self.lists[name].isdisjoint(_parts(Reading(text)))
+
+    def counts_again(self, word: _Word, reading: Reading) -> bool:
+        """Return whether the things that a number counts are told apart later in a caption."""
+        tokens = Counter(Reading(reading.text[word.start :]).lower)
+        return self.has_any("later", reading, word.start) or any(
+            tokens[article] > 1 for article in self.lists.get("later_twice", ())
+        )
 
     def words(self, reading: Reading) -> Iterator[_Word]:
         """Yield the words of a caption that could be exchanged, from left to right."""
@@ -88,7 +102,7 @@ class Language:
                 neighbors = reading.text[start - 1 : start], reading.text[end : end + 1]
                 yield _Word(*self.meanings[match[0]], match[0], start, *neighbors)
             return
-        around = ["", *reading.lower, ""]
+        around = ["", *(re.split("['’]", token)[-1] for token in reading.lower), ""]
         for i, form in enumerate(reading.lower):
             if form in self.meanings:
                 start = reading.spans[i][0]
@@ -97,12 +111,14 @@ class Language:
     def why_not(self, word: _Word, reading: Reading) -> str:
         """Return the reason why a word is left unchanged; empty if it can be exchanged."""
         if self.code in _WITHOUT_BLANKS:
-            needed = self._after.get(word.kind)
-            if word.previous and word.previous in self._before[word.kind]:
+            needed, end = self._after.get(word.kind), word.start + len(word.text)
+            if (word.previous and word.previous in self._before[word.kind]) or (
+                reading.text.startswith(tuple(self.lists.get("idioms", ())), end)
+            ):
                 return "an idiom or a name"
             if needed and (not word.following or word.following not in needed):
                 return "no thing counted"
-        elif word.text in self.lists["only_targets"]:
+        elif word.text.lower() in self.lists["only_targets"]:
             return "perhaps another word"
         elif word.start and word.text[:1].isupper() and not reading.text.isupper():
             return "part of a name"
@@ -118,7 +134,7 @@ class Language:
             return "no thing counted"
         elif {word.previous, word.following} & self.lists["not_counted"]:
             return "a measure or part of a name"
-        if word.kind == "number" and self.has_any("later", reading, word.start):
+        if word.kind == "number" and self.counts_again(word, reading):
             return "counted again later"
         return "under a negation" if self.has_any("negations", reading) else ""
 
@@ -130,11 +146,30 @@ class Language:
         return like(word.text, forms.pop()) if len(forms) == 1 and "-" not in forms else None
 
 
+def _parts(reading: Reading) -> set[str]:
+    """Return the tokens of a caption in lowercase, and what apostrophes and hyphens separate in them."""
+    tokens = [token.replace("’", "'") for token in reading.lower]
+    return {part for token in tokens for part in (token, *re.split("['-]", token))}
+
+
 @cache
 def languages() -> Mapping[str, Language]:
     """Return the languages with a table, by ISO 639-1 code."""
     tables = tomllib.loads(read_resource("other_languages.toml"))
     return {code: Language(code, table) for code, table in tables.items()}
+
+
+def image_truths(readings: Sequence[Reading], codes: Iterable[str]) -> Truths:
+    """Collect the facts about one image from all of its captions.
+
+    Each caption is read in English and by the tables of all languages among the captions, because a short caption has
+    no known language.
+    """
+    tables = [languages()[code] for code in languages().keys() & codes]
+    return truths(
+        (*reading.lower, *(word for table in tables for word in table.stated(reading)))
+        for reading in readings
+    )
 
 
 def flips(
@@ -152,25 +187,19 @@ def flips(
         The flips for each caption, none for English and other languages, and the number of words that are left
         unchanged by reason.
     """
-    stated = (
-        (*reading.lower, *languages()[code].stated(reading))
-        if code in languages()
-        else reading.lower
-        for reading, code in zip(readings, codes, strict=True)
-    )
-    image_truths, dropped = truths(stated), Counter()
+    of_image, dropped = image_truths(readings, codes), Counter()
     out = []
     for index, (reading, code) in enumerate(zip(readings, codes, strict=True)):
         purpose = (seed, item_id, index)
         language = languages().get(code)
-        out.append([*_flips(language, reading, image_truths, purpose, dropped)] if language else [])
+        out.append([*_flips(language, reading, of_image, purpose, dropped)] if language else [])
     return out, dict(dropped)
 
 
 def _flips(
     language: Language,
     reading: Reading,
-    image_truths: Truths,
+    of_image: Truths,
     key: tuple[int, str, int],
     dropped: Counter[str],
 ) -> Iterator[Flip]:
@@ -183,7 +212,7 @@ def _flips(
             dropped[f"flip:{kind}, {reason}"] += 1
             continue
         done.add(kind)
-        targets = _targets(language, word, image_truths, draw(*key, f"flip:{kind}"))
+        targets = _targets(language, word, of_image, draw(*key, f"flip:{kind}"))
         meaning = next(targets, None)
         if meaning is None:
             dropped[f"flip:{kind}, no word left"] += 1
@@ -194,7 +223,7 @@ def _flips(
         yield Flip(kind, text, word.text, new, word.start, "")
 
 
-def _targets(language: Language, word: _Word, image_truths: Truths, number: int) -> Iterator[str]:
+def _targets(language: Language, word: _Word, of_image: Truths, number: int) -> Iterator[str]:
     vocabulary = VOCABULARY[word.kind]
     for meaning in shuffled(list(language.rows[word.kind]), number):
         rises = word.kind == "color" or vocabulary.index(meaning) > vocabulary.index(word.meaning)
@@ -203,5 +232,5 @@ def _targets(language: Language, word: _Word, image_truths: Truths, number: int)
         )
         if meaning == word.meaning or not rises or shaded:
             continue
-        if image_truths.allow(word.kind, word.meaning, meaning) and language.form(word, meaning):
+        if of_image.allow(word.kind, word.meaning, meaning) and language.form(word, meaning):
             yield meaning
