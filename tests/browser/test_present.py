@@ -156,6 +156,14 @@ def test_typing_loses_neither_the_next_click_nor_the_focus_nor_a_letter_to_new_d
     blank.keyboard.type("More")
     blank.evaluate("(data) => window.draw(data)", sent | {"detail": "New"})
     assert notes.input_value().endswith("More") and blank.evaluate(ACTIVE, "textarea")
+    blank.keyboard.press("Tab")  # into the slides that came meanwhile
+    name, deck = blank.evaluate("() => window.sent.at(-1)")
+    assert name == "deck" and deck["notes"][sent["slides"][0]["key"]].endswith("More")
+    assert deck["known"] == [slide["id"] for slide in sent["slides"]]
+    saved = blank.locator(".actions [role=status]")
+    assert not saved.inner_text()  # nothing has come back yet
+    blank.evaluate("(data) => window.draw(data)", sent | {"detail": "Newer", "saved": "Saved"})
+    assert saved.inner_text() == "Saved"
 
 
 def test_plus_and_minus_change_the_type_and_not_the_picture(blank):

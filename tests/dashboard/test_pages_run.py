@@ -16,6 +16,7 @@ from tests.dashboard.test_pages import open_form, open_page, words
 from tests.dashboard.walls import wall
 from tests.probes.test_common import PROBES, make
 from vlprobe import registry, views
+from vlprobe.dashboard.run import form
 from vlprobe.perturb import picture_changes
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.runs import jobs, verify
@@ -437,6 +438,16 @@ def test_what_a_typed_model_is_stands_below_its_field_and_it_is_asked(
         assert said in words(at)
     at.button(key="start").click().run()
     assert [request.models for request in requests(store)] == [(matrix,)]
+
+
+@pytest.mark.parametrize(
+    "typed", ["embeddings:/p/a.npz", "openclip:N@x.npz", "hf-itm:a.csv", "scores:a.npy", "a.npz"]
+)
+def test_only_a_plain_path_of_a_file_gains_a_prefix(monkeypatch: pytest.MonkeyPatch, typed: str):
+    monkeypatch.setattr(form.st, "text_input", lambda *args, **kwargs: typed)
+    monkeypatch.setattr(form, "_card", lambda *args: False)
+    expected = typed if ":" in typed else f"scores:{typed}"
+    assert form._pick_models(form.st.empty()) == (expected,)
 
 
 def test_dropped_pictures_become_the_choice_until_their_last_run_is_removed(

@@ -12,7 +12,7 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny, tiers
-from tests.dashboard.walls import component_values
+from tests.dashboard.walls import component_values, send
 from vlprobe import registry, views
 from vlprobe.dashboard import access as dashboard_access
 from vlprobe.dashboard import decks, export, frame, present
@@ -112,12 +112,10 @@ def test_a_case_of_another_kind_opens_the_kind_s_own_first(shown, compared: Stor
     assert talk(shown(compared, "present", kind="flip", case=other))["slides"] == first
 
 
-def sent_deck(at: AppTest, monkeypatch: pytest.MonkeyPatch, sent: object) -> AppTest:
-    """Runs the page once as if the slides had sent an arrangement."""
-    at.session_state[present.SLIDES_KEY] = {"deck": sent}
-    at.run()
-    del at.session_state[present.SLIDES_KEY]
-    return at.run()
+def sent_deck(at: AppTest, sent: dict) -> AppTest:
+    """Has the slides send an arrangement, and all the slides that they have."""
+    known = [slide["id"] for slide in talk(at)["slides"]]
+    return send(at, "slides", "deck", {**sent, "known": known})
 
 
 def test_a_deck_keeps_its_order_ticks_titles_notes_and_added_cases(
@@ -131,7 +129,6 @@ def test_a_deck_keeps_its_order_ticks_titles_notes_and_added_cases(
     order = [ids[1], ids[0], suggested, *ids[2:]]
     sent_deck(
         at,
-        monkeypatch,
         {
             "order": order,
             "included": {ids[2]: False},
@@ -164,7 +161,7 @@ def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
         slides = talk(at)["slides"]
         sent = {"order": [slide["id"] for slide in slides], "included": {}}
         texts = {slides[0]["key"]: title}
-        sent_deck(at, monkeypatch, {**sent, "titles": texts, "notes": texts})
+        sent_deck(at, {**sent, "titles": texts, "notes": texts})
 
     give("Ours")
     assert first_two() == [("Ours", "Ours"), (None, None)]
@@ -190,8 +187,7 @@ def test_an_added_case_is_before_the_last_slide_and_a_damaged_or_too_long_deck_i
     ids = [slide["id"] for slide in talk(added)["slides"]]
     assert ids.index(f"{CASE}{case_id}") == ids.index("closing") - 1
     for sent in ({"order": [str(number) for number in range(241)]}, {"order": 3}, "deck"):
-        added.session_state[present.SLIDES_KEY] = {"deck": sent}
-        added.run()
+        send(added, "slides", "deck", sent)
         assert len(added.error) == 1 and not added.exception
         assert [slide["id"] for slide in talk(added)["slides"]] == ids
 
@@ -210,7 +206,7 @@ def test_a_visitor_s_deck_is_kept_for_the_session_only(
     assert talk(at)["saved"] == "Saved until you close this page"
     ids = [slide["id"] for slide in talk(at)["slides"]]
     sent = {"order": ids[::-1], "included": {}, "titles": {}, "notes": {}}
-    sent_deck(at, monkeypatch, sent)
+    sent_deck(at, sent)
     assert [slide["id"] for slide in talk(at)["slides"]] == ids[::-1]
     assert not (compared.root / "mine" / "decks.json").exists()
 
@@ -242,10 +238,10 @@ def test_a_figure_of_a_page_is_a_slide_until_it_is_removed(
     assert Image.open(io.BytesIO(content)).size == drawn.size
     order = [one["id"] for one in slides]
     sent = {"order": order[::-1], "included": {}, "titles": {slide["key"]: "Ours"}, "notes": {}}
-    sent_deck(at, monkeypatch, sent)
+    sent_deck(at, sent)
     assert [one["id"] for one in talk(at)["slides"]] == order[::-1]
     assert [one["titled"] for one in talk(at)["slides"] if one["id"] == slide["id"]] == ["Ours"]
-    sent_deck(at, monkeypatch, {**sent, "order": [each for each in order if each != slide["id"]]})
+    sent_deck(at, {**sent, "order": [each for each in order if each != slide["id"]]})
     assert slide["id"] not in [one["id"] for one in talk(at)["slides"]]
     (text,) = at.session_state[decks.DECK].values()
     assert "data:image" not in text
@@ -259,6 +255,43 @@ def test_a_deck_takes_a_limited_number_of_figures_and_of_pictures_only():
         arrangement.with_figure("figure:x", arrangements.PICTURE, "")
     hostile = {**json.loads(arrangement.text()), "figures": {"figure:0": "https://example.org"}}
     assert not arrangements.parse(hostile).figures
+
+
+def test_a_deck_is_saved_as_the_one_that_was_drawn_and_keeps_what_was_added_since(
+    compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = Store(tmp_path / "cache")
+    monkeypatch.setattr(decks, "store", lambda: store)
+    sent = {
+        "order": ["vote", "case:kept", "closing"],
+        "included": {},
+        "titles": {"vote a": "New"},
+        "known": ["vote", "case:kept", "case:removed", "figure:removed", "closing"],
+    }
+    other = arrangements.parse({"order": ["vote"], "included": {}, "titles": {"vote b": "B"}})
+    decks.save("set other", other)
+    picture = arrangements.PICTURE
+    before = {
+        "order": ["case:kept", "case:removed", "figure:removed", "case:elsewhere", "figure:new"],
+        "included": {},
+        "titles": {"vote a": "Old", "vote b": "B", "case:elsewhere": "C"},
+        "figures": {"figure:removed": picture, "figure:new": picture},
+    }
+    decks.save("set flip", arrangements.parse(before))
+    monkeypatch.setitem(present.st.session_state, present.SLIDES_KEY, {"deck": sent})
+    monkeypatch.setitem(present.st.query_params, "case", "b")
+    present._save_sent("set flip", ["vote a", "case:kept", "closing"])
+    saved = decks.read("set flip")
+    assert saved.order == ("vote", "case:kept", "case:elsewhere", "figure:new", "closing")
+    assert saved.titles == {"vote b": "B", "case:elsewhere": "C", "vote a": "New"}
+    assert list(saved.figures) == ["figure:new"] and decks.read("set other") == other
+
+
+def test_titles_of_added_cases_in_earlier_decks_are_theirs():
+    case = Slide(id="case:k1", heading=(("Found", ""),), case="k1")
+    deck_before = {"order": ["case:k1"], "included": {}, "titles": {"case:k1": "Mine"}}
+    (slide,) = arrangements.arrange([case], arrangements.parse(deck_before))
+    assert slide.title == "Mine"
 
 
 def test_nothing_stored_is_said(shown, tmp_path):

@@ -81,8 +81,9 @@ def add_figure(figure: go.Figure, title: str) -> None:
     image = Image.open(BytesIO(content)).convert("RGB")
     source = thumbnails.data_address(thumbnails.encode(image, FIGURE_SIDE, FIGURE_BYTES))
     name = FIGURE + hashlib.blake2b(content, digest_size=8).hexdigest()
-    arrangement = read(f"{question_set.key} {kind}").with_figure(name, source, title)
-    _add(question_set.key, kind, arrangement, "Added to the slides")
+    before = read(f"{question_set.key} {kind}")
+    said = "The slides have it already" if name in before.figures else "Added to the slides"
+    _add(question_set.key, kind, before.with_figure(name, source, title), said)
 
 
 def _add(question_set: str, kind: str, arrangement: Arrangement, said: str) -> None:

@@ -1,7 +1,8 @@
 """The Present page: slides about a question set, which can be shown here or downloaded as a file, and the quiz."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -15,8 +16,8 @@ from vlprobe.dashboard.play import page as quiz
 from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
+    attempt,
     choose,
-    link_docs,
     mark_picked,
     page_subject,
     renamed,
@@ -25,7 +26,6 @@ from vlprobe.dashboard.state import (
     view,
 )
 from vlprobe.dashboard.widgets import draw_row, link_page, press
-from vlprobe.errors import VlprobeError
 from vlprobe.render import findings
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import sentence_names
@@ -84,16 +84,7 @@ def _draw_editor(subject: PageSubject, talk_story: Story, download: DeltaGenerat
     kind = talk_story.standings.kind
     name = f"{subject.key} {kind}"
     base = deck.slides(talk_story, renamed())
-    sent = (st.session_state.get(SLIDES_KEY) or {}).get("deck")
     arrangement = decks.read(name)
-    try:
-        if sent is not None:
-            shown = {slide.text_key for slide in [*base, *_added(subject, talk_story, arrangement)]}
-            arrangement = parse(sent).with_other_texts(arrangement, shown)
-            decks.save(name, arrangement)
-    except VlprobeError as error:
-        st.error(link_docs(str(error)), icon=":material/error:")
-        arrangement = decks.read(name)
     slides = arrange([*base, *_added(subject, talk_story, arrangement)], arrangement)
     talk = _talk(subject, talk_story, slides, arrangement.figures)
     for slide in talk["slides"]:
@@ -106,9 +97,31 @@ def _draw_editor(subject: PageSubject, talk_story: Story, download: DeltaGenerat
     }
     with download:
         _draw_download(subject, slides, talk, arrangement.figures)
+    # What the browser sends is for the deck that was drawn, not for the one that the URL names by then
+    keys = [slide.text_key for slide in slides]
     component("slides")(
-        key=SLIDES_KEY, data=talk, on_deck_change=lambda: None, on_near_change=lambda: None
+        key=SLIDES_KEY,
+        data=talk,
+        on_deck_change=partial(attempt, _save_sent, name, keys),
+        on_near_change=lambda: None,
     )
+
+
+def _save_sent(name: str, keys: Collection[str]) -> None:
+    """Store the deck that the browser sent. Slides that were added since it was drawn are kept.
+
+    Args:
+        name: Name of the deck, as in `decks.read`.
+        keys: `Slide.text_key` of the slides that were drawn.
+
+    Raises:
+        InvalidInput: What was sent is not valid, the deck is full, or its file is damaged.
+    """
+    sent = st.session_state[SLIDES_KEY].get("deck")
+    if sent is not None:
+        known = sent.get("known") if isinstance(sent, Mapping) else None
+        known = known if isinstance(known, Sequence) else ()
+        decks.save(name, parse(sent).with_unsent(decks.read(name), keys, known))
 
 
 def _added(subject: PageSubject, talk_story: Story, arrangement: Arrangement) -> list[Slide]:

@@ -7,7 +7,8 @@
 // marks [{path, color, name, state, word}], figures [{figure, label, detail}], bars [{path, color, name, start, end, low, high,
 // text, style, remark}], limit (share of a track that guessing reaches, 0: none), note, notes, spoken. A run is [text, style].
 // near [id]: slides with large pictures, if the others have thumbnails.
-// State: near, the id of the open slide if it has a thumbnail. Trigger: deck {order [id], included {id: bool}, titles {key: text}, notes {key: text}}, after each change.
+// State: near, the id of the open slide if it has a thumbnail. Trigger: deck {order [id], included {id: bool}, titles {key: text}, notes {key: text},
+// known [id] (all slides that the page sent)}, after each change.
 
 const KEYS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, Enter: 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1 };
 const MOST_NAMED = 6;
@@ -193,8 +194,10 @@ class Show {
     this.keep = keep;
     const same = JSON.stringify(data);
     if (same === this.same) return;
+    if (this.unsaved && same !== this.unsaved) [this.saved.textContent, this.unsaved] = [data.saved || "", ""];
     this.same = same;
     this.data = data;
+    this.known = data.slides.map((slide) => slide.id);
     this.slides = data.slides.filter((slide) => slide.on);
     this.place = Math.min(this.place, Math.max(this.slides.length - 1, 0));
     this.dots.replaceChildren(...this.slides.map((slide, place) =>
@@ -244,15 +247,21 @@ class Show {
     const middle = make("div", "middle", large);
     const side = make("div", "properties");
     if (data.editable) {
-      const notes = this.field("textarea", "Speaker notes", slide.notes.join("\n"), (value) => ((slide.noted = value), (slide.notes = value.split("\n"))));
+      const notes = this.field("textarea", "Speaker notes", slide.notes.join("\n"),
+        (value) => Object.assign(this.current(slide), { noted: value, notes: value.split("\n") }));
       const title = this.field("input", "Title of this slide", slide.heading.map(([words]) => words).join(""),
-        (value) => ((slide.heading = [[value, ""]]), (slide.titled = value)));
+        (value) => Object.assign(this.current(slide), { heading: [[value, ""]], titled: value }));
       title.querySelector("input").maxLength = 300;
       middle.append(notes);
       side.append(title, this.actions(slide));
     }
     const more = data.editable && this.additions();
     this.page.replaceChildren(head, make("div", "editor", this.strip, middle, side, more));
+  }
+
+  // The same slide in the newest data, which may have come since the page was drawn.
+  current(slide) {
+    return this.data.slides.find((one) => one.key === slide.key) ?? slide;
   }
 
   small(slide) {
@@ -280,7 +289,7 @@ class Show {
     const tick = make("input", "tick");
     Object.assign(tick, { type: "checkbox", checked: slide.on });
     tick.setAttribute("aria-label", `Include slide ${place + 1}: ${name.slice(0, 80)}`);
-    tick.addEventListener("change", () => ((slide.on = tick.checked), this.save()));
+    tick.addEventListener("change", () => ((this.current(slide).on = tick.checked), this.save()));
     item.addEventListener("pointerdown", (event) => event.button === 0 && this.drag(slide.id, event.clientY));
     item.append(tick);
     return item;
@@ -318,14 +327,14 @@ class Show {
   }
 
   actions(slide) {
-    const place = this.data.slides.indexOf(slide);
+    const place = () => this.data.slides.findIndex((one) => one.id === slide.id);
     const row = make("div", "actions",
-      press("act", "Move this slide up", () => this.move(slide.id, place - 1), "↑"),
-      press("act", "Move this slide down", () => this.move(slide.id, place + 1), "↓"));
+      press("act", "Move this slide up", () => this.move(slide.id, place() - 1), "↑"),
+      press("act", "Move this slide down", () => this.move(slide.id, place() + 1), "↓"));
     if (/^(case|figure):/.test(slide.id)) {
       row.append(press("act", "", () => {
-        this.data.slides.splice(place, 1);
-        this.chosen = this.data.slides[Math.max(place - 1, 0)]?.id;
+        this.chosen = this.data.slides[Math.max(place() - 1, 0)]?.id;
+        this.data.slides = this.data.slides.filter((one) => one.id !== slide.id);
         this.save();
       }, "Remove"));
     }
@@ -382,11 +391,10 @@ class Show {
     const order = slides.map((slide) => slide.id);
     if (added) order.splice(place, 0, added);
     const of = (name, value) => Object.fromEntries(slides.filter((one) => value(one) !== undefined).map((one) => [one[name], value(one)]));
-    this.same = "";
+    [this.unsaved, this.same, this.saved.textContent] = [this.same || this.unsaved, "", ""];
     this.edit();
     this.send?.("deck", { order, included: of("id", (one) => one.on), titles: of("key", (one) => one.titled || undefined),
-      notes: of("key", (one) => one.noted ?? undefined) });
-    this.saved.textContent = this.data.saved || "";
+      notes: of("key", (one) => one.noted ?? undefined), known: this.known });
   }
 
   sheets() {

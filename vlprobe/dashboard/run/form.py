@@ -173,7 +173,8 @@ def _pick_models(below: DeltaGenerator) -> tuple[str, ...]:
         persist_state="session",
         live=PAUSE,
     ).strip()
-    if typed.partition("+")[0].lower().endswith(SUFFIXES) and "scores:" not in typed:
+    is_file = typed.partition("+")[0].lower().endswith(SUFFIXES)
+    if is_file and typed.partition(":")[0] not in MODEL_NOUNS:
         typed = f"scores:{typed}"
     if typed:
         quiet(_recognized(typed))

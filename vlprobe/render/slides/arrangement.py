@@ -65,18 +65,24 @@ class Arrangement:
                 id=name,
                 heading=(("Figure", ""),),
                 layout="figure",
-                pictures=(SlidePicture(name, self.titles.get(name, "Figure")),),
+                pictures=(SlidePicture(name, self.titles.get(name) or "Figure"),),
             )
             for name in self.figures
         ]
 
-    def with_other_texts(self, before: "Arrangement", shown: Collection[str]) -> "Arrangement":
-        """Return the arrangement with the titles and notes of slides that are not shown now, such as those about
-        another case, and with the figures that are still in its order, which a browser does not send.
+    def with_unsent(
+        self, before: "Arrangement", shown: Collection[str], known: Collection[str]
+    ) -> "Arrangement":
+        """Return the arrangement with what a browser does not send: the titles and notes of slides that it does not
+        show, such as those about another case, slides that were added elsewhere, and the figures themselves.
 
         Args:
             before: The arrangement so far.
-            shown: Keys of the slides that are shown.
+            shown: Keys of the slides that the browser shows.
+            known: Ids of the slides that it had. It removed those that are not in its order.
+
+        Raises:
+            InvalidInput: The deck is full.
         """
 
         def merge(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
@@ -84,8 +90,11 @@ class Arrangement:
             return dict([*others.items(), *new.items()][-MOST_TEXTS:])
 
         titles, notes = merge(before.titles, self.titles), merge(before.notes, self.notes)
-        figures = {name: each for name, each in before.figures.items() if name in self.order}
-        return replace(self, titles=titles, notes=notes, figures=figures)
+        added = [name for name in before.order if name.startswith((CASE, FIGURE))]
+        order = _insert(self.order, [name for name in added if name not in known])
+        figures = {name: each for name, each in before.figures.items() if name in order}
+        changes = {"order": order, "titles": titles, "notes": notes, "figures": figures}
+        return parse(asdict(replace(self, **changes)))
 
     def text(self) -> str:
         """Return the arrangement as JSON."""

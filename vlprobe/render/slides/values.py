@@ -96,8 +96,10 @@ class Slide:
 
     @property
     def text_key(self) -> str:
-        """Key of the title and the note that a user gives the slide. They belong to its case, too."""
-        return f"{self.id} {self.case}".rstrip()
+        """Key of the title and the note that a user gives the slide. They belong to its case, which the id of an
+        added case names already.
+        """
+        return self.id if self.id.endswith(self.case) else f"{self.id} {self.case}"
 
     @property
     def title(self) -> str:
