@@ -1,6 +1,7 @@
 """Compare's scorecard has the numbers of Explore, the ties of the paired tests, and every choice in its link."""
 
 import itertools
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,16 +11,24 @@ import pytest
 from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import dashboard, views
 from vlprobe.dashboard import export
+from vlprobe.features.compare import page
 from vlprobe.features.compare.data import Scorecard
 from vlprobe.render.charts.styles import PATHS, SIZE, styles
-from vlprobe.render.forest import forest_figure
+from vlprobe.render.forest import forest_figure, in_columns, signed
 from vlprobe.render.html.elements import mark
+from vlprobe.render.leaderboard import latex_table
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.views.filter import Filter
-from vlprobe.views.leaderboard import leaderboard, ranked_models
+from vlprobe.views.leaderboard import (
+    FAILED,
+    NO_VALUE,
+    LeaderboardCell,
+    leaderboard,
+    ranked_models,
+)
 
 CONSTANT = "control:constant"
 GPT, TROHN = "published:GPT-4V", "published:CLIP_TROHN-Text"
@@ -139,6 +148,27 @@ def test_models_that_share_a_letter_in_a_type_are_those_that_no_test_tells_apart
         }
 
 
+def test_the_letters_of_some_models_are_those_of_the_ties_among_them(published, columns):
+    for column, pair in itertools.product(columns, itertools.combinations(columns[0].cells, 2)):
+        is_tied = column.ranking.verdict(*pair) == "tied"
+        groups = sorted(cell.group for cell in column.narrowed(pair).cells.values())
+        assert groups == (["a", "a"] if is_tied else ["a", "b"])
+    a, b, c = list(columns[0].cells)[:3]
+    groups = [(a, b), (b, c)]  # a is better than c
+    values = zip((a, b, c), (0.1, 0.2, 0.3), strict=True)
+    cells = {
+        model: LeaderboardCell(replace(columns[0].cells[model].estimate, value=value))
+        for model, value in values
+    }
+    chain = replace(columns[0], cells=cells, ranking=None, tie_groups=groups)
+    whole = chain.narrowed((a, b, c))
+    assert [whole.cells[model].group for model in (a, b, c)] == ["a", "ab", "b"]
+    few = whole.narrowed((b, c))
+    assert {cell.group for cell in few.cells.values()} == {"a"}
+    assert "textbf" not in latex_table([few], {})
+    assert "textbf" in latex_table([whole.narrowed((a, c))], {})
+
+
 def test_the_finding_is_about_the_models_on_the_page(monkeypatch, published, columns):
     store, question_set = published
     shown = [model for model in question_set.ordered_models if model != TROHN]
@@ -188,6 +218,21 @@ def test_movements_have_words_of_their_own(monkeypatch, published, columns):
     at = open_page(monkeypatch, store, "compare", set=key)
     assert not at.exception and "moves least" in bodies(at) + "moves least" * ("tied" in heading)
     assert "score" not in [group.key for group in at.button_group]
+
+
+def test_the_legend_explains_missing_values_only_where_a_cell_has_none(columns):
+    noted = {model: replace(cell, note=FAILED) for model, cell in columns[-1].cells.items()}
+    assert "n/a" not in card([*columns[:-1], replace(columns[-1], cells=noted)]).reading()
+    missing = {GPT: LeaderboardCell(note=NO_VALUE)}
+    last = replace(columns[-1], cells=columns[-1].cells | missing)
+    assert "n/a" in card([columns[0], last]).reading()
+    assert "No model" not in card([columns[0], last]).reading()
+
+
+def test_an_unknown_column_in_the_url_does_not_reverse_the_order(monkeypatch, columns):
+    for order, expected in (("-gone", (0, False)), (f"-{page._name(columns[1])}", (1, True))):
+        monkeypatch.setattr(page.st, "query_params", {"order": order})
+        assert page._sorted_by(columns) == expected
 
 
 def test_a_column_sorts_the_rows_and_right_is_the_rest(columns):
@@ -246,6 +291,11 @@ def test_right_is_the_direction_of_heading_legend_bars_counts_and_tooltips(publi
     fooled = card(columns).html(address, address, address)
     assert f">{counted['fooled'] - once:,} + {once:,} × ½<" in fooled
     assert f"width:{share:.1f}%" in html and "vp-right" in html
+    cell = columns[0].cells[GPT]
+    estimate = replace(cell.estimate, value=1 - 15 / column_size, n_cases=column_size)
+    cells = {GPT: replace(cell, estimate=estimate, n_fooled=column_size)}
+    once_only = card([replace(columns[0], cells=cells)], is_right=True)
+    assert ">0 + 30 × ½<" in once_only.html(address, address, address)
 
 
 def test_differences_are_shown_at_every_width_and_the_legend_names_the_baseline(columns):
@@ -326,6 +376,17 @@ def test_the_forest_has_room_for_a_line_of_the_legend_per_model_and_boxes_wrap(p
         assert layout.height > layout.margin.b + layout.margin.t
     css = (Path(dashboard.__file__).parent / "components" / "wall.css").read_text()
     assert ".boxes { display: flex; flex-wrap: wrap;" in css
+
+
+def test_a_difference_without_an_interval_has_no_bounds_in_the_table(published):
+    store, question_set = published
+    tests = views.paired_tests.compare_models(store, question_set, (GPT, TROHN), "foil")
+    first, *others = tests.rows
+    few = replace(tests, rows=(replace(first, difference=0.1, low=math.nan, high=math.nan),))
+    names, kind = {GPT: "GPT", TROHN: "TROHN"}, question_set.presentation.kind("foil")
+    assert in_columns(few, kind, names)["Difference"].tolist() == ["+10.0"]
+    assert in_columns(tests, kind, names)["Difference"].str.contains(" to ").all() and others
+    assert signed(math.nan, "rate") == "-"
 
 
 def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, published, columns):

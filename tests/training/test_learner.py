@@ -173,15 +173,24 @@ def test_the_time_that_added_terms_cost_is_measured_beside_the_same_batch_withou
         # of each pair: its begin, the end of the plain pass, the end of the whole one; the first warms up
         [0, 9, 9.5, *(10, 12, 15), *(20, 22, 24.2), *(30, 32, 34.4), *(40, 42, 44.6), *(50, 52, 59)]
     )
-    seen = []
-    monkeypatch.setattr(time, "perf_counter", lambda: next(seconds))
-    own = made._backward
-    monkeypatch.setattr(
-        made,
-        "_backward",
-        lambda *asked: seen.append((len(asked[0].tokens), {*asked[1]})) or own(*asked),
-    )
+    seen, order = [], []
+    zeros, own = torch.zeros, made._backward
+
+    def backward(*asked):
+        seen.append((len(asked[0].tokens), {*asked[1]}))
+        own(*asked)
+        order.append("backward")
+
+    monkeypatch.setattr(time, "perf_counter", lambda: order.append("clock") or next(seconds))
+    monkeypatch.setattr(torch, "zeros", lambda *a, **k: order.append("wait") or zeros(*a, **k))
+    monkeypatch.setattr(made, "_backward", backward)
     assert made.added_time(batch) == pytest.approx(0.3)  # of .5, .1, .2, .3 and 2.5
     assert seen == [(6, {"clip"}), (18, set(EVERYTHING))] * 6
+    after = [
+        tuple(order[place + 1 : place + 3])
+        for place, each in enumerate(order)
+        if each == "backward"
+    ]
+    assert after == [("wait", "clock")] * 12  # a GPU has finished before the clock is read
     assert all(torch.equal(value, before[name]) for name, value in made.model.state_dict().items())
     assert math.isnan(learner(small, {"clip": 1.0}).added_time(batch))

@@ -228,6 +228,10 @@ def test_the_commands_save_show_check_export_and_remove_a_slice(
         return result.stdout
 
     keys = [asked.run(model).key for model in MODELS[:2]]
+    wrong = ["slice", "save", "Wrong", keys[0], "--kind", "flip", "--exclude", "subtype=colour"]
+    refused = CliRunner().invoke(main, ["--cache", str(store.root), *wrong])
+    assert refused.exit_code == 1 and "'colour'" in refused.stderr
+    assert not views.named_slices.read(store)
     run("slice", "save", "Most flips", keys[0], "--kind", "flip", "--contains", "a")
     numbers, _, _ = views.cases.passing(
         store, asked, Filter(MODELS[0], contains="a", outcome="all")

@@ -47,7 +47,9 @@ PROBE_OF_RUNS = click.option(
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="A B [C D]", shell_complete=complete_runs)
+@click.argument(
+    "names", nargs=-1, required=True, metavar="A B [C ...]", shell_complete=complete_runs
+)
 @PROBE_OF_RUNS
 @click.option(
     "--kind",

@@ -400,7 +400,8 @@ def save_slice(store: "Store", name: str, key: str, **conditions: str) -> None:
     question_set = views.runs.question_set(store, manifest["case_key"], model=model)
     kind = views.runs.choose_kind(store, question_set, conditions.pop("kind"), (model,))
     case_filter = views.filter.Filter.parse(model, kind, outcome="all", **conditions)
-    views.cases.check_values(store, question_set, case_filter)
+    for each in (case_filter, *case_filter.exclusions()):
+        views.cases.check_values(store, question_set, each)
     numbers, _, _ = views.cases.passing(store, question_set, case_filter)
     views.named_slices.save(store, question_set, name, case_filter.words(), numbers)
     inform(f"{len(numbers):,} cases saved as '{name}'.")

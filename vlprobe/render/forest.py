@@ -57,7 +57,7 @@ def signed(value: float, unit: str) -> str:
     ('−6.6', '+5.0', '+0.0012', '0.0')
     """
     text = magnitude(value, unit)
-    if not text.strip("0."):
+    if math.isnan(value) or not text.strip("0."):
         return text
     return f"{MINUS if value < 0 else '+'}{text}"
 
@@ -377,7 +377,7 @@ def in_columns(
             "Model": names[row.model],
             "Moves" if comparison.is_movement else "Fooled": number(row.value, unit),
             base: number(row.base, unit),
-            "Difference": f"{difference} ({low} to {high})",
+            "Difference": difference if math.isnan(row.low) else f"{difference} ({low} to {high})",
             "p (Holm)": chance(row.p_holm).removeprefix("p ").removeprefix("= "),
             "Cases": f"{row.n_lies:,}",
         }

@@ -159,11 +159,18 @@ class Learner:
         ratios = []
         for _ in range(_TIMED_PAIRS + 1):
             begun = time.perf_counter()
-            self._backward(plain, retrieval, 0)
+            self._finish_backward(plain, retrieval)
             middle = time.perf_counter()
-            self._backward(batch, self._weights.keys(), 0)
+            self._finish_backward(batch, self._weights.keys())
             ratios.append((time.perf_counter() - middle) / (middle - begun) - 1)
         return statistics.median(ratios[1:])  # the first pair warms up
+
+    def _finish_backward(self, batch: Batch, names: Set[str]) -> None:
+        """Compute gradients as `_backward` does, and wait until a GPU, which works asynchronously, is done."""
+        import torch
+
+        self._backward(batch, names, 0)
+        torch.zeros((), device=self._device).item()
 
     def _backward(
         self, batch: Batch, names: Set[str], step: int

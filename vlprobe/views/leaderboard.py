@@ -2,6 +2,7 @@
 a model prefers, by kind of case and type of edit. The command and Compare's scorecard show the same columns.
 """
 
+import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import Literal
 import pandas as pd
 
 from vlprobe import registry
-from vlprobe.metrics.tie_groups import group_letters
+from vlprobe.metrics.tie_groups import group_letters, tie_groups
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED, Metric
 from vlprobe.views import estimates
@@ -67,17 +68,25 @@ class LeaderboardColumn:
     blind: float = math.nan  # share of wrong captions with no more words than the true one
     n_cases: int = 0
     ranking: PairedTests | None = None  # tests that decide which model is best; None for a metric
+    tie_groups: Sequence[
+        tuple[str, ...]
+    ] = ()  # of all models, whichever have cells; empty: unknown
 
     def cell(self, model: str) -> LeaderboardCell:
         """Return a model's cell, which says so if the model did not run on the question set."""
         return self.cells.get(model, LeaderboardCell(note=NOT_RUN))
 
     def narrowed(self, models: Collection[str]) -> "LeaderboardColumn":
-        """Return the column with cells of the given models only. The best model is one of them.
+        """Return the column with cells of the given models only. The best model is one of them, and letters name the
+        groups of these models.
 
         No model is best if the one with the lowest share was not tested against the others (see `rank_by_type`).
         """
         cells = {model: cell for model, cell in self.cells.items() if model in models}
+        letters = self._letters([model for model, cell in cells.items() if not cell.note])
+        cells = {
+            model: replace(cell, group=letters.get(model, "")) for model, cell in cells.items()
+        }
         if self.ranking:
             fit = [each.model for each in self.ranking.fit]
             best = next((model for model in fit if model in cells), "")
@@ -86,6 +95,14 @@ class LeaderboardColumn:
                 is_top = model == best or self.ranking.verdict(model, best) == "tied"
                 cells[model] = replace(cell, is_best=is_tested and is_top and not cell.note)
         return replace(self, cells=cells)
+
+    def _letters(self, models: Collection[str]) -> dict[str, str]:
+        """Return the letters of the groups of tied models among the given ones, best first."""
+        if not self.tie_groups:
+            return {}
+        pairs = (itertools.combinations(group, 2) for group in self.tie_groups)
+        tied = {frozenset(pair) for pair in itertools.chain.from_iterable(pairs)}
+        return group_letters(tie_groups(sorted(models, key=self.rank), tied))
 
     def rank(self, model: str) -> tuple[bool, float]:
         """Return a sort key for a model: the best model sorts first, models without a tie group or a value last."""
@@ -136,8 +153,6 @@ def ranked_kinds(store: Store, question_set: QuestionSet) -> list[str]:
 def _metric_column(store: Store, question_set: QuestionSet, averaging: str) -> LeaderboardColumn:
     rows = records(EstimateRow, estimates.estimates(store, question_set, averaging=averaging))
     metric = _headline_metric(question_set, rows)
-    groups = metric_tie_groups(store, question_set, averaging, only=(metric.name,))
-    letters = group_letters(groups.get(metric.name, []))
     fit = fit_models(store, question_set)
     cells = {}
     estimate_of = {
@@ -146,8 +161,9 @@ def _metric_column(store: Store, question_set: QuestionSet, averaging: str) -> L
     for model in question_set.ordered_models:
         row = estimate_of.get(model)
         note = _note(model, row is not None, model in fit)
-        cells[model] = LeaderboardCell(row, "" if note else letters.get(model, ""), note)
-    return LeaderboardColumn(question_set, metric, cells)
+        cells[model] = LeaderboardCell(row, note=note)
+    groups = metric_tie_groups(store, question_set, averaging, only=(metric.name,))
+    return LeaderboardColumn(question_set, metric, cells, tie_groups=groups.get(metric.name, ()))
 
 
 def _note(model: str, is_known: bool, is_fit: bool) -> str:
@@ -181,7 +197,7 @@ def _share_columns(
     blind = estimates.fewer_words(store, question_set, kind)
     columns = []
     for subtype, ranking in rankings.items():
-        letters = group_letters(ranking.tie_groups) if ranking.is_complete else {}
+        groups = ranking.tie_groups if ranking.is_complete else ()
         cells = {}
         for share in ranking.contestants:
             row = None if math.isnan(share.share) else _estimate(share, subtype)
@@ -191,8 +207,7 @@ def _share_columns(
                 verdict = test.verdict
             cells[share.model] = LeaderboardCell(
                 row,
-                letters.get(share.model, ""),
-                _note(share.model, row is not None, share.is_fit),
+                note=_note(share.model, row is not None, share.is_fit),
                 n_fooled=0 if ranking.is_movement else share.n_fooled_cases,
                 difference=test.difference if test else math.nan,
                 verdict=verdict,
@@ -202,7 +217,8 @@ def _share_columns(
         guess = blind.get(subtype, math.nan)
         columns.append(
             LeaderboardColumn(
-                question_set, metric, cells, kind, subtype, guess, ranking.n_cases, ranking
+                *(question_set, metric, cells, kind, subtype, guess),
+                *(ranking.n_cases, ranking, groups),
             )
         )
     return columns

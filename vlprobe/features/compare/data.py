@@ -236,14 +236,12 @@ class Scorecard:
 
     def _gaps(self) -> str:
         """Say why cells have no value, or return ""."""
-        answered = {
-            column.question_set.key: {
-                model for model, cell in column.cells.items() if cell.estimate and not cell.note
-            }
-            for column in self.columns
-        }
-        if all(model in models for models in answered.values() for model in self.rows):
+        if all(column.cell(model).estimate for column in self.columns for model in self.rows):
             return ""
+        answered: dict[str, set[str]] = {}
+        for column in self.columns:
+            models = {model for model, cell in column.cells.items() if cell.estimate}
+            answered.setdefault(column.question_set.key, set()).update(models)
         if len(answered) > 1 and not set.intersection(*answered.values()):
             return "n/a: not asked. No model answered all of these question sets."
         return "n/a: the model was not asked there."
@@ -382,6 +380,8 @@ class Scorecard:
             count = htpy.a(
                 ".vp-go.vp-count", href=cases(column, model), target="_self", title=label
             )[self._count(column, cell)]
+        elif is_mirrored and value > 0:  # right in one order only
+            count = htpy.span(".vp-count")[self._count(column, cell)]
         numbers = htpy.span(".vp-numbers")[
             htpy.small[compared(cell, unit)],
             " ",

@@ -165,7 +165,7 @@ def _sorted_by(columns: Sequence[LeaderboardColumn]) -> tuple[int, bool]:
     order = st.query_params.get("order", "")
     names = [_name(column) for column in columns]
     name = order.removeprefix("-")
-    return (names.index(name) if name in names else 0), order.startswith("-")
+    return (names.index(name), order.startswith("-")) if name in names else (0, False)
 
 
 def _sort(
