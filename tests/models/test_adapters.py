@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,13 @@ import pytest
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
+from vlprobe.models import hub
+from vlprobe.registry import model_memo
+from vlprobe.storage import memo
 
 peft = pytest.importorskip("peft", reason="needs requirements-models.txt")
 pytest.importorskip("sentence_transformers", reason="needs requirements-models.txt")
+import safetensors.torch  # noqa: E402
 import torch  # noqa: E402
 
 from tests.models.tiny_hf import TEXTS, WIDTH, bert, transformers  # noqa: E402
@@ -75,6 +80,14 @@ def test_a_model_without_modules_is_pooled_as_named(base, pooling):
     assert np.abs(framed[:2] - expected(model, base, pooling, texts)).max() <= 1e-5
 
 
+def test_a_prompt_with_a_place_for_the_text_is_digested_as_two_parts(base, monkeypatch):
+    described = []
+    monkeypatch.setattr(hub, "described", lambda parts: described.append(parts["prompt"]) or parts)
+    for prompt in ("the photo {} in one", "the photo "):
+        registry.load_model(f"st:{base}+pooling=cls+prompt={prompt}", "cpu")
+    assert described == [["the photo ", " in one"], "the photo "]
+
+
 @pytest.mark.parametrize("settings", [{}, {"use_rslora": True}, {"use_dora": True, "r": 4}])
 def test_embeddings_are_those_of_peft_without_merging(base, tmp_path, settings):
     folder = adapt(base, tmp_path / "adapter", **settings)
@@ -117,6 +130,10 @@ def test_an_adapter_that_was_trained_with_a_head_is_loaded_whole(base, tmp_path)
         {"a_new_setting": True},
         {"bias": "all"},
         {"lora_alpha": -1},
+        {"init_lora_weights": "pissa"},
+        {"init_lora_weights": "pissa_niter_4"},
+        {"init_lora_weights": "olora"},
+        {"init_lora_weights": "a\nb"},
     ],
 )
 def test_settings_that_could_run_code_or_are_not_applied_are_refused(base, tmp_path, planted):
@@ -126,6 +143,66 @@ def test_settings_that_could_run_code_or_are_not_applied_are_refused(base, tmp_p
     with pytest.raises(InvalidInput, match=r"adapter_config\.json") as error:
         embed(f"st:{base}+adapter={folder}+pooling=cls")
     assert "\n" not in str(error.value)
+
+
+def test_an_adapter_from_the_hub_is_fetched_in_either_format_and_watched(
+    base, tmp_path, monkeypatch
+):
+    import huggingface_hub
+
+    monkeypatch.setattr(memo, "SETTLED_NS", -(10**18))
+    written = adapt(base, tmp_path / "adapter")
+    folder = tmp_path / "hub" / "models--some--adapter" / "snapshots" / "1"
+    folder.mkdir(parents=True)
+    refs = folder.parents[1] / "refs"
+    refs.mkdir()
+    (refs / "main").write_text("1")
+    shutil.copy(written / "adapter_config.json", folder)
+    weights = safetensors.torch.load_file(written / "adapter_model.safetensors")
+    asked = []
+
+    def fetch(repository, allow_patterns, ignore_patterns):
+        asked.append(allow_patterns[len(hub.WANTED) :])
+        if "adapter_model.bin" in asked[-1]:
+            torch.save(weights, folder / "adapter_model.bin")
+        return str(folder)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
+    name = registry.parse_name("models", f"st:{base}+adapter=some/adapter+pooling=cls")
+
+    def load() -> str:
+        digest = model_memo.load(name, "cpu", "fp32", tmp_path).digest
+        assert model_memo.look_up(name, "fp32", tmp_path) == (name.text, digest)
+        return digest
+
+    digest = load()
+    assert asked == [["adapter_model.safetensors"], ["adapter_model.bin"]]
+    assert digest == registry.load_model(f"st:{base}+adapter={written}+pooling=cls", "cpu").digest
+    (refs / "main").write_text("2")
+    assert model_memo.look_up(name, "fp32", tmp_path) is None
+    load()
+    shutil.copy(written / "adapter_model.safetensors", folder)
+    assert model_memo.look_up(name, "fp32", tmp_path) is None
+    assert "peft" in model_memo.LIBRARIES
+
+    def refuse(*args, **kwargs):
+        raise huggingface_hub.errors.LocalEntryNotFoundError("ConnectError")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
+    with pytest.raises(InvalidInput, match=r"'some/adapter' of .*: \+adapter=/path/to/folder"):
+        registry.load_model(name, "cpu")
+
+
+@pytest.mark.parametrize("start", ["gaussian", "orthogonal", None])
+def test_a_start_of_training_that_keeps_the_base_model_changes_nothing(base, tmp_path, start):
+    folder = adapt(base, tmp_path / "adapter")
+    path = folder / "adapter_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"init_lora_weights": start}))
+    inner = peft.PeftModel.from_pretrained(
+        transformers.AutoModel.from_pretrained(base), folder
+    ).eval()
+    found = embed(f"st:{base}+adapter={folder}+pooling=cls")
+    assert np.abs(found - expected(inner, base, "cls")).max() <= 1e-5
 
 
 def test_the_base_model_and_the_module_that_an_adapter_names_are_never_opened(base, tmp_path):

@@ -24,9 +24,11 @@ WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 # Entries that have no effect once trained weights are loaded
 WITHOUT_EFFECT = {
     *("task_type", "base_model_name_or_path", "revision", "inference_mode", "auto_mapping"),
-    *("peft_version", "lora_dropout", "init_lora_weights", "megatron_core", "loftq_config"),
+    *("peft_version", "lora_dropout", "megatron_core", "loftq_config"),
     *("eva_config", "corda_config", "lora_ga_config", "ensure_weight_tying", "qalora_group_size"),
 }
+# How training began. With another value, peft changes the base model's weights when it loads the adapter.
+KEEPS_BASE = (None, True, False, "gaussian", "eva", "orthogonal")
 ModuleName = Annotated[str, msgspec.Meta(pattern=r"^[\w.]{1,200}$")]
 
 
@@ -50,7 +52,9 @@ def find(name: str, source: str) -> Path:
         name: The name that the user typed.
         source: A folder or OWNER/NAME.
     """
-    return local_folder(name, source) or hub.fetch(name, source)
+    return local_folder(name, source) or hub.fetch(
+        name, source, [(file,) for file in WEIGHTS], "+adapter=/path/to/folder"
+    )
 
 
 def local_folder(name: str, source: str) -> Path | None:
@@ -72,7 +76,7 @@ def local_folder(name: str, source: str) -> Path | None:
 
 
 def merge(name: str, model: TransformersModel, folder: Path) -> list[Path]:
-    """Merge an adapter into a model, and return the files that were read.
+    """Merge an adapter into a model, and return the files and folders that it depends on.
 
     Args:
         name: The name that the user typed.
@@ -107,7 +111,7 @@ def merge(name: str, model: TransformersModel, folder: Path) -> list[Path]:
             f"its tensors have no counterpart ({missing[0]}). Expected an adapter of this base model."
         )
     lora.merge_and_unload(safe_merge=True)
-    return [config, weights]
+    return hub.sources(folder)
 
 
 def _settings(name: str, content: dict[str, object]) -> AdapterSettings:
@@ -117,7 +121,14 @@ def _settings(name: str, content: dict[str, object]) -> AdapterSettings:
         for key in AdapterSettings.__struct_fields__
         if content.get(key) is not None
     }
-    others = content.keys() - used.keys() - WITHOUT_EFFECT
+    start = content.get("init_lora_weights")
+    if start not in KEEPS_BASE:
+        raise InvalidInput(
+            f"'{name}' sets 'init_lora_weights' in {CONFIG} to {start!r:.40}, which changes the base model. "
+            "Expected a plain LoRA adapter. Convert it with peft: save_pretrained with "
+            "path_initial_model_for_weight_conversion."
+        )
+    others = content.keys() - used.keys() - WITHOUT_EFFECT - {"init_lora_weights"}
     for key in sorted(others):
         if content[key]:
             raise InvalidInput(

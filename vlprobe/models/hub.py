@@ -173,29 +173,40 @@ def local_folder(name: str) -> Path | None:
     return None
 
 
-def fetch(name: str, repository: str) -> Path:
+def fetch(
+    name: str,
+    repository: str,
+    weights: Sequence[tuple[str, ...]] = WEIGHTS,
+    local: str = "",
+) -> Path:
     """Download a repository from the hub, unless its files are in the hub's cache, and return its folder.
 
     Raises InvalidInput.
+
+    Args:
+        name: The name that the user typed.
+        repository: OWNER/NAME.
+        weights: Patterns of the weights; those after the first are only used if no file matches the ones before.
+        local: What to type for a local folder instead; "": PREFIX:/path/to/folder.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
 
     try:
-        for weights in WEIGHTS:
-            allowed = [*WANTED, *weights]
+        for patterns in weights:
+            allowed = [*WANTED, *patterns]
             folder = Path(
                 snapshot_download(repository, allow_patterns=allowed, ignore_patterns=[*UNWANTED])
             )
-            if any(folder.rglob(weights[0])):
+            if any(folder.rglob(patterns[0])):
                 break
         return folder
     except (OSError, HfHubHTTPError, HFValidationError, OfflineModeIsEnabled) as error:
         reason = first_line(error)
         raise InvalidInput(
-            f"The model of '{name}' is not on this machine and cannot be downloaded from "
+            f"'{repository}' of '{name}' is not on this machine and cannot be downloaded from "
             f"the hub ({reason}). Download it elsewhere and pass the folder: "
-            f"{name.partition(':')[0]}:/path/to/folder."
+            f"{local or name.partition(':')[0] + ':/path/to/folder'}."
         ) from None
 
 

@@ -248,7 +248,8 @@ class StEncoder(TextEncoder):
             "precision": model_source.precision,
         }
         if prompt is not None:
-            description["prompt"] = prompt
+            # Earlier versions put such a prompt before the text, with its braces
+            description["prompt"] = [self._prompt, self._suffix] if "{}" in prompt else prompt
         if model.truncate_dim:  # only if set, because earlier digests do not include it
             description["truncate_dim"] = model.truncate_dim
         self.digest = frozen.digest(hub.described(description | self._picture_description()), model)

@@ -33,7 +33,7 @@ MEMO = "model-digests.json"
 MOST = 256  # how many names are remembered, the most recently loaded ones
 LIBRARIES = (  # a new version of these can change the model that a name builds
     *("torch", "torchvision", "open_clip_torch", "timm", "transformers", "tokenizers"),
-    *("sentence-transformers", "safetensors", "huggingface_hub", "numpy", "pillow"),
+    *("sentence-transformers", "safetensors", "peft", "huggingface_hub", "numpy", "pillow"),
 )
 PLACES = ("HOME", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
 CODE = (".py", ".toml", ".json")
