@@ -7,12 +7,13 @@ from pathlib import Path
 
 import duckdb
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import ROOT, bodies, words
 from tests.dashboard.walls import card_ids, component_values, send, wall
 from vlprobe import views
-from vlprobe.dashboard import case_links, state
+from vlprobe.dashboard import case_links, filters, state
 from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.render.html.elements import ordered
 from vlprobe.storage import annotations, bookmarks, shipped
@@ -328,6 +329,39 @@ def test_rows_of_a_facet_are_required_then_excluded_then_free(shown, compared: S
         assert set(at.button_group(key="facet_subtype").value) == {*required, *excluded}
     assert " / " in first.content and " / " in second.content
     assert "type" not in at.query_params and "not" not in at.query_params
+
+
+def test_quick_presses_on_rows_before_the_page_is_drawn_again_all_count(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    link, before = st.query_params, views.filter.Filter(ONE)
+    link.clear()
+    for key in ("a", "b"):
+        monkeypatch.setitem(st.session_state, f"{key}_before", [])
+
+    def press(name: str, key: str, *selected: str) -> dict[str, list[str]]:
+        st.session_state[key] = list(selected)
+        filters._choose_values(before, name, key)
+        return {each: link.get_all(each) for each in ("tag", "not") if each in link}
+
+    assert press("tag:scene", "a", "sea") == {"tag": ["scene=sea"]}
+    both = {"tag": ["scene=sea", "size=big"]}
+    assert press("tag:size", "b", "big") == both  # another facet of the same field
+    assert press("tag:scene", "a") == {"tag": both["tag"][1:], "not": ["tag:scene=sea"]}
+    assert press("tag:scene", "a", "sky")["not"] == ["tag:scene=sea"]  # the page shows none yet
+    assert press("tag:scene", "a", "sky", "sea") == {"tag": both["tag"][1:] + ["scene=sky"]}
+
+
+def test_a_link_that_excludes_too_many_values_is_cut_and_the_wall_stays(
+    shown, compared: Store, monkeypatch: pytest.MonkeyPatch
+):
+    pairs = [f"pair=a>b{number}" for number in range(101)]
+    at = shown(compared, "explore", model=ONE, cards="every", **{"not": pairs})
+    assert wall(at)["cards"] and not at.error and not at.exception
+    assert at.query_params["not"] == pairs[:100]
+    monkeypatch.setattr(filters, "MOST_EXCLUDED", 2)
+    at = shown(compared, "explore", model=ONE, cards="every", **{"not": pairs[:3]})
+    assert wall(at)["cards"] and at.query_params["not"] == pairs[:2]
 
 
 def test_an_excluded_value_is_in_the_link_and_its_chip_frees_it(shown, compared: Store, key: str):

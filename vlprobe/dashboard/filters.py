@@ -24,6 +24,7 @@ from vlprobe.dashboard.sentence import (
 from vlprobe.dashboard.state import (
     NAMED,
     PageSubject,
+    attempt,
     carry,
     choose,
     counts,
@@ -177,8 +178,20 @@ def _read_filter(subject: PageSubject) -> Filter:
             linked("Slice", "slice", view(views.named_slices.applicable, subject.key)[0])[:1]
         ),
         unseen_by=linked(TITLES["unseen_by"], "unseen", causes.LABELS),
-        excluded=linked("Excluded value", "not", possible)[:MOST_EXCLUDED],
+        excluded=_linked_exclusions(possible),
     )
+
+
+def _linked_exclusions(possible: Container[str]) -> tuple[str, ...]:
+    """Return the values that the URL excludes, at most MOST_EXCLUDED. The others are removed from the URL, so that
+    a press on a facet finds a valid filter there.
+    """
+    values = linked("Excluded value", "not", possible)
+    surplus = [value for value in values if value.startswith("pair=")][MOST_PAIRS:]
+    kept = tuple(value for value in values if value not in surplus)[:MOST_EXCLUDED]
+    if kept != values:
+        st.query_params["not"] = list(kept)
+    return kept
 
 
 def linked(label: str, name: str, options: Container[str]) -> tuple[str, ...]:
@@ -563,7 +576,7 @@ def _draw_facet(case_filter: Filter, facet: Facet) -> None:
         return f"{'not ' * (value in excluded)}{label} :gray[{count}]"
 
     with st.container(key=f"rows_{key}", gap=None):
-        st.session_state[key] = [*required, *excluded]
+        st.session_state[key] = st.session_state[f"{key}_before"] = [*required, *excluded]
         st.pills(
             title,
             values,
@@ -572,8 +585,8 @@ def _draw_facet(case_filter: Filter, facet: Facet) -> None:
             key=key,
             label_visibility="collapsed",
             width="stretch",
-            on_change=_choose_values,
-            args=(case_filter, facet.name, key),
+            on_change=attempt,
+            args=(_choose_values, case_filter, facet.name, key),
         )
         shares = [rows[value].n_fooled / max(rows[value].n_asked, 1) for value in values]
         st.html(_bars(key, [] if is_movement else shares))
@@ -591,20 +604,29 @@ def _bars(key: str, shares: Sequence[float]) -> str:
 
 def _choose_values(case_filter: Filter, name: str, key: str) -> None:
     """Require, exclude or free the value of a pressed row. A quick second press comes with a filter from before the
-    first one, so the URL says what other facets exclude.
+    first one, so the values are read from the URL.
     """
-    linked = Filter.parse(case_filter.model, excluded=st.query_params.get_all("not"))
-    case_filter = replace(case_filter, excluded=linked.excluded)
-    required, excluded = case_filter.values_of(name)
-    pressed = st.session_state[key]
-    chosen = case_filter.with_values(
-        name,
-        [value for value in pressed if value not in excluded],
-        [value for value in (*required, *excluded) if (value in excluded) == (value in pressed)],
-    )
     field = facet_field(name)[0]
-    changes = {case_links.RENAMED.get(field, field): getattr(chosen, field), "not": chosen.excluded}
-    write_choice({name: list(map(str, values)) for name, values in changes.items()})
+    parameters = {field: case_links.RENAMED.get(field, field), "excluded": "not"}
+    texts = {each: st.query_params.get_all(name) for each, name in parameters.items()}
+    linked = Filter.parse(case_filter.model, case_filter.kind, **texts)
+    required, excluded = map(list, linked.values_of(name))
+    selected, before = st.session_state[key], f"{key}_before"
+    pressed = [value for value in selected if value not in st.session_state[before]]
+    pressed += [value for value in st.session_state[before] if value not in selected]
+    st.session_state[before] = selected
+    for value in pressed:
+        if value in excluded:
+            excluded.remove(value)
+        elif value in required:
+            required.remove(value)
+            excluded.append(value)
+        else:
+            required.append(value)
+    chosen = linked.with_values(name, required, excluded)
+    write_choice(
+        {parameter: list(map(str, getattr(chosen, each))) for each, parameter in parameters.items()}
+    )
 
 
 def _draw_heading(title: str, remark: str) -> None:
