@@ -25,7 +25,7 @@ COUNT = "(selector) => document.querySelector('#host').shadowRoot.querySelectorA
 
 def told(text: str, **changes: object) -> dict:
     """What the component is told, with this text wherever text can be."""
-    caption = {"runs": [[text, ""], [text, "lie"]], "state": "", "label": text, "own": text, "more": text,
+    caption = {"runs": [[text, ""], [text, "lie"]], "state": "", "label": text, "own": "", "more": text,
                "models": [{"name": text, "path": "M0 0", "color": "red"}]}  # fmt: skip
     score = {"name": text, "path": "", "color": "", "total": "1", "unit": text, "pips": ["right"]}
     return {
@@ -42,7 +42,9 @@ def test_text_stays_text_and_fits(blank, text: str, width: int):
     blank.on("pageerror", lambda error: problems.append(str(error)))
     blank.set_viewport_size({"width": width, "height": 844})
     for picture in (PIXEL, "", "https://example.org/x.png", 'data:image/svg+xml,<svg onload="1">'):
-        mount(blank, "quiz", told(text, picture=picture))
+        data = told(text, picture=picture)
+        data["captions"][0]["own"] = text
+        mount(blank, "quiz", data)
         assert blank.evaluate(COUNT, "img") == (picture == PIXEL)
         assert blank.evaluate(COUNT, "script, iframe, a") == 0
     assert blank.evaluate(TEXT).count(text) >= 10
@@ -73,6 +75,15 @@ def test_keys_vote_once_and_lead_on_and_do_nothing_while_one_types(blank):
     )
     blank.keyboard.press("1")
     assert len(blank.evaluate("() => window.sent")) == 2
+
+
+def test_a_vote_can_be_changed_after_a_press_on_one_s_own_caption(blank):
+    data = told("a")
+    data["captions"] = [data["captions"][0], data["captions"][1] | {"own": "you"}]
+    mount(blank, "quiz", data)
+    for key in ("2", "1"):
+        blank.keyboard.press(key)
+    assert blank.evaluate("() => window.sent") == [["vote", {"question": 0, "caption": 0}]]
 
 
 def test_the_focus_stays_where_it_was_and_follows_to_the_next_question(blank):

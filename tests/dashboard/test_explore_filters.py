@@ -48,6 +48,13 @@ def test_cases_without_a_picture_are_left_out_where_that_is_asked(shown, unpictu
     assert "pictured" not in at.query_params
 
 
+def test_a_wall_without_any_picture_promises_none_first(shown, unpictured, tmp_path):
+    for number in range(6):
+        (tmp_path / "tiny" / f"{number}.png").unlink()
+    note = wall(shown(unpictured, "explore", outcome="all", cards="every"))["note"]
+    assert note.endswith(" have a picture on this machine") and " · 0 of " in note
+
+
 def test_compare_shows_cases_with_a_picture_before_those_without(shown, tmp_path):
     name = make_tiny(tmp_path / "tiny") + "+unpictured"
     store, models = Store(tmp_path / "cache"), (ONE, "control:constant")

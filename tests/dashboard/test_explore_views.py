@@ -26,6 +26,7 @@ from vlprobe.dashboard import decks, embeddings
 from vlprobe.dashboard.embeddings import N_NEAREST
 from vlprobe.dashboard.loaded import load_player
 from vlprobe.dashboard.state import model_name, plain
+from vlprobe.errors import InvalidInput
 from vlprobe.perturb.influence import word_spans
 from vlprobe.render.charts.points import point_map
 from vlprobe.render.slides.arrangement import parse
@@ -93,6 +94,17 @@ def drawn(bundled: Store) -> str:
     """The key of the bundled question set about drawn scenes."""
     sets = views.runs.question_sets(bundled)
     return sets.loc[sets["probe"] == "lgip", "case_key"].iloc[0]
+
+
+def test_a_failed_search_keeps_what_was_typed(shown, bundled, drawn, monkeypatch):
+    def fail(*_: object) -> None:
+        raise InvalidInput("No such folder.")
+
+    monkeypatch.setattr(embeddings, "_show_nearest", fail)
+    at = shown(bundled, "explore", set=drawn, model="demo:softmax", kind="flip")
+    at.text_input("shows").set_value("a boat on the sea").run()
+    assert [each.value for each in at.error] == ["No such folder."]
+    assert at.text_input("shows").value == "a boat on the sea"
 
 
 @pytest.mark.full  # embeds 500 scenes
@@ -257,3 +269,12 @@ def test_why_says_what_it_needs_where_the_model_is_not_on_this_computer(
     case_id = views.rows.questions(published, asked, [number])["id"].iloc[0]
     at = shown(published, "explore", **{**query, "case": case_id})
     assert "needs the picture on this computer" in words(at)
+
+
+def test_why_does_not_ask_for_weights_of_a_model_that_is_no_encoder(shown, compared: Store):
+    asked = views.runs.question_set(compared, views.runs.question_sets(compared)["case_key"][0])
+    card = views.wall.wall(compared, asked, Filter("control:random", "flip"))[0][0]
+    at = shown(compared, "explore", model="control:random", case=card.id)
+    name = model_name("control:random")
+    assert f"matter: needs an encoder; {name} cannot be used as one here." in words(at)
+    assert "needs the weights" not in words(at)

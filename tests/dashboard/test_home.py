@@ -14,6 +14,7 @@ from tests.dashboard.walls import component_values, send, wall
 from tests.views.test_leaders import examine
 from tools.ship import PROBES
 from vlprobe import views
+from vlprobe.dashboard import embeddings
 from vlprobe.dashboard.navigation import BELOW, ROW
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
@@ -41,7 +42,7 @@ def figures(at: AppTest) -> dict:
 def test_a_fresh_clone_shows_a_failure_and_three_numbers(shown, bundled):
     at = shown(bundled)
     case = hero(at)["cases"][0]
-    assert case["heading"] == ["You see trains.", "Six of six models say dogs."]
+    assert case["heading"] == ["You see trains.", "All six models say dogs."]
     assert [box["label"] for box in case["boxes"]] == ["True", "The lie"]
     assert case["verdict"] == "All six models chose this one"
     assert len(case["marks"]) == 6
@@ -258,6 +259,12 @@ def test_why_is_promised_only_where_the_model_can_be_asked(shown, bundled, monke
     for folder, has_why in ((shipped.FOLDER, True), (shipped.PUBLISHED_FOLDER, False)):
         monkeypatch.setenv(shipped.SETTING, str(folder))
         assert {case["why"] for case in hero(shown(bundled))["cases"]} == {has_why}
+
+
+@pytest.mark.parametrize("name", ["openclip:ViT-B-32/openai", "hf-itm:a/b", "hf-gen:a/b"])
+def test_a_model_that_is_neither_loaded_nor_loads_at_once_is_no_ready_encoder(name: str):
+    assert not embeddings.is_ready(name) and embeddings.is_ready("demo:softmax")
+    assert not embeddings.is_ready("control:random")
 
 
 def test_tags_on_shipped_cases_go_to_the_own_store(shown, bundled):

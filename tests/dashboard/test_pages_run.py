@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from tests.dashboard.test_pages import open_form, open_page, words
 from tests.dashboard.walls import wall
 from tests.probes.test_common import PROBES, make
 from vlprobe import registry, views
-from vlprobe.dashboard.run import form
+from vlprobe.dashboard.run import dropped, form
 from vlprobe.perturb import picture_changes
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.runs import jobs, verify
@@ -506,6 +507,17 @@ def test_pictures_in_the_folders_of_a_dropped_table_are_read_and_go_a_day_later_
     assert sorted(folder.parent.iterdir()) == sorted([second, third])
 
 
+def test_a_table_may_name_a_folder_that_is_called_like_itself(tmp_path: Path):
+    contents = {"all.csv": b"image,caption\nall.csv/1.png,A dog.\n", "1.png": png("red")}
+    files = [
+        SimpleNamespace(name=name, size=len(content), getvalue=lambda content=content: content)
+        for name, content in contents.items()
+    ]
+    name, left_out = dropped.keep(files, tmp_path)
+    file = Path(name.removeprefix("csv:"))
+    assert (file.parent / "1.png").is_file() and file.is_file() and not left_out
+
+
 @pytest.mark.parametrize(
     ("files", "said"),
     [
@@ -517,6 +529,13 @@ def test_pictures_in_the_folders_of_a_dropped_table_are_read_and_go_a_day_later_
         ([("a.txt", b"", "")] * 5001, "5,001 files are too many."),
         ([("a/1.png", png("red"), ""), ("b/1.png", png("blue"), "")], "Two different files are"),
         ([("猫" * 90 + ".png", png("red"), "")], "cannot be used. Rename it."),
+        (
+            [
+                ("all.csv", b"image,caption\na/1.png,A dog.\nb/1.png,A cat.\n", "text/csv"),
+                ("1.png", png("red"), ""),
+            ],
+            "The table names two pictures '1.png' in different folders.",
+        ),
     ],
 )
 def test_what_cannot_be_dropped_is_one_line_and_the_choice_stays(

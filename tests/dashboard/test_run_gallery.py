@@ -2,7 +2,10 @@
 
 import html
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import bodies, open_form
@@ -12,7 +15,14 @@ from vlprobe.datasets import demo
 from vlprobe.perturb import picture_changes
 from vlprobe.render.words import value_label
 from vlprobe.storage.store import Store
-from vlprobe.types import Item
+from vlprobe.types import Item, Picture
+
+
+def test_only_items_with_a_picture_are_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    pictured = Item("a", Picture(tmp_path / "a.png"), ("A dog.",))
+    dataset = SimpleNamespace(items=[pictured, Item("b", None, ("A cat.",))])
+    monkeypatch.setattr(registry, "load_dataset", lambda *_: dataset)
+    assert gallery.pictured_items("two", str(tmp_path)) == (1, 1, [pictured])
 
 
 def assert_shows(at: AppTest, item: Item, severity: int) -> None:

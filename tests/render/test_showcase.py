@@ -57,7 +57,7 @@ def flip(
     [
         (
             ("object", "trains", "dogs", "Three yellow trains."),
-            ("You see trains.", "Six of six models say dogs."),
+            ("You see trains.", "All six models say dogs."),
         ),
         (
             ("number", "Four", "Five", "Four trains.", 5),
@@ -69,60 +69,60 @@ def flip(
         ),
         (
             ("number", "a", "two", "There is a dog."),
-            ("You count one.", "Six of six models count two."),
+            ("You count one.", "All six models count two."),
         ),
-        (("number", "2", "12", "2 dogs."), ("You count 2.", "Six of six models count 12.")),
+        (("number", "2", "12", "2 dogs."), ("You count 2.", "All six models count 12.")),
         (
             ("object", "bird", "owl", "A gray bird is shown."),
-            ("You see a bird.", "Six of six models say an owl."),
+            ("You see a bird.", "All six models say an owl."),
         ),
         (
             ("object", "bird", "dog", "On it the gray bird sits."),
-            ("You see the bird.", "Six of six models say the dog."),
+            ("You see the bird.", "All six models say the dog."),
         ),
         (
             ("object", "people", "dogs", "Many people on a street."),
-            ("You see people.", "Six of six models say dogs."),
+            ("You see people.", "All six models say dogs."),
         ),
         (
             ("object", "Man", "Woman", "Man in a boat."),
-            ("You see a man.", "Six of six models say a woman."),
+            ("You see a man.", "All six models say a woman."),
         ),
         (
             ("object", "dogs", "birds", "A group of dogs."),
-            ("You see dogs.", "Six of six models say birds."),
+            ("You see dogs.", "All six models say birds."),
         ),
         (
             ("spatial", "in front of", "behind", "A cat is in front of a dog."),
-            ("One thing is in front of another.", "Six of six models say behind."),
+            ("One thing is in front of another.", "All six models say behind."),
         ),
         (
             ("spatial", "left", "right", "A dog on the left of a cat."),
-            ("One thing is left of another.", "Six of six models say right."),
+            ("One thing is left of another.", "All six models say right."),
         ),
         (
             ("generic", "two", "five", "A photo of two dogs."),
-            ("You count two.", "Six of six models count five."),
+            ("You count two.", "All six models count five."),
         ),
         (
             ("generic", "gray", "white", "The gray bird."),
-            ("You see something gray.", "Six of six models say white."),
+            ("You see something gray.", "All six models say white."),
         ),
         (
             ("generic", "two people", "one person", "The two people."),
-            ("You see two people.", "Six of six models say one person."),
+            ("You see two people.", "All six models say one person."),
         ),
         (
             ("generic", "sitting", "walking", "A dog is sitting."),
-            ("One caption is true.", "Six of six models believe the other."),
+            ("One caption is true.", "All six models believe the other."),
         ),
         (
             ("number", "several", "no", "There are several dogs."),
-            ("One caption is true.", "Six of six models believe the other."),
+            ("One caption is true.", "All six models believe the other."),
         ),
         (
             ("swap", "red, blue", "blue, red", "A red dog and a blue cat."),
-            ("One caption is true.", "Six of six models believe the other."),
+            ("One caption is true.", "All six models believe the other."),
         ),
     ],
 )
@@ -194,7 +194,7 @@ T2I = presentations()["rococo"].kind("t2i")
     ],
 )
 def test_how_little_is_enough_is_said_only_of_a_picture_s_own_mixture(case, first):
-    assert words.heading(case, T2I, "A") == (first, "Six of six models lose the right one.")
+    assert words.heading(case, T2I, "A") == (first, "All six models lose the right one.")
 
 
 def test_a_mixed_picture_stands_beside_the_right_one_and_is_described():

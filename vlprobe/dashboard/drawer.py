@@ -40,6 +40,7 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.dashboard.widgets import draw_row, draw_toast, link_page, open_page, press
 from vlprobe.errors import VlprobeError
+from vlprobe.models import published
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import capitalized, counted, shorten
@@ -203,7 +204,9 @@ def _draw_why(subject: PageSubject, model: str, card: WallCard) -> None:
         return
     if model not in encoders:
         instead = "Choose another model." if encoders else HOW_TO_GET
-        lacks = f"needs the weights of {model_name(model)}, which are not on this computer"
+        lacks = f"needs an encoder; {model_name(model)} cannot be used as one here"
+        if model.startswith(f"{published.PREFIX}:"):
+            lacks = f"needs the weights of {model_name(model)}, which are not on this computer"
         quiet(f"Which words and parts matter: {lacks}. {instead}")
     if not encoders:
         return

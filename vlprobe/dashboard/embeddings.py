@@ -46,6 +46,7 @@ SEARCHED, SEARCH_LENGTH = (
     "pictures like “{}”",
     40,
 )  # label of a search's result, and letters of its text
+REGION = "searched_region"  # session key: the region when the search was drawn last
 COLORS = {"share": "Share fooled", "n_models": "Models fooled", "split": "Disagreement"}
 MOST_SHARE = 0.5  # of the strongest color
 LAYOUTS = {"pca": "PCA", "umap": "UMAP"}
@@ -79,11 +80,15 @@ def ready_encoder(subject: PageSubject) -> str:
     names = encoders(subject)
     linked = st.query_params.get("encoder", "")
     name = linked if linked in names else next(iter(names), "")
-    return name if name and _is_ready(name) else ""
+    return name if name and is_ready(name) else ""
 
 
-def _is_ready(name: str) -> bool:
-    """Return whether an encoder is loaded or loads at once. Matching heads without embeddings are not encoders."""
+def is_ready(name: str) -> bool:
+    """Return whether a model is an encoder that is loaded or loads at once. Matching heads without embeddings and
+    controls are not encoders.
+    """
+    if not may_embed(name):
+        return False
     if is_loaded(name):
         return load_player(name).model.capabilities.embeds_images
     return loads_at_once(name)
@@ -155,9 +160,11 @@ def draw_search(subject: PageSubject) -> None:
         else:
             write_choice({"region": None})
 
-    label = region_label(st.query_params.get("region", ""))
-    if label != SEARCHED.format(st.session_state.get("shows", "").strip()[:SEARCH_LENGTH]):
+    region = st.query_params.get("region", "")
+    searched = SEARCHED.format(st.session_state.get("shows", "").strip()[:SEARCH_LENGTH])
+    if st.session_state.get(REGION, region) != region and region_label(region) != searched:
         st.session_state["shows"] = ""  # the search was removed, or another selection replaced it
+    st.session_state[REGION] = region
     st.text_input(
         "Pictures that show",
         key="shows",
@@ -180,7 +187,7 @@ def draw_map(subject: PageSubject, case_filter: Filter, side: Side, encoder: str
         choose("Layout", "layout", options, "pca", segments=True) if len(options) > 1 else "pca"
     )
     color = choose("Color", "color", COLORS, "share", segments=True, bare=True)
-    if not _is_ready(encoder) and ready_player(encoder, "encode_images", "pictures") is None:
+    if not is_ready(encoder) and ready_player(encoder, "encode_images", "pictures") is None:
         return
     points = view(views.points.points, subject.question_set, replace(case_filter, region=""), side)
     every = _all_points(subject, side).names

@@ -193,7 +193,7 @@ def draw_hero(subject: PageSubject) -> None:
     cases = [
         home.failure(case, kind, subject.model, *looks, links[case.card.id].href)
         | {"place": place, "present": links[f"present:{case.card.id}"].href}
-        | {"why": embeddings.may_embed(subject.model) and are_here(case.card.images[:1])}
+        | {"why": embeddings.is_ready(subject.model) and are_here(case.card.images[:1])}
         for place, case in shown.items()
     ]
     kicker = home.kicker(subject.presentation, kind, question_set.shipped)

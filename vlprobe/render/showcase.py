@@ -26,11 +26,9 @@ def models_word(count: int, total: int, name: str) -> str:
     """Return the subject of a sentence about `count` of `total` models, or `name` if there is only one model.
 
     >>> models_word(6, 6, "A"), models_word(1, 6, "A"), models_word(39, 43, "A"), models_word(1, 1, "A")
-    ('Six of six models', 'One of six models', '39 of 43 models', 'A')
+    ('All six models', 'One of six models', '39 of 43 models', 'A')
     """
-    if total == 1:
-        return name
-    return capitalized(f"{count_word(count)} of {count_word(total)} models")
+    return name if total == 1 else some_models(count, total)
 
 
 def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str, str]:

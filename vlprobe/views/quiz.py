@@ -81,7 +81,7 @@ class QuizRound:
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """One person's first answer to one quiz question from a fair draw."""
+    """One person's last vote before the reveal of one quiz question from a fair draw."""
 
     person: int
     case: int

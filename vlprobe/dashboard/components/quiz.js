@@ -238,7 +238,7 @@ class Quiz {
   }
 
   vote(caption) {
-    if (!this.data.open || this.sent) return;
+    if (!this.data.open || this.sent || this.data.captions[caption]?.own) return;
     this.sent = true;
     this.body.querySelectorAll(".option")[caption]?.classList.add("pressed");
     this.send("vote", { question: this.data.question, caption });

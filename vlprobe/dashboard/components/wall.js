@@ -4,7 +4,7 @@
 // card: id, name (what a screen reader says), tip, frames [{source, name, style, text, credit}], badge, texts and lines (each a list of runs
 // [text, style]), verdicts [state, ...], count, word, notes [text, ...]; of Compare boxes [{path, color, state, text, source, label}].
 // With `selects`, a press with Shift selects cards; `offered` has the tags for them, none if nothing can be stored.
-// Triggers: open (a card's id), chosen ({ids, act, tag}; act is "show", "deck" or "tag").
+// Triggers: open (a card's id), chosen ({ids, act, tag}; act is "show", "deck", "tag" or "slice").
 
 const SIZES = [120, 150, 240];
 const KEPT = "vlprobe-wall-size";

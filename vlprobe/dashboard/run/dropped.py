@@ -6,6 +6,7 @@ run. Those that are not run within a day are removed when others are dropped.
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Protocol
@@ -43,7 +44,7 @@ def keep(files: Sequence[DroppedFile], cache: Path) -> tuple[str, list[str]]:
 
     Raises:
         InvalidInput: There are too many files or bytes, several tables, no picture, or a name that is too long,
-            not printable or used twice; or the cache cannot be written.
+            not printable or used twice, also in two folders of the table; or the cache cannot be written.
     """
     if len(files) > MOST_FILES or sum(file.size for file in files) > MOST_BYTES:
         raise InvalidInput(
@@ -70,28 +71,40 @@ def keep(files: Sequence[DroppedFile], cache: Path) -> tuple[str, list[str]]:
     for name in sorted(contents):
         hasher.update(f"{len(name)} {name} {len(contents[name])} ".encode())
         hasher.update(contents[name])
+    places = _places(tables[0], contents[tables[0]]) if tables else {}
+    for name in contents.keys() & places:
+        if len(places[name]) > 1:
+            raise InvalidInput(
+                f"The table names two pictures '{name}' in different folders. Rename one, or type "
+                "the path of the folder."
+            )
     folder = cache.resolve() / DROPPED / hasher.hexdigest()
     for name in tables:
         write_bytes(folder / name, contents.pop(name), durable=False)
-    places = _places(folder / tables[0]) if tables else {}
     for name, content in contents.items():
-        file = folder / places.get(name, name)
+        file = folder / "".join(places.get(name, [name]))
         if not file.exists():
             write_bytes(file, content, durable=False)
     os.utime(folder)  # the day begins when they were dropped last
     return f"csv:{folder / tables[0]}" if tables else f"folder:{folder}", left_out
 
 
-def _places(table: Path) -> dict[str, str]:
+def _places(table: str, content: bytes) -> dict[str, set[str]]:
     """Return where a table expects each picture, relative to its folder, by file name. A browser sends names without
-    folders.
+    folders. Pictures in a folder that is called like the table are left out.
     """
-    try:
-        paths = [PurePosixPath(item.id.replace("\\", "/")) for item in csv.read_items(table)]
-    except InvalidInput:  # the form says why
-        return {}
-    inside = [path for path in paths if not path.is_absolute() and ".." not in path.parts]
-    return {path.name: str(path) for path in inside}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, table)
+        file.write_bytes(content)
+        try:
+            paths = [PurePosixPath(item.id.replace("\\", "/")) for item in csv.read_items(file)]
+        except InvalidInput:  # the form says why
+            return {}
+    places: dict[str, set[str]] = {}
+    for path in paths:
+        if not path.is_absolute() and ".." not in path.parts and path.parts[:1] != (table,):
+            places.setdefault(path.name, set()).add(str(path))
+    return places
 
 
 def _suffix(name: str) -> str:

@@ -38,11 +38,12 @@ MEANINGS = {"same": "same meaning", "different": "wrong"}
     ttl=30, max_entries=3, show_spinner=False
 )  # .2 s for 283 photographs, at each press
 def pictured_items(dataset: str, root: str) -> tuple[int, int, list[Item]]:
-    """Return the numbers of items and pictures in a dataset, and the first items with a picture on this machine.
+    """Return the numbers of items with a picture and of pictures in a dataset, and the first items whose picture is
+    on this machine.
 
     Raises NotFound, InvalidInput or OSError.
     """
-    items = registry.load_dataset(dataset, Path(root)).items
+    items = [item for item in registry.load_dataset(dataset, Path(root)).items if item.image]
     pictured = (item for item in items if item.image and not item.image.absent)
     n_pictures = len({item.image for item in items})
     return len(items), n_pictures, list(islice(pictured, MOST_ITEMS))
