@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.dashboard.test_pages import ROOT, bodies, words
 from tests.dashboard.walls import card_ids, component_values, send, wall
 from vlprobe import views
-from vlprobe.dashboard import case_links, filters, state
+from vlprobe.dashboard import case_links, compare, filters, state
 from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.render.html.elements import ordered
 from vlprobe.storage import annotations, bookmarks, shipped
@@ -422,6 +422,32 @@ def test_compare_warns_of_a_slice_of_one_model_s_failures(shown, own: Store, key
     assert "The slice of fooled has only cases on which a wrong caption fools" in told
     assert "The slice of held has only cases on which a wrong caption does not fool" in told
     assert "The slice of all" not in told
+
+
+def test_compare_warns_of_slices_of_every_compared_model_and_of_no_other(own: Store, key: str):
+    asked = views.runs.question_set(own, key)
+    every = views.filter.Filter(ONE, "flip", outcome="all")
+    for name, chosen in (
+        ("in facets", replace(every, fooled=(OTHER,), held=(ONE,))),
+        ("second", replace(every, other=OTHER, other_outcome="held")),
+        ("of a stranger", views.filter.Filter(ONE, "flip", outcome="tied")),
+    ):
+        numbers = views.cases.passing(own, asked, every)[0]
+        views.named_slices.save(own, asked, name, chosen.words(), numbers)
+    selected = {name: each.selected_by for name, each in views.named_slices.read(own).items()}
+    assert selected["in facets"] == [(OTHER, "fooled"), (ONE, "held")]
+    assert selected["second"] == [(OTHER, "held")]
+    assert selected["of a stranger"] == [(ONE, "fooled")]
+    said = []
+    tests = views.paired_tests.compare_models(own, asked, (ONE, OTHER), "flip")
+    one_of = [each for each in tests.contestants if each.model == OTHER]
+    tests = replace(tests, contestants=tuple(one_of))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compare, "view", lambda query: query(own))
+        patch.setattr(compare, "quiet", said.append)
+        compare._warn_of_slices(tests)
+    slices = [line.split(" has only")[0].removeprefix("The slice ") for line in said]
+    assert slices == ["in facets", "second"]
 
 
 def ids_of(store: Store, question_set, chosen) -> list[str]:

@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -171,18 +172,36 @@ def test_tagged_cases_are_those_that_people_tagged(compared: Store, key: str, tm
     annotations.write(there, key, Annotation(flips[3], "x", ("odd",), "look"))
     annotations.write(there, key, Annotation(flips[1], "y", ("odd", "even")))
     annotations.write(there, key, Annotation(flips[2], "z", ("even",)))
+    annotations.write(there, key, Annotation(flips[4], "w", ("wrong label",)))
     for tag, expected in (
         ("odd", {flips[1], flips[3]}),
         ("even", {flips[1], flips[2]}),
         ("none", set()),
         (("odd", "even"), {*flips[1:4]}),
-        (annotations.ANY, {*flips[1:4]}),
+        (annotations.ANY, {*flips[1:5]}),
         (annotations.NOTE, {flips[3]}),
+        ("label wrong", {flips[4]}),
     ):
         assert (
             set(passing(there, key, views.filter.Filter(ONE, outcome="all", tagged=tag)))
             == expected
         )
+
+
+def test_a_tag_of_an_older_link_has_the_name_of_today():
+    old = {"tagged": ["label wrong", "odd"], "excluded": ["tagged=label wrong", "rule=odd"]}
+    chosen = views.filter.Filter.parse(ONE, **old)
+    assert chosen.values_of("tagged") == (("wrong label", "odd"), ("wrong label",))
+    assert chosen.values_of("rule") == ((), ("odd",))
+
+
+def test_an_order_by_likeness_needs_pictures_in_that_order():
+    region = views.filter.region_text("like a bus", np.array([5, 3]), is_ordered=True)
+    assert views.filter.Filter.parse(ONE, sort="likeness", region=region).sort == "likeness"
+    for sort, other in (("likeness", {}), ("likeness", {"region": region[:-1]}), ("x", {})):
+        with pytest.raises(NotFound, match=f"No sort named '{sort}'.*Known: worst") as refused:
+            views.filter.Filter.parse(ONE, sort=sort, **other)
+        assert "likeness" not in str(refused.value).partition("Known")[2]
 
 
 @pytest.mark.parametrize("name", views.filter.STRENGTHS)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import make_tiny
 from tests.datasets.test_pairs import valse
-from tests.views.conftest import MODELS
+from tests.views.conftest import MODELS, Dealt
 from vlprobe import registry, views
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -67,6 +67,21 @@ def test_the_furthest_models_differ_most_in_the_shares_of_lies_of_each_type(
         expected = sorted(distances, key=lambda name: (registry.is_control(name), -distances[name]))
         found = views.showcase.furthest_models(filled, question_set, "flip", model)
         assert list(found) == expected
+
+
+def test_above_the_most_pictures_none_is_known_to_be_here(tmp_path, monkeypatch):
+    name = make_tiny(tmp_path / "tiny") + "+unpictured"
+    store = Store(tmp_path / "cache")
+    models = {each: Dealt(each) for each in DEALT}
+    execute(Request(DEALT, name, "lgip", examine=False), store, models=models)
+    question_set = views.runs.question_set(store, store.read_runs()[0][0]["case_key"])
+    monkeypatch.setattr(views.rows, "MOST_FILES", 2)
+    every = Filter(DEALT[0], "flip", outcome="all")
+    numbers = views.cases.passing(store, question_set, every)[0]
+    assert views.rows.are_pictured(store, question_set, "flip", numbers) is None
+    assert 0 < len(views.rows.sampled(store, question_set, "flip")) < len(numbers)
+    drawn = views.quiz.quiz_round(store, question_set, "flip", "fair")
+    assert drawn.n_cases == drawn.n_all > 0
 
 
 def test_where_some_pictures_are_not_here_those_that_are_come_alone(tmp_path):

@@ -302,13 +302,15 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
 
 
 def _warn_of_slices(comparison: PairedTests) -> None:
-    """Name the slices that consist of one model's failures or successes, which no fair comparison uses."""
+    """Name the slices that consist of a compared model's failures or successes, which no fair comparison uses."""
+    compared = {each.model for each in comparison.contestants}
     for name, named in view(views.named_slices.read).items():
-        model, outcome = named.selected_by
-        if model and f"{PREFIX}{name}" in comparison.subtypes:
-            what, how = (
-                ("fools", "worse") if outcome in ("fooled", "tied") else ("does not fool", "better")
-            )
+        if f"{PREFIX}{name}" not in comparison.subtypes:
+            continue
+        for model, outcome in named.selected_by:
+            if model not in compared:
+                continue
+            what, how = ("fools", "worse") if outcome == "fooled" else ("does not fool", "better")
             quiet(
                 f"The slice {name} has only cases on which a wrong caption {what} {model_name(model)}, so this "
                 f"model looks {how} in its row than it is."

@@ -110,10 +110,9 @@ def passing(
     models = filter(None, (case_filter.model, case_filter.other))
     runs = [question_set.run(model) for model in models]
     answered = AnswerTable(store, runs[0].key)
-    tagged = map(annotations.current_name, case_filter.tagged)
     of_tag = annotations.read(store, question_set.key).cases if case_filter.tagged else {}
     where = case_filter.where(
-        [case for name in tagged for case in of_tag.get(name, ())],
+        [case for name in case_filter.tagged for case in of_tag.get(name, ())],
         answered.columns if case_filter.bin else (),
     )
     numbers = cases.numbers(where.condition, where.values, answered if where.needs_scores else None)

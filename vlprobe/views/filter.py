@@ -14,6 +14,7 @@ import numpy as np
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import picture_changes
+from vlprobe.storage import annotations
 from vlprobe.views import caption_bins, causes
 
 # Functions from the margins of cases to whether each has the outcome; an unknown margin has none.
@@ -23,6 +24,7 @@ OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "held": lambda margin: margin > 0,
     "all": lambda margin: np.ones(len(margin), dtype=bool),
 }
+LIKENESS = "likeness"  # the order of a region that keeps the order of its cases
 OTHER_OUTCOMES = {"": OUTCOMES["all"], "fooled": OUTCOMES["fooled"], "held": OUTCOMES["held"]}
 # Functions from the margins of both models, and from `cases.order_values`, to sort keys: the smallest first, unknown
 # last. Most need only the first model's margins.
@@ -32,7 +34,7 @@ SORTS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
     "best": lambda margin, second, value: -margin,
     "difference": lambda margin, second, value: -np.abs(margin - second),
     "models": lambda margin, second, value: -value,
-    "likeness": lambda margin, second, value: value,
+    LIKENESS: lambda margin, second, value: value,
     "dataset": lambda margin, second, value: np.zeros(len(margin), dtype=np.int8),
 }
 TEXTS, PICTURES = "t2t", "i2t"  # sides of a triplet (visla)
@@ -164,6 +166,16 @@ class Filter:
         for name in ("subtype", "rule", "unseen_by", "tagged"):
             if isinstance(value := getattr(self, name), str):
                 object.__setattr__(self, name, (value,) if value else ())
+        # Tags in links of older versions
+        tagged = tuple(dict.fromkeys(map(annotations.current_name, self.tagged)))
+        object.__setattr__(self, "tagged", tagged)
+        excluded = (
+            each._replace(value=annotations.current_name(each.value))
+            if each.name == "tagged"
+            else each
+            for each in self.excluded
+        )
+        object.__setattr__(self, "excluded", tuple(excluded))
         for name, names in (
             ("outcome", OUTCOMES),
             ("other_outcome", OTHER_OUTCOMES),
@@ -219,6 +231,9 @@ class Filter:
             NotFound, InvalidInput: See `Filter`.
         """
         values = dict(words)
+        sorts = [name for name in SORTS if name != LIKENESS or is_ordered(words.get("region", ""))]
+        if words.get("sort", "worst") not in sorts:
+            raise NotFound("sort", words["sort"], sorts)
         for name in (*SEVERAL, *SLICES):
             if name in words:
                 texts = [words[name]] if isinstance(words[name], str) else words[name]

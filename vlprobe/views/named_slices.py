@@ -50,10 +50,16 @@ class NamedSlice:
     digests: Mapping[str, str]
 
     @property
-    def selected_by(self) -> tuple[str, str]:
-        """The model and the outcome that selected the cases, ("", "") if any outcome was allowed."""
-        outcome = str(self.filter.get("outcome", "all"))
-        return ("", "") if outcome == "all" else (str(self.filter.get("model", "")), outcome)
+    def selected_by(self) -> list[tuple[str, str]]:
+        """Each model whose answers selected the cases, and whether it is "fooled" or not ("held") on all of them."""
+        words = self.filter
+        chosen = [(words.get("model"), words.get("outcome"))]
+        chosen += [(words.get("other"), words.get("other_outcome"))]
+        for outcome in ("fooled", "held"):
+            chosen += [(model, outcome) for model in words.get(outcome) or ()]
+        known = {"fooled": "fooled", "tied": "fooled", "held": "held"}
+        pairs = [(str(model), known[outcome]) for model, outcome in chosen if outcome in known]
+        return list(dict.fromkeys(pairs))
 
 
 def save(

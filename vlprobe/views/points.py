@@ -51,7 +51,7 @@ def points(store: Store, question_set: QuestionSet, case_filter: Filter, side: S
         codes, texts = table.first_texts()
         codes = codes[numbers]
     else:
-        numbers = np.intersect1d(numbers, rows.pictured(store, question_set, case_filter.kind))
+        numbers = np.intersect1d(numbers, rows.sampled(store, question_set, case_filter.kind))
         margins = rows.margins(store, question_set, [case_filter.model], numbers)[0]
         codes, texts = table.picture_codes[numbers], []
     point_codes, first, point_of = np.unique(codes, return_index=True, return_inverse=True)

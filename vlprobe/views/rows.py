@@ -481,21 +481,39 @@ def keeps_unpictured(question_set: QuestionSet) -> bool:
 
 def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
     """Return the numbers of the cases of one kind whose pictures are all on this machine, ascending. Above MOST_FILES
-    pictures, they are those of a sample.
+    pictures, none is known.
     """
 
     def find() -> np.ndarray:
-        rows = _cases_of_pictures(store, question_set, kind)[:MOST_FILES]
-        numbers = [number for names, cases in rows if are_here(names) for number in cases]
-        return np.sort(np.array(numbers, dtype=np.int32))
+        rows = _cases_of_pictures(store, question_set, kind)
+        return _cases_here(rows if len(rows) <= MOST_FILES else [])
 
     return store.listing_fact(("pictured", question_set.key, kind), find)
+
+
+def sampled(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
+    """Return the cases that `pictured` returns or, above MOST_FILES pictures, those of a sample of the pictures."""
+
+    def find() -> np.ndarray:
+        rows = _cases_of_pictures(store, question_set, kind)
+        if len(rows) <= MOST_FILES:
+            return pictured(store, question_set, kind)
+        return _cases_here(rows[:MOST_FILES])
+
+    return store.listing_fact(("sampled", question_set.key, kind), find)
+
+
+def _cases_here(rows: Sequence[tuple[tuple[str, ...], list[int]]]) -> np.ndarray:
+    numbers = [number for names, cases in rows if are_here(names) for number in cases]
+    return np.sort(np.array(numbers, dtype=np.int32))
 
 
 def are_pictured(
     store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
 ) -> np.ndarray | None:
-    """Return whether each case's pictures are on this machine, shape (n,), or None if this is equal for all cases."""
+    """Return whether each case's pictures are on this machine, shape (n,), or None if this is equal for all cases or
+    not known.
+    """
     if not keeps_unpictured(question_set):
         return None
     is_pictured = np.isin(numbers, pictured(store, question_set, kind))

@@ -101,7 +101,7 @@ def curves(
     return table.loc[:, columns].reset_index(drop=True)
 
 
-def cases_by_step(
+def outcomes_by_step(
     store: Store, question_set: QuestionSet, steps: Mapping[int, str], kind: str
 ) -> pd.DataFrame:
     """Return for each case of a kind the training step at which the model learns or forgets it, if any.
@@ -110,7 +110,7 @@ def cases_by_step(
     the model is wrong until the end, if the model was right before.
 
     Returns:
-        A table with CASE_COLUMNS, one row per case. `outcome` is one of OUTCOMES; it is "unknown" if the margin is
+        case, outcome, step; one row per case. `outcome` is one of OUTCOMES; it is "unknown" if the margin is
         unknown at any step. `step` is the step at which the case was learned or forgotten, NaN for
         other outcomes.
     """
@@ -128,7 +128,15 @@ def cases_by_step(
     is_unknown = np.isnan(of_steps).any(axis=0)
     outcome = np.where(is_unknown, "unknown", outcome)
     at_step = np.array(list(steps), dtype=np.float64)[begin]
-    table = questions(store, question_set, numbers.tolist())
     is_change = np.isin(outcome, ["learned", "forgotten"])
-    table = table.assign(outcome=outcome, step=np.where(is_change, at_step, np.nan))
-    return table.loc[:, CASE_COLUMNS]
+    step = np.where(is_change, at_step, np.nan)
+    return pd.DataFrame({"case": numbers, "outcome": outcome, "step": step})
+
+
+def cases_by_step(
+    store: Store, question_set: QuestionSet, steps: Mapping[int, str], kind: str
+) -> pd.DataFrame:
+    """Return the table of `outcomes_by_step` with the id, type and words of each case, as CASE_COLUMNS."""
+    outcomes = outcomes_by_step(store, question_set, steps, kind)
+    table = questions(store, question_set, outcomes["case"].tolist())
+    return table.assign(outcome=outcomes["outcome"], step=outcomes["step"]).loc[:, CASE_COLUMNS]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -10,7 +11,7 @@ from vlprobe import views
 from vlprobe.case.card import wrong_captions
 from vlprobe.dashboard.chart import chart
 from vlprobe.dashboard.export import draw_menu
-from vlprobe.dashboard.state import choose, dataset_name, plain, quiet, view
+from vlprobe.dashboard.state import choose, dataset_name, plain, quiet, store, view
 from vlprobe.dashboard.widgets import link_page
 from vlprobe.render import charts
 from vlprobe.render.words import movement_kinds, presentations
@@ -62,24 +63,25 @@ def _draw_cases(question_set: QuestionSet, models: tuple[str, ...], kinds: Seque
     if len(kinds) > 1:
         labels = {name: question_set.presentation.kind(name).label for name in kinds}
         kind = choose("Kind of case", "steps_kind", labels, kind)
-    table = view(_cases, question_set, models, kind)
+    steps = {views.training_steps.step_of(model): model for model in models}
+    table = view(_outcomes, question_set, models, kind)
     counts = table["outcome"].value_counts()
     outcomes = [
         f"{counts[name]:,} {name}" for name in views.training_steps.OUTCOMES if name in counts
     ]
     cases = wrong_captions(question_set.presentation.kind(kind))
     st.markdown(f"**{len(table):,} {plain(cases)}:** {', '.join(outcomes)}.")
-    steps = [views.training_steps.step_of(model) for model in models]
     alt = "Bars: cases learned at each training step, and below the line, cases forgotten."
-    chart(charts.repair.learned(table, steps), "training_cases", alt)
+    chart(charts.repair.learned(table, list(steps)), "training_cases", alt)
     quiet(HOW)
-    draw_menu("training_outcomes", table=table)
+    cases_table = partial(views.training_steps.cases_by_step, store(), question_set, steps, kind)
+    draw_menu("training_outcomes", table=cases_table)
     parameters = {"set": question_set.key, "model": models[-1], "kind": kind}
     link_page("explore", "Cases that fool the last step", parameters, icon="image_search")
 
 
-def _cases(
+def _outcomes(
     store: Store, question_set: QuestionSet, models: Sequence[str], kind: str
 ) -> pd.DataFrame:
     steps = {views.training_steps.step_of(model): model for model in models}
-    return views.training_steps.cases_by_step(store, question_set, steps, kind)
+    return views.training_steps.outcomes_by_step(store, question_set, steps, kind)

@@ -136,7 +136,7 @@ def learned(table: pd.DataFrame, steps: Sequence[int]) -> go.Figure:
     """Draw how many cases a model learns at each training step, and below the line, how many it forgets.
 
     Args:
-        table: The table that `views.training_steps.cases_by_step` returns.
+        table: The table that `views.training_steps.outcomes_by_step` returns.
         steps: The training steps, ascending.
     """
     figure = go.Figure()
