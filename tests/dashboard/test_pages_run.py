@@ -18,6 +18,7 @@ from tests.dashboard.walls import wall
 from tests.probes.test_common import PROBES, make
 from vlprobe import registry, views
 from vlprobe.dashboard.run import dropped, form
+from vlprobe.errors import InvalidInput
 from vlprobe.perturb import picture_changes
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.runs import jobs, verify
@@ -516,6 +517,27 @@ def test_a_table_may_name_a_folder_that_is_called_like_itself(tmp_path: Path):
     name, left_out = dropped.keep(files, tmp_path)
     file = Path(name.removeprefix("csv:"))
     assert (file.parent / "1.png").is_file() and file.is_file() and not left_out
+
+
+def test_dropped_pictures_are_chosen_even_if_old_ones_cannot_be_removed(
+    monkeypatch: pytest.MonkeyPatch, store: Store
+):
+    (store.root / "dropped").mkdir(parents=True)
+    gone = store.root / "dropped" / "gone"
+    gone.symlink_to("nowhere")  # as if another session removed it while this one looks
+    assert verify.unused_drops(store) == []
+    gone.unlink()
+
+    def fail(store: Store) -> None:
+        raise InvalidInput("'/old' cannot be removed (Busy). Remove it by hand.")
+
+    monkeypatch.setattr(verify, "remove_unused_drops", fail)
+    at = open_page(monkeypatch, store, "run")
+    files = [("one.png", png("red"), "image/png"), ("one.txt", b"A dog.", ""), ("a.exe", b"MZ", "")]
+    at.file_uploader(key="run_files").set_value(files).run()
+    assert at.text_input(key="run_own").value.startswith(f"folder:{store.root.resolve()}")
+    assert "a.exe" in words(at) and "'/old' cannot be removed (Busy)" in words(at)
+    assert not at.exception
 
 
 @pytest.mark.parametrize(

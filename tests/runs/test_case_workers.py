@@ -1,9 +1,14 @@
 """Questions made by several processes are those that one process makes, and none of the processes stays."""
 
+import contextlib
+import operator
 import os
+import pickle
+import select
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -137,6 +142,21 @@ def test_a_model_that_is_asked_for_edits_is_loaded_by_one_process(several, influ
     for _ in case_workers.chunks(ITEMS, probe, run, 2):
         pass
     assert len(several) == n_processes
+
+
+def test_a_process_that_is_stopped_and_continued_sends_every_chunk_whole():
+    sizes = [3_000_000, 2_000_000, 1_000_000]
+    with contextlib.ExitStack() as stack:
+        process = case_workers._start(stack)
+        pickle.dump((operator.mul, [(b"a", size) for size in sizes]), process.stdin)
+        process.stdin.close()
+        select.select([process.stdout], [], [], 60)  # the pipe is being filled
+        time.sleep(0.1)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.1)
+        process.send_signal(signal.SIGCONT)
+        assert [len(chunk) for chunk in case_workers._received(process)] == sizes
+        assert process.wait(timeout=60) == 0
 
 
 def test_what_prints_in_a_process_disturbs_nothing():

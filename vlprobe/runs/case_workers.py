@@ -187,12 +187,14 @@ def _received(process: subprocess.Popen[bytes]) -> Iterator[Chunk]:
 
 def work() -> None:
     """Generate the cases assigned to one process (main function of the worker process)."""
-    # Without a buffer, nothing is left to write at the exit if the parent has ended
-    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    # The buffer repeats short writes, as after SIGSTOP and SIGCONT
+    out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not disturb the chunks
     try:
         _send_chunks(sys.stdin.buffer, out)
     except (VlprobeError, EOFError, BrokenPipeError):
+        with contextlib.suppress(BrokenPipeError):
+            out.close()  # nothing may be left to write at the exit if the parent has ended
         sys.exit(1)  # the parent repeats the failure itself, or has ended
 
 
@@ -201,6 +203,7 @@ def _send_chunks(source: BinaryIO, out: BinaryIO) -> None:
     gc.freeze()  # the collector need not look at the items again
     for items, start in share:
         pickle.dump(make(items, start), out)
+        out.flush()
 
 
 if __name__ == "__main__":

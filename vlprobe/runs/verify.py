@@ -389,14 +389,20 @@ def unused_drops(store: Store, removed: Sequence[dict] = ()) -> list[Path]:
     return [
         folder
         for folder in (store.root / DROPPED).glob("*")
-        if not _names_drop(folder, needed)
-        and (_names_drop(folder, used) or time.time() - folder.stat().st_mtime > DROPPED_SECONDS)
+        if not _names_drop(folder, needed) and (_names_drop(folder, used) or _is_old(folder))
     ]
 
 
 def remove_unused_drops(store: Store) -> None:
     """Remove dropped pictures that were not run within a day. Raises InvalidInput if a folder cannot be removed."""
     repair([Damage(folder, "", (folder,)) for folder in unused_drops(store)])
+
+
+def _is_old(folder: Path) -> bool:
+    try:
+        return time.time() - folder.stat().st_mtime > DROPPED_SECONDS
+    except FileNotFoundError:  # another process removed it
+        return False
 
 
 def _names_drop(folder: Path, names: Sequence[str]) -> bool:

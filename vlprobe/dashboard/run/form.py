@@ -260,7 +260,6 @@ def _drop() -> None:
     try:
         store().require_local_writable()
         name, left_out = dropped.keep(uploads, store().root)
-        verify.remove_unused_drops(store())
     except VlprobeError as error:
         st.session_state[DROP_NOTE] = error_text(error)
         return
@@ -268,6 +267,10 @@ def _drop() -> None:
     if left_out:
         more = f" and {len(left_out) - 1:,} more" if len(left_out) > 1 else ""
         st.session_state[DROP_NOTE] = f"Left out, not a picture: {left_out[0]}{more}."
+    try:
+        verify.remove_unused_drops(store())
+    except VlprobeError as error:
+        st.session_state[DROP_NOTE] = f"{st.session_state[DROP_NOTE]} {error_text(error)}".strip()
 
 
 def _preview(name: str) -> None:
