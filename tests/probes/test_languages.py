@@ -78,7 +78,7 @@ def test_colors_and_numbers_of_other_languages_are_flipped_by_table_in_a_run(tmp
     assert {row["texts"][0] for row in table} == set(captions[:2])
     assert manifest["dropped"][NO_FLIP_BY_TABLE] == 1 and manifest["dropped"]["not in English"] == 1
     (note,) = manifest["notes"]
-    assert "Tables flip the colors and numbers of German (2)." in note
+    assert "Tables have flips of colors and numbers for German (2)." in note
     paper = run(dataset(tmp_path / "same", captions), store, "lgip", rules="paper")
     assert (
         "other_languages" not in paper["run"]["options"] and paper["dropped"]["not in English"] == 3
@@ -144,6 +144,11 @@ def test_perturb_says_how_many_it_leaves_unedited(tmp_path):
     answered = CliRunner().invoke(main, ["--cache", str(tmp_path / "cache"), "perturb", name])
     assert answered.exit_code == 0
     assert answered.stderr.startswith("1 of 2 captions are not in English: the English rules leave")
+    assert "except for colors and numbers in eight languages" in answered.stderr
+    for options in (["--rules", "paper"], ["--kind", "paraphrase"]):  # neither uses the tables
+        given = ["--cache", str(tmp_path / "cache"), "perturb", name, *options]
+        told = CliRunner().invoke(main, given)
+        assert "the English rules leave them unedited (docs/limits.md)." in told.stderr
     english, german = (json.loads(line) for line in answered.stdout.splitlines())
     assert english["same_caps"]["0"]
     assert not any(german[field]["0"] for field in german if field.endswith("_caps"))
@@ -153,6 +158,9 @@ def test_the_playground_leaves_a_foreign_caption_as_it_is_and_says_why(monkeypat
     assert playground.edits(BUS) == ([], {NO_FLIP_BY_TABLE: 1})
     (edited,), dropped = playground.edits("Ein roter Bus hält vor einem alten Gebäude.")
     assert edited.edit.rule == "flip:color:de" and not dropped
+    edited, dropped = playground.edits("Rote Bete liegt auf einem Teller.")
+    assert not edited
+    assert dropped == {"flip:color, an idiom or a name": 1, NO_FLIP_BY_TABLE: 1}
     assert playground.edits("A red bus stops at a corner.")[0]
     query = {"models": ["control:random"]}
     at = open_page(monkeypatch, store, "try", **query, caption=BUS)

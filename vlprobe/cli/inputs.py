@@ -110,9 +110,10 @@ def perturb(
     captions = {caption for item in items for caption in item.captions}
     foreign = {} if of_plugin else foreign_captions(captions, root)
     if foreign:
+        flipped = lgip.has_tables(rules, kinds or lgip.KINDS)
         inform(
             f"{len(foreign):,} of {len(captions):,} captions are not in English: the English rules leave them "
-            "unedited, except for colors and numbers in eight languages (docs/limits.md)."
+            f"unedited{', except for colors and numbers in eight languages' if flipped else ''} (docs/limits.md)."
         )
     maker = f"vlprobe {__version__}, rules {rules}, seed {seed}"
     today = datetime.datetime.now(datetime.UTC).date().isoformat()

@@ -20,7 +20,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, lgip, substitution
 from vlprobe.perturb.influence import Scores
 from vlprobe.perturb.kinds import edits as kind_edits
-from vlprobe.perturb.language import NOT_IN_ENGLISH, foreign_captions
+from vlprobe.perturb.language import foreign_captions
 from vlprobe.runs.exhibits import GRID, Canvas, without_parts
 from vlprobe.scoring import cases, mixtures
 from vlprobe.scoring.batches import stacked
@@ -256,15 +256,17 @@ def edits(
         The edits in the order of GROUPS, and counts of impossible edits by reason. A caption that is not in English has
         flips of colors and numbers only, if there is a table for its language.
     """
-    lgip_edits = lgip.edits([caption], _ITEM, seed=seed, kinds=lgip.OFFERED_KINDS, k_same=_EVERY)
     if foreign := foreign_captions([caption]):
-        lgip_edits = lgip.edit_other_languages([caption], _ITEM, lgip_edits, foreign, seed=seed)
+        none = lgip.CaptionEdits(((),), {})
+        lgip_edits = lgip.edit_other_languages([caption], _ITEM, none, foreign, seed=seed)
+    else:
+        lgip_edits = lgip.edits(
+            [caption], _ITEM, seed=seed, kinds=lgip.OFFERED_KINDS, k_same=_EVERY
+        )
     edited_captions = [Edited(_group(edit), text, edit) for text, edit in lgip_edits.edits[0]]
     dropped = dict(lgip_edits.dropped)
     if foreign:
-        return edited_captions, {
-            reason: count for reason, count in dropped.items() if NOT_IN_ENGLISH in reason
-        }
+        return edited_captions, dropped
     votes = None
     if any(player.embeds_texts for player in players):
         spans = [(noun.start, noun.end) for noun in substitution.sources(caption)]

@@ -187,7 +187,7 @@ def _by_table(context: RunContext) -> str:
     if not names:
         return ""
     counted = ", ".join(f"{name} ({count:,})" for name, count in names.most_common())
-    return f" Tables flip the colors and numbers of {counted}."
+    return f" Tables have flips of colors and numbers for {counted}."
 
 
 def part_ranges(case_entry: Entry, size: int) -> list[tuple[int, int]]:
