@@ -88,7 +88,7 @@ class Language:
         return not self.lists[name].isdisjoint(_parts(Reading(text)))
 
     def counts_again(self, word: _Word, reading: Reading) -> bool:
-        """Return whether the things that a number counts are told apart later in a caption."""
+        """Return whether a caption lists the things that a number counts one by one later."""
         tokens = Counter(Reading(reading.text[word.start :]).lower)
         return self.has_any("later", reading, word.start) or any(
             tokens[article] > 1 for article in self.lists.get("later_twice", ())
