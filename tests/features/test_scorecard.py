@@ -19,8 +19,9 @@ from vlprobe.render.html.elements import mark
 from vlprobe.render.leaderboard import latex_table
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.storage import shipped
+from vlprobe.storage import display_names, shipped
 from vlprobe.storage.shipped import StoreAboveShipped
+from vlprobe.surfaces import paper
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import (
     FAILED,
@@ -397,10 +398,30 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, published, col
     at = open_page(monkeypatch, store, "compare", set=question_set.key)
     ((_, figure, _, caption, _),) = menus
     assert not at.exception and "CLIP_TROHN-Text is fooled least." in caption
-    values = {trace.customdata[0][0]: trace.x[0] for trace in figure.data}
+    drawn = figure()
+    values = {trace.customdata[0][0]: trace.x[0] for trace in drawn.data}
     assert values == {
         model: pytest.approx(cell.estimate.value) for model, cell in columns[0].cells.items()
     }
+
+
+def test_a_model_renamed_meanwhile_has_its_new_name_in_the_exported_figure(
+    monkeypatch, published, tmp_path
+):
+    _, question_set = published
+    roots = tmp_path / "cache", shipped.PUBLISHED_FOLDER, shipped.FOLDER
+    store = StoreAboveShipped(*roots)
+    menus = []
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    monkeypatch.setattr(export, "draw_menu", lambda *given: menus.append(given))
+    ranked = []
+    monkeypatch.setattr(paper.views.paired_tests, "rank_models", lambda *_: ranked.append(1))
+    open_page(monkeypatch, store, "compare", set=question_set.key)
+    display_names.rename(store, TROHN, "Our champion")
+    open_page(monkeypatch, store, "compare", set=question_set.key)
+    (_, _, _, before, _), (_, figure, _, after, _) = menus
+    assert "Our champion" not in before and "Our champion is fooled least." in after
+    assert "Our champion" in [trace.name for trace in figure().data] and not ranked
 
 
 def test_one_model_is_a_row_without_a_comparison(monkeypatch, tiny, store):

@@ -34,7 +34,7 @@ NOT_RENDERED = (
 
 def draw_menu(
     key: str,
-    figure: go.Figure | None = None,
+    figure: go.Figure | Callable[[], go.Figure] | None = None,
     table: pd.DataFrame | Callable[[], pd.DataFrame] | None = None,
     caption: str = "",
     text: Callable[[str], str] | None = None,
@@ -43,7 +43,7 @@ def draw_menu(
 
     Args:
         key: Key of the figure or table, unique across all pages; also the name of the files.
-        figure: The figure, in the colors of the page.
+        figure: The figure, in the colors of the page, or a function that draws it after a click.
         table: The table, or a function that makes it after a click.
         caption: The facts for a figure's caption, to copy.
         text: A function that formats the table as "latex" or "markdown", if it differs from the CSV file's table.
@@ -54,7 +54,7 @@ def draw_menu(
             if can_render():
                 with st.container(horizontal=True):
                     for suffix, (label, mime) in IMAGES.items():
-                        contents = partial(paper.exported, figure, suffix)
+                        contents = partial(_image, figure, suffix)
                         file_button(
                             label, contents, f"vlprobe_{key}{suffix}", mime, f"{key}{suffix}"
                         )
@@ -74,12 +74,20 @@ def draw_menu(
                     file_button(label, contents, f"vlprobe_{key}.{suffix}", mime, f"{key}.{suffix}")
 
 
-def _draw_deck_button(key: str, figure: go.Figure, caption: str) -> None:
+def _image(figure: go.Figure | Callable[[], go.Figure], suffix: str) -> bytes:
+    return paper.exported(_drawn(figure), suffix)
+
+
+def _drawn(figure: go.Figure | Callable[[], go.Figure]) -> go.Figure:
+    return figure if isinstance(figure, go.Figure) else figure()
+
+
+def _draw_deck_button(key: str, figure: go.Figure | Callable[[], go.Figure], caption: str) -> None:
     draw_toast()
     if st.button("Add to the slides", icon=":material/add_to_queue:", key=f"deck_{key}"):
         title = caption.partition(". ")[0].rstrip(".") + "." if caption else ""
         with st.spinner("Drawing the figure"):  # some seconds
-            attempt(decks.add_figure, figure, title)
+            attempt(decks.add_figure, _drawn(figure), title)
         st.rerun()
 
 

@@ -29,7 +29,7 @@ from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
 from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS
-from vlprobe.views.paired_tests import MOST_COMPARED
+from vlprobe.views.paired_tests import MOST_COMPARED, PairedTests
 from vlprobe.views.runs import QuestionSet
 
 Width = Literal["column", "text"]
@@ -149,7 +149,19 @@ def scorecard(store: Store, question_set: QuestionSet) -> Drawing:
     """Draw all models, best first, with a letter for each group of tied models."""
     kind = views.runs.choose_kind(store, question_set, "")
     tests = views.paired_tests.rank_models(store, question_set, kind)
-    presentation = question_set.presentation.kind(kind)
+    figure = scorecard_figure(store, question_set, tests)
+    return figure, scorecard_caption(store, question_set, tests)
+
+
+def scorecard_caption(store: Store, question_set: QuestionSet, tests: PairedTests) -> str:
+    """Return the facts for the caption of `scorecard_figure`."""
+    names = sentence_names(question_set.models, display_names.read(store))
+    return f"{findings.ranking(tests, names)} {scorecard_reading(tests)} {RESAMPLED}"
+
+
+def scorecard_figure(store: Store, question_set: QuestionSet, tests: PairedTests) -> go.Figure:
+    """Draw the shares of all models, of which `tests` compares every pair."""
+    presentation = question_set.presentation.kind(tests.kind)
     names = sentence_names(question_set.models, display_names.read(store))
     looks = styles(views.runs.models(store))
     letters = group_letters(tests.tie_groups)
@@ -181,11 +193,7 @@ def scorecard(store: Store, question_set: QuestionSet) -> Drawing:
     title = "Moved on average" if tests.is_movement else happened
     figure.update_xaxes(title=f"{title} · lower is better", rangemode="tozero", zeroline=False)
     figure.update_xaxes(tickformat=".0%" if tests.unit == "rate" else "")
-    figure.update_layout(showlegend=False, margin={"r": 40})
-    return (
-        figure,
-        f"{findings.ranking(tests, names)} {scorecard_reading(tests)} {RESAMPLED}",
-    )
+    return figure.update_layout(showlegend=False, margin={"r": 40})
 
 
 FIGURES: Mapping[str, Callable[[Store, QuestionSet], Drawing]] = {

@@ -21,6 +21,7 @@ from vlprobe.dashboard.state import (
     quiet,
     renamed,
     set_labels,
+    store,
     view,
     write_choice,
 )
@@ -101,9 +102,19 @@ def draw_scorecard() -> None:
         st.warning(note, icon=":material/info:")
     quiet(scorecard.reading())
     figure, caption = None, ""
-    if len(subjects) == 1:
-        figure, caption = view(paper.scorecard, subjects[0].question_set)
+    if len(subjects) == 1 and (tests := _tests(columns)):
+        figure = partial(paper.scorecard_figure, store(), subjects[0].question_set, tests)
+        caption = paper.scorecard_caption(store(), subjects[0].question_set, tests)
     export.draw_menu("scorecard", figure, scorecard.table, caption, scorecard.text)
+
+
+def _tests(columns: Sequence[LeaderboardColumn]) -> views.paired_tests.PairedTests | None:
+    """Return the tests that rank all models on the kind of case that `vlprobe figure scorecard` draws, if they are
+    in a column, or else those of the first column.
+    """
+    kind = view(views.runs.default_kind, columns[0].question_set)
+    whole = [column for column in columns if not column.subtype]
+    return min(whole, key=lambda column: column.kind != kind).ranking
 
 
 def _can_fool(subject: PageSubject) -> bool:
