@@ -35,6 +35,7 @@ ROLES: tuple[Role, ...] = ("original", "different")
 PRESENTATION = Presentation(
     title="Pairs (EqBen)",
     name="Near-identical pairs (EqBen)",
+    photographs_name="True caption or foil",
     asks="Two pictures, one difference: which caption is whose?",
     position=3,
     sentence="Two pictures differ in one thing, and each caption is true of only one of them. A "

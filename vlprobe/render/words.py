@@ -239,10 +239,11 @@ def probe_name(probe: str, dataset: str) -> str:
     >>> probe_name("eqben", "demo-pairs"), probe_name("eqben", "bundled:VALSE")
     ('Near-identical pairs (EqBen)', 'True caption or foil')
     """
-    if probe == "eqben" and dataset.startswith("bundled:"):
-        return "True caption or foil"
     presentation = presentations().get(probe)
-    return presentation.name if presentation and presentation.name else probe
+    if not presentation:
+        return probe
+    of_photographs = presentation.photographs_name if dataset.startswith("bundled:") else ""
+    return of_photographs or presentation.name or probe
 
 
 def set_labels(table: "pd.DataFrame", renamed: Mapping[str, str] = NOT_RENAMED) -> dict[str, str]:

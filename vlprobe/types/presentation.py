@@ -87,6 +87,9 @@ class Presentation:
 
     title: str  # the probe in a list of probes
     name: str = ""  # the probe as a question that needs no paper
+    photographs_name: str = (
+        ""  # the same for the bundled photographs, if their cases are of another sort
+    )
     asks: str = ""  # the question in one plain sentence
     position: int  # place in the list of probes
     sentence: str  # Markdown: the result and its better direction, for readers new to the paper

@@ -284,8 +284,8 @@ class Wall {
 
   next(place, key) {
     const rtl = getComputedStyle(this.list).direction === "rtl" ? -1 : 1;
-    const top = this.buttons[0].offsetTop;
-    const columns = this.buttons.filter((button) => button.offsetTop === top).length;
+    const cells = this.buttons.map((button) => button.parentElement);
+    const columns = cells.filter((cell) => cell.offsetTop === cells[0].offsetTop).length;
     const steps = { ArrowRight: rtl, ArrowLeft: -rtl, ArrowDown: columns, ArrowUp: -columns };
     if (key === "Home") return this.buttons[0];
     if (key === "End") return this.buttons.at(-1);
