@@ -6,7 +6,7 @@ import pytest
 
 from vlprobe.perturb import lgip
 from vlprobe.perturb.language import NOT_IN_ENGLISH, foreign_captions, foreign_language
-from vlprobe.perturb.other_languages import flips, languages
+from vlprobe.perturb.other_languages import flips, image_truths, languages
 from vlprobe.perturb.tokens import Reading
 from vlprobe.perturb.truths import NEAR
 
@@ -159,7 +159,8 @@ def every_flip(*captions: str) -> list[set[str]]:
     """All flips of each caption over many seeds."""
     codes = [foreign_language(caption) or "" for caption in captions]
     readings = [Reading(caption) for caption in captions]
-    made = [flips(readings, codes, "picture", seed)[0] for seed in range(80)]
+    of_image = image_truths(readings, codes)
+    made = [flips(readings, codes, of_image, "picture", seed)[0] for seed in range(80)]
     return [{flip.text for of_seed in made for flip in of_seed[n]} for n in range(len(captions))]
 
 
@@ -175,7 +176,8 @@ def test_a_flip_agrees_with_its_noun_and_reaches_every_word_that_does(code: str)
 @pytest.mark.parametrize("code", UNCHANGED)
 def test_a_word_that_is_no_color_or_count_is_left_and_counted(code: str):
     for caption, reason in UNCHANGED[code]:
-        made, dropped = flips([Reading(caption)], [code], "picture", 1)
+        readings = [Reading(caption)]
+        made, dropped = flips(readings, [code], image_truths(readings, [code]), "picture", 1)
         assert made == [[]] and {why.partition(", ")[2] for why in dropped} == {reason}, caption
 
 

@@ -123,17 +123,13 @@ def perturb(
                 of_plugin.edits(item.captions, item.id, seed, kinds=kinds or lgip.KINDS)
                 if of_plugin
                 else lgip.edits(
-                    item.captions, item.id, rules=rules, seed=seed, kinds=kinds or lgip.KINDS
+                    item.captions,
+                    item.id,
+                    rules=rules,
+                    seed=seed,
+                    kinds=kinds or lgip.KINDS,
+                    foreign=foreign,
                 )
-            )
-            lgip_edits = lgip.edit_other_languages(
-                item.captions,
-                item.id,
-                lgip_edits,
-                foreign,
-                rules=rules,
-                seed=seed,
-                kinds=kinds or lgip.KINDS,
             )
             if how == "lgip":
                 handle.write(

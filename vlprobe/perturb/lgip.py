@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import advanced as advanced_rules
@@ -84,8 +85,8 @@ def edit_other_languages(
         return caption_edits
     codes = [foreign.get(caption, "") for caption in captions]
     readings = [*map(Reading, captions)]
-    made, reasons = other_languages.flips(readings, codes, item_id, seed)
     of_image = other_languages.image_truths(readings, codes)
+    made, reasons = other_languages.flips(readings, codes, of_image, item_id, seed)
     dropped = Counter(caption_edits.dropped)
     dropped.update(reasons)
     out = list(caption_edits.edits)
@@ -136,6 +137,7 @@ def edits(
     k_diff: int = 6,
     tag: str = "rule",
     words: substitution.Vocabulary | None = None,
+    foreign: Mapping[str, str] = MappingProxyType({}),
 ) -> CaptionEdits:
     """Edit all captions of one image. Flips that are still true of the image, judging by its captions, are rejected.
 
@@ -164,6 +166,7 @@ def edits(
             ..." advanced.
         words: Nouns for flips of objects, from `substitution.vocabulary`; any noun in a caption is then exchanged for
             one of them, and no combined edit is made from these flips.
+        foreign: The language of each caption that is not in English (see `edit_other_languages`).
 
     Returns:
         The edits for each caption in the order of ALL_KINDS, without duplicate texts or copies of the caption.
@@ -225,7 +228,10 @@ def edits(
         edits_by_text.pop(captions[index], None)
         edits_by_text.pop(reading.text, None)
         out.append(tuple(edits_by_text.items()))
-    return CaptionEdits(tuple(out), dict(dropped))
+    made = CaptionEdits(tuple(out), dict(dropped))
+    return edit_other_languages(
+        captions, item_id, made, foreign, rules=rules, seed=seed, kinds=kinds, k_diff=k_diff
+    )
 
 
 def _checked(

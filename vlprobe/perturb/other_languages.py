@@ -78,20 +78,20 @@ class Language:
             ):
                 yield meaning
 
-    def has_any(self, name: str, reading: Reading, start: int = 0) -> bool:
-        """Return whether one of the words in a list of the table occurs in a caption from index `start` on."""
-        text = reading.text[start:].lower()
+    def has_any(self, name: str, reading: Reading) -> bool:
+        """Return whether one of the words in a list of the table occurs in a caption."""
         if self.code in _WITHOUT_BLANKS:
+            text = reading.text.lower()
             for word in self.lists.get(f"not_{name}", ()):
                 text = text.replace(word, "")
             return any(word in text for word in self.lists[name])
-        return not self.lists[name].isdisjoint(_parts(Reading(text)))
+        return not self.lists[name].isdisjoint(_parts(reading))
 
     def counts_again(self, word: _Word, reading: Reading) -> bool:
         """Return whether a caption lists the things that a number counts one by one later."""
-        tokens = Counter(Reading(reading.text[word.start :]).lower)
-        return self.has_any("later", reading, word.start) or any(
-            tokens[article] > 1 for article in self.lists.get("later_twice", ())
+        rest = Reading(reading.text[word.start :])
+        return self.has_any("later", rest) or any(
+            rest.lower.count(article) > 1 for article in self.lists.get("later_twice", ())
         )
 
     def words(self, reading: Reading) -> Iterator[_Word]:
@@ -173,13 +173,14 @@ def image_truths(readings: Sequence[Reading], codes: Iterable[str]) -> Truths:
 
 
 def flips(
-    readings: Sequence[Reading], codes: Sequence[str], item_id: str, seed: int
+    readings: Sequence[Reading], codes: Sequence[str], of_image: Truths, item_id: str, seed: int
 ) -> tuple[list[list[Flip]], dict[str, int]]:
     """Make at most one color flip and one number flip for each caption in a language with a table.
 
     Args:
         readings: All captions of an image.
         codes: The language of each caption, "" for English or an unknown language.
+        of_image: The facts from `image_truths`.
         item_id: Id of the image.
         seed: Seed of the run.
 
@@ -187,7 +188,7 @@ def flips(
         The flips for each caption, none for English and other languages, and the number of words that are left
         unchanged by reason.
     """
-    of_image, dropped = image_truths(readings, codes), Counter()
+    dropped: Counter[str] = Counter()
     out = []
     for index, (reading, code) in enumerate(zip(readings, codes, strict=True)):
         purpose = (seed, item_id, index)
@@ -212,18 +213,17 @@ def _flips(
             dropped[f"flip:{kind}, {reason}"] += 1
             continue
         done.add(kind)
-        targets = _targets(language, word, of_image, draw(*key, f"flip:{kind}"))
-        meaning = next(targets, None)
-        if meaning is None:
+        new = next(_targets(language, word, of_image, draw(*key, f"flip:{kind}")), None)
+        if new is None:
             dropped[f"flip:{kind}, no word left"] += 1
             continue
-        new = language.form(word, meaning) or ""
         end = word.start + len(word.text)
         text = reading.text[: word.start] + new + reading.text[end:]
         yield Flip(kind, text, word.text, new, word.start, "")
 
 
 def _targets(language: Language, word: _Word, of_image: Truths, number: int) -> Iterator[str]:
+    """Yield the words that may replace a word, in the form that agrees."""
     vocabulary = VOCABULARY[word.kind]
     for meaning in shuffled(list(language.rows[word.kind]), number):
         rises = word.kind == "color" or vocabulary.index(meaning) > vocabulary.index(word.meaning)
@@ -232,5 +232,7 @@ def _targets(language: Language, word: _Word, of_image: Truths, number: int) -> 
         )
         if meaning == word.meaning or not rises or shaded:
             continue
-        if of_image.allow(word.kind, word.meaning, meaning) and language.form(word, meaning):
-            yield meaning
+        if of_image.allow(word.kind, word.meaning, meaning) and (
+            new := language.form(word, meaning)
+        ):
+            yield new

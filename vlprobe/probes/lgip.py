@@ -227,16 +227,7 @@ class Lgip(file_options.ProbeWithEdits):
         elif edits := file_options.load_edits(options):
             caption_edits = _listed_edits(item, edits, settings["kinds"])
         else:
-            caption_edits = lgip.edit_other_languages(
-                item.captions,
-                item.id,
-                _new_edits(item, settings, seed),
-                self.foreign,
-                rules=settings["rules"],
-                seed=seed,
-                kinds=settings["kinds"],
-                k_diff=settings["k_diff"],
-            )
+            caption_edits = _new_edits(item, settings, seed, self.foreign)
         cases = []
         for number, (caption, edits) in enumerate(
             zip(item.captions, caption_edits.edits, strict=True)
@@ -277,7 +268,9 @@ class Lgip(file_options.ProbeWithEdits):
         )
 
 
-def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits:
+def _new_edits(
+    item: Item, options: LgipOptions, seed: int, foreign: Mapping[str, str]
+) -> lgip.CaptionEdits:
     """Edit the item's captions by vlprobe's rules."""
     if options["rules"] in lgip.RULES:
         return lgip.edits(
@@ -290,6 +283,7 @@ def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits
             k_diff=options["k_diff"],
             tag=options["tag"],
             words=file_options.load_vocabulary(options),
+            foreign=foreign,
         )
     rules = registry.load_rules(options["rules"])
     if options.get("rules_digest") != rules.digest:

@@ -87,17 +87,8 @@ def edits(
     kinds = tuple(kinds)
     limits: dict[str, Any] = {"kinds": kinds, "k_same": k_same, "k_diff": k_diff}
     if rules in lgip.RULES:
-        caption_edits = lgip.edits(every, item, rules=rules, seed=seed, **limits)
-        caption_edits = lgip.edit_other_languages(
-            every,
-            item,
-            caption_edits,
-            foreign_captions(every, None),
-            rules=rules,
-            seed=seed,
-            kinds=kinds,
-            k_diff=k_diff,
-        )
+        foreign = foreign_captions(every, None)
+        caption_edits = lgip.edits(every, item, rules=rules, seed=seed, foreign=foreign, **limits)
         _report_foreign(every, caption_edits)
     else:
         caption_edits = registry.load_rules(rules).edits(every, item, seed, **limits)
