@@ -78,7 +78,8 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
     folder = hub.find(options.model)
     adapter = adapters.find(name, options.adapter) if options.adapter else None
     model_source = hub.ModelSource(name, folder, {}, device, precision)
-    transformer = folder / _modules(name, folder, options.pooling)[0]["path"]
+    modules = _modules(name, folder, options.pooling)
+    transformer = folder / modules[0]["path"]
     hub.read_json(transformer / "config.json", dict)
 
     with hub.opening(name):
@@ -95,9 +96,9 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
         prompt = _instruction(name, model, options.prompt)
         if model.supports("image"):
             _use_pil(model, transformer)
-            encoder = StDualEncoder(model_source, model, prompt, options.pooling)
+            encoder = StDualEncoder(model_source, model, prompt, modules)
         else:
-            encoder = StEncoder(model_source, model, prompt, options.pooling)
+            encoder = StEncoder(model_source, model, prompt, modules)
         encoder.sources = sources
         return encoder
 
@@ -212,7 +213,7 @@ class StEncoder(TextEncoder):
         model_source: The name, folder and settings of the model.
         model: The model on the CPU; it is moved to the device.
         prompt: The instruction for every text, or None for the model's default prompt, if it has one.
-        pooling: A key of POOLING for a folder without modules.json, otherwise "".
+        modules: The return value of `_modules`.
     """
 
     def __init__(
@@ -220,7 +221,7 @@ class StEncoder(TextEncoder):
         model_source: hub.ModelSource,
         model: "SentenceTransformer",
         prompt: str | None,
-        pooling: str = "",
+        modules: list,
     ) -> None:
         self.name, folder = model_source.name, model_source.folder
         self.device, self.precision = model_source.device, model_source.precision
@@ -243,7 +244,7 @@ class StEncoder(TextEncoder):
                 for path in sorted(folder.rglob("*config*.json"))
                 if path.name != "data_config.json"
             },
-            "modules": _modules(self.name, folder, pooling),
+            "modules": modules,
             "tokenizer": self.tokenize(FINGERPRINT_TEXTS).tolist(),
             "precision": model_source.precision,
         }
@@ -332,9 +333,9 @@ class StDualEncoder(StEncoder, DualEncoder):
         model_source: hub.ModelSource,
         model: "SentenceTransformer",
         prompt: str | None,
-        pooling: str = "",
+        modules: list,
     ) -> None:
-        super().__init__(model_source, model, prompt, pooling)
+        super().__init__(model_source, model, prompt, modules)
         blank = Image.new("RGB", (64, 64))
         features = self._picture_features(blank)
         self._takes_pixels_alone = set(features) == {"pixel_values", "modality"}

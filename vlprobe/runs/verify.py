@@ -254,9 +254,16 @@ def _answers(folder: Path) -> Iterator[Damage]:
 
 
 def _left_over(path: Path) -> Iterator[Damage]:
-    with contextlib.suppress(FileNotFoundError):  # renamed in the meantime: no process was killed
-        if abs(time.time() - path.stat().st_mtime) > LEFT_OVER:
-            yield Damage(path, "it was left by a process that was killed while writing", (path,))
+    if _is_older(path, LEFT_OVER):
+        yield Damage(path, "it was left by a process that was killed while writing", (path,))
+
+
+def _is_older(path: Path, seconds: float) -> bool:
+    """Return whether a file or folder was changed longer ago. One with a time in the future was, too."""
+    try:
+        return abs(time.time() - path.stat().st_mtime) > seconds
+    except FileNotFoundError:  # another process renamed or removed it
+        return False
 
 
 def _remote_checks(remote: Mirror) -> Iterator[tuple[Callable[[str], Iterator[Damage]], str]]:
@@ -379,30 +386,26 @@ def unused_drops(store: Store, removed: Sequence[dict] = ()) -> list[Path]:
         store: The store whose cache has the pictures.
         removed: Manifests of runs that are being removed.
     """
+    used = [manifest["run"]["dataset"] for manifest in removed]
+    folders = [
+        folder
+        for folder in (store.root / DROPPED).glob("*")
+        if _names_drop(folder, used) or _is_older(folder, DROPPED_SECONDS)
+    ]
+    if not folders:
+        return []
     current, unread = store.read_runs()
     if unread:  # an unreadable run may use any of them
         return []
     keys = {manifest["key"] for manifest in removed}
     needed = [run["run"]["dataset"] for run in current if run["key"] not in keys]
     needed += _unfinished(store)
-    used = [manifest["run"]["dataset"] for manifest in removed]
-    return [
-        folder
-        for folder in (store.root / DROPPED).glob("*")
-        if not _names_drop(folder, needed) and (_names_drop(folder, used) or _is_old(folder))
-    ]
+    return [folder for folder in folders if not _names_drop(folder, needed)]
 
 
 def remove_unused_drops(store: Store) -> None:
     """Remove dropped pictures that were not run within a day. Raises InvalidInput if a folder cannot be removed."""
     repair([Damage(folder, "", (folder,)) for folder in unused_drops(store)])
-
-
-def _is_old(folder: Path) -> bool:
-    try:
-        return time.time() - folder.stat().st_mtime > DROPPED_SECONDS
-    except FileNotFoundError:  # another process removed it
-        return False
 
 
 def _names_drop(folder: Path, names: Sequence[str]) -> bool:

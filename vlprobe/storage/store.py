@@ -175,12 +175,11 @@ class Store:
                 unread[""] = unreadable(self.root / "runs", error)
         for key in keys:
             entry = Entry(self.root / "runs" / key)
-            if not present(entry.folder / "manifest.json"):  # incomplete
-                continue
             try:
                 manifest = entry.manifest()
             except InvalidInput as error:
-                if present(entry.folder / "manifest.json"):  # not removed meanwhile
+                # Otherwise the run is incomplete, or was removed meanwhile
+                if present(entry.folder / "manifest.json"):
                     unread[key] = error.with_traceback(None)  # callers keep it
                 continue
             # Made by a file manager; reported by `vlprobe verify`
