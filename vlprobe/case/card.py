@@ -900,8 +900,7 @@ def case_card(
 
 def verdict_word(verdict: ModelVerdict) -> str:
     """Return a verdict in words. Without scores, a tie means that the answer changes with the caption order."""
-    is_change = verdict.verdict == "tied" and not verdict.is_scored
-    return CHANGES if is_change else VERDICT_WORDS[verdict.verdict]
+    return CHANGES if verdict.is_in_one_order else VERDICT_WORDS[verdict.verdict]
 
 
 def outcome(kind: KindPresentation, margin: float, is_scored: bool = True) -> tuple[str, str]:

@@ -155,8 +155,7 @@ def facing_card(
 def box(card: CaseCard, verdict: ModelVerdict, name: str, looks: Looks, source: Source) -> Values:
     """Return one model's box on a card: its symbol, its verdict and, for a search, its first-ranked candidate."""
     kind, winner = card.kind, card.winner_of(card.answers.get(verdict.model))
-    is_change = verdict.verdict == "tied" and not verdict.is_scored
-    state = f"is {CHANGES}" if is_change else STATES[verdict.verdict]
+    state = f"is {CHANGES}" if verdict.is_in_one_order else STATES[verdict.verdict]
     text, address, label = "", "", f"{name} {state}"
     if kind.is_movement:
         text = f"{-100 * verdict.margin:.0f} %" if kind.is_share else f"{-verdict.margin:.3f}"

@@ -607,7 +607,7 @@ def _choose_values(case_filter: Filter, name: str, key: str) -> None:
     first one, so the values are read from the URL.
     """
     field = facet_field(name)[0]
-    parameters = {field: case_links.RENAMED.get(field, field), "excluded": "not"}
+    parameters = {each: case_links.RENAMED.get(each, each) for each in (field, "excluded")}
     texts = {each: st.query_params.get_all(name) for each, name in parameters.items()}
     linked = Filter.parse(case_filter.model, case_filter.kind, **texts)
     required, excluded = map(list, linked.values_of(name))

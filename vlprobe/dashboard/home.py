@@ -190,10 +190,11 @@ def draw_hero(subject: PageSubject) -> None:
     names = {name: model_name(name) for name in headliners}
     fit = view(views.paired_tests.fit_models, question_set)
     looks = names, fit, subject.looks, picture_source
+    is_ready = embeddings.is_ready(subject.model)
     cases = [
         home.failure(case, kind, subject.model, *looks, links[case.card.id].href)
         | {"place": place, "present": links[f"present:{case.card.id}"].href}
-        | {"why": embeddings.is_ready(subject.model) and are_here(case.card.images[:1])}
+        | {"why": is_ready and are_here(case.card.images[:1])}
         for place, case in shown.items()
     ]
     kicker = home.kicker(subject.presentation, kind, question_set.shipped)

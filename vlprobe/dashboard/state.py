@@ -352,7 +352,6 @@ def choose(
     segments: bool = False,
     always: bool = False,
     help_: str | None = None,
-    disabled: bool = False,
     bare: bool = False,
     width: int | Literal["stretch"] = "stretch",
     suffix: str = "",
@@ -368,7 +367,6 @@ def choose(
         segments: Whether to show the options side by side instead of in a list. Suits a few short options.
         always: Whether to write the default to the URL too, because the default may change over time.
         help_: A tooltip.
-        disabled: Whether the picker is shown but cannot be changed.
         bare: Whether to hide the label except from screen readers, for pickers in a sentence.
         width: Width in pixels.
         suffix: Suffix of the widget's key, for a second picker with the same name on a page.
@@ -385,7 +383,7 @@ def choose(
         carry(name, value)
     if always and linked != value:
         st.query_params[name] = value
-    settings: dict[str, Any] = {"help": help_, "disabled": disabled, "segments": segments}
+    settings: dict[str, Any] = {"help": help_, "segments": segments}
     if not segments:
         settings["width"] = width
     arguments = name, "" if always else default, suffix, on_change

@@ -19,7 +19,6 @@ from vlprobe.render.sentences import (
     undecided,
 )
 from vlprobe.views.quiz import HumanBaseline, QuizQuestion, QuizRound
-from vlprobe.views.wall import ModelVerdict
 
 MISTAKES = {  # the mistake of a model that believed a lie, by type
     "number": "counted wrong",
@@ -66,7 +65,7 @@ def outcome(own_right: bool | None, question: QuizQuestion) -> str:
     """
     verdict = {True: "Right. ", False: "Wrong. ", None: ""}[own_right]
     n_models, n_tied = len(question.verdicts), question.n_tied
-    n_changes = sum(map(is_in_one_order, question.verdicts))
+    n_changes = sum(each.is_in_one_order for each in question.verdicts)
     n_ties = n_tied - n_changes
     n_fooled = question.n_fooled - n_tied
     if not n_models:
@@ -170,7 +169,7 @@ def question_data(
                 "own": "You" if own_vote == index else "",
                 "models": [
                     {
-                        "name": names[each.model] + f": {CHANGES}" * is_in_one_order(each),
+                        "name": names[each.model] + f": {CHANGES}" * each.is_in_one_order,
                         **mark_values(looks[each.model]),
                     }
                     for each in believers[:MOST_CHIPS]
@@ -183,17 +182,12 @@ def question_data(
     return {"captions": captions}
 
 
-def is_in_one_order(verdict: ModelVerdict) -> bool:
-    """Return whether a model's answer changes with the order of the captions."""
-    return verdict.verdict == "tied" and not verdict.is_scored
-
-
 def model_states(quiz: QuizRound, n_revealed: int) -> dict[str, tuple[str, ...]]:
     """Return for each model the state of its answer to each revealed question."""
     words = {"held": "right", "unknown": "none"}
     return {
         model: tuple(
-            IN_ONE_ORDER if is_in_one_order(verdict) else words.get(verdict.verdict, "wrong")
+            IN_ONE_ORDER if verdict.is_in_one_order else words.get(verdict.verdict, "wrong")
             for verdict in (each.verdicts[place] for each in quiz.questions[:n_revealed])
         )
         for place, model in enumerate(quiz.models)

@@ -62,23 +62,16 @@ def pattern_words(key: str) -> tuple[str, str]:
     return source or "…", target or "(nothing)"
 
 
-def pattern_text(key: str) -> str:
-    """Return a pattern's name as one text.
-
-    >>> pattern_text("four>five"), pattern_text("type:color")
-    ('four → five', 'Color')
-    """
-    return " → ".join(filter(None, pattern_words(key)))
-
-
 def value_text(facet: str, value: str) -> str:
     """Describe a value of a facet.
 
-    >>> value_text("pair", "four>five"), value_text("tag:background", "sea"), value_text("subtype", "color")
-    ('four → five', 'background: sea', 'Color')
+    >>> value_text("pair", "four>five"), value_text("pair", "type:color")
+    ('four → five', 'Color')
+    >>> value_text("tag:background", "sea"), value_text("subtype", "color")
+    ('background: sea', 'Color')
     """
     if facet == "pair":
-        return pattern_text(value)
+        return " → ".join(filter(None, pattern_words(value)))
     if facet.startswith("tag:"):
         return f"{facet[4:]}: {value}"
     if facet == "tagged":

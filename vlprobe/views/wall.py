@@ -38,6 +38,11 @@ class ModelVerdict:
     is_scored: bool = True  # False: right or wrong only, the margin has no magnitude
     spread: float = math.nan  # similarity spread of the model; NaN or 0: unknown
 
+    @property
+    def is_in_one_order(self) -> bool:
+        """Return whether the answer changes with the order of the captions. Such a model has no scores."""
+        return self.verdict == "tied" and not self.is_scored
+
 
 @dataclass(frozen=True, slots=True)
 class WallCard(CaseRow):

@@ -53,6 +53,11 @@ function drawing(path, style = "", box = "0 0 14 14", color = "") {
   return image;
 }
 
+// A model's mark, the same as in the figures.
+function markOf({ path, color }, style = "mark") {
+  return drawing(path, style, "0 0 14 14", color);
+}
+
 // Whether this is a picture's own bytes; no other address is ever asked for.
 function isPicture(source) {
   return ADDRESS.test(source);
@@ -73,9 +78,12 @@ function creditOf(credit) {
   return make("p", "credit tiny quiet", outside(credit.page, credit.label), license && " · ", license);
 }
 
-// Whether a press on a link opens a tab or a window of its own.
-function opensTab(event) {
-  return event.ctrlKey || event.metaKey || event.shiftKey || event.button > 0;
+// The pressed link that the page follows itself; null where the press opens a tab or a window.
+function followed(event, selector) {
+  const link = event.target instanceof Element && event.target.closest(selector);
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button > 0) return null;
+  event.preventDefault();
+  return link;
 }
 
 // Whether a key belongs to the browser, because another one is held.

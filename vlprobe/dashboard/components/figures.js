@@ -31,7 +31,7 @@ function number(entry) {
 function model(entry, guess) {
   const cell = link("model", entry.key, entry.href);
   cell.title = entry.stored === entry.name ? entry.name : `${entry.name} (${entry.stored})`;
-  const mark = drawing(entry.mark.path, "mark", "0 0 14 14", entry.mark.color);
+  const mark = markOf(entry.mark);
   const head = make("span", "head", mark, written("span", "name", entry.name), make("span", "value", entry.value));
   const full = make("span", "full");
   const bar = make("span", "bar", full);
@@ -102,10 +102,8 @@ class Figures {
   }
 
   press(event) {
-    const pressed = event.target instanceof Element && event.target.closest("a[data-go]");
-    if (!pressed || opensTab(event)) return;
-    event.preventDefault();
-    this.send(pressed.dataset.go);
+    const link = followed(event, "a[data-go]");
+    if (link) this.send(link.dataset.go);
   }
 }
 

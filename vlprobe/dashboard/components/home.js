@@ -20,7 +20,7 @@ function icon(name) {
 }
 
 function mark(model) {
-  const image = drawing(model.path, "mark", "0 0 14 14", model.color);
+  const image = markOf(model);
   image.removeAttribute("aria-hidden");
   image.setAttribute("role", "img");
   image.setAttribute("aria-label", model.name);
@@ -130,13 +130,8 @@ class Hero {
   }
 
   press(event) {
-    const target = event.target instanceof Element ? event.target : null;
-    const link = target && target.closest("a[data-go]");
-    if (link) {
-      if (opensTab(event)) return; // a tab of its own
-      event.preventDefault();
-      this.component.setTriggerValue("go", link.dataset.go);
-    }
+    const link = followed(event, "a[data-go]");
+    if (link) this.component.setTriggerValue("go", link.dataset.go);
   }
 
   another() {

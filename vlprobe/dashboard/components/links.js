@@ -5,9 +5,8 @@
 export default function ({ parentElement, setTriggerValue }) {
   parentElement.getRootNode().host?.setAttribute("data-drawn", "");
   const follow = (event) => {
-    const link = event.target instanceof Element && event.target.closest("a.vp-go");
-    if (!link || opensTab(event)) return;
-    event.preventDefault();
+    const link = followed(event, "a.vp-go");
+    if (!link) return;
     event.stopPropagation();
     setTriggerValue("go", link.getAttribute("href"));
   };

@@ -16,10 +16,6 @@ const SIZES = [0.8, 0.9, 1, 1.15, 1.3, 1.5, 1.75, 2]; // of type
 const EDGE = 0.15; // share of the width in which a tap turns the slide
 const SETTLED = 60; // milliseconds in which a click follows where a finger was lifted
 
-function shape({ path, color }) {
-  return drawing(path, "mark", "0 0 14 14", color);
-}
-
 function picture(shown, pictures) {
   const source = pictures[shown.key] || "";
   const figure = make("figure", shown.style && `as-${shown.style}`);
@@ -44,10 +40,10 @@ function list(style, rows, draw) {
 // A model with its name, or a symbol only where there are many.
 function drawMark(mark, place, all) {
   if (all.length <= MOST_NAMED) {
-    return [make("span", "chip", shape(mark), mark.state === "tied" ? `${mark.name}: ${mark.word}` : mark.name)];
+    return [make("span", "chip", markOf(mark), mark.state === "tied" ? `${mark.name}: ${mark.word}` : mark.name)];
   }
   const word = mark.word ? `${mark.name}: ${mark.word}` : mark.name;
-  const box = make("span", `answer ${mark.state}`, shape(mark), make("span", "hidden", word));
+  const box = make("span", `answer ${mark.state}`, markOf(mark), make("span", "hidden", word));
   box.title = word;
   return [box];
 }
@@ -89,7 +85,7 @@ function drawBar(bar, limit) {
   const value = make("span", "value", bar.text);
   if (!bar.sided) value.style.left = `calc(${percent(reach)} + .6em)`;
   track.append(value);
-  const name = make("span", "name", shape(bar), written("span", "called", bar.name));
+  const name = make("span", "name", markOf(bar), written("span", "called", bar.name));
   name.title = bar.name;
   if (bar.remark) name.append(make("span", "quiet", bar.remark));
   return [name, track];

@@ -8,10 +8,6 @@ const SIGNS = { right: TICK, fooled: CROSS };
 const AGAIN = "M11.5 4.5 A5 5 0 1 0 12 8 M11.8 1.5 V4.8 H8.5";
 const PAUSE = 250; // milliseconds
 
-function shape({ path, color }) {
-  return drawing(path, "shape", "0 0 14 14", color);
-}
-
 function line(path) {
   const image = drawing(path, "line", "0 0 14 14");
   Object.assign(image.firstChild.style, { fill: "none", stroke: "currentColor", strokeWidth: "1.7" });
@@ -42,7 +38,7 @@ class Trial {
   draw({ models, rows, chips, all, beat }, send) {
     this.send = send;
     const focused = this.table.getRootNode().activeElement?.dataset?.kind;
-    const heads = models.map((model) => Object.assign(make("th", "", shape(model), model.name), { scope: "col" }));
+    const heads = models.map((model) => Object.assign(make("th", "", markOf(model, "shape"), model.name), { scope: "col" }));
     const body = rows.map((row) => {
       const name = Object.assign(make("th", "", row.label), { scope: "row" });
       const again = row.more ? press("again", `Another edit: ${row.label}`, () => send("renew", row.kind), line(AGAIN)) : "";
@@ -62,7 +58,7 @@ class Trial {
     this.count.textContent = beat.count;
     if (this.field.getRootNode().activeElement !== this.field) this.field.value = beat.text;
     this.whom.replaceChildren(beat.note, ...beat.verdicts.map((one, place) => make("span", "one",
-      shape(models[place]), models[place].name, verdict(one))));
+      markOf(models[place], "shape"), models[place].name, verdict(one))));
   }
 }
 

@@ -54,7 +54,7 @@ function boxes(entries) {
   const row = make("span", `boxes ${style}`);
   for (const entry of entries) {
     const box = make("span", `box ${entry.state}`);
-    box.append(drawing(entry.path, "", "0 0 14 14", entry.color), make("span", "tick", TICKS[entry.state] ?? ""));
+    box.append(markOf(entry, ""), make("span", "tick", TICKS[entry.state] ?? ""));
     if (entry.source) box.append(frame({ source: entry.source, name: "", style: "first" }));
     if (entry.text) box.append(runs([[entry.text, ""]], "winner"));
     row.append(Object.assign(box, { title: entry.label }));

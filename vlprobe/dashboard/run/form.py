@@ -120,7 +120,7 @@ def _draw() -> None:
     settings = _fold_of_fields("machine", "Advanced", [described], "run", COLUMNS)
     run_choice = (models, dataset, {name: typed[name] for name in probes}, settings)
     with st.bottom:
-        progress.draw_state()  # the panel at the top of the page may be out of view
+        progress.draw_state(under_way())  # the panel at the top of the page may be out of view
         with draw_row("run_bar"):
             _bar(*run_choice)
 

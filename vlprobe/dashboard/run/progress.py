@@ -17,7 +17,7 @@ from vlprobe.dashboard.widgets import draw_row, error_text, link_page, press
 from vlprobe.errors import VlprobeError
 from vlprobe.render import charts
 from vlprobe.render.html.elements import mark, tag
-from vlprobe.render.words import presentations
+from vlprobe.render.words import presentations, probe_name
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
 from vlprobe.runs.profile import SCORING, stage_of
@@ -158,15 +158,9 @@ def _what(job: Job) -> str:
     """Describe a job's tests and datasets in one line."""
     if job.request.kind == "training":
         return f"Training on {dataset_name(job.dataset)}"
-    questions = ", ".join(_probe_name(probe) for probe in job.probes)
+    questions = ", ".join(probe_name(probe, "") for probe in job.probes)
     datasets = ", ".join(dict.fromkeys(dataset_name(request.dataset) for request in job.requests))
     return f"{questions} · {datasets}"
-
-
-def _probe_name(probe: str) -> str:
-    """Return a probe's display name, or its stored name if its plug-in is not installed."""
-    presentation = presentations().get(probe)
-    return presentation.name if presentation else probe
 
 
 def _panel(job_id: str, ended: bool, n_stored: int) -> None:
@@ -292,7 +286,7 @@ def _lines(
             )
         if any(reason.startswith(f"{probe}: ") for reason in job.left_out):
             line = "left out"
-        yield f"{_probe_name(probe)} · {line}" if len(job.probes) > 1 else line
+        yield f"{probe_name(probe, '')} · {line}" if len(job.probes) > 1 else line
 
 
 def _standing(job: Job) -> Standing | None:
@@ -429,7 +423,7 @@ def _links(job: Job, finished: list[RunRow]) -> None:
         return
     latest = {run.probe: run for run in finished}  # for each probe, the model that ran last
     for probe, run in latest.items():
-        label = "See the failures" + (f" · {_probe_name(probe)}" if len(job.probes) > 1 else "")
+        label = "See the failures" + (f" · {probe_name(probe, '')}" if len(job.probes) > 1 else "")
         link_page("explore", label, {"set": run.case_key, "model": run.model})
     if finished:
         query = {"set": finished[0].case_key, "model": finished[-1].model}
@@ -525,12 +519,12 @@ def draw_bar(unfinished: Sequence[Job]) -> None:
     job = _current_job(unfinished)
     if job is not None and job.id not in st.query_params.get_all("job"):
         with st.bottom:
-            draw_state()
+            draw_state(unfinished)
 
 
-def draw_state() -> None:
+def draw_state(unfinished: Sequence[Job]) -> None:
     """Draw the current job's progress in one row, updated every 2 seconds, or nothing if no job is unfinished."""
-    if under_way():
+    if unfinished:
         st.fragment(_draw_job, run_every=BAR_SECONDS)()
 
 

@@ -16,7 +16,6 @@ from vlprobe.case.card import (
 )
 from vlprobe.render.quiz import ASKED
 from vlprobe.render.sentences import (
-    CHANGES,
     capitalized,
     counted,
     hesitate,
@@ -165,7 +164,7 @@ def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
     fooled, tied = (
         sum(answer.verdict == verdict for answer in answered) for verdict in ("fooled", "tied")
     )
-    n_changes = sum(answer.verdict == "tied" and not answer.is_scored for answer in answered)
+    n_changes = sum(answer.is_in_one_order for answer in answered)
     single_verb, plural_verb = (words.format(lie=kind.lie) for words in card_type(kind).fooled)
     many = len(answered)
     if not many:
@@ -186,8 +185,7 @@ def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVe
         f"{counted(n_ties, 'model')} scored both alike, which counts as fooled." if n_ties else ""
     )
     if n_changes := len(tied) - n_ties:
-        verb = "is" if n_changes == 1 else "are"
-        ties += f" {counted(n_changes, 'model')} {verb} {CHANGES}, which counts half."
+        ties += f" {counted(n_changes, 'model')} {hesitate(0, n_changes)}, which counts half."
     n_models = len(verdicts)
     verdict = believing(kind, verdicts)
     return replace(
