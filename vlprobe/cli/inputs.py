@@ -102,6 +102,7 @@ def perturb(
     for kind in kinds:
         if kind not in lgip.OFFERED_KINDS:
             raise NotFound("kind of edit", kind, lgip.OFFERED_KINDS)
+    kinds = kinds or lgip.KINDS
     of_plugin = None if rules in lgip.RULES else registry.load_rules(rules)
     root = cache_store(ctx).root
     items, _ = select(
@@ -110,7 +111,7 @@ def perturb(
     captions = {caption for item in items for caption in item.captions}
     foreign = {} if of_plugin else foreign_captions(captions, root)
     if foreign:
-        flipped = lgip.has_tables(rules, kinds or lgip.KINDS)
+        flipped = lgip.has_tables(rules, kinds)
         inform(
             f"{len(foreign):,} of {len(captions):,} captions are not in English: the English rules leave them "
             f"unedited{', except for colors and numbers in eight languages' if flipped else ''} (docs/limits.md)."
@@ -120,14 +121,14 @@ def perturb(
     with text_output(output) as handle:
         for item in items:
             lgip_edits = (
-                of_plugin.edits(item.captions, item.id, seed, kinds=kinds or lgip.KINDS)
+                of_plugin.edits(item.captions, item.id, seed, kinds=kinds)
                 if of_plugin
                 else lgip.edits(
                     item.captions,
                     item.id,
                     rules=rules,
                     seed=seed,
-                    kinds=kinds or lgip.KINDS,
+                    kinds=kinds,
                     foreign=foreign,
                 )
             )

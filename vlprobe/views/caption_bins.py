@@ -81,13 +81,12 @@ def bin_codes(table: CaseTable, binned_by: str) -> np.ndarray:
 
 def _text_alone_codes(table: CaseTable) -> np.ndarray:
     codes = np.full(len(table.unit_codes), -1, dtype=np.int8)
-    for kind in table.codes("kind")[1]:
+    for kind in _guessed_kinds(table, MOST_PAIRS):
         pairs = caption_pairs(table, kind)
-        units, names = pd.factorize(pairs["unit"])
-        if len(names) >= blind.FEWEST_PICTURES and len(pairs) <= MOST_PAIRS:
-            margins = blind.margins(pairs["true"].tolist(), pairs["wrong"].tolist(), units)
-            best = max(margins.values(), key=lambda margin: (margin > 0).mean())
-            codes[pairs["case"]] = best <= 0
+        units = pd.factorize(pairs["unit"])[0]
+        margins = blind.margins(pairs["true"].tolist(), pairs["wrong"].tolist(), units)
+        best = max(margins.values(), key=lambda margin: (margin > 0).mean())
+        codes[pairs["case"]] = best <= 0
     return codes
 
 
@@ -109,12 +108,16 @@ def guessed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
     """Return the kinds of cases whose true caption is guessed from the texts alone: those with enough pictures, and
     with at most MOST_PAIRS pairs of captions.
     """
-    table = CaseTable(store, question_set.key)
+    return _guessed_kinds(CaseTable(store, question_set.key), MOST_PAIRS)
+
+
+@remembered
+def _guessed_kinds(table: CaseTable, most: int) -> frozenset[str]:
     with readable(), table.store.cursor() as cursor:
         rows = cursor.execute(
             f"SELECT kind FROM read_parquet(?) WHERE {IS_PAIR} GROUP BY kind "
             f"HAVING count(DISTINCT {table.unit}) >= ? AND count(*) <= ?",
-            [[table.path], blind.FEWEST_PICTURES, MOST_PAIRS],
+            [[table.path], blind.FEWEST_PICTURES, most],
         ).fetchall()
     return frozenset(kind for (kind,) in rows)
 

@@ -41,11 +41,6 @@ def models_of(models: Collection[str], training: str) -> list[str]:
     return [model for model, matched in matches if matched and matched[1] == training]
 
 
-def step_of(model: str) -> int:
-    """Return the step in the name of a model of a training run, NAME@STEP."""
-    return int(model.rpartition("@")[2])
-
-
 def list_trainings(store: Store, probe: str = "") -> list[tuple[QuestionSet, str, dict[int, str]]]:
     """Return the training runs with results for at least two steps: question set, name, and the models by step.
 

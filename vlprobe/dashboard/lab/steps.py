@@ -1,6 +1,6 @@
 """Results of a training at several steps, on the Fine-tuning page: a metric by step, and when cases are learned."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -49,7 +49,7 @@ def draw_steps() -> None:
         if kind not in movement_kinds()
     ]
     if kinds:
-        _draw_cases(question_set, tuple(steps.values()), kinds)
+        _draw_cases(question_set, steps, kinds)
 
 
 def _label(key: str, question_set: QuestionSet) -> str:
@@ -57,14 +57,13 @@ def _label(key: str, question_set: QuestionSet) -> str:
     return f"{key.partition('.')[2]}: {test}, {dataset_name(question_set.runs[0].dataset)}"
 
 
-def _draw_cases(question_set: QuestionSet, models: tuple[str, ...], kinds: Sequence[str]) -> None:
+def _draw_cases(question_set: QuestionSet, steps: Mapping[int, str], kinds: Sequence[str]) -> None:
     """Draw how many cases of a kind are learned and forgotten at each step."""
     kind = kinds[0]
     if len(kinds) > 1:
         labels = {name: question_set.presentation.kind(name).label for name in kinds}
         kind = choose("Kind of case", "steps_kind", labels, kind)
-    steps = {views.training_steps.step_of(model): model for model in models}
-    table = view(_outcomes, question_set, models, kind)
+    table = view(_outcomes, question_set, tuple(steps.items()), kind)
     counts = table["outcome"].value_counts()
     outcomes = [
         f"{counts[name]:,} {name}" for name in views.training_steps.OUTCOMES if name in counts
@@ -76,12 +75,11 @@ def _draw_cases(question_set: QuestionSet, models: tuple[str, ...], kinds: Seque
     quiet(HOW)
     cases_table = partial(views.training_steps.cases_by_step, store(), question_set, steps, kind)
     draw_menu("training_outcomes", table=cases_table)
-    parameters = {"set": question_set.key, "model": models[-1], "kind": kind}
+    parameters = {"set": question_set.key, "model": list(steps.values())[-1], "kind": kind}
     link_page("explore", "Cases that fool the last step", parameters, icon="image_search")
 
 
 def _outcomes(
-    store: Store, question_set: QuestionSet, models: Sequence[str], kind: str
+    store: Store, question_set: QuestionSet, steps: tuple[tuple[int, str], ...], kind: str
 ) -> pd.DataFrame:
-    steps = {views.training_steps.step_of(model): model for model in models}
-    return views.training_steps.outcomes_by_step(store, question_set, steps, kind)
+    return views.training_steps.outcomes_by_step(store, question_set, dict(steps), kind)

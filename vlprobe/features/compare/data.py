@@ -283,6 +283,7 @@ class Scorecard:
                 ),
             ],
         ]
+        shown = [(column, self._full(column)) for column in self._shown]
         rows = [
             htpy.tr(".vp-pinned" if model == self.baseline else "")[
                 htpy.th(scope="row", title=model)[
@@ -291,7 +292,7 @@ class Scorecard:
                     embed(breakable(self.names[model])),
                     model == self.baseline and htpy.small[" baseline"],
                 ],
-                [self._cell(column, model, differences, cases) for column in self._shown],
+                [self._cell(column, full, model, differences, cases) for column, full in shown],
             ]
             for model in self.rows
         ]
@@ -356,14 +357,19 @@ class Scorecard:
         return column.question_set.presentation.kind(column.kind).is_movement
 
     def _cell(
-        self, column: LeaderboardColumn, model: str, differences: Address, cases: Address
+        self,
+        column: LeaderboardColumn,
+        full: float,
+        model: str,
+        differences: Address,
+        cases: Address,
     ) -> htpy.Node:
         cell = column.cell(model)
         if cell.estimate is None:
             return htpy.td(title=cell.note)["n/a"]
         is_mirrored = self._is_mirrored(column)
         value, unit = cell.estimate.value, column.metric.unit
-        width = min(100, 100 * value / self._full(column))
+        width = min(100, 100 * value / full)
         bar = htpy.span(".vp-bar.vp-right" if is_mirrored else ".vp-bar")[
             htpy.span(style=f"width:{width:.1f}%")
         ]

@@ -76,7 +76,7 @@ def draw_scorecard() -> None:
             score = choose("Score", "score", SCORES, "fooled", segments=True, bare=True)
         export.draw_share(subject)
     columns = [
-        column.narrowed(shown)
+        column if len(shown) == len(models) else column.narrowed(shown)
         for each in subjects
         for column in view(
             views.leaderboard.leaderboard, (each.question_set,), (), "micro", by, subject.model

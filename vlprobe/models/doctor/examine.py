@@ -283,11 +283,15 @@ def warnings(store: Store) -> dict[tuple[str, str], list[str]]:
 
 def models_at_chance(store: Store) -> set[tuple[str, str]]:
     """Return the model digest and dataset digest for each model that was not better than chance in some check."""
-    return {
-        (examination.model_digest, examination.dataset_digest)
-        for examination in load(store)
-        if any(
-            check.passed is False and check.name in doctor_checks.CHANCE
-            for check in examination.checks
-        )
-    }
+
+    def find() -> set[tuple[str, str]]:
+        return {
+            (examination.model_digest, examination.dataset_digest)
+            for examination in load(store)
+            if any(
+                check.passed is False and check.name in doctor_checks.CHANCE
+                for check in examination.checks
+            )
+        }
+
+    return store.listing_fact("models at chance", find)
