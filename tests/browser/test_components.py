@@ -210,6 +210,22 @@ def test_letters_typed_before_the_field_of_tags_is_ready_are_typed_into_it(blank
     assert blank.evaluate("window.pressed") == "Notes"
 
 
+def test_the_field_of_tags_does_not_take_the_focus_from_a_note_that_somebody_goes_to(blank):
+    mount(blank, "keys", {"ways": []})
+    active = blank.evaluate("""async () => { const fold = document.createElement("div");
+      fold.className = "st-key-case_tags";
+      fold.innerHTML = "<textarea></textarea>";
+      document.body.append(fold);
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "t", bubbles: true }));
+      fold.lastChild.focus();
+      fold.prepend(document.createElement("input"));
+      for (let frame = 0; frame < 10; frame += 1) await new Promise(requestAnimationFrame);
+      return document.activeElement.localName; }""")
+    assert active == "textarea"
+    blank.keyboard.type("a note")
+    assert blank.locator(".st-key-case_tags textarea").input_value() == "a note"
+
+
 def test_the_wheel_drag_and_z_zoom_into_the_pictures_of_a_case(blank):
     script, _ = components.source("zoom")
     blank.evaluate(

@@ -67,6 +67,7 @@ class Line {
 
   focus(frames, nSettled) {
     const field = document.querySelector(".st-key-case_tags :is(input, button)");
+    if (isTyping() && document.activeElement !== field) return (this.typed = null); // somebody went to another field, such as the note
     if (field && document.activeElement !== field) {
       field.scrollIntoView({ block: "center" });
       field.focus({ preventScroll: true });
