@@ -111,6 +111,17 @@ IDLE = """() => { const app = document.querySelector('[data-testid=stApp]');
     && !document.querySelector('[data-stale=true]'); }"""
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In CI, try a browser test that fails once more; the summary counts it as a rerun.
+
+    On a busy machine a press or a frame may come late. Outside CI the test fails, so that its race can be mended.
+    """
+    if os.environ.get("CI"):
+        for item in items:
+            if item.get_closest_marker("browser"):
+                item.add_marker(pytest.mark.flaky(reruns=1))
+
+
 def chromium() -> str:
     """Return the path to the browser. Without a browser, the test is skipped, or fails in CI."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
