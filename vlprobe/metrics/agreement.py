@@ -21,10 +21,10 @@ def alpha(counts: np.ndarray) -> float:
     """Compute Krippendorff's alpha for unordered labels: 1 is full agreement, 0 is chance agreement.
 
     Args:
-        counts: How many judges gave each label to each object, integers of shape (objects, labels).
+        counts: Number of judges who gave each label to each object, integers of shape (objects, labels).
 
     Returns:
-        Alpha; NaN if no two judges labeled the same object, or if all gave the same label.
+        Alpha; NaN if no two judges labeled the same object, or if all labels are the same.
 
     Raises:
         MissingDependency: The package `krippendorff` is not installed.
@@ -44,7 +44,7 @@ def alpha(counts: np.ndarray) -> float:
 
 
 def estimate(labels: np.ndarray, categories: int, groups: Sequence[int] | np.ndarray) -> Estimate:
-    """Compute Krippendorff's alpha, with a 95 % interval from resampled groups.
+    """Compute Krippendorff's alpha, with a 95 % interval from resampling groups.
 
     Args:
         labels: Integers of shape (judges, n); UNJUDGED marks a missing label.
@@ -52,7 +52,7 @@ def estimate(labels: np.ndarray, categories: int, groups: Sequence[int] | np.nda
         groups: Integer codes of shape (n,), from 0; the labels in a group are resampled together.
 
     Returns:
-        The estimate; its interval is NaN if there are fewer than FEWEST_ITEMS groups, or if all labels agree.
+        The estimate; its interval is NaN if there are fewer than FEWEST_ITEMS groups, or if all labels are the same.
     """
     counts = np.stack([(labels == label).sum(axis=0) for label in range(categories)], axis=1)
     is_paired = counts.sum(axis=1) > 1

@@ -18,7 +18,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class GroupRates:
-    """Counts for groups of clustered cases. Each is an array of shape (n_groups,)."""
+    """Counts for groups of clustered cases. Each attribute is an array of shape (n_groups,)."""
 
     n_cases: np.ndarray
     n_events: np.ndarray
@@ -81,7 +81,7 @@ def chance_of_more(groups: GroupRates, rates: np.ndarray) -> np.ndarray:
     """Test whether the event is more frequent in each group than expected, and return one-sided p-values.
 
     The p-value is the probability of at least as many events as observed if the group's true rate is the one in
-    `rates`, which has shape (n_groups,). It is 1 if the observed rate is not higher than that.
+    `rates`, which has shape (n_groups,). It is 1 if the observed rate does not exceed the rate in `rates`.
     """
     from scipy.special import betainc
 
@@ -112,7 +112,7 @@ def rate_interval(groups: GroupRates) -> tuple[np.ndarray, np.ndarray]:
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """Adjust p-values so that on average at most 5 % of those below .05 are false discoveries.
+    """Adjust p-values so that, on average, at most 5 % of the adjusted p-values below .05 are false discoveries.
 
     The k-th smallest of m p-values is multiplied by m / k and capped at the next larger adjusted one.
     """

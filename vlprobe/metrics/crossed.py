@@ -22,7 +22,7 @@ RESAMPLE_BLOCK = 500  # resamples held in memory at once
 
 @dataclass(frozen=True, slots=True)
 class CrossedMean:
-    """A mean and its 95 % interval. Values are NaN if they are unknown."""
+    """A mean and its 95 % interval. Unknown values are NaN."""
 
     value: float = math.nan
     low: float = math.nan
@@ -33,7 +33,7 @@ class CrossedMean:
 def crossed_means(
     columns: Sequence[np.ndarray], people: np.ndarray, pictures: np.ndarray, lowest: float
 ) -> list[CrossedMean]:
-    """Compute the mean of each column with an interval that accounts for people and pictures.
+    """Compute the mean of each column, with an interval that accounts for sampling both people and pictures.
 
     A single person is not resampled, so the interval then applies only to that person. The
     interval is NaN with fewer than FEWEST_ITEMS pictures. If all answers agree, the interval is

@@ -66,11 +66,11 @@ def rate_interval(value: float, variance: float, n_items: int) -> tuple[float, f
 
 
 def without_spread(value: float, n_items: int, lowest: float = 0.0) -> tuple[float, float]:
-    """Compute the 95 % interval for a mean if all items have the same value, from the number of items.
+    """Compute the 95 % interval for the mean when all items in the sample have the same value.
 
-    At most a share Z^2 / (n_items + Z^2) of all items differs from the drawn ones, which is the upper
-    end of Wilson's interval for 0 of n_items. In the worst case these items have the value `lowest`,
-    or 1.
+    At most a share Z^2 / (n_items + Z^2) of all items has a different value; this is the upper end
+    of Wilson's interval for 0 of n_items. In the worst case these items have the value `lowest`, or
+    1.
 
     Args:
         value: The mean, which is the value of every item.
@@ -167,7 +167,7 @@ class Sums:
         self._running.pop(name, None)
 
     def count_evenly(self, name: Hashable, strata: Iterable[tuple[Hashable, Hashable]]) -> None:
-        """Weight all strata of a measure equally, also within each resample.
+        """Weight all strata of a measure equally, both in the estimate and in each resample.
 
         Args:
             name: The measure, whose weights are 1 over the size of the stratum.
@@ -189,8 +189,8 @@ class Sums:
         """Compute the weighted mean of a measure, with a 95 % interval clustered on the item.
 
         The interval is `rate_interval` for a rate (values from 0 to 1), and the percentile interval
-        otherwise. It is NaN if there are fewer than FEWEST_ITEMS items. A measure without any weight
-        is unknown: its value is NaN and its n_items is 0.
+        otherwise. It is NaN if there are fewer than FEWEST_ITEMS items. A measure with a total
+        weight of 0 is unknown: its value is NaN and its n_items is 0.
         """
         running = self._running.get(name)
         if running is None or running.observed[1] == 0:
@@ -251,11 +251,11 @@ class BitSet:
 
 
 def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False) -> list[Estimate]:
-    """Compute the mean and interval of each measure; see `Sums.estimate`.
+    """Compute the mean of each measure, with its interval; see `Sums.estimate`.
 
     Args:
         measures: Measures to average.
-        n_items: Number of items, including items without an included case.
+        n_items: Total number of items, including items whose cases are all excluded.
         are_rates: Whether the values of the measures range from 0 to 1.
     """
     sums, names = Sums(n_items), range(len(measures))
@@ -277,12 +277,12 @@ def differences(
     the models were equal. The test keeps its level even if the models differ on few items (five items in favor of one
     model and none in favor of the other give 1/16, while resampled items give .01).
 
-    If both models have the same weights, and the differences of the items' sums are multiples of 1/2, as for counts
-    of right answers, all exchanges are counted (`exchange_p`), so that p can be as small as a family of thousands of
-    tests needs. Otherwise, EXCHANGES random ones are drawn. If none of these is as large as the observed difference,
-    and the weights are the same, p is the smaller of 1 / (EXCHANGES + 1) and Hoeffding's bound
-    2 exp(-T^2 / (2 sum d^2)) for the differences d with the sum T. This keeps the level, because the bound is valid
-    for every level below 1 / (EXCHANGES + 1), and above that p comes from the random exchanges.
+    If both models have the same weights, and the differences of the items' sums are multiples of 1/2, as for counts of
+    right answers, all exchanges are counted (`exchange_p`), so that p can be small enough to be significant among
+    thousands of tests. Otherwise, EXCHANGES random exchanges are drawn. If none of these is as large as the observed
+    difference, and the weights are the same, p is the smaller of 1 / (EXCHANGES + 1) and Hoeffding's bound
+    2 exp(-T^2 / (2 sum d^2)) for the differences d with the sum T. This keeps the level, because the bound is valid for
+    every level below 1 / (EXCHANGES + 1), and above that p comes from the random exchanges.
 
     Only items with a row in both measures are compared, because items that only one model answered would compare
     questions instead of models. A row with weight 0 is an answer that does not count for that model.
@@ -297,7 +297,7 @@ def differences(
 
     Args:
         pairs: Two models' measures of one metric; items have the same codes in both.
-        n_items: Number of items, including items without an included case.
+        n_items: Total number of items, including items whose cases are all excluded.
         are_rates: For each pair, whether its values range from 0 to 1; if empty, no pair's values do.
 
     Returns:
@@ -336,7 +336,10 @@ def differences(
 
 
 def p_values(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> np.ndarray:
-    """Compute the p-values for `differences`, as float64 of shape (len(pairs),). Each pair has a value on two items."""
+    """Compute the p-values for `differences`, float64 of shape (len(pairs),).
+
+    Each pair must have two or more items in common.
+    """
     pairs = [_common(*pair) for pair in pairs]
     p, others = np.ones(len(pairs)), []
     for index, pair in enumerate(pairs):

@@ -19,7 +19,7 @@ def increases(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Es
 
     Args:
         pairs: Pairs of measures for one model; items have the same codes in both measures.
-        n_items: Number of items, including items without an included case.
+        n_items: Total number of items, including items whose cases are all excluded.
 
     Returns:
         One estimate per pair, over the items that count for either mean. It is unknown if a mean is

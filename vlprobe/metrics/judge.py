@@ -18,7 +18,7 @@ Slices = dict[str, dict[str, np.ndarray]]
 
 
 def metrics_on(scale: str, metrics: Sequence[Metric]) -> list[Metric]:
-    """Return the metrics for a scale of scores. If the scale is unknown, metrics in cosine units have no value."""
+    """Adapt metrics to a scale of scores. On an unknown scale, and for verdicts, metrics in cosine units return NaN."""
     if scale not in ("unknown", "verdict"):
         return list(metrics)
     return [
@@ -34,7 +34,7 @@ class Judge:
 
     Args:
         metrics: Metrics to compute. Each is computed on cases of the kinds that it supports.
-        n_items: Number of items, including items without an included case.
+        n_items: Total number of items, including items whose cases are all excluded.
         tags: Names of the tags to slice by.
     """
 

@@ -27,8 +27,8 @@ def _scores(rows: pd.DataFrame) -> tuple[np.ndarray, ...]:
 
 
 def margins(rows: pd.DataFrame) -> np.ndarray:
-    """For each sample, return the smallest of the four differences that should be positive. The sample is solved if it
-    is above 0.
+    """For each sample, return the smallest of the four differences that should be positive. The
+    sample is solved if this difference is above 0.
     """
     s11, s12, s21, s22 = _scores(rows)
     return np.minimum.reduce([s11 - s12, s22 - s21, s11 - s21, s22 - s12])
@@ -185,8 +185,8 @@ def weaker_side(rows: pd.DataFrame) -> np.ndarray:
 
 
 def matched(rows: pd.DataFrame, *orders: str) -> np.ndarray:
-    """For each pair, return 1 if the model matches both captions to the pictures side by side in every given order,
-    else 0.
+    """For each pair, return 1 if the model, shown both pictures side by side, matches both captions
+    in every given order, else 0.
 
     >>> matched(pd.DataFrame({"order_12": [0.9, 0.9], "order_21": [0.6, 0.1]}), "order_12", "order_21").tolist()
     [1.0, 0.0]
@@ -205,7 +205,7 @@ def _lowest(rows: pd.DataFrame, orders: Sequence[str]) -> np.ndarray:
 
 
 class Survey(TypedDict):
-    """Facts about a whole run that the metrics of a single case need."""
+    """Facts about a whole run that the metrics for individual cases need."""
 
     subset_sizes: Mapping[str, int]  # pairs in each subset
     captions_are_weaker: bool  # whether at most as many captions are accepted as foils are rejected

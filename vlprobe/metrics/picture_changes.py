@@ -171,8 +171,8 @@ def survey_search(blocks: Iterable[pd.DataFrame]) -> dict[str, object]:
 
 
 def impact(rows: pd.DataFrame, direction: str) -> np.ndarray:
-    """For each case, compute the loss in `recall_sum` as a share of the mean `recall_sum` that cases with the same rule
-    have with unchanged pictures.
+    """For each case, compute the loss in `recall_sum`, divided by the mean `recall_sum` with
+    unchanged pictures over all cases with the same rule.
 
     The mean over the cases with one rule is MMI: (clean - changed) / clean, computed from the means.
 

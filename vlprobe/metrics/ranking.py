@@ -219,8 +219,8 @@ def _column(name: str):
 
 
 def sampled_numbers(seed: int, case_id: str, n_candidates: int, n_sampled: int) -> np.ndarray:
-    """Draw the numbers of the candidates for a query, in ascending order. If there are at most `n_sampled` candidates,
-    return all of them.
+    """Sample candidates for a query and return their numbers in ascending order. If there are at
+    most `n_sampled` candidates, return all of them.
     """
     if n_sampled >= n_candidates:
         return np.arange(n_candidates)
@@ -239,7 +239,8 @@ def sampled_correlation(values: np.ndarray) -> float:
 
 
 def counted_overlaps(values: np.ndarray, k: int) -> np.ndarray:
-    """Compute the same as `top_overlaps` without sorting, by counting the candidates above and at the cutoff.
+    """Compute the same overlaps as `top_overlaps`, but without sorting, by counting the candidates above and at the
+    cutoff.
 
     Args:
         values: Similarities, shape (n_versions, n_candidates).

@@ -19,7 +19,8 @@ CLEAN = "clean_"  # prefix of the kinds for searches in a clean gallery only
 
 
 def recall(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
-    """For each query, return 1 if the right candidate is among the first k (up to 10); 0 if not, or if unknown.
+    """For each query, return 1 if the right candidate is among the first k (up to 10), and 0 if it is not or its rank
+    is unknown.
 
     >>> recall(pd.DataFrame({"rank": [1, 6, math.nan]}), "rank", 5).tolist()
     [1.0, 0.0, 0.0]

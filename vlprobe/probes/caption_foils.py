@@ -37,7 +37,7 @@ PRECISION = "fp32"  # precision in which the voting encoders run
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Settings for the random choice of the word to replace in a caption, and of its replacement."""
+    """Settings for choosing the words to replace in a caption, and their replacements."""
 
     voters: tuple[str, ...] = ()  # names of the encoders that vote on the word to replace
     seed: int = 42  # seed of the run

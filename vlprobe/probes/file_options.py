@@ -25,11 +25,11 @@ class FileOption:
 
     Args:
         name: The name of the option; the digest is stored under this name plus `_digest`.
-        kind: How messages name this kind of file within a sentence.
-        called: How messages name this kind of file at the start of a sentence.
+        kind: Name of this kind of file in messages, within a sentence.
+        called: Name of this kind of file in messages, at the start of a sentence.
         max_bytes: The maximum file size in bytes.
-        when_large: How the error message for a file that is too large ends.
-        when_unreadable: How the error message for a file that cannot be read ends.
+        when_large: End of the error message for a file that is too large.
+        when_unreadable: End of the error message for a file that cannot be read.
     """
 
     name: str

@@ -192,7 +192,7 @@ class Lgip(file_options.ProbeWithEdits):
             )
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digests of the plug-in's rules, the edits file and the vocabulary, as far as they are used."""
+        """Add the digests of the plug-in's rules, the edits file and the vocabulary, for those that are used."""
         if options["rules"] not in lgip.RULES:
             rules = registry.load_rules(str(options["rules"]))
             options = {**options, "rules": rules.name, "rules_digest": rules.digest}
@@ -218,7 +218,7 @@ class Lgip(file_options.ProbeWithEdits):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Create one case per edit of each caption. Edits that are left out are counted by reason."""
+        """Create one case per edit of each caption. Count the edits that are left out, by reason."""
         if item.image is None:
             return [], {"no picture": 1}
         settings = cast(LgipOptions, options)

@@ -143,7 +143,7 @@ class ChangedPictures(Probe):
     metrics = metrics.METRICS
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Raise InvalidInput for a severity out of range, before any file is read."""
+        """Raise InvalidInput if a severity is out of range, before any file is read."""
         for severity in cast(PictureOptions, options)["severities"]:
             picture_changes.check_severity(severity)
 

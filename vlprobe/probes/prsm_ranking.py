@@ -131,7 +131,7 @@ class GroupGallery:
 
     @functools.cached_property  # one gallery for all blocks of a run
     def index(self) -> Gallery:
-        """The gallery to search. It is built for the first query."""
+        """The gallery to search. It is built when the first query is searched."""
         encoder, pictures = self.encoder, self.pictures
         return Gallery.encode(
             lambda block: encoder.images(pictures[block]),

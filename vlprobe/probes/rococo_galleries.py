@@ -95,7 +95,7 @@ class CandidateNames(NamedTuple):
 
 
 def table(ranks: RetrievalRanks, names: CandidateNames, partners: Sequence[str]) -> pa.Table:
-    """Build the rows for some queries in one gallery, in the form of `SCHEMA`.
+    """Build one row per query in one gallery, in the form of `SCHEMA`.
 
     Args:
         ranks: The ranks of the candidates.
@@ -142,7 +142,7 @@ RANK_COLUMNS = ("rank_clean", "rank", "top_altered", "least_rank_clean", "least_
 
 
 class GallerySearch(NamedTuple):
-    """Results of some queries in one gallery."""
+    """Results for a block of queries in one gallery."""
 
     ranks: RetrievalRanks
     fronts: pa.Table  # rows of `SCHEMA`, one per query
@@ -166,7 +166,7 @@ class RuleGallery(NamedTuple):
         match: Match | None,
         partners: Sequence[str],
     ) -> GallerySearch:
-        """Rank the candidates in the gallery for some queries.
+        """Rank the candidates in the gallery for each query in a block.
 
         Args:
             queries: Embeddings of the queries, float32 of shape (n_queries, width).
@@ -392,12 +392,12 @@ class RetrievalScorer:
 
 
 def item_numbers(pictures: Mapping[str, Picture]) -> dict[str, int]:
-    """Number the items from 0 in order. Return the number of each item by id."""
+    """Number the items from 0, in order, and return the numbers by item id."""
     return {item_id: number for number, item_id in enumerate(pictures)}
 
 
 def changed_items(cases: Reader, item_number: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """For each rule, return the numbers of the items whose picture is changed in at least one pixel by mixing."""
+    """For each rule, return the numbers of the items whose picture differs from its mixture in at least one pixel."""
     numbers: dict[str, set[int]] = {}
     for block in cases(["kind", "rule", "item"]):
         queries = block.filter(pc.field("kind") == "t2i")
@@ -409,7 +409,7 @@ def changed_items(cases: Reader, item_number: Mapping[str, int]) -> dict[str, np
 def mixed_pictures(
     pictures: Mapping[str, Picture], rule: str, changed: np.ndarray
 ) -> list[Picture]:
-    """Mix the pictures with the given item numbers with their partners, by the rule KIND:LAM:seedN."""
+    """Mix the picture of each given item with its partner's picture, following the rule KIND:LAM:seedN."""
     kind, lam, seed = rule.split(":")
     paths = {item_id: picture.path for item_id, picture in pictures.items()}
     edits = mix.picture_edits(

@@ -51,8 +51,8 @@ def case_scorer(
 
     Returns:
         A function that takes cases and returns a table with `scores` (float32, n_images * n_texts per case),
-        `text_scores` (cosines between the texts, in the order 01, 02, 12), `erased` (whether the first two texts are
-        identical to the model, so that it cannot see the edit), `margin` and, with `has_twins`, `picture_similarity`
+        `text_scores` (cosines between the texts, in the order 01, 02, 12), `erased` (whether the model cannot tell the
+        first two texts apart, so that it cannot see the edit), `margin` and, with `has_twins`, `picture_similarity`
         (cosine of the two pictures, NaN if a case has one).
     """
 

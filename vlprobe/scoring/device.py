@@ -35,7 +35,7 @@ def model_seconds() -> float:
 
 
 class DeviceBatches:
-    """A caller for a model that splits batches into pieces small enough for the memory of the device.
+    """Calls a model, splitting each batch into pieces that fit in the device's memory.
 
     Args:
         model_name: The name of the model in error messages.
@@ -57,7 +57,7 @@ class DeviceBatches:
             batch: Sequences of equal length.
 
         Raises:
-            InvalidInput: Not even a single row fits into memory.
+            InvalidInput: Not even a single row fits in memory.
         """
         outputs: list[Output] = []
         start, n_rows = 0, len(batch[0])

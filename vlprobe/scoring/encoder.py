@@ -62,7 +62,7 @@ def text_keys(tokens: np.ndarray, counts: np.ndarray) -> list[bytes]:
 def content_lengths(tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Compute the token count of each row, with and without the model's own padding (repeats of the final token).
 
-    Returns int64 with shape (n, 2). Texts with equal rows in it can share a batch.
+    Returns int64 with shape (n, 2). Texts whose rows are equal can share a batch.
     """
     final = tokens[np.arange(len(tokens)), np.maximum(counts - 1, 0), None]
     has_pad = counts.min(initial=tokens.shape[1]) < tokens.shape[1]
@@ -71,8 +71,8 @@ def content_lengths(tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def alphabetical_ranks(texts: Sequence[str], rows: np.ndarray) -> np.ndarray:
-    """Return the position of each row if the texts are sorted alphabetically without regard to case, int64 with
-    shape (rows,).
+    """Return the position of each row when the texts are sorted alphabetically, ignoring letter
+    case: int64 with shape (rows,).
 
     Texts with the same beginning are then consecutive, so a model can compute the beginning once.
 
@@ -98,12 +98,12 @@ TOKENIZE_CHUNK = 65_536  # texts whose tokens are in memory at once
 
 
 class PairAddresses:
-    """Stand-in vectors for a model that scores pairs and has no embeddings, so that it can search a gallery.
+    """Stand-in vectors that let a model without embeddings, which scores pairs, search a gallery.
 
-    The vector for a picture or a text holds its side and its number. Only `similarity` can compare such vectors, by
-    computing the logit of each pair. Inputs that are identical to the model share a number. Logits are cached, because
-    the RoCOCO galleries repeat the pairs in the clean gallery, and four policies would need four times as many forward
-    passes.
+    The vector for a picture or a text holds its side and its number. Only `similarity` can compare
+    such vectors, by computing the logit of each pair. Inputs that the model cannot tell apart share
+    a number. Logits are cached because every RoCOCO gallery repeats the pairs in the clean gallery:
+    without the cache, four policies would need four times as many forward passes.
     """
 
     DIM = 2  # numbers of a vector
@@ -121,7 +121,7 @@ class PairAddresses:
         Args:
             side: "images" or "texts".
             inputs: The pictures or texts.
-            keys: One key per input, equal for inputs that are identical to the model.
+            keys: One key per input. Keys are equal if the model cannot tell the inputs apart.
         """
         numbers = self._number_of[side]
         for content, key in zip(inputs, keys, strict=True):
@@ -152,13 +152,13 @@ class CachedEncoder:
     Args:
         model: The model that encodes.
         folder: The folder for stored embeddings, or None for a temporary file that is deleted with this encoder.
-        batch_size: The number of images per batch; text batches have four times as many rows. It affects the speed,
-            and scores by less than 1e-6. Image batches are smaller if four of them do not fit in `memory`, and batches
-            in any stage are halved if the device runs out of memory.
+        batch_size: The number of images per batch; text batches have four times as many rows. It affects speed, and
+            changes scores by less than 1e-6. Image batches are smaller if four of them do not fit in `memory`, and
+            batches in any stage are halved if the device runs out of memory.
         workers: The number of threads that read and preprocess pictures.
         progress: A function that is called with (stage, done, total) after each batch; it may raise to stop.
-        memory: The bytes for pictures and tokens that wait for the model, in addition to the returned
-            arrays.
+        memory: The memory limit in bytes for pictures that wait to be encoded, not counting the returned arrays. For a
+            model that scores pairs, up to half as much is used for encoded pictures.
         on_read: A function that is called in a worker thread with each picture and the bytes of its files.
         recurs: A function that marks the texts that are needed again later, bool with shape (n,). Their
             embeddings are stored.

@@ -128,7 +128,7 @@ class RunInputs:
 
 
 class TextInputs(NamedTuple):
-    """The `types.Inputs` implementation for a list of texts without a run."""
+    """The `types.Inputs` implementation for a list of texts that are not part of a run."""
 
     all_texts: Sequence[str]
 

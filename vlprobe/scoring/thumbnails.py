@@ -37,8 +37,8 @@ def encode(
     max_bytes: int = thumbnail_store.MAX_BYTES,
     qualities: Sequence[int] = QUALITIES,
 ) -> bytes:
-    """Encode a picture as WebP within a maximum side and file size, and keep its proportions. Smaller
-    pictures keep their size. The defaults are the limits for thumbnails.
+    """Encode a picture as WebP within a maximum side length and file size, keeping its aspect
+    ratio. Smaller pictures keep their size. The defaults are the limits for thumbnails.
     """
     small = image.copy()
     while True:

@@ -144,7 +144,7 @@ class VectorStore:
                 yield block, content["vector"][rows[block] - lowest]
 
     def put(self, keys: Sequence[bytes], vectors: np.ndarray) -> None:
-        """Add embeddings, which are written to disk after FLUSH_SECONDS or FILE_BYTES, or by `flush`."""
+        """Add embeddings. They are written to disk after FLUSH_SECONDS, once they reach FILE_BYTES, or by `flush`."""
         if not keys:
             return
         block = np.empty(len(keys), dtype=self._row)
