@@ -59,7 +59,7 @@ def write(
         The content of altered.json.
 
     Raises:
-        InvalidInput: nothing is altered, OUT has other content, or the disk is full.
+        InvalidInput: no caption or picture could be altered, OUT has other content, or the disk is full.
     """
     progress = progress or Progress()
     dataset, items, probe, run = prepare(request, store, progress)

@@ -67,7 +67,7 @@ def ask(
         folder: The output folder OUT. Answers already in it are kept.
         store: The store that holds the cases.
         progress: Receives the number of pictures and cases.
-        copies: Copy all pictures into the folder, so that it can be moved to another machine.
+        copies: Whether to copy all pictures into the folder, so that it can be moved to another machine.
 
     Returns:
         The content of questions.json.

@@ -49,7 +49,7 @@ class RunContext:
         return self.case_entry.blocks("cases", columns)
 
     def inputs(self) -> RunInputs:
-        """Return all pictures and texts that the run shows to a model, those of its galleries included."""
+        """Return all pictures and texts that the run shows to a model, including the candidates in its galleries."""
         root = self.store.root
         candidates = self.probe.candidates(self.run, self.items, self.read_cases, root)
         return RunInputs(self.items, self.read_cases, candidates, root)

@@ -53,7 +53,7 @@ def bind(context: RunContext, model: Model) -> str:
 
 
 def announce_pairs(context: RunContext, model: Model, tell: Callable[[str], None]) -> None:
-    """Report the number of forward passes if the model needs one for every picture and text in a gallery.
+    """Report the number of forward passes if the model needs one for every pair of a picture and a text in a gallery.
 
     Raises Misfit if there are too many candidates.
     """

@@ -128,8 +128,8 @@ def _without_part(picture: Canvas, box: influence.Box) -> Image.Image:
 
 
 def edited(picture: Canvas, partner: Canvas, kind: Literal["mix", "patch"], lam: float) -> Canvas:
-    """Return the picture blended with a partner, or with a patch from it pasted in; `lam` (0 < lam < 1) is
-    the share of the picture that remains.
+    """Return the picture blended with a partner, or with a patch from the partner pasted in; `lam`
+    (0 < lam < 1) is the share of the picture that remains.
     """
     edit = PictureEdit(kind, Path(partner.key.hex()), lam, mix.SEEDS[0])
     # Each model draws it, which takes 5 to 12 ms.

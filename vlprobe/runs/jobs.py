@@ -70,7 +70,7 @@ def write(request: JobRequest, store: Store) -> str:
 
 
 def resume(store: Store, job_id: str) -> None:
-    """Start a stopped job again. Finished work is not repeated. Raises InvalidInput if the job is still running."""
+    """Restart a stopped job. Finished work is not repeated. Raises InvalidInput if the job is still running."""
     store.require_writable()
     folder = _folder(store, job_id)
     # If two people click at the same time, one gets an error

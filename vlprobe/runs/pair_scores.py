@@ -54,8 +54,8 @@ def pair_scorer(
     absent.
 
     Args:
-        model: A model that compares pictures with texts; it first loads or requests all data for
-            the items.
+        model: A model that compares pictures with texts. All data that it needs for the items is
+            loaded or requested first.
         items: Items with a picture and a caption.
         store: The store whose cache holds server answers.
         progress: Receives the progress of requests to servers.

@@ -242,19 +242,20 @@ def influences(players: Sequence[Player], caption: str, spans: Sequence[influenc
 def edits(
     caption: str, *, seed: int = 42, k: int = 1, players: Sequence[Player] = ()
 ) -> tuple[list[Edited], Mapping[str, int]]:
-    """Make all edits that vlprobe supports to a caption: LGIP's edits by the strict rules,
+    """Make all edits of a caption that vlprobe supports: LGIP's edits by the strict rules,
     vlprobe's additional kinds, and RoCOCO's edits.
 
     Args:
-        caption: One caption. Other captions for its picture are unknown, so a flip is only checked against its words.
+        caption: One caption. Other captions for its picture are unknown, so a flip is checked only against this
+            caption's words.
         seed: The seed for all random choices.
         k: The number of words that RoCOCO replaces, 1 to 5.
         players: The models that vote on the least influential word to replace or delete; if empty,
             the word is random.
 
     Returns:
-        The edits in the order of GROUPS, and counts of impossible edits by reason. A caption that is not in English has
-        flips of colors and numbers only, if there is a table for its language.
+        The edits in the order of GROUPS, and the number of impossible edits by reason. A caption that is not in English
+        only gets flips of colors and numbers, if there is a table for its language.
     """
     if foreign := foreign_captions([caption]):
         none = lgip.CaptionEdits(((),), {})
@@ -358,8 +359,8 @@ def margins(answer: Answer) -> np.ndarray:
 
 
 def parts_that_matter(player: Player, picture: Canvas, caption: str) -> np.ndarray:
-    """Compute how much the caption's score falls when each grid cell of the picture is black: shape (GRID,
-    GRID), NaN if unknown.
+    """Compute how much the caption's score falls when each grid cell of the picture is blacked out:
+    shape (GRID, GRID), NaN if unknown.
     """
     scores = player.scores([picture, *without_parts(picture)], [caption])[:, 0]
     return (scores[0] - scores[1:]).reshape(GRID, GRID)

@@ -46,7 +46,7 @@ class Profile(Progress):
         self._name, self._since = "start", _clocks()
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Record the end of a stage if the label belongs to another one, and forward the report."""
+        """Forward the report. If the label belongs to a new stage, first record the end of the previous one."""
         name = stage_of(label)
         if name != self._name:
             self._end_stage(name)

@@ -125,7 +125,7 @@ def write_cases(
 
 
 def known_misfit(run: Run, probe: Probe, cache: Path) -> Misfit | None:
-    """Return the stored error from `write_cases` if a probe is known to have no cases for a dataset.
+    """Return the error that `write_cases` stored if a probe is known to have no cases for a dataset; otherwise None.
 
     Without this memo, a finished `run --probe all` would load its models again, because a probe without
     cases has no stored run: on six pictures and two demo models, 3.7 s of CPU time instead of 1.0 s.

@@ -89,8 +89,8 @@ def execute_plan(
 
     Args:
         requests: At least one request.
-        store: As in `execute`, like `progress`, `models` and `dataset` (shared by all requests).
-        leaves_out: Skip and report a probe that cannot run; otherwise its error is raised.
+        store: As in `execute`. So are `progress`, `models` and `dataset`, which all requests share.
+        leaves_out: Whether to skip and report a probe that cannot run; otherwise, its error is raised.
     """
     progress, settings = progress or Progress(), requests[0]
     for request in requests:

@@ -355,8 +355,8 @@ def _unfinished(store: Store) -> list[str]:
 
 
 def remove(store: Store, manifests: Sequence[dict]) -> int:
-    """Remove runs, and the question sets and dropped pictures that no other run uses, also pictures that were dropped
-    a day ago and never run. Tags and notes are kept.
+    """Remove runs, along with the question sets and dropped pictures that no other run uses. Pictures that were dropped
+    more than a day ago and are not used by any run are removed, too. Tags and notes are kept.
 
     Returns the number of removed question sets, which is 0 for a shared store because another machine
     may use them.
@@ -379,8 +379,8 @@ def remove(store: Store, manifests: Sequence[dict]) -> int:
 
 
 def unused_drops(store: Store, removed: Sequence[dict] = ()) -> list[Path]:
-    """Return the folders of dropped pictures that no run and no unfinished job uses. Those that no removed run used are
-    returned a day after they were dropped.
+    """Return the folders of dropped pictures that no run and no unfinished job uses. Folders that
+    were not used by a removed run are returned only if they were dropped more than a day ago.
 
     Args:
         store: The store whose cache has the pictures.
@@ -404,7 +404,10 @@ def unused_drops(store: Store, removed: Sequence[dict] = ()) -> list[Path]:
 
 
 def remove_unused_drops(store: Store) -> None:
-    """Remove dropped pictures that were not run within a day. Raises InvalidInput if a folder cannot be removed."""
+    """Remove pictures that were dropped more than a day ago and are not used by any run.
+
+    Raises InvalidInput if a folder cannot be removed.
+    """
     repair([Damage(folder, "", (folder,)) for folder in unused_drops(store)])
 
 

@@ -52,7 +52,7 @@ def _farthest_wording(row: CaseRow, top: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class CaseBody:
-    """How views treat cases with one card body, such as "pair" or "triplet" (see `CardBody`).
+    """View settings for cases with one card body, such as "pair" or "triplet" (see `CardBody`).
 
     Attributes:
         texts: Function that selects the two texts to compare.
@@ -83,10 +83,10 @@ BODIES: Mapping[CardBody, CaseBody] = {
 
 
 def body_of(kind: KindPresentation) -> CaseBody:
-    """Return how views treat a kind of cases."""
+    """Return the view settings for a kind of case."""
     return BODIES[kind.body]
 
 
 def stored_body(probe: str, kind: str) -> CaseBody:
-    """Return how views treat a kind of cases, given the names of the probe and the kind."""
+    """Return the view settings for a kind of case, given the names of the probe and the kind."""
     return body_of(registry.load_probe(probe).presentation.kind(kind))

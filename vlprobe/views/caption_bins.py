@@ -105,8 +105,8 @@ def caption_pairs(table: CaseTable, kind: str) -> pd.DataFrame:
 
 
 def guessed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
-    """Return the kinds of cases whose true caption is guessed from the texts alone: those with enough pictures, and
-    with at most MOST_PAIRS pairs of captions.
+    """Return the kinds of cases for which guesses from the texts alone are computed: kinds with
+    enough pictures and at most MOST_PAIRS pairs of captions.
     """
     return _guessed_kinds(CaseTable(store, question_set.key), MOST_PAIRS)
 

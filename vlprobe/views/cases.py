@@ -39,8 +39,8 @@ class Matches(NamedTuple):
 
     Attributes:
         numbers: Numbers of the cases, int32, ascending.
-        margins: Margins by the filter's model, float32.
-        second_margins: Margins by the filter's second model, float32; None unless the filter is `paired`.
+        margins: Margins of the filter's model, float32.
+        second_margins: Margins of the filter's second model, float32; None unless the filter is `paired`.
         sort_keys: Sort keys for the filter's order, smallest first; see `SORTS`.
     """
 
@@ -81,8 +81,9 @@ def order_values(
     numbers: np.ndarray,
     of_model: np.ndarray,
 ) -> np.ndarray:
-    """Return the values for a filter's order that are not margins, shape (n,): how many models each case fools, or its
-    place by the likeness of its picture, with the lowest margin of a picture first.
+    """Return the values that a filter sorts by, other than margins, shape (n,). These are the number of models that
+    each case fools, or its position when pictures are sorted by similarity and the cases of a picture by margin (lowest
+    first).
     """
     if case_filter.sort == "models":
         return (margins(store, question_set, question_set.rated_models, numbers) <= 0).sum(axis=0)
@@ -99,8 +100,8 @@ def order_values(
 def passing(
     store: Store, question_set: QuestionSet, case_filter: Filter
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return the cases that pass a filter, without sort keys. Sorting may check for picture files, which takes 0.3 s
-    for SugarCrepe.
+    """Return the cases that pass a filter, without sort keys. This skips the check for picture
+    files that sorting may need, which takes 0.3 s for SugarCrepe.
 
     Returns:
         The case numbers, int32, ascending; the margins for the filter's model; and the margins for the filter's second
@@ -200,7 +201,10 @@ def failures(
 
 
 def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
-    """Count a filter's cases by outcome, ignoring the outcome that the filter selects. Ties also count as fooled."""
+    """Count a filter's cases by outcome, ignoring the outcome that the filter selects.
+
+    A tie counts both as tied and as fooled.
+    """
     _, of_model, _ = passing(store, question_set, replace(case_filter, outcome="all"))
     return {
         name: int(np.count_nonzero(has_outcome(of_model))) for name, has_outcome in OUTCOMES.items()

@@ -86,7 +86,9 @@ def _known(cosine: str) -> str:
 
 
 def answer_columns(run: RunRow, answers: AnswerTable) -> tuple[str, ...]:
-    """Return the columns of a run's answers, without cosines of towers if its scores do not come from the towers."""
+    """Return the columns of a run's answers, excluding the cosines of the two towers if the scores do not come from
+    them.
+    """
     hidden = () if run.score_type == "cosine" else ("text_scores", PICTURE_COLUMN)
     return tuple(name for name in answers.columns if name not in hidden)
 
@@ -95,7 +97,7 @@ def causes(store: Store, question_set: QuestionSet, model: str, kind: str) -> pd
     """Return the cause and the two cosines of each case of a kind that a model answered, indexed by case number.
 
     Returns:
-        `fooled`, `cause` (one of LABELS), `text` and `picture` (NaN: unknown).
+        `fooled`, `cause` (one of LABELS), `text` and `picture` (NaN if unknown).
     """
     run = question_set.run(model)
     answers = AnswerTable(store, run.key)

@@ -44,7 +44,7 @@ def in_step(original: str, edited: str) -> Iterator[tuple[str, str, bool]]:
 def word_runs(original: str, edited: str, is_after: bool) -> list[tuple[str, bool]]:
     """Split one of two captions into stretches of words, each marked as equal to or different from the other caption.
 
-    Spaces before differing words form a separate run.
+    Spaces before differing words form a separate stretch.
 
     >>> word_runs("A red dog.", "A blue dog.", True)
     [('A', False), (' ', False), ('blue', True), (' dog.', False)]

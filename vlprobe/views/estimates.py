@@ -202,7 +202,10 @@ def tag_values(store: Store, question_set: QuestionSet) -> list[str]:
 
 
 def has_comparisons(store: Store, question_set: QuestionSet) -> bool:
-    """Return whether any run on a question set has stored comparisons between query versions. Older runs have not."""
+    """Return whether any run on a question set has stored comparisons between query versions.
+
+    Older versions of vlprobe did not store them.
+    """
     return question_set.probe == PROBE and any(
         store.run(run.key).has_table(TABLE) for run in question_set.runs
     )
@@ -286,10 +289,10 @@ def _best_guess(table: CaseTable, kind: str) -> BlindAccuracy | None:
 
 
 def fewer_words(store: Store, question_set: QuestionSet, kind: str) -> dict[str, float]:
-    """Compute how often the caption with fewer words is wrong: under "" on all cases, and by subtype and named slice
-    ("slice:NAME"). A tie is wrong.
+    """Compute how often choosing the caption with fewer words is wrong, by subtype and named slice ("slice:NAME"). The
+    key "" stands for all cases. If both captions have the same number of words, the choice counts as wrong.
 
-    Without a case that has one picture, a true and a wrong caption, there is no value.
+    Only cases with one picture, a true caption and a wrong caption are counted. Keys without such a case are omitted.
     """
     table = _fewer_words(CaseTable(store, question_set.key), kind)
     parts = {str(name): part for name, part in table.groupby("subtype", observed=True)}

@@ -44,7 +44,7 @@ class Facet:
     Attributes:
         name: "subtype", "rule", "pair", "unseen_by", "tagged", or the name of a kind of slice: "tag:NAME",
             "caption_length", "word_frequency", "text_alone".
-        rows: At least two values, or one value that is in the filter; of "tagged" at least one.
+        rows: At least two values, or one value that is in the filter. The facet "tagged" may have a single value.
     """
 
     name: str
@@ -52,7 +52,10 @@ class Facet:
 
 
 def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
-    """Return the facets of the filter's cases. A facet of one value is left out unless the filter selects it."""
+    """Return the facets of the filter's cases.
+
+    A facet with only one value is omitted unless the filter selects that value.
+    """
     is_movement = question_set.presentation.kind(case_filter.kind).is_movement
     selections: dict[Filter, tuple[np.ndarray, np.ndarray]] = {}
     shown = []

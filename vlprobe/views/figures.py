@@ -119,7 +119,9 @@ def _fixed_conditions(run: Mapping) -> tuple:
 
 
 def published_severity(edit: str, metric: str) -> pd.DataFrame:
-    """Return RoCOCO's values for an edit (tables 3, 4, 6, 7; losses are positive): model, slice, value."""
+    """Return the values that RoCOCO reports for an edit (tables 3, 4, 6, 7), with losses as positive numbers: model,
+    slice, value.
+    """
     if edit in ("mix", "patch"):
         numbers, slices = (4, 7), {f"{edit}_{lam}": f"{edit}:{lam}" for lam in LAMBDAS}
     else:

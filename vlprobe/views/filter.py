@@ -130,9 +130,9 @@ class Filter:
         agreement: "one": exactly one model is fooled; "split": some models are fooled and some are
             not. Controls do not count.
         named_slice: Name of a saved slice (`views.named_slices`).
-        unseen_by: Who did not see the difference (`views.causes`).
+        unseen_by: Causes of the failure: which of the two towers did not see the difference (`views.causes`).
         region: Cases that were selected one by one, such as on a map, as in `region_text`.
-        excluded: Values that no case has, each with the name of its facet (`views.facets`).
+        excluded: Values that no selected case may have, each with the name of its facet (`views.facets`).
     """
 
     model: str
@@ -224,8 +224,8 @@ class Filter:
         """Create a filter from the string values used in links and options.
 
         Args:
-            words: The other fields by name: slices as NAME=VALUE, switches as "own" or "here", and ""
-                for any value; fields in SEVERAL accept one string or a sequence.
+            words: The other fields, by name. Slices are written NAME=VALUE, switches "own" or
+                "here", and "" allows any value. Fields in SEVERAL accept one string or a sequence.
 
         Raises:
             NotFound, InvalidInput: See `Filter`.
@@ -269,13 +269,13 @@ class Filter:
         return bool(self.tagged) or any(each.name == "tagged" for each in self.excluded)
 
     def any_outcome(self) -> "Filter":
-        """Return a copy of the filter that allows any answers."""
+        """Return a copy of the filter without its conditions on which models are fooled."""
         return replace(
             self, outcome="all", other_outcome="", within=(), fooled=(), held=(), agreement=""
         )
 
     def exclusions(self) -> "list[Filter]":
-        """Return one filter per facet for the cases that have one of its excluded values.
+        """For each facet with excluded values, return a filter for the cases that have one of these values.
 
         Raises:
             NotFound, InvalidInput: A facet or a value does not exist.
@@ -286,7 +286,7 @@ class Filter:
         ]
 
     def values_of(self, facet: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the values of a facet that the filter requires, and those that it excludes."""
+        """Return the values of a facet that the filter requires, and the values that it excludes."""
         field, name = facet_field(facet)
         required = getattr(self, field)
         if name:
@@ -345,7 +345,8 @@ class Filter:
 
 
 def facet_field(facet: str) -> tuple[str, str]:
-    """Return the field of a filter that holds the values of a facet, and the name of its slices or "". Raises NotFound.
+    """Return the filter field that holds a facet's values, and the name of the slices if the values are slices, else
+    "". Raises NotFound.
 
     >>> facet_field("subtype"), facet_field("tag:scene"), facet_field("caption_length")
     (('subtype', ''), ('tag', 'scene'), ('caption', 'caption_length'))
@@ -422,12 +423,13 @@ def _answered_on_other_side(side: Slice) -> tuple[str, list[object]]:
 
 
 def corners_text(corners: Iterable[tuple[float, float]]) -> str:
-    """Return polygon corners as text for a link, which `parse_corners` reads."""
+    """Format polygon corners as text for a link. `parse_corners` is the inverse."""
     return ";".join(f"{x:.5f},{y:.5f}" for x, y in corners)
 
 
 def region_text(label: str, numbers: np.ndarray, is_ordered: bool = False) -> str:
-    """Return case numbers with a label as text for a link. If `is_ordered`, the text keeps the order of the numbers.
+    """Format case numbers and a label as text for a link. If `is_ordered` is set, the text keeps the order of the
+    numbers.
 
     >>> region_label(region_text("like a kitchen", np.array([3, 5])))
     'like a kitchen'
@@ -442,14 +444,15 @@ def region_text(label: str, numbers: np.ndarray, is_ordered: bool = False) -> st
 
 
 def region_label(text: str) -> str:
-    """Return the label of a `region_text`."""
+    """Return the label in a `region_text`."""
     return text.rpartition("~")[0]
 
 
 # A page makes up to 30 filters: 24 ms each for 100,000 of 1.5 million cases. With and without a region.
 @functools.lru_cache(maxsize=2)
 def region_cases(text: str) -> np.ndarray:
-    """Return the case numbers of a `region_text` as a read-only array, ascending unless the text keeps their order.
+    """Return the case numbers in a `region_text` as a read-only array. They are ascending unless the text keeps their
+    order.
 
     Raises:
         InvalidInput: The text is not valid.

@@ -41,8 +41,9 @@ class LeaderboardCell:
         estimate: Value and 95 % interval; None if the model has no value.
         group: Letters of the groups of tied models; models that share a letter are tied.
         note: Why the value or the group is missing; "" if both are present.
-        is_best: Whether the model has the best value of the column, or is tied with that model.
-        n_fooled: Number of cases that fool the model, as on Explore: in one of two orders of the captions is enough.
+        is_best: Whether the model has the best value in the column, or is tied with the model that has it.
+        n_fooled: Number of cases that fool the model. As on Explore, being fooled in one of the two caption orders is
+            enough.
         difference: Value minus the baseline's, on the cases that both answered; NaN without a test.
         verdict: Whether the model prefers fewer or more wrong captions than the baseline, or is tied with it.
     """
@@ -73,12 +74,12 @@ class LeaderboardColumn:
     ] = ()  # of all models, whichever have cells; empty: unknown
 
     def cell(self, model: str) -> LeaderboardCell:
-        """Return a model's cell, which says so if the model did not run on the question set."""
+        """Return a model's cell. If the model did not run on the question set, the cell has only a note."""
         return self.cells.get(model, LeaderboardCell(note=NOT_RUN))
 
     def narrowed(self, models: Collection[str]) -> "LeaderboardColumn":
-        """Return the column with cells of the given models only. The best model is one of them, and letters name the
-        groups of these models.
+        """Return a copy of the column with only the given models. The best model and the group
+        letters are determined among these models.
 
         No model is best if the one with the lowest share was not tested against the others (see `rank_by_type`).
         """
@@ -129,8 +130,8 @@ def leaderboard(
         models: Models to include, if they answered the question set; empty means all.
         averaging: As in `estimates.estimates`, for metrics.
         by: "metric" for one column per question set, with the first headline metric of its probe that has a value;
-            "kind" for the pooled share of wrong captions preferred, with one column per kind of case; "edit" for a
-            column per type of edit and named slice in addition.
+            "kind" for the pooled share of wrong captions preferred, with one column per kind of case; "edit" for the
+            same columns plus one per type of edit and named slice.
         baseline: A model with which the others are compared by kind or edit.
     """
     columns: list[LeaderboardColumn] = []
@@ -261,7 +262,10 @@ def _headline_metric(question_set: QuestionSet, rows: Sequence[EstimateRow]) -> 
 
 
 def ranked_models(columns: Sequence[LeaderboardColumn], first: int = 0) -> list[str]:
-    """Sort models, best first, by one column. The others decide between ties and missing values, from the left."""
+    """Sort models, best first, by one column.
+
+    Models that are tied or have no value there are sorted by the other columns, from left to right.
+    """
     models = dict.fromkeys(model for column in columns for model in column.cells)
     order = [*columns[first : first + 1], *columns]
     return sorted(models, key=lambda model: [column.rank(model) for column in order])

@@ -51,7 +51,9 @@ class NamedSlice:
 
     @property
     def selected_by(self) -> list[tuple[str, str]]:
-        """Each model whose answers selected the cases, and whether it is "fooled" or not ("held") on all of them."""
+        """Each model whose answers selected the cases, with "fooled" or "held" (not fooled), which applies to all of
+        the cases.
+        """
         words = self.filter
         chosen = [(words.get("model"), words.get("outcome"))]
         chosen += [(words.get("other"), words.get("other_outcome"))]
@@ -121,7 +123,8 @@ def find(store: Store, name: str) -> NamedSlice:
 
 
 def locate(store: Store, name: str) -> dict[str, str]:
-    """Return the kind of a slice's cases, by the key of each question set that it applies to. "" is no slice.
+    """Return the kind of a slice's cases, by the key of each question set that the slice applies to. An empty name
+    gives an empty mapping.
 
     Raises NotFound.
     """

@@ -17,7 +17,10 @@ POINTS = 3000  # in a scatter plot: more take long to send and cover each other
 
 
 def bucket(case_filter: Filter, name: str) -> Filter:
-    """Return the filter for one of BUCKETS or for "all". A model that is fooled alone is listed first."""
+    """Return the filter for one of BUCKETS or for "all".
+
+    If only the second model is fooled, the two models are swapped, so that the fooled one comes first.
+    """
     if name == "all":
         return replace(case_filter, outcome="all", other_outcome="")
     if name not in BUCKETS:

@@ -360,8 +360,8 @@ def rank_by_type(store: Store, question_set: QuestionSet, kind: str) -> dict[str
     tests, and in each named slice ("slice:NAME"), without `PairedTests.shares`. The p-values of each ranking are
     corrected separately.
 
-    With more than MOST_RANKED models that passed their checks, only the best one is tested on types and in slices,
-    against each other one.
+    If more than MOST_RANKED models passed their checks, only the best one is tested on types and in
+    slices, against each of the others.
     """
 
     def rank() -> dict[str, PairedTests]:
@@ -468,7 +468,9 @@ class PairedCells:
         return np.bincount(self._unit_codes[rows], values[rows], self.n_units)
 
     def mean(self, side: int, subtype: str, count: str, answered: str) -> Measure:
-        """Return the mean of a count per answer of a model, with one row per resampling unit that has answers."""
+        """Return a count divided by the model's number of answers, with one row for each resampling unit that has
+        answers.
+        """
         scale = (self.runs[side].spread or np.nan) if self.unit == "spread" else 1.0
         counted = self.by_unit(subtype, self._columns[count])
         n_answers = self.by_unit(subtype, self._columns[answered])
@@ -487,7 +489,7 @@ class PairedCells:
         return model, self.mean(0, subtype, f"base_{count}_{side}", f"both_{side}")
 
     def subtype_shares(self, sides: Sequence[int]) -> tuple[SubtypeShare, ...]:
-        """Compute the share for each subtype over all given models together, with an interval by resampling units."""
+        """Compute the share for each subtype, pooled over all given models, with an interval from resampling units."""
         if not sides:
             return ()
         answered, fooled = (
@@ -938,7 +940,9 @@ class Leader:
     models: tuple[str, ...] = ()
 
     def without(self, beaten: Collection[str]) -> "Leader":
-        """Return the leader after paired tests. `beaten` has the rivals that the tied best model turned out to beat."""
+        """Return the leader after the paired tests, given the rivals that the best model significantly beats
+        (`beaten`).
+        """
         if self.state != "tied":
             return self
         rivals = [rival for rival in self.models[1:] if rival not in beaten]
@@ -1048,7 +1052,7 @@ def pareto_front(
     model on x or on y in the paired test, so no other model beats it on both.
 
     Args:
-        points: The columns of `PointRow`; lower is better on x, higher on y.
+        points: A table with the columns of `PointRow`; lower is better on x, higher on y.
         chance: The value of a model that guesses on y; NaN if not defined.
         lower: Function that tests two models on x and returns whether the first one is better.
         higher: Function that tests two models on y and returns whether the first one is better.

@@ -515,7 +515,7 @@ def deviations(
     All models have the same bins.
 
     Returns:
-        model, left, right, share (of the model's pairs; the last bin includes all larger values);
+        model, left, right, share (of the model's pairs; the last bin includes all larger values).
         The table is empty if cases do not have two pictures.
     """
     by_model = {}

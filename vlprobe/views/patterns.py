@@ -97,7 +97,7 @@ def _is_clear(pattern: Pattern) -> bool:
 
 
 def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:
-    """Return all patterns with at least ASKED answers, like `patterns` but also if they are not significant."""
+    """Return all patterns with at least ASKED answers, whether or not they are significant; see `patterns`."""
     cases = CaseTable(store, question_set.key)
     groups = views_groups.pattern_groups(cases, question_set.probe, case_filter.kind)
     if not case_filter.kind or not len(groups.keys):

@@ -23,12 +23,12 @@ class Points:
 
     Attributes:
         names: The picture's name or the caption of each point.
-        labels: The caption of each point, for pictures that of their first case.
+        labels: The caption of each point; for a picture, the caption of its first case.
         cases: Numbers of the filter's cases, ascending, shape (n_cases,).
         point_of: The point of each case, shape (n_cases,).
         share: Share of each point's cases that fool the filter's model; NaN if it answered none.
-        n_models: Mean number of models that a case of the point fools. Controls do not count.
-        split: Share of the point's cases about which models disagree. Controls do not count.
+        n_models: Mean number of models that each of the point's cases fools. Controls do not count.
+        split: Share of the point's cases that fool some models but not others. Controls do not count.
     """
 
     names: tuple[str, ...]
@@ -41,9 +41,10 @@ class Points:
 
 
 def points(store: Store, question_set: QuestionSet, case_filter: Filter, side: Side) -> Points:
-    """Return the points of the cases that pass a filter, whatever the models answered. Ties count as fooled.
+    """Return the points for the cases that pass a filter, ignoring its conditions on which models
+    are fooled. Ties count as fooled.
 
-    Cases without a picture on this machine are left out on the side of pictures.
+    If `side` is "picture", cases without a picture on this machine are omitted.
     """
     numbers, margins, _ = cases.passing(store, question_set, case_filter.any_outcome())
     table = CaseTable(store, question_set.key)
@@ -72,7 +73,7 @@ def points(store: Store, question_set: QuestionSet, case_filter: Filter, side: S
 
 
 def means(values: np.ndarray, group_of: np.ndarray, n_groups: int) -> np.ndarray:
-    """Return the mean of the known values of each group, shape (n_groups,); NaN if none is known."""
+    """Return the mean of the known values in each group, shape (n_groups,); NaN if none is known."""
     known = ~np.isnan(values)
     sums = np.bincount(group_of[known], values[known], n_groups)
     counts = np.bincount(group_of[known], minlength=n_groups)
@@ -92,14 +93,14 @@ def project(vectors: np.ndarray) -> np.ndarray:
 
 
 def hexagons(places: np.ndarray, n_across: int = HEXAGONS) -> tuple[np.ndarray, np.ndarray]:
-    """Group places into a hexagonal grid.
+    """Group points by the cells of a hexagonal grid.
 
     Args:
         places: Shape (n, 2).
         n_across: Number of hexagons across the map.
 
     Returns:
-        The centers of the hexagons that have a place, shape (k, 2), and the hexagon of each place, shape (n,).
+        The centers of the hexagons that contain a point, shape (k, 2), and the hexagon of each point, shape (n,).
     """
     low = places.min(axis=0)
     spread = np.maximum(places.max(axis=0) - low, 1e-12)

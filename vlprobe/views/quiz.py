@@ -60,7 +60,7 @@ class QuizQuestion:
 
     @property
     def n_tied(self) -> int:
-        """Count the models among these that cannot decide."""
+        """Count the models that score both captions equally."""
         return sum(verdict.verdict == "tied" for verdict in self.verdicts)
 
 
@@ -81,7 +81,7 @@ class QuizRound:
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """One person's last vote before the reveal of one quiz question from a fair draw."""
+    """One person's last vote on a quiz question from a fair draw, cast before the answer is revealed."""
 
     person: int
     case: int

@@ -62,8 +62,8 @@ FileVersion = tuple[str, int, int]
 
 
 def remember(key: tuple[Hashable, ...], compute: Callable[[], Value]) -> Value:
-    """Return the result of `compute` from memory, or call it and keep the result while there is room. Callers must not
-    change the result.
+    """Return the cached result of `compute`, or call `compute` and cache its result while there is
+    room. Callers must not change the result.
 
     Args:
         key: A name for the kind of value, followed by everything that the value depends on, such as file versions and
@@ -383,7 +383,7 @@ def questions(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -
 
 
 def question_rows(store: Store, key: str, numbers: Sequence[int]) -> pd.DataFrame:
-    """Return the same table for a question set that may have no finished run yet."""
+    """Return the table of `questions` for a question set that may have no finished run yet."""
     table = CaseTable(store, key).rows(numbers, excluded=INTERNAL_COLUMNS)
     table["images"] = [_located(store, names) for names in table["images"]]
     return table
@@ -454,7 +454,7 @@ def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | 
 def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[int, int]:
     """Count the cases of one kind whose pictures are all on this machine, and all cases of the kind.
 
-    Both counts are 0 if the cases have more than MOST_FILES pictures, of which only a sample is checked.
+    Both counts are 0 if the cases have more than MOST_FILES pictures, because not all of these are checked.
     """
     rows = _cases_of_pictures(store, question_set, kind)
     if len(rows) > MOST_FILES:
@@ -480,8 +480,8 @@ def keeps_unpictured(question_set: QuestionSet) -> bool:
 
 
 def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
-    """Return the numbers of the cases of one kind whose pictures are all on this machine, ascending. Above MOST_FILES
-    pictures, none is known.
+    """Return the numbers of the cases of one kind whose pictures are all on this machine,
+    ascending. If there are more than MOST_FILES pictures, none are returned.
     """
 
     def find() -> np.ndarray:
@@ -492,7 +492,7 @@ def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
 
 
 def sampled(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
-    """Return the cases that `pictured` returns or, above MOST_FILES pictures, those of a sample of the pictures."""
+    """Return the result of `pictured`. If there are more than MOST_FILES pictures, check only a sample of them."""
 
     def find() -> np.ndarray:
         rows = _cases_of_pictures(store, question_set, kind)
@@ -511,8 +511,8 @@ def _cases_here(rows: Sequence[tuple[tuple[str, ...], list[int]]]) -> np.ndarray
 def are_pictured(
     store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
 ) -> np.ndarray | None:
-    """Return whether each case's pictures are on this machine, shape (n,), or None if this is equal for all cases or
-    not known.
+    """Return whether each case's pictures are on this machine, bool of shape (n,). Return None if
+    the answer is the same for all cases or not known.
     """
     if not keeps_unpictured(question_set):
         return None

@@ -39,7 +39,9 @@ class Showcase:
 
 @dataclass(frozen=True, slots=True)
 class LieCount:
-    """How often wrong captions of one type fool one model, or the mean movement if a kind only measures movement."""
+    """The rate at which wrong captions of one type fool one model, or the mean movement if a kind only measures
+    movement.
+    """
 
     model: str
     subtype: str
@@ -169,7 +171,10 @@ def _varied(showcases: Sequence[Showcase]) -> tuple[Showcase, ...]:
 
 
 def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieCount, ...]:
-    """Count how often each type of wrong caption fools each model in one kind of cases. The order is arbitrary."""
+    """Count how often each type of wrong caption fools each model in cases of one kind.
+
+    The rows are in no particular order.
+    """
     is_movement = question_set.presentation.kind(kind).is_movement
     runs = {run.key: run for run in question_set.runs}
     # isfinite, not isnan: DuckDB 2.0.0 evaluates isnan() on a Parquet column to false if the

@@ -220,8 +220,8 @@ def _fooled_model(store: Store, question_set: QuestionSet, number: int) -> str:
 
 
 def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory | None:
-    """Find a picture search for the slides that is lost to a mixture and that as many models as
-    possible lose.
+    """Find a picture search for the slides that models lose to a mixture. The weakest mixture that beats any model is
+    used, and the search that the most models lose to it.
 
     Returns:
         The search; None if no search with mixtures is stored or no model loses one.

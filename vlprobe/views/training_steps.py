@@ -99,7 +99,7 @@ def curves(
 def outcomes_by_step(
     store: Store, question_set: QuestionSet, steps: Mapping[int, str], kind: str
 ) -> pd.DataFrame:
-    """Return for each case of a kind the training step at which the model learns or forgets it, if any.
+    """For each case of a kind, return the training step at which the model learns or forgets it, if any.
 
     A case is learned at the step from which the model is right until the end. It is forgotten at the step from which
     the model is wrong until the end, if the model was right before.

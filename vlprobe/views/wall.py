@@ -30,7 +30,7 @@ SAME_GROUP = 24  # other cases of a group that the drawer lists
 
 @dataclass(frozen=True, slots=True)
 class ModelVerdict:
-    """Whether one model's answer to one case is right, wrong, tied or unknown."""
+    """Verdict on one model's answer to one case: right, wrong, tied or unknown."""
 
     model: str
     margin: float  # NaN: unknown
@@ -153,11 +153,11 @@ def neighbors(
     grouped: bool = True,
     n_same: int = SAME_GROUP,
 ) -> Neighbours:
-    """Return the cards before and after a case's card, and other cases of the same group.
+    """Return a case's position, the ids of the neighboring cards, and cards for other cases in its group.
 
     Args:
         case: Number of any case; a case that does not pass the filter has no position.
-        n_same: Maximum number of other cases of the group to return.
+        n_same: Maximum number of other cases in the group to return.
     """
     passing = _passing(store, question_set, case_filter, grouped)
     position = int(np.searchsorted(passing.matches.numbers, case))
@@ -214,8 +214,8 @@ def cards(
 
     Args:
         case_filter: The filter. Cards show the margin and the answer by the filter's model.
-        extents: For each case, the number of other cases of its group, and the number of pictures of the group. If
-            empty, each case is alone.
+        extents: For each case, the number of other cases in its group, and the number of pictures
+            in the group. If empty, each case is in a group of its own.
     """
     if not numbers:
         return ()

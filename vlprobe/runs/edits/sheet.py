@@ -197,8 +197,8 @@ def _wrong(path: Path, row: int, column: str, defect: str) -> InvalidInput:
 
 
 def read_stored(store: Store, digest: str) -> list[EditVerdict]:
-    """Return the verdicts on a file of edits that an earlier version stored, sorted by judge. Withdrawn verdicts are
-    left out.
+    """Return the verdicts on a file of edits that an earlier version of vlprobe stored, sorted by
+    judge. Withdrawn verdicts are omitted.
     """
     path = mine.path(store.root, "verdicts") / f"{digest}.jsonl"
     try:
@@ -227,7 +227,7 @@ MAJORITY = "most judges"
 
 
 class AgreementRow(NamedTuple):
-    """How often one judge confirmed the intended meaning of the edits."""
+    """One judge's agreement with the intended meaning of the edits, for one meaning or all."""
 
     judge: str  # or MAJORITY if there are several judges
     meaning: str  # intended meaning, or "all"
@@ -254,8 +254,8 @@ class AgreementReport(NamedTuple):
 
 
 def report(edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]) -> AgreementReport:
-    """Compute the agreement with the intended meaning and between judges, and list the disputes in file order.
-    Intervals are resampled over captions.
+    """Compute the judges' agreement with the intended meaning and with each other, and list the
+    disputes in file order. Intervals are resampled by caption.
 
     Raises:
         InvalidInput: `verdicts` is empty or names an unknown edit.
@@ -281,11 +281,11 @@ def report(edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]) -> Agree
 
 
 def without_wrong(judged: JudgedFile, verdicts: Sequence[EditVerdict]) -> tuple[bytes, int]:
-    """Return the file without the edits that people judged wrong, and the number of removed edits. All
-    other lines stay unchanged.
+    """Return the file without the edits that the judges rejected, and the number of removed edits.
+    All other lines stay unchanged.
 
-    An edit is wrong unless more judges confirm the intended meaning than contradict it; "unsure" counts for neither
-    side. Edits without a verdict stay.
+    An edit is rejected unless more judges confirm the intended meaning than contradict it; "unsure"
+    counts for neither side. Edits without a verdict are kept.
     """
     votes: Counter[str] = Counter()
     meaning = {edit.id: edit.meaning for edit in judged.edits}

@@ -83,7 +83,7 @@ class MixedCase:
 
     @property
     def share(self) -> int:
-        """Percentage of the right picture that remains in the mixture that the run used."""
+        """Percentage of the right picture that remains in the run's mixture."""
         return round(100 * parse_strength(self.subtype)[1])
 
     def ranks_of(self, model: str) -> ModelRanks:

@@ -91,7 +91,7 @@ def outcomes_of(cases: CaseTable, answers: AnswerTable) -> Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class SearchCounts:
-    """How many picture searches a model finds and loses at one mixing strength."""
+    """Counts of the picture searches that a model finds and loses at one mixing strength."""
 
     n_searches: int
     n_found: int
@@ -127,7 +127,7 @@ def strengths(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
 
 
 def counts(store: Store, question_set: QuestionSet, model: str, subtype: str) -> SearchCounts:
-    """Count how many picture searches a model finds and loses at one mixing strength."""
+    """Count the picture searches that a model finds and loses at one mixing strength."""
     of_model = outcomes(store, question_set, model)
     has_strength = np.isin(of_model.numbers, _numbers(store, question_set, subtype))
     columns = (has_strength, of_model.is_found, of_model.is_lost, of_model.is_own)

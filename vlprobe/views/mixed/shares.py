@@ -26,7 +26,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
-    """The mixing share from which a model starts to prefer the right picture to its mixture."""
+    """The mixing share at which a model starts to prefer the right picture to its mixture."""
 
     model: str
     wins: tuple[bool | None, ...]  # by share, in the order of SHARES; None: not evaluated
@@ -119,7 +119,7 @@ def _place(fronts: Fronts, case: MixedCase, mixture: float, is_stored: bool) -> 
 def model_turn(
     model: str, scores: ShareScores | None, stored_wins: Mapping[int, bool], share: int
 ) -> ModelTurn:
-    """Find the mixing share from which a model prefers the right picture to its mixture.
+    """Find the mixing share at which a model starts to prefer the right picture to its mixture.
 
     Args:
         scores: The model's similarities at every share; None means that they were not computed again.
