@@ -497,7 +497,8 @@ def exchange_p(differences: np.ndarray) -> float:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Compute McNemar's exact p-value from the number of cases that only the first or only the second model gets wrong.
+    """Compute McNemar's exact p-value from two counts: the cases that only the first model gets wrong, and the cases
+    that only the second model gets wrong.
 
     This is twice the lower tail of a binomial, capped at 1. It is valid only for independent cases,
     that is, one case per item.

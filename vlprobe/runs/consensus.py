@@ -19,7 +19,7 @@ BLOCK = 64  # pictures whose captions are embedded at once
 
 
 class Consensus(NamedTuple):
-    """Agreement between encoders on the captions in a dataset (the data for figure 11)."""
+    """Agreement between encoders on the captions in a dataset (the data for RoCOCO's figure 11)."""
 
     # encoders (that choose the same noun), captions, share, by_chance (the share if each chose one
     # of a caption's nouns at random)

@@ -81,7 +81,10 @@ class Answer:
 
 
 class Player:
-    """A model with an in-memory cache for its embeddings and scores. Locks let one thread use the model at a time."""
+    """A model with an in-memory cache for its embeddings and scores.
+
+    Locks ensure that only one thread uses the model at a time.
+    """
 
     def __init__(self, model: Model) -> None:
         if model.capabilities.asks_server:

@@ -89,7 +89,7 @@ def execute_plan(
 
     Args:
         requests: At least one request.
-        store: As in `execute`. So are `progress`, `models` and `dataset`, which all requests share.
+        store: As in `execute`; the same applies to `progress`, `models` and `dataset`, which all requests share.
         leaves_out: Whether to skip and report a probe that cannot run; otherwise, its error is raised.
     """
     progress, settings = progress or Progress(), requests[0]

@@ -356,7 +356,7 @@ def _unfinished(store: Store) -> list[str]:
 
 def remove(store: Store, manifests: Sequence[dict]) -> int:
     """Remove runs, along with the question sets and dropped pictures that no other run uses. Pictures that were dropped
-    more than a day ago and are not used by any run are removed, too. Tags and notes are kept.
+    more than a day ago and are not used by any run or unfinished job are removed, too. Tags and notes are kept.
 
     Returns the number of removed question sets, which is 0 for a shared store because another machine
     may use them.
@@ -404,7 +404,7 @@ def unused_drops(store: Store, removed: Sequence[dict] = ()) -> list[Path]:
 
 
 def remove_unused_drops(store: Store) -> None:
-    """Remove pictures that were dropped more than a day ago and are not used by any run.
+    """Remove pictures that were dropped more than a day ago and are not used by any run or unfinished job.
 
     Raises InvalidInput if a folder cannot be removed.
     """

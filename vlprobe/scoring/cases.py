@@ -45,8 +45,8 @@ def case_scorer(
     Args:
         encoder: The model.
         margins: A function that takes rows with `kind`, `subtype`, `rule` and the columns from
-            `score_columns` (image by image, texts within an image). It returns the score of the
-            expected winner minus the score of the expected loser.
+            `score_columns` (grouped by image, with the texts in order for each image). It returns
+            the score of the expected winner minus the score of the expected loser.
         has_twins: Whether two pictures of a case are twins that captions tell apart.
 
     Returns:

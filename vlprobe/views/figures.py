@@ -209,7 +209,7 @@ def boundaries(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 def edited_orders(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     """Compute how much an edit changes the order in which each model ranks the candidates. Returns model, moved (mean
-    share, 0 to 1), people (the same for orders chosen by people; NaN if unknown), n_cases.
+    change: 0 is unchanged, 1 is reversed), people (the same for human orders; NaN if unknown), n_cases.
     """
     table = estimates.estimates(store, question_set, "all")
     rows = []

@@ -60,7 +60,7 @@ class QuizQuestion:
 
     @property
     def n_tied(self) -> int:
-        """Count the models that score both captions equally."""
+        """Count the fooled models that cannot decide between the captions."""
         return sum(verdict.verdict == "tied" for verdict in self.verdicts)
 
 

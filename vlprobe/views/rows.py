@@ -432,7 +432,7 @@ def margins(
 
 
 def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
-    """Convert margins to how right each answer is: float64 from 0 (wrong) to 1 (right), shape (n,).
+    """Convert margins to a measure of correctness: float64 from 0 (wrong) to 1 (right), shape (n,).
 
     A tie counts as wrong. For a model tested with both orders of the captions, a margin of 0 means
     that the answer changes with the order, which counts as half right.
