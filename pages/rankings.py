@@ -17,8 +17,9 @@ for column, name in zip(st.columns(2, gap="medium"), names, strict=True):
 state.quiet(papers.OPENS)
 with papers.how_it_is_measured():
     state.quiet(
-        "Share of the top pictures that two wordings of a query have in common. Lines are 95 % intervals; "
-        "the dotted line is the overlap of pictures drawn at random from the gallery."
+        "Share of the top pictures that two wordings of a query have in common. Lines are 95 % "
+        "intervals; the dotted line is the overlap expected for pictures drawn at random from "
+        "the gallery."
     )
 st.header("Each comparison")
 figures.ten_rows(stored)

@@ -8,10 +8,10 @@ from vlprobe.dashboard.lab import repair, steps, training
 frame.enter()
 st.title("What repairs a model, and at what cost?", anchor=False)
 st.markdown(
-    "Fine-tuning can repair what a probe finds: with wrong captions that are close to the true ones (hard "
-    "negatives), or with the losses from the papers. The model before, the model after and a control that "
-    "was fine-tuned without the repair answer the same questions: **only the difference from the control is "
-    "the effect of the repair.**"
+    "Fine-tuning with wrong captions that are close to the true ones (hard negatives), or with "
+    "the losses from the papers, can repair what a probe finds. The original model, the repaired "
+    "model and a control that was fine-tuned without the repair answer the same questions: "
+    "**only the difference from the control is the effect of the repair.**"
 )
 st.header("Before, control and after")
 models = repair.repaired()
@@ -21,9 +21,10 @@ steps.draw_steps()
 
 st.header("Fine-tune a model")
 st.markdown(
-    "The small demo models train in minutes on a CPU. Train the plain control once for each "
-    "length, with the same steps, rate, seed and pictures; for your own models, use `vlprobe train`."
+    "The small demo models train in minutes on a CPU. Also train the plain control, with the "
+    "same steps, learning rate, seed and pictures as the repair. To fine-tune your own models, "
+    "use `vlprobe train`."
 )
 training.training_form()
-st.header("Trainings")
+st.header("Training runs")
 training.trainings(repair.probe_tuned)

@@ -20,8 +20,8 @@ for column, name in zip(st.columns(2, gap="medium"), ("drop_rate", "rsms"), stri
 state.quiet(papers.OPENS)
 with papers.how_it_is_measured():
     state.quiet(
-        "Drop rate: how many correct first results are lost once decoys are added. Altered on top (RSMS): how often a "
-        "decoy ranks first. Lines are 95 % intervals."
+        "Drop rate: the share of correct first results that are lost once decoys are added. "
+        "Altered on top (RSMS): how often a decoy ranks first. Lines are 95 % intervals."
     )
 st.header("Effect of strength")
 figures.severity(stored)

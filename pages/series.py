@@ -20,8 +20,10 @@ state.quiet(papers.OPENS)
 figures.edited_orders(stored)
 with papers.how_it_is_measured():
     state.quiet(
-        "The predicted boundary is where the frames before and after it fit their captions best. If several "
-        "places are equally good, the one farthest from the true boundary counts. Orders are compared by "
-        "Spearman's rank correlation; “moved” is half its distance from 1. Lines are 95 % intervals."
+        "The predicted boundary is where the frames before and after it fit their captions best. "
+        "If several places are equally good, the one farthest from the true boundary counts. "
+        "Agreement is Spearman's rank correlation with the human order. The change after the "
+        "edit is (1 - r) / 2, where r is the rank correlation of the model's orders before and "
+        "after the edit. Lines are 95 % intervals."
     )
 papers.end(stored, "series")

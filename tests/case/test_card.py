@@ -113,7 +113,7 @@ def test_rankings_say_how_many_of_the_first_pictures_stayed():
     answer = AnswerRow(7, "demo:softmax", -0.1, (), {"top": top})
     ranked = case_card(card(answer=answer, texts=("one", "two", "three")), kind)
     assert isinstance(ranked, RankingsCard) and ranked.stayed == (1, 3)
-    assert json.wall_card(ranked, lambda _: "")["notes"] == ["1 of the first 3 stayed"]
+    assert json.wall_card(ranked, lambda _: "")["notes"] == ["1 of the top 3 pictures stayed"]
     unknown = case_card(card(), kind)
     assert isinstance(unknown, RankingsCard) and unknown.stayed is None
     strips = str(htpy.fragment[html.strips(ranked.strips(), str)])
@@ -270,7 +270,7 @@ def test_a_mixture_of_another_picture_is_not_said_to_be_the_right_one():
     name = '{{"path": "{}", "kind": "mix", "partner": "folder/b.png", "lam": 0.9, "seed": 1}}'
     for path, words in (("folder/a.png", "the right one"), ("folder/c.png", "another picture")):
         _, mixed = case_card(card(wrong_image=name.format(path)), kind).pictures
-        assert mixed.detail == f", made of {words}"
+        assert mixed.detail == f", made from {words}"
         assert mixed.alt.startswith("Another picture") == (words == "another picture")
 
 

@@ -95,7 +95,7 @@ def test_the_drawer_has_both_margins_and_how_far_they_are_apart(shown, compared:
     text = words(at)
     for margin in said[[ONE, OTHER]]:
         assert f"{margin:+.3f}" in text
-    assert f"Difference, first minus second{said[ONE] - said[OTHER]:+.3f}" in text
+    assert f"Difference (first minus second){said[ONE] - said[OTHER]:+.3f}" in text
 
 
 def test_the_heading_counts_lies_and_pictures(shown, compared: Store, key: str):

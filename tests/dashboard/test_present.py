@@ -97,7 +97,7 @@ def test_another_kind_is_another_talk(shown, compared: Store):
         "true",
         "lie",
     }
-    assert moved[1]["tag"] == ["The same in different words", ""]
+    assert moved[1]["tag"] == ["Same meaning, different words", ""]
     assert first_of(at.query_params["kind"]) == "paraphrase"
 
 

@@ -227,7 +227,7 @@ def test_other_wordings_tell_how_many_pictures_stay():
     case = shown(6, answer=answer)
     assert words.heading(case, kind, "A") == (
         "Search again in other words.",
-        "Two of the first five pictures stay.",
+        "Two of the top five pictures come up again.",
     )
     roles = [text.role.box for text in case_card(case.card, kind).sides]
     assert roles == ["Asked", "Asked again"]
@@ -262,8 +262,12 @@ PLURALS = [
 ]
 SENTENCES = "|".join(
     [
-        *("Search again in other words", "The same, in other words", "A video changes once"),
-        *("People put one picture first", "Two of these say the same", "One caption is true"),
+        *("Search again in other words", "One meaning, two wordings", "A video changes once"),
+        *(
+            "People ranked one picture first",
+            "Two of these say the same thing",
+            "One caption is true",
+        ),
         *("Two pictures, one difference", "Mixed pictures are hidden among the others"),
         "(A tenth|A fifth|Three tenths|Four tenths) (of|covered by) (another picture) is enough",
         f"You count ({'|'.join(WORLD_NUMBERS.values())})",

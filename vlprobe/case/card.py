@@ -41,7 +41,7 @@ TITLE_AT = 0.5  # at most, so that the title fits
 LENGTHS = {"share": " by", "spread": " by (own spreads)", "side": ""}  # words for bar lengths
 FEW_TEXTS = 4  # if a case has more texts, only the two compared ones are listed
 MOST_IN_SERIES = 10  # maximum number of pictures in a strip
-FRAMES = "Solid frame: the right place. Dashed: the model's."
+FRAMES = "Solid frame: the right choice. Dashed frame: the model's choice."
 LONGEST_WINNER = 120  # characters of a text that a model ranks first
 PART_TAKEN = {"0.9": "A tenth", "0.8": "A fifth", "0.7": "Three tenths", "0.6": "Four tenths"}
 
@@ -67,10 +67,10 @@ ROLES = {
     "different": Role("Also wrong", "lie", "✕"),
     "asked": Role("True", "true", "✓", "Asked", "plain", "This is true"),
     "reworded": Role(
-        "Reworded", "quiet", "↻", "Asked again", "plain", "The same in different words"
+        "Reworded", "quiet", "↻", "Asked again", "plain", "Same meaning, different words"
     ),
     "left": Role(
-        "Left", "true", "✓", "Left picture", "plain", "One picture, and its caption", "true"
+        "Left", "true", "✓", "Left picture", "plain", "One picture and its caption", "true"
     ),
     "right": Role(
         "Right",
@@ -82,15 +82,15 @@ ROLES = {
         "true",
     ),
     "meaning": Role(
-        "A caption", "true", "✓", "Means the same", "true", "These two mean the same", "true"
+        "A caption", "true", "✓", "Means the same", "true", "These two mean the same thing", "true"
     ),
     "same meaning": Role("Means it", "same", "✓", "Means the same", "true"),
     "lookalike": Role(
-        "False", "lie", "✕", "Only looks alike", "lie", "This one only looks alike", "lie"
+        "False", "lie", "✕", "Only looks similar", "lie", "This one only looks similar", "lie"
     ),
     "wanted": Role("Asked for", box="Searched for", tag="Query and result", tag_style="true"),
     "mixture": Role("", tag="Another picture is mixed in", tag_style="lie"),
-    "wish": Role("Asked for", box="Asked", tag="One wish"),
+    "wish": Role("Asked for", box="Asked", tag="One search"),
     "wording": Role("", icon="↻", box="Asked again", tag="The same search in other words"),
     "before": Role("Before", icon="1", box="Before", tag="Before"),
     "after": Role("After", icon="2", box="After", tag="After"),
@@ -362,7 +362,7 @@ class CaseCard:
             is_plural: Whether the verb after the subject is plural.
         """
         if self.kind.is_movement:
-            return "The same, in other words.", f"{name} scores it differently."
+            return "One meaning, two wordings.", f"{name} scores them differently."
         if self.opening:
             return self.opening, f"{subject} {self.fooled[is_plural].format(lie=self.kind.lie)}."
         exchange = exchanged.exchange(*self.changed_words, self.case.subtype, self.case.true_text)
@@ -419,7 +419,8 @@ class ChangedPictureCard(CaseCard):
 
     speaker_notes = (
         "The caption is true of the picture before and after the change.",
-        "The changed picture is the second one: its caption should still score higher.",
+        "The second picture is the changed one. The true caption should still score higher than "
+        "the wrong one.",
     )
 
     @property
@@ -480,8 +481,8 @@ class CaptionSearchCard(SearchCard):
 
     believed = "ranked above the true ones"
     opening = "One caption is true."
-    fooled = ("ranks a false one first", "rank a false one first")
-    chose = "put a false caption first"
+    fooled = ("ranks a wrong one first", "rank a wrong one first")
+    chose = "put a wrong caption first"
     wrong_role = "first"
     group = "caption"
 
@@ -496,7 +497,7 @@ class CaptionSearchCard(SearchCard):
 class PictureSearchCard(SearchCard):
     """A search in which a model ranks pictures for a caption, and some of the pictures are mixed."""
 
-    believed = "ranked above the right one"
+    believed = "ranked above the right picture"
     winner = "the mixture"
     has_picture_per_side = True
     fooled = ("prefers a mixture", "prefer a mixture")
@@ -524,7 +525,7 @@ class PictureSearchCard(SearchCard):
         if not self.is_own_mixture:
             return "A mixture of other pictures."
         amount = "piece" if edit.kind == "patch" else "trace"
-        return f"The same, with a {amount} of another picture in it."
+        return f"The same picture, with a {amount} of another one in it."
 
     @property
     def _edit(self):
@@ -550,17 +551,17 @@ class PictureSearchCard(SearchCard):
             return [right]
         is_wrong, label = case.margin <= 0, "Ranked 1st instead"
         if not is_wrong:
-            label = "Best of the mixed" if self._edit else "Best of the others"
+            label = "Best mixed picture" if self._edit else "Best other picture"
         elif case.answer is not None and case.answer.number("top_altered") == 0:
-            label = "Ranked above it"
+            label = "Ranked above the right one"
         alt = detail = ""
         if self.is_own_mixture:
             alt, detail = (
                 f"{case.true_text} Mixed with another picture.",
-                ", made of the right one",
+                ", made from the right one",
             )
         elif self._edit:
-            alt, detail = "Another picture, mixed", ", made of another picture"
+            alt, detail = "Another picture, mixed", ", made from another picture"
         return [
             right,
             Shot(
@@ -581,7 +582,9 @@ class PictureSearchCard(SearchCard):
         """Return a heading in two sentences: how the gallery was altered, and who loses the right picture."""
         edit, lose = self._edit, "lose" if is_plural else "loses"
         if self.case.wrong_image and edit is None:
-            return "One picture is the right one.", f"{subject} {lose} it."
+            return "Only one picture is right.", (
+                f"{subject} {'do' if is_plural else 'does'} not rank it first."
+            )
         amount = PART_TAKEN.get(str(edit.lam)) if edit else None
         if edit is None or amount is None or not self.is_own_mixture or self.case.margin > 0:
             return "Mixed pictures are hidden among the others.", f"{subject} {lose} the right one."
@@ -610,8 +613,8 @@ class PairCard(CaseCard):
     counts_pictures = False
     has_picture_per_side = True
     speaker_notes = (
-        "Both captions are true, each of its own picture.",
-        "Both captions are true, each of its own picture.",
+        "Both captions are true, each for its own picture.",
+        "Both captions are true, each for its own picture.",
     )
 
     @property
@@ -649,11 +652,11 @@ class TripletCard(CaseCard):
     """A case with three texts that are compared by the cosine of each pair."""
 
     winner = "the lookalike"
-    opening = "Two of these say the same."
+    opening = "Two of these say the same thing."
     fooled = ("puts the wrong two together", "put the wrong two together")
     chose = "put the lookalike closer"
     wrong_role = "lookalike"
-    speaker_notes = ("", "It has nearly the same words and a different meaning.")
+    speaker_notes = ("", "The lookalike has nearly the same words but a different meaning.")
 
     @property
     def sides(self) -> list[CaseText]:
@@ -739,15 +742,16 @@ class RankingsCard(CaseCard):
     def verdict_text(self) -> str:
         """A sentence fragment that says how many of the first pictures stayed."""
         shared = self.stayed
-        return f"{shared[0]} of the first {shared[1]} stayed" if shared else "no answer"
+        return f"{shared[0]} of the top {shared[1]} pictures stayed" if shared else "no answer"
 
     def heading(self, subject: str, is_plural: bool, name: str) -> tuple[str, str]:
         """Return a heading in two sentences: what was done, and how many of the first pictures stay."""
         shared = self.stayed
-        count = "No picture stays."
+        count = "It is not known which pictures come up again."
         if shared:
             word = "none" if not shared[0] else count_word(shared[0])
-            count = f"{word.capitalize()} of the first {count_word(shared[1])} pictures stay."
+            again = "comes up again" if shared[0] == 1 else "come up again"
+            count = f"{word.capitalize()} of the top {count_word(shared[1])} pictures {again}."
         return "Search again in other words.", count
 
     @property
@@ -773,7 +777,7 @@ class SeriesCard(CaseCard):
     @property
     def opening(self) -> str:
         """The first sentence of the card's heading."""
-        return "A video changes once." if self.is_video else "People put one picture first."
+        return "A video changes once." if self.is_video else "People ranked one picture first."
 
     @property
     def is_video(self) -> bool:
@@ -840,14 +844,14 @@ class SeriesCard(CaseCard):
             seconds = answer.number("seconds_off")
             return "" if math.isnan(seconds) else f"The model is {seconds:.1f} s off."
         sentences = [
-            f"{label} {value:.2f}"
+            f"{label}: {value:.2f}."
             for label, name in (
                 ("Rank correlation with people", "agreement"),
-                ("with its own order after the edit", "kept"),
+                ("Rank correlation with the model's own order after the edit", "kept"),
             )
             if not math.isnan(value := answer.number(name))
         ]
-        return f"{', '.join(sentences)}." if sentences else ""
+        return " ".join(sentences)
 
     @property
     def columns(self) -> Mapping[str, Column]:

@@ -179,7 +179,7 @@ def numbers(
     if beside and answers[0].is_scored and answers[1].is_scored:
         gap = answers[0].margin - answers[1].margin
         gap = -gap if kind.is_movement else gap  # movements are shown without a sign
-        title = htpy.th(scope="row", colspan=1 + len(columns))["Difference, first minus second"]
+        title = htpy.th(scope="row", colspan=1 + len(columns))["Difference (first minus second)"]
         cell = htpy.td["-" if math.isnan(gap) else f"{gap:+.3f}"]
         lines.insert(2, htpy.tr(".vp-apart")[title, cell])
     return [
